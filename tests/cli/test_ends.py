@@ -52,7 +52,7 @@ def test_lengths_of_open_paths_have_no_way_back(square, ptrnet):
         ("label hull a.txt --start 0", "start, end and open go with task tsp, not with hull"),
         ("label tsp square.tsp --start 1", "square.tsp: start: expected an id of the file, got 1"),
         ("solve tsp a.txt --end 4", "a.txt:1: end: expected 0 to 3, got 4"),
-        ("solve tsp a.txt --open --free", "start, end and open go with constrained decoding"),
+        ("solve tsp a.txt --open --free", "start, end and open need constrained decoding"),
     ],
 )
 def test_refused_in_one_line_with_nothing_written(square, ptrnet, words, complaint):

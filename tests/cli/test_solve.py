@@ -202,7 +202,7 @@ def test_too_few_random_points_are_refused(ptrnet, small, tmp_path, n, refused):
         (["--decoder", "beam", "--seconds", "1"], "--seconds does nothing with beam decoding"),
         (["--decoder", "sample", "--rounds", "2"], "--rounds does nothing with sample decoding"),
         (["--decoder", "beam", "--part", "9"], "--part does nothing with beam decoding"),
-        (["--decoder", "reconstruct"], "reconstruct decoding does not serve hull"),
+        (["--decoder", "reconstruct"], "reconstruct decoding cannot be used with task hull"),
         (["--decoder", "incrementa"], "did you mean 'incremental'"),
     ],
 )

@@ -69,7 +69,7 @@ def test_a_window_of_the_whole_instance_equals_plain_decoding(small):
 @pytest.mark.parametrize("task", ["sort", "tsp", "delaunay"])
 def test_tasks_that_are_not_decomposable_are_refused(small, task):
     solver = small(task)
-    with pytest.raises(InputError, match=f"incremental decoding does not serve {task}"):
+    with pytest.raises(InputError, match=f"incremental decoding cannot be used with task {task}"):
         solver.solve([solver.task.sample(np.random.default_rng(0), 1, 5)[0]], Incremental())
 
 

@@ -65,7 +65,7 @@ def test_log_probabilities_are_the_models_own_for_both_tours(small):
 
 
 def test_other_tasks_and_invalid_settings_are_refused(small):
-    with pytest.raises(InputError, match="reconstruct decoding does not serve hull"):
+    with pytest.raises(InputError, match="reconstruct decoding cannot be used with task hull"):
         small("hull").solve(np.random.default_rng(0).random((9, 2)), Reconstruct())
     bad = {
         "seconds": [-1, float("nan"), float("inf"), "1"],

@@ -97,7 +97,7 @@ def test_ends_that_cannot_be_are_refused(solver, tmp_path):
     path = tmp_path / "a.txt"
     formats.write(str(path), [Example(POINTS[0])], TSP)
     for options, message in (
-        ({"constrained": False}, "go with constrained decoding"),
+        ({"constrained": False}, "need constrained decoding"),
         ({"decoder": Reconstruct(rounds=1)}, "reconstruct decoding does not keep both ends"),
     ):
         with pytest.raises(InputError, match=message):

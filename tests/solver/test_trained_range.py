@@ -39,16 +39,16 @@ def test_each_class_of_sizes_is_named_once(small):
 
 
 @pytest.mark.parametrize("trained", [{}, {"n": "many"}, {"n": None}])
-def test_nothing_is_said_where_the_sizes_are_not_known(small, trained):
+def test_without_known_sizes_there_is_no_warning(small, trained):
     solver = small()
     assert said(lambda: type(solver)(solver.model, solver.task, trained).solve(of_sizes(7))) == []
 
 
-def test_decoding_part_by_part_has_no_size(small):
+def test_incremental_decoding_does_not_warn_about_size(small):
     assert said(lambda: small().solve(of_sizes(9), Incremental(window=2))) == []
 
 
-def test_features_far_from_the_trained_ones(small):
+def test_far_features_are_reported_once_with_their_mean(small):
     task = {"center": (10.0, 0.0), "spread": (1.0, 5.0), "kind": "sequence"}
     trained = TrainedRange(small("custom", **task).task, {})
     near, far = np.array([[19.0, 49.0]]), np.array([[10.0, 51.0], [-3.0, 0.0]])
@@ -65,13 +65,11 @@ def test_custom_elements_that_float32_makes_equal_are_named(small, gap, is_said)
     trained = TrainedRange(small("custom", **task).task, {})
     instance = np.array([[3.0], [5.0], [4.0], [5.0 + gap]])
     messages = said(lambda: trained.warn(trained.feature_messages(Example(instance))))
-    expected = (
-        "the model reads elements as equal that differ, such as elements 2 and 4: it computes "
-    )
-    assert messages == [expected + "in float32"] * is_said
+    expected = "the model cannot tell elements 2 and 4 apart: they are equal in float32, in which "
+    assert messages == [expected + "it computes"] * is_said
 
 
-def test_the_program_says_it_on_standard_error(small, tmp_path, capsys):
+def test_the_command_line_prints_warnings_on_standard_error(small, tmp_path, capsys):
     small().save_pretrained(tmp_path)
     assert run(["solve", "--model", str(tmp_path), "--random", "7"]) == 0
     printed = capsys.readouterr()
@@ -82,11 +80,11 @@ def test_the_program_says_it_on_standard_error(small, tmp_path, capsys):
     assert "trained" not in printed.out
     (tmp_path / "long.csv").write_text("x,y\n" + "0,1\n" * 7)
     assert run(["solve", "--model", str(tmp_path), str(tmp_path / "long.csv")]) == 0
-    expected = "; a .csv is one instance, and ptrnet convert --set-id takes a long one apart\n"
+    expected = "; a .csv is read as one instance: ptrnet convert --set-id splits it\n"
     assert capsys.readouterr().err.endswith(expected)
 
 
-def test_it_is_said_once_however_many_processes_answer(small, tmp_path, capfd):
+def test_a_warning_is_printed_once_for_any_number_of_processes(small, tmp_path, capfd):
     small().save_pretrained(tmp_path)
     line = '{"inputs": [[0, 1], [0.5, 0.2], [0.7, 0.7]]}\n'
     (tmp_path / "long.jsonl").write_text(line * 600)
@@ -95,7 +93,7 @@ def test_it_is_said_once_however_many_processes_answer(small, tmp_path, capfd):
 
 
 @pytest.mark.parametrize("name", ["sort", "hull", "delaunay", "tsp"])
-def test_elements_nearly_one_beside_one_far_away(name):
+def test_a_far_outlier_is_reported(name):
     """Such instances were answered wrongly without a word."""
     solver = ptrnet.load(name)
     instance = np.random.default_rng(0).random((10, solver.task.num_features))
@@ -116,7 +114,7 @@ def test_elements_nearly_one_beside_one_far_away(name):
 
 @pytest.mark.parametrize("kind", ["uniform", "mixed"])
 @pytest.mark.parametrize("name", ["hull", "delaunay", "tsp"])
-def test_nothing_is_said_of_what_models_are_trained_on(small, name, kind):
+def test_instances_like_those_of_the_training_give_no_warning(small, name, kind):
     trained = TrainedRange(small(name, points=kind).task, {})
     instances = small(name, points=kind).task.sample(np.random.default_rng(0), 2000, 20)
     assert sum(len([*trained.feature_messages(Example(x))]) for x in instances) <= 4

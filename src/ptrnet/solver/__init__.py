@@ -1,4 +1,4 @@
-"""A trained model together with its task: from raw instances to answers."""
+"""A trained model together with its task. It maps raw instances to answers."""
 
 from ptrnet.solver.answer import Answer
 from ptrnet.solver.solver import Solver

@@ -1,4 +1,4 @@
-"""An answer that knows itself: the indices, with what a model can say of them."""
+"""An answer together with its metadata: log-probability, cost, time and warnings."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -14,21 +14,32 @@ from ptrnet.types import Example, Floats, Indices
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A model's answer to one instance. NumPy takes it for its indices: `points[answer]` works.
+    """A model's answer to one instance, from `Solver.answer`.
+
+    NumPy treats it as its indices: `points[answer]` works.
 
     Args:
-        inputs: `(n, d)`, the instance.
-        outputs: `(m,)` 0-based indices; of triangles `(t, 3)`.
-        log_prob: of the model's answer, before nearly equal elements were told apart exactly; of
-            the likeliest view where there are several.
-        cost: by the task, less is better: a tour's length; None where the task has no costs.
-        decoder: its name.
-        seconds: that the answer took; its share of the time, where many were answered together.
-        warnings: how the instance is unlike all that the model was trained on; none if it is not.
-        task: of the model.
-        elements: those of the instance in the order of the answer, as they came: dictionaries with
-            all of their fields, or rows of `inputs`.
-        example: the instance with its answer, and what else is known of it: names, distance.
+        inputs: the instance `(n, d)`.
+        outputs: 0-based indices `(m,)`; triangles are `(t, 3)`.
+        log_prob: the log-probability of the model's answer, before exact corrections of nearly
+            equal elements. If there are several views, that of the most likely one.
+        cost: the cost by the task, such as a tour's length; less is better. None if the task has no
+            cost.
+        decoder: the name of the decoder.
+        seconds: the time that the answer took. If many were answered together, an equal share.
+        warnings: one message for each way in which the instance is out of distribution.
+        task: the task of the model.
+        elements: the elements of the instance in the order of the answer, as they were given:
+            dictionaries with all of their fields, or rows of `inputs`.
+        example: the instance with its answer, and with names and distance if it has them.
+
+    Examples:
+        >>> points = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]])
+        >>> answer = ptrnet.load("hull").answer(points)
+        >>> answer.outputs, answer.is_inside_training
+        (array([0, 1, 2, 3]), True)
+        >>> points[answer].tolist()
+        [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
     """
 
     inputs: Floats = field(repr=False)
@@ -44,7 +55,7 @@ class Answer:
 
     @property
     def is_inside_training(self) -> bool:
-        """Whether size and features are like those of the training."""
+        """Whether the instance's size and features are in the range of the training's."""
         return not self.warnings
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Indices:
@@ -61,17 +72,21 @@ class Answer:
         return iter(self.outputs)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draws the answer, and the true one, dashed, where it is better.
+        """Draw the answer and, if the true answer is known and better, the true one dashed.
 
         Args:
-            ax: matplotlib's axes; those of a new figure when None.
+            ax: matplotlib's axes; None makes a new figure.
 
         Returns:
             The axes.
 
         Raises:
-            InputError: a coordinate that cannot be drawn.
+            InputError: a coordinate cannot be drawn.
             MissingExtraError: matplotlib is not installed.
+
+        Examples:
+            >>> answer = ptrnet.load("hull").answer([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]])
+            >>> answer.plot().figure.savefig("hull.png")
         """
         from ptrnet.plots.answer import draw_answered
         from ptrnet.plots.figure import axes_or_new
@@ -81,7 +96,7 @@ class Answer:
         return ax
 
     def _repr_png_(self) -> bytes | None:
-        """The picture that a notebook shows; None where matplotlib is missing."""
+        """Return the picture that a notebook shows, or None if matplotlib is not installed."""
         try:
             from matplotlib.figure import Figure
         except ImportError:
@@ -93,13 +108,13 @@ class Answer:
 
 
 def cost_of(task: Task, answered: Example) -> float | None:
-    """The cost of an example's answer; None where the task has none."""
+    """Return the cost of an example's answer, or None if the task has no cost."""
     assert answered.outputs is not None
     costs = task.costs(answered, [answered.outputs])
     return None if costs is None else float(np.asarray(costs)[0])
 
 
 def finite_cost(task: Task, answered: Example) -> float | None:
-    """The cost as JSON can hold it: None where it is not finite, as of what is no answer."""
+    """Return the cost for JSON: None if it is not finite, as for an invalid answer."""
     cost = cost_of(task, answered)
     return cost if cost is not None and math.isfinite(cost) else None

@@ -1,4 +1,4 @@
-"""Permutation importance (Breiman 2001): how much a model loses if a field is shuffled."""
+"""Permutation importance (Breiman 2001): how much worse a model is if a field is shuffled."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,12 +17,12 @@ CHUNK = 4096  # instances that are answered together
 
 @dataclass(frozen=True)
 class Importance:
-    """What a model answers with all of its fields, and what it loses without each.
+    """A metric of a model's answers, and its loss if a field is shuffled.
 
     Args:
-        metric: of the kind of the answers.
-        complete: its value, with all fields.
-        losses: by field what the metric loses if the field is shuffled, the greatest first.
+        metric: the name of the metric. It is the main one of the kind of the answers.
+        complete: the value of the metric with all fields in place.
+        losses: for each field the loss of the metric if the field is shuffled, largest first.
     """
 
     metric: str
@@ -40,17 +40,17 @@ def importance_of_fields(
 ) -> Importance:
     """Measure the metric of the task's kind with each field shuffled.
 
-    The values of a field are shuffled among all elements of all instances; those of a field that
-    all elements of an instance share, among the instances. The loss of an instance is the mean
-    over the repeats; the interval is that of the mean over the instances.
+    The values of a field are shuffled among all elements of all instances. If all elements of each
+    instance share one value, the values are shuffled among instances. The loss of an instance is
+    the mean over the repeats. The interval is that of the mean over instances.
 
     Args:
-        job: answers chunks of instances.
-        task: of the examples.
+        job: the function that answers chunks of instances.
+        task: the task of the examples.
         data: examples with answers.
-        repeats: how often each field is shuffled.
-        seed: of the shuffles.
-        activity: what a progress bar says; no bar if it is empty.
+        repeats: how often to shuffle each field.
+        seed: the seed of the shuffles.
+        activity: the label of a progress bar; no bar if it is empty.
     """
     complete = _metric_of(job, task, data, data)
     fields = field_columns(task)
@@ -66,7 +66,7 @@ def importance_of_fields(
 
 
 def field_columns(task: Custom) -> dict[str, slice]:
-    """Return the features of each field by its name; without names each feature is a field."""
+    """Return for each field the columns of its features. Without names, each feature is a field."""
     if task.schema is None:
         return {f"feature {k + 1}": slice(k, k + 1) for k in range(task.num_features)}
     widths = task.schema.widths
@@ -76,7 +76,7 @@ def field_columns(task: Custom) -> dict[str, slice]:
 
 
 def _metric_of(job: PredictJob, task: Custom, data: Dataset, instances: Dataset) -> Floats:
-    """Return the `(B,)` values of the metric of the kind, of the answers to changed instances."""
+    """Return the main metric `(B,)` of the answers to changed instances."""
     values = []
     for known, chunk in zip(data.chunks(CHUNK), instances.chunks(CHUNK), strict=True):
         answers = [example.outputs for example in job(chunk) if example.outputs is not None]
@@ -85,7 +85,7 @@ def _metric_of(job: PredictJob, task: Custom, data: Dataset, instances: Dataset)
 
 
 def _shuffled(data: Dataset, columns: slice, rng: np.random.Generator) -> Dataset:
-    """Return the instances with other values in some features."""
+    """Return the instances with the values of some features shuffled."""
     elements = np.array(data.elements)
     values, owners = elements[:, columns], np.repeat(np.arange(len(data)), data.sizes)
     of_instances = values[data.starts[:-1]]

@@ -1,4 +1,4 @@
-"""A solver on files, by many processes: solving, evaluating, and lines as they arrive."""
+"""Solve and evaluate whole files, in many processes; answer lines as they arrive."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
@@ -45,7 +45,7 @@ def solve_in_memory(
 
 
 def _for_many(job: Job, count: int | None) -> Job:
-    """Return the job for `count` instances: long if they are several chunks, or unknown."""
+    """Return the job for `count` instances. It is long for several chunks, or an unknown count."""
     return replace(job, is_long=count is None or count > CHUNK)
 
 
@@ -81,12 +81,12 @@ def solve_file(
 def _solve_table(
     solver: "Solver", job: PredictJob, sets: Sets, target: str, jobs: int, backend: str
 ) -> None:
-    """Answer the sets of a table; write it with a column of answers, or the sets as lines."""
+    """Answer the sets of a table. Write the table with a column of answers, or a line per set."""
     kind = getattr(solver.task, "kind", "")
     data = sets.dataset(solver.task, with_answers=False)
     is_table = target == "-" or formats.format_of(target).writes_tables
     if is_table:
-        sets.answer_column(kind)  # refuses a name that is taken before any work is done
+        sets.answer_column(kind)  # raises before any work is done if the column's name is taken
     chunks = solve_in_memory(solver, job, data, "", jobs, backend)
     solved = [row for chunk in chunks for row in chunk]
     if is_table:
@@ -97,9 +97,9 @@ def _solve_table(
 
 
 def _stream(solver: "Solver", job: PredictJob, examples: Iterable[Example]) -> Iterator[Example]:
-    """Yield each example with its answer as soon as it was read; many at once if many wait.
+    """Yield each example with its answer as soon as it was read. Waiting examples share a batch.
 
-    What reading raises is raised after the answers to what was read before.
+    If reading fails, the examples that were read before are answered first.
     """
     for chunk in _waiting(examples):
         data = Dataset.of(chunk, solver.task.item_size)
@@ -145,7 +145,10 @@ def evaluate_random(
 ) -> Evaluation:
     """Compare answers to drawn instances with a labeller's; see `Solver.evaluate_random`."""
     if n is None and "n" not in solver.trained:
-        raise InputError("expected n: the model does not say on what sizes it was trained")
+        raise InputError(
+            "n: expected sizes such as 5-50, because the model's files do not say on which it was "
+            "trained"
+        )
     task = solver.task if points is None else tasks.with_points(solver.task, points)
     if target is not None:
         formats.check_keeps_extra(target, task)
@@ -171,7 +174,7 @@ def _evaluation(
     backend: str,
     by: str | None = None,
 ) -> Evaluation:
-    """Run the job of an evaluation, in memory or into a file, and sum its scores up."""
+    """Run the job of an evaluation, in memory or into a file, and add up its scores."""
     activity = EvaluateJob.activity
     if target is None:
         return Evaluation(task, bulk.run(function, source, activity, jobs, backend), by)
@@ -180,7 +183,7 @@ def _evaluation(
 
 
 def _check_bulk(path: str, jobs: int, backend: str) -> None:
-    """Refuse bad arguments of a job over a file, before any work is done."""
+    """Raise InputError for bad arguments of a job over a file, before any work is done."""
     check_jobs(jobs)
     check_backend(backend)
     if path != "-":
@@ -190,7 +193,11 @@ def _check_bulk(path: str, jobs: int, backend: str) -> None:
 def _known(
     examples: Iterable[Example], task: Task, target: str | None, by: str | None
 ) -> Iterator[Example]:
-    """Yield examples; InputError at one without an answer, a value, or room for its scores."""
+    """Yield the examples, after checks.
+
+    Raises:
+        InputError: an example has no answer, no field `by`, or a key with the name of a score.
+    """
     for example in examples:
         checks.required_answer(example, task)
         if by is not None:
@@ -205,11 +212,11 @@ def _evaluate_drawn(draw: Callable[[int], Dataset], job: EvaluateJob, number: in
     return job(draw(number))
 
 
-_END = EOFError()  # follows the last example
+_END = EOFError()  # the reading thread sends it after the last example
 
 
 def _waiting(examples: Iterable[Example]) -> Iterator[list[Example]]:
-    """Yield, as lists, all examples that a thread has read since the last list."""
+    """Read in a thread. Yield lists of all examples that were read since the last list."""
     waiting: Queue[Example | Exception] = Queue(CHUNK)
 
     def read() -> None:

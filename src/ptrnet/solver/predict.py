@@ -1,4 +1,4 @@
-"""From instances to answers: batches of near sizes, the chunks of a job, answers that are drawn."""
+"""From instances to answers: batches of similar sizes, chunks of a job, and sampled answers."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -26,22 +26,22 @@ from ptrnet.types import END, Floats, Indices
 if TYPE_CHECKING:
     from ptrnet.decoding import Sample
 
-# Elements of a batch, padding and beams included: 64 MB of keys at 256 hidden units.
+# Elements of a batch, including padding and beams. Their keys take 64 MB at 256 hidden units.
 MAX_BATCH_ELEMENTS = 65_536
-# A batch of at most so many rows and elements, beams included, gains nothing from a second thread.
+# Up to this many rows and elements, including beams, a second thread does not make a batch faster.
 ROWS_OF_ONE_THREAD, ELEMENTS_OF_ONE_THREAD = 8, 256
 
 
 @dataclass(frozen=True)
 class PredictJob:
-    """Answers chunks of instances; other processes can import it.
+    """Function that answers chunks of instances. Other processes can import it.
 
     Args:
         model: the network.
-        task: of the instances.
-        decoder: searches for the answers.
-        constrained: whether only what the task allows as an answer is considered.
-        augment: how many views of each instance are answered; the best answer is kept.
+        task: the task of the instances.
+        decoder: the search for answers.
+        constrained: whether to consider only answers that the task allows.
+        augment: the number of views of each instance to answer. The best answer is kept.
         is_long: whether to use compiled kernels from the first step on, so that the answers to a
             chunk do not depend on which chunks the process has answered before.
     """
@@ -88,7 +88,7 @@ class PredictJob:
         )
 
     def key(self) -> dict[str, Any]:
-        """Return everything that decides the answers to an instance, as JSON."""
+        """Return everything that the answers to an instance depend on, as JSON."""
         weights = hashlib.sha256(repr(sorted(self.model.settings().items())).encode())
         for name, tensor in sorted(self.model.state_dict().items()):
             weights.update(name.encode())
@@ -104,7 +104,7 @@ class PredictJob:
 def _batches(
     sizes: list[int], beginnings: list[list[int]], one_size: bool
 ) -> Iterator[Sequence[int]]:
-    """Yield rows of near sizes whose answers begin with as many given elements."""
+    """Yield the rows of each batch: similar sizes, and equally many given first elements."""
     for count in sorted({len(beginning) for beginning in beginnings}):
         alike = [row for row, beginning in enumerate(beginnings) if len(beginning) == count]
         for rows in bucket_by_size([sizes[row] for row in alike], MAX_BATCH_ELEMENTS, one_size):
@@ -115,7 +115,7 @@ class SampledAnswers(NamedTuple):
     """K answers to each of B instances."""
 
     answers: list[list[Indices]]  # B lists of K arrays of 0-based indices
-    log_probs: Tensor  # (B, K) of each under the policy that drew it, with gradients
+    log_probs: Tensor  # (B, K) log-probabilities under the policy that drew them, with gradients
 
 
 def sample_answers(
@@ -125,7 +125,7 @@ def sample_answers(
     decoder: "Sample",
     constraint: Constraint,
 ) -> SampledAnswers:
-    """Draw answers to instances `(n, d)`, which share one batch."""
+    """Draw answers to instances `(n, d)` in one batch."""
     from ptrnet.decoding.log_probs import sequence_log_probs
 
     views, orders = zip(

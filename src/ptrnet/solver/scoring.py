@@ -1,7 +1,6 @@
-"""What a model says of known answers and of single elements, and the job that evaluates.
+"""Log-likelihoods of known answers, scores of single elements, and the job that evaluates.
 
-Log-likelihoods are of the true answers. Scores are a number for each element of an instance: how
-early it stands, or how surely it belongs to the answer.
+The score of an element says how early it comes in the answer, or how surely it belongs to it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,17 +32,17 @@ from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.types import END, Batch, Example, Floats, Indices, pad_answers
 
-# Elements of a batch whose answers are known: all steps are computed at once, and more rows gain
-# nothing.
+# Elements of a batch with known answers. All steps of such a batch are computed at once, so more
+# rows would not make it faster.
 MAX_KNOWN_ELEMENTS = 8_192
-# Scores of such a batch, for each of its elements: 8 MB.
+# Scores of such a batch, for each of its elements. Together they take 8 MB.
 SCORES_PER_ELEMENT = 256
-ONE_FIRST = ("permutation", "choice", "grades")  # the kinds of which one element stands first
+ONE_FIRST = ("permutation", "choice", "grades")  # kinds of answers with one best element
 
 
 @dataclass(frozen=True)
 class EvaluateJob(PredictJob):
-    """Answers chunks of examples, and scores the answers against the known ones."""
+    """Function that answers chunks of examples, and compares the answers with the known ones."""
 
     activity: ClassVar[str] = "evaluating"
 
@@ -56,14 +55,14 @@ class EvaluateJob(PredictJob):
 
 
 class Judgements(NamedTuple):
-    """What a model says of examples, besides its own answers."""
+    """Log-likelihoods of examples, and scores of their elements."""
 
     log_likelihoods: Floats  # (B,), of the true answers
-    element_scores: list[Floats]  # (n,) each; none if the task does not measure them
+    element_scores: list[Floats]  # (n,) each; empty if no metric of the task uses them
 
 
 def judgements_of(model: PointerModel, task: Task, data: Dataset) -> Judgements:
-    """Return what the metrics of a task need of a model besides its answers."""
+    """Return what the metrics of a task need from a model besides its answers."""
     scores: list[Floats] = []
     if isinstance(task, Custom) and task.score_elements([], []):
         scores = element_scores(model, task, data)
@@ -72,9 +71,9 @@ def judgements_of(model: PointerModel, task: Task, data: Dataset) -> Judgements:
 
 @torch.no_grad()
 def log_likelihoods_of(model: PointerModel, task: Task, examples: Sequence[Example]) -> Floats:
-    """Return the `(B,)` log-probabilities of B examples' answers, in the form models train on.
+    """Return the log-probabilities `(B,)` of B examples' answers, in their canonical form.
 
-    The log-probability of a choice is that among the elements: something has to be chosen.
+    For a choice, they are normalised over the elements, because one element has to be chosen.
     """
     if isinstance(task, Custom) and task.kind == "choice":
         scores = element_scores(model, task, Dataset.of(examples))
@@ -87,14 +86,15 @@ def log_likelihoods_of(model: PointerModel, task: Task, examples: Sequence[Examp
         log_probs = _target_log_probs(model, batch)
         mask = length_mask(batch.target_lengths, batch.targets.shape[1])
         real = torch.where(mask, log_probs, 0)
-        check_finite("log-likelihoods", real.masked_fill(real == -torch.inf, 0))  # -inf: impossible
+        # -inf is not an error: the model's constraint excludes the answer.
+        check_finite("log-likelihoods", real.masked_fill(real == -torch.inf, 0))
         sums = real.double().sum(1)
         log_likelihoods[indices] = sums.cpu().numpy()
     return log_likelihoods
 
 
 def _chosen(example: Example) -> int:
-    """Return the one element that was chosen. Raises InputError if there are none, or several."""
+    """Return the element that was chosen. Raises InputError unless there is exactly one."""
     outputs = [] if example.outputs is None else example.outputs.tolist()
     if len(outputs) != 1:
         source = example.source or "example"
@@ -103,13 +103,16 @@ def _chosen(example: Example) -> int:
 
 
 def _batches(model: PointerModel, task: Task, counts: Sequence[int]) -> Iterator[list[int]]:
-    """Yield the rows of instances of so many elements that share a batch, all steps at once."""
+    """Yield the rows of each batch, given each instance's number of elements."""
     sizes = [max(n, n * task.max_length(n) // SCORES_PER_ELEMENT) for n in counts]
     return bucket_by_size(sizes, MAX_KNOWN_ELEMENTS, model.one_size)
 
 
 def _target_log_probs(model: PointerModel, batch: Batch) -> torch.Tensor:
-    """`(B, M)` log-probabilities of right tokens; for large answers without `(B, M, S + N)`."""
+    """Return the log-probabilities `(B, M)` of the target tokens.
+
+    For large answers, compute step by step, so that no tensor `(B, M, S + N)` is needed.
+    """
     rows, steps = batch.targets.shape
     if rows * steps * batch.inputs.shape[1] <= 2 * MAX_BATCH_ELEMENTS * SCORES_PER_ELEMENT:
         return token_log_likelihoods(model.log_probs(*batch[:4]), batch)[0]
@@ -124,13 +127,14 @@ def _target_log_probs(model: PointerModel, batch: Batch) -> torch.Tensor:
 
 
 def element_scores(model: PointerModel, task: Custom, data: Dataset) -> list[Floats]:
-    """Return for each instance `(n,)` log-probabilities or log-odds of its elements.
+    """Return for each instance the log-probabilities or log-odds `(n,)` of its elements.
 
-    - `permutation`, `choice`, `grades`: the log-probability that the element stands first.
-    - `subset`, `set`, `sequence`: the log-odds that the element belongs to the answer: that the
-      model emits it rather than the end, at the step of its greedy answer that decides on the
-      element. If elements have fixed scores and the end has one too (Plackett and Luce), the odds
-      are those of the element standing before the end, whatever the answer is.
+    - `permutation`, `choice`, `grades`: the log-probability that the element comes first.
+    - `subset`, `set`, `sequence`: the log-odds that the element belongs to the answer. These are
+      the log-odds that the model emits the element rather than END. They are taken at the step of
+      the greedy answer that emits the element, or at its last step if it does not. In a
+      Plackett-Luce model, where elements and END have fixed scores, they are the log-odds that the
+      element comes before END, and do not depend on the answer.
     """
     if task.kind in ONE_FIRST:
         answers = [np.zeros(0, np.int64)] * len(data)
@@ -165,25 +169,25 @@ def _scores_of_batch(
         if task.kind in ONE_FIRST:
             in_order[order] = of_elements[0] - np.logaddexp.reduce(of_elements[0])
         else:
-            step = np.full(n, len(answer))  # the end's, unless the answer has the element
-            step[answer[::-1]] = np.arange(len(answer))[::-1]  # the first step of several
+            step = np.full(n, len(answer))  # the step of END, for elements outside of the answer
+            step[answer[::-1]] = np.arange(len(answer))[::-1]  # reversed, so the first step wins
             in_order[order] = of_elements[step, np.arange(n)] - of_steps[step, END]
         scores.append(in_order)
     return scores
 
 
 def element_probabilities(model: PointerModel, task: Custom, data: Dataset) -> list[Floats]:
-    """Return `element_scores` as probabilities, `(n,)` for each instance."""
+    """Return `element_scores` as probabilities `(n,)` for each instance."""
     of_scores = softmax if task.kind in ONE_FIRST else expit
     return [np.asarray(of_scores(scores)) for scores in element_scores(model, task, data)]
 
 
 class Claims(NamedTuple):
-    """Probabilities that a model gives, and whether what they are of is right."""
+    """Statements to which a model gives probabilities, and whether they are true."""
 
     probabilities: Floats  # (num_claims,)
     right: NDArray[np.bool_]  # (num_claims,)
-    subject: str  # what is right
+    subject: str  # the statement
 
 
 def claims_of(model: PointerModel, task: Custom, examples: Dataset) -> Claims:

@@ -183,6 +183,12 @@ class Solver(HubMixin):
 
         Warns:
             OutOfDistributionWarning: as in `solve`.
+
+        Examples:
+            >>> data = ptrnet.generate("hull", n="5-10", count=3, seed=1)  # a Dataset
+            >>> solved = ptrnet.load("hull").predict(data)
+            >>> [solved.outputs(row).tolist() for row in range(len(solved))]
+            [[2, 0, 3, 4], [1, 3, 0, 6], [6, 7, 3, 1, 8, 9]]
         """
         job, data = self.job(decoder, constrained, augment), self._dataset(data)
         if jobs != 1 or backend != LOCAL:
@@ -213,7 +219,7 @@ class Solver(HubMixin):
 
         check_ends(self.task, ends)
         if not job.constrained and ends != Ends():
-            raise InputError("start, end and open go with constrained decoding")
+            raise InputError("start, end and open need constrained decoding")
         if job.decoder.needs_circular and None not in (ends.start, ends.end):
             raise InputError(f"{job.decoder.name} decoding does not keep both ends of a tour")
 
@@ -243,7 +249,7 @@ class Solver(HubMixin):
             decoder.needs_circular and not self.task.circular
         )
         if needs_more:
-            raise InputError(f"{decoder.name} decoding does not serve {self.task.name}")
+            raise InputError(f"{decoder.name} decoding cannot be used with task {self.task.name}")
         check_int("augment", augment, 1)
 
     def sample(
@@ -436,6 +442,10 @@ class Solver(HubMixin):
         Raises:
             InputError: as in `evaluate`; or the model was not trained on your own examples.
             MissingExtraError: matplotlib is not installed.
+
+        Examples:
+            >>> ax = model.plot_reliability(offers, set_id="order", chosen="bought")
+            >>> ax.figure.savefig("reliability.png")
         """
         from ptrnet.plots.figure import axes_or_new
         from ptrnet.plots.reliability import draw_reliability
@@ -608,28 +618,32 @@ class Solver(HubMixin):
         """Answer every instance of a file, and write the answers to another file.
 
         The file is read, answered and written in chunks, so memory does not grow with it. If a
-        call that writes a file of lines (.txt, .jsonl, .parquet) is stopped, its finished chunks
-        stay in `OUTPUT.partial/`, and the same call continues.
+        call that writes a .txt, .jsonl or .parquet file is stopped, its finished chunks stay in
+        `OUTPUT.partial/`, and the same call resumes from there.
 
         Args:
             file: the instances, in any format; "-" is standard input.
-            output: where the answers go; its extension is the format, "-" is standard output. From
-                standard input to standard output, each answer is printed as soon as its line has
-                been read.
+            output: the file for the answers. Its extension is the format; "-" is standard output.
+                From standard input to standard output, each answer is printed as soon as its line
+                has been read.
             decoder: this and the next two as in `solve`.
-            start: this and the next two as in `ptrnet.label`. With both ends the network begins
-                with them; if an end of an open path is free, a closed tour is cut.
+            start: this and the next two as in `ptrnet.label`. With both ends, the network begins
+                its answer with them. If an end of an open path is free, a closed tour is cut open.
             end: see `start`.
             open: see `start`.
-            jobs: processes, 1 or more; -1 for one a core.
+            jobs: the number of processes, 1 or more; -1 means one per core.
             backend: where they run: "local", or a cluster of "dask" or "ray".
-            columns: of a long table, `ptrnet.data.tables.Columns`; None for other files. The output
-                has all columns of the table, and one more for the answers.
+            columns: the columns of a long table, a `ptrnet.data.tables.Columns`; None for other
+                files. The output has all columns of the table, and one more for the answers.
 
         Raises:
-            InputError: an instance that cannot be used, by file and line; a file that cannot be
-                written, or another unfinished job for it. No file is made then.
-            MissingExtraError: format or backend needs a package that is not installed.
+            InputError: an instance cannot be used, or the file cannot be written or belongs to
+                another unfinished job. The message names file and line. No file is written then.
+            MissingExtraError: the format or the backend needs a package that is not installed.
+
+        Examples:
+            >>> ptrnet.generate("hull", n=10, count=100, output="hulls.txt")
+            >>> ptrnet.load("hull").solve_file("hulls.txt", "answers.jsonl", ptrnet.Beam(4))
         """
         from ptrnet.data.tables import NO_COLUMNS
         from ptrnet.solver import on_files
@@ -657,19 +671,27 @@ class Solver(HubMixin):
         Args:
             file: the examples, in any format; "-" is standard input.
             output: a .jsonl or .parquet file for the examples, each with the model's `answer` and
-                its scores; a stopped call continues as in `solve_file`. None: not written.
-            decoder: this and the others as in `solve_file`.
-            by: a field of the whole instance, whose values split the examples: a key of each line,
-                or a field that all elements of an instance share.
-            columns: of a long table, `ptrnet.data.tables.Columns`; None for other files.
+                its scores. A stopped call resumes as in `solve_file`. None writes no file.
+            decoder: this and the arguments that are not described here as in `solve_file`.
+            by: a field of instances; the measures are also given for each of its values. It is a
+                key of each line, or a field that all elements of an instance share.
+            columns: the columns of a long table, a `ptrnet.data.tables.Columns`; None for other
+                files.
 
         Returns:
             The measures over all examples, by size, and by the values of the field.
 
         Raises:
-            InputError: an example that cannot be used, or has no answer or no such field, by file
-                and line; a file that cannot be written, or another unfinished job for it.
-            MissingExtraError: format or backend needs a package that is not installed.
+            InputError: an example cannot be used, or has no answer or no such field; or the file
+                cannot be written or belongs to another unfinished job. The message names file and
+                line.
+            MissingExtraError: the format or the backend needs a package that is not installed.
+
+        Examples:
+            >>> ptrnet.generate("hull", n="5-10", count=100, seed=1, output="hulls.txt")
+            >>> evaluation = ptrnet.load("hull").evaluate_file("hulls.txt")
+            >>> evaluation.measures()["accuracy"].value
+            1.0
         """
         from ptrnet.data.tables import NO_COLUMNS
         from ptrnet.solver import on_files
@@ -767,8 +789,17 @@ class Solver(HubMixin):
                 replaces the model's.
             ax: as in `plot`.
 
+        Returns:
+            The axes.
+
         Raises:
             InputError: as in `plot`, or more than 200 steps or tokens.
+            MissingExtraError: matplotlib is not installed.
+
+        Examples:
+            >>> square = [[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]
+            >>> ax = ptrnet.load("hull").plot_attention(square)
+            >>> ax.figure.savefig("attention.png")
         """
         from ptrnet.attention import attention
         from ptrnet.plots.attention import draw_matrix
@@ -793,6 +824,10 @@ class Solver(HubMixin):
         Raises:
             InputError: as in `plot`, or the elements are not points of the plane.
             MissingExtraError: matplotlib is not installed.
+
+        Examples:
+            >>> square = [[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]
+            >>> ptrnet.load("hull").animate(square).save("hull.gif")
         """
         from ptrnet.attention import attention
         from ptrnet.plots.answer import animate

@@ -1,4 +1,4 @@
-"""A solver on disk and on the hub."""
+"""Save and load a solver, on disk and on the Hugging Face hub."""
 
 import os
 import tempfile
@@ -17,7 +17,7 @@ RECIPE = "recipe.toml"  # in the folder of a training's run
 
 
 class HubMixin:
-    """Base class of `Solver`: its methods that write and read files. See there for arguments."""
+    """Base class of `Solver`, with its methods for files and the hub. See there for arguments."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class HubMixin:
     ) -> None:
         self.model, self.task, self.trained = model.eval(), task, trained or {}
         self.card = card
-        # The card and a checksum of the weights that card and scores describe.
+        # The card, and a checksum of the weights that the card and the scores describe.
         self._described = (card, self._weights_crc()) if card or "scores" in self.trained else None
 
     def save_pretrained(self, folder: str | Path) -> None:
@@ -37,8 +37,14 @@ class HubMixin:
         A README.md in a folder without a model stays as it is.
 
         Raises:
-            InputError: the folder cannot be written, or holds the run of a training, whose
+            InputError: the folder cannot be written, or is the folder of a training's run, whose
                 checkpoints would then belong to another model.
+
+        Examples:
+            >>> model = ptrnet.load("hull")
+            >>> model.save_pretrained("my-hull")
+            >>> ptrnet.load("./my-hull").solve([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]])
+            array([0, 1, 2, 3])
         """
         path = Path(folder)
         if exists(path / RECIPE):
@@ -53,13 +59,17 @@ class HubMixin:
 
     @classmethod
     def from_pretrained(cls, name: str | Path) -> Self:
-        """Return the solver in a folder, or in a repository of the Hugging Face hub.
+        """Return the solver of a folder, or of a repository on the Hugging Face hub.
 
         Args:
             name: the folder; or "owner/name" on the hub, or "owner/name@revision".
 
         Raises:
-            ModelError: the files are missing or damaged, or the hub has none of that name.
+            ModelError: files are missing or damaged, or the hub has no such repository.
+
+        Examples:
+            >>> ptrnet.load("hull").save_pretrained("my-hull")
+            >>> model = ptrnet.Solver.from_pretrained("my-hull")
         """
         folder = Path(name)
         if not os.path.exists(name):  # noqa: PTH110  Path.exists raises for too long names
@@ -73,15 +83,18 @@ class HubMixin:
     ) -> str:
         """Upload the files to "owner/name" on the Hugging Face hub, and return the address.
 
-        The card begins with the facts that the hub reads: task, network, scores.
+        The card begins with the metadata that the hub reads: task, network, scores.
 
         Args:
             repository: "owner/name".
-            private: whether only its owner sees a new repository.
-            license: of the model, by the hub's name for it, such as "mit".
+            private: whether a new repository is visible only to its owner.
+            license: the license of the model, by the hub's name for it, such as "mit".
 
         Raises:
-            ModelError: the hub refuses, or cannot be reached.
+            ModelError: the hub refuses the upload, or cannot be reached.
+
+        Examples:
+            >>> model.push_to_hub("my-name/my-hull", private=True)  # after `hf auth login`
         """
         from ptrnet.pretrained import hub
 
@@ -96,8 +109,8 @@ class HubMixin:
     def _saved(self) -> tuple[model_folder.Saved, str]:
         """Return what to write, and the card.
 
-        Card and scores are left out if the weights have changed since, except a card that the user
-        has put in the place of the first one.
+        If the weights were changed, the old scores and the old card are left out. A card that the
+        user has replaced is kept.
         """
         trained, text = self.trained, self.card
         if self._described is not None:

@@ -1,4 +1,4 @@
-"""What a model was trained on, and one line on an instance outside of it."""
+"""The range of a model's training data, and warnings about instances outside of it."""
 
 import warnings
 from collections.abc import Iterable, Iterator
@@ -17,57 +17,59 @@ from ptrnet.types import Example
 if TYPE_CHECKING:
     from ptrnet.tasks.custom import Custom
 
-MAX_DEVIATIONS = 10.0  # standard deviations of a feature, beyond which it is said
-# Of the extent of an instance; where half of it lies within less, networks tell elements apart too
-# badly. Where one of ten numbers is 1,000 times as large as the others, 95 lists of 100 are sorted,
-# and 99 hulls of 100 of twenty such points right; 10,000 times as large, 10 and 86.
+MAX_DEVIATIONS = 10.0  # warn if a feature is further from the mean, in standard deviations
+# Warn if half of the elements lie within a smaller part of the instance's extent, because networks
+# then do not tell them apart well. We put one outlier among ten numbers, or among twenty points:
+#     outlier / others    sorted lists right    hulls right
+#           1,000                95%                99%
+#          10,000                10%                86%
 MIN_SPREAD = 3e-4
-MIN_QUARTERED = 4  # elements; of fewer no half is known
+MIN_QUARTERED = 4  # with this many elements or fewer, take the extent instead of the middle half
 
 
 class Message(NamedTuple):
-    """What is to be said of an instance."""
+    """A warning about an instance."""
 
-    subject: object  # the same for messages of which one is enough
+    subject: object  # of several messages with the same subject, only the first is shown
     text: str
 
 
 class TrainedRange:
-    """The sizes that a model was trained on; of a user's own examples also their features.
+    """The sizes of a model's training and, for your own examples, the range of the features.
 
-    Says once what is outside: for fewer elements than any trained size, for more, for a number
-    between two, and for each feature. A model may well serve what it was not trained on.
+    `warn` gives one warning about too few elements, one about too many, one about a number between
+    two trained sizes, and one for each feature. The model may still answer such instances well.
 
     Args:
-        task: of the model.
-        trained: facts about the training; nothing is said of sizes where it has no `n`.
+        task: the task of the model.
+        trained: facts about the training. If it has no `n`, there are no messages about sizes.
     """
 
     def __init__(self, task: Task, trained: dict[str, Any]) -> None:
         self._task, self._n = task, str(trained.get("n", ""))
         try:
             self._sizes = frozenset(Sizes(self._n))
-        except InputError:  # facts are the trainer's: anything may stand there
+        except InputError:  # users may store any facts
             self._sizes = frozenset()
         self._said: set[object] = set()
 
     def size_messages(self, example: Example) -> Iterator[Message]:
-        """At most one, whatever was said before: of a number of elements that is no trained one."""
+        """Yield a message if the number of elements is not one of the training."""
         n = len(example.inputs)
         if not self._sizes or n in self._sizes:
             return
         advice = labeller_advice(self._task)
         if example.table and n > max(self._sizes):
-            advice += "; a .csv is one instance, and ptrnet convert --set-id takes a long one apart"
+            advice += "; a .csv is read as one instance: ptrnet convert --set-id splits it"
         yield Message(
             (n < min(self._sizes), n > max(self._sizes)),
             f"the model was trained on instances of {self._n} elements, this one has {n}{advice}",
         )
 
     def feature_messages(self, example: Example) -> Iterator[Message]:
-        """A message for each feature that is far from the trained ones, said before or not.
+        """Yield a message for each feature that is far from its mean in the training.
 
-        Of the task `custom` also one for elements that float32 cannot tell apart.
+        For the task `custom`, also yield one if different elements are equal in float32.
         """
         if self._task.name != CUSTOM:  # other tasks move points into the unit square
             yield from self._spread_messages(example)
@@ -83,7 +85,7 @@ class TrainedRange:
         yield from self._float32_messages(example)
 
     def _float32_messages(self, example: Example) -> Iterator[Message]:
-        """At most one: of different elements that are equal in float32."""
+        """Yield a message if different elements are equal in float32."""
         seen = self._task.normalize(example.inputs).astype(np.float32).astype(float)
         hidden = np.flatnonzero(first_equal(seen) != first_equal(example.inputs))
         if len(hidden):
@@ -91,21 +93,21 @@ class TrainedRange:
             j = first_equal(seen)[k]
             yield Message(
                 "float32",
-                f"the model reads elements as equal that differ, such as elements {j + 1} and "
-                f"{k + 1}: it computes in float32",
+                f"the model cannot tell elements {j + 1} and {k + 1} apart: they are equal in "
+                "float32, in which it computes",
             )
 
     def _spread_messages(self, example: Example) -> Iterator[Message]:
-        """At most one: of elements most of which are nearly one, beside others far away."""
-        values = np.sort(example.inputs / 2, axis=0)  # halves, whose differences are finite
+        """Yield a message if most elements are very close together, and others far away."""
+        values = np.sort(example.inputs / 2, axis=0)  # halved, so that differences do not overflow
         n = len(values)
         extent = (values[-1] - values[0]).max()
         spread = (values[3 * n // 4] - values[n // 4]).max() if n > MIN_QUARTERED else extent
-        if 0 < spread < MIN_SPREAD * extent:  # 0: they are one
+        if 0 < spread < MIN_SPREAD * extent:  # if it is 0, these elements are equal
             yield Message(
                 "spread",
                 f"half of the elements lie within 1/{extent / spread:,.0f} of the instance's "
-                "extent: the model sees them as nearly one, beside those far away"
+                "extent: the model can hardly tell them apart, because others are far away"
                 f"{labeller_advice(self._task)}",
             )
 
@@ -114,7 +116,7 @@ class TrainedRange:
         return f"feature {k + 1}" if schema is None else f'"{schema.feature_names[k]}"'
 
     def warn(self, messages: Iterable[Message]) -> None:
-        """Warns of each subject the first time that it comes."""
+        """Warn about each subject the first time that it occurs."""
         for subject, text in messages:
             if subject not in self._said:
                 self._said.add(subject)
