@@ -146,6 +146,37 @@ def test_workers_end_with_their_parent(tmp_path, deadly):
     wait_until(lambda: not any(map(is_running, workers)))
 
 
+# Python runs this file as it starts, before a worker of joblib reads what to do.
+SLOW_START = """
+import os, pathlib, sys, time
+
+if any("LokyProcess" in word for word in sys.orig_argv):
+    parent = os.getppid()
+    pathlib.Path(os.environ["WORKERS"], str(os.getpid())).touch()
+    while os.getppid() == parent:
+        time.sleep(0.05)
+"""
+
+
+def test_a_worker_that_starts_while_its_parent_is_killed_ends(tmp_path):
+    (tmp_path / "workers").mkdir()
+    (tmp_path / "sitecustomize.py").write_text(SLOW_START)
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, "WORKERS": str(tmp_path / "workers")}
+    code = "from ptrnet.parallel import ordered_map; list(ordered_map(abs, range(9), 2))"
+    with subprocess.Popen([sys.executable, "-c", code], env=environment) as parent:
+        try:
+            wait_until(lambda: len(list((tmp_path / "workers").iterdir())) == 2)
+        finally:
+            parent.kill()
+    workers = [int(path.name) for path in (tmp_path / "workers").iterdir()]
+    try:
+        wait_until(lambda: not any(map(is_running, workers)))
+    finally:
+        for worker in filter(is_running, workers):
+            os.kill(worker, signal.SIGKILL)
+
+
 def test_workers_are_reused():
     first, second = (set(ordered_map(process_id, range(20), 2)) for _ in range(2))
     assert first & second and os.getpid() not in first | second

@@ -141,13 +141,19 @@ def _local(jobs: int) -> AbstractContextManager[Any]:
     # code. No result is lost. But if the user turns warnings into errors, joblib's warning would
     # end the thread that waits for results.
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
-    return parallel_config(backend="loky", n_jobs=jobs, initializer=_start_worker)
+    return parallel_config(
+        backend="loky", n_jobs=jobs, initializer=_start_worker, initargs=(os.getpid(),)
+    )
 
 
-def _start_worker() -> None:
-    """Ignore Ctrl-C, because the parent ends its workers, and end if the parent is killed."""
+def _start_worker(parent: int) -> None:
+    """Ignore Ctrl-C, because the parent ends its workers, and end if the parent is killed.
+
+    The parent sends its own process number. If it is killed while the worker starts, `os.getppid`
+    is already another process here, and the worker would wait five minutes for work.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with(os.getppid())
+    end_with(parent)
 
 
 def end_with(parent: int) -> None:
