@@ -169,7 +169,7 @@ def _lines_of(
     number, chunk = item
     data = function(chunk)
     text = StringIO()
-    formats.get(extension).write(text, data, task)
+    formats.get(extension).module.write(text, data, task)
     return number, text.getvalue().encode(), num_unproved(data)
 
 

@@ -62,7 +62,7 @@ def convert(
         )
     kind = tasks.get(name)
     formats.check_output(output, kind)
-    examples = target.checked_with_answers(formats.read(source, kind), kind)
+    examples = target.checked(formats.read(source, kind), kind, keep_answers=True)
     if target.extension == "tour":
         examples = _with_city_names(examples, output, kind)
     formats.write_checked(output, track(examples, "converting"), kind)
@@ -84,7 +84,7 @@ def _convert_table(source: str, output: str, columns: Columns) -> None:
     if source_format.extension != "jsonl":
         sets = formats.open_sets(source, columns)
         assert sets is not None
-        if target.writes_tables:
+        if target.has("write_table"):
             formats.write_table(output, sets.table)
         else:
             formats.write(output, sets.examples(), loosest_task(1))

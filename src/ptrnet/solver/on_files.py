@@ -84,7 +84,7 @@ def _solve_table(
     """Answer the sets of a table. Write the table with a column of answers, or a line per set."""
     kind = getattr(solver.task, "kind", "")
     data = sets.dataset(solver.task, with_answers=False)
-    is_table = target == "-" or formats.format_of(target).writes_tables
+    is_table = target == "-" or formats.format_of(target).has("write_table")
     if is_table:
         sets.answer_column(kind)  # raises before any work is done if the column's name is taken
     chunks = solve_in_memory(solver, job, data, "", jobs, backend)

@@ -11,63 +11,269 @@
   source; returns None if the elements of the first instance are rows of numbers, and raises
   InputError if those of a later one are; only if elements may be dictionaries
 
-`parts/` holds what formats share, and the class `Format`, which is such a module with its checks.
+Plug-ins register such a module, or a class with these members. `parts/` holds what formats share.
+
+Functions of this module raise an InputError for a file that does not exist, an unknown extension,
+a format of another task, or the first line that cannot be used, and a MissingExtraError for a
+format whose package is not installed.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ptrnet.data.checks import labeller_advice
 from ptrnet.data.dataset import Dataset, chunks_of
-from ptrnet.data.formats.parts.format import (
-    Capabilities,
-    Format,
-    format_of,
-    get,
-    input_format,
-    names,
-    output_format,
-    register,
-)
-from ptrnet.data.formats.parts.lines import count_lines, display_name
-from ptrnet.errors import InputError
-from ptrnet.files import atomic_path, check_writable, to_standard_output
+from ptrnet.data.formats.parts.lines import count_lines, display_name, standard_input_is_json
+from ptrnet.errors import InputError, MissingExtraError, short, unknown
+from ptrnet.files import atomic_path, check_writable, exists, to_standard_output
+from ptrnet.geometry.distances import EUCLIDEAN
+from ptrnet.plugins import Registry
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
 if TYPE_CHECKING:
     from ptrnet.data.tables import Columns, Sets, Table
 
-__all__ = [
-    "Capabilities",
-    "Format",
-    "check_has_answers",
-    "check_input",
-    "check_keeps_extra",
-    "check_not_overwritten",
-    "check_output",
-    "count_instances",
-    "format_of",
-    "get",
-    "names",
-    "num_features",
-    "open_sets",
-    "output_format",
-    "print_as_they_come",
-    "read",
-    "read_chunks",
-    "read_table",
-    "register",
-    "write",
-    "write_checked",
-    "write_table",
-]
-
+_registry = Registry("file format", __name__)
+_ALIASES = {"svm": "svmlight", "libsvm": "svmlight"}
 _IN_MEMORY = 2**26  # bytes of output that we keep in memory before we use a temporary file
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What files of a format can hold, so that we can refuse the rest instead of losing it.
+
+    Every module of `ptrnet.data.formats` has an object of this class as `CAPABILITIES`.
+
+    Args:
+        multiple: whether a file can hold more than one example.
+        answers: whether reading a file gives back the answers that were written.
+        extra: whether reading a file gives back the `extra` of an example.
+        distances: the distances that an example may have.
+        dictionaries: whether elements may have named fields.
+        task: the only task that the format serves; None for all tasks.
+        binary: whether `write` takes a stream of bytes instead of text.
+        stdout_format: the format of answers on standard output; empty for the same format.
+        package: an optional package that the format needs. The extra has the format's name.
+    """
+
+    multiple: bool = True
+    answers: bool = True
+    extra: bool = False
+    distances: tuple[str, ...] = (EUCLIDEAN,)
+    dictionaries: bool = False
+    task: str | None = None
+    binary: bool = False
+    stdout_format: str = ""
+    package: str = ""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format: its extension without the dot, and its module."""
+
+    extension: str
+    module: Any
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What files of the format can hold."""
+        capabilities: Capabilities = self.module.CAPABILITIES
+        return capabilities
+
+    @property
+    def columns(self) -> "Columns | None":
+        """The columns of every file, if they are long tables that name their columns alike."""
+        columns: Columns | None = getattr(self.module, "COLUMNS", None)
+        return columns
+
+    def has(self, member: str) -> bool:
+        """Whether the module has an optional member, such as `write_table`."""
+        return hasattr(self.module, member)
+
+    def dictionaries(self, path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]] | None:
+        """Return the named elements of each instance, and its source; None if they are numbers."""
+        return self.module.dictionaries(path) if self.has("dictionaries") else None
+
+    def table(self, path: str) -> "Table":
+        """Return a file as a long table."""
+        self.check_has("table", path)
+        table: Table = self.module.table(path)
+        return table
+
+    def open_for_writing(self, path: Path) -> IO[Any]:
+        """Open a stream for `write`."""
+        if self.capabilities.binary:
+            return path.open("wb")
+        return path.open("w", encoding="utf-8", newline="\n")
+
+    def check_has(self, member: str, path: str) -> None:
+        """Refuse a format without long tables, or whose package is not installed."""
+        if not self.has(member):
+            others = [f".{name}" for name in names() if get(name).has(member)]
+            raise InputError(f"{path}: expected a table, {' or '.join(others)}")
+        self.check_package()
+
+    def check_package(self) -> None:
+        """Refuse a format whose package is not installed."""
+        package = self.capabilities.package
+        if package and find_spec(package) is None:
+            raise MissingExtraError(f".{self.extension}", self.extension)
+
+    def check_task(self, task: Task, path: str) -> None:
+        """Refuse a format that only serves another task, or whose package is not installed."""
+        if self.capabilities.task not in (None, task.name):
+            raise InputError(
+                f"{path}: .{self.extension} files are of task {self.capabilities.task}, "
+                f"asked for {task.name}"
+            )
+        self.check_package()
+
+    def checked(
+        self, examples: Iterable[Example], task: Task, keep_answers: bool = False
+    ) -> Iterator[Example]:
+        """Yield the examples; raise InputError at the first that the format cannot hold.
+
+        Args:
+            examples: to be written.
+            task: of the examples.
+            keep_answers: whether to refuse answers that could not be read back, too.
+        """
+        can, name = self.capabilities, f"a .{self.extension} file"
+        for count, example in enumerate(examples):
+            if count and not can.multiple:
+                others = _alternatives(example, task, "multiple")
+                raise InputError(f"{name} holds one instance; write several to {others}")
+            lost, needs = "", ""
+            if example.distance == EUCLIDEAN not in can.distances:
+                lost = "rounds every distance, in the unit square to 0 or 1"
+            elif example.distance not in can.distances:
+                lost = f"says nothing of distances, here {example.distance}"
+            elif example.elements is not None and not can.dictionaries:
+                lost, needs = "would lose the names of the elements' fields", "dictionaries"
+            elif keep_answers and example.outputs is not None and not can.answers:
+                lost, needs = "would lose the answer", "answers"
+            elif keep_answers and example.rules.is_open and not can.extra:
+                lost, needs = "would lose that the path is open", "extra"
+            if lost:
+                others = _alternatives(example, task, needs)
+                raise InputError(f"{example.source}: {name} {lost}; write to {others}")
+            yield example
+
+
+def _alternatives(example: Example, task: Task, needs: str) -> str:
+    """List the extensions that can hold an example, as in `.csv, .jsonl or .txt`.
+
+    Args:
+        example: to be written.
+        task: of the example.
+        needs: the name of a capability that the formats must have, too; empty for none.
+    """
+    extensions = []
+    for extension in names():
+        can = get(extension).capabilities
+        serves = can.task in (None, task.name) and (not needs or getattr(can, needs))
+        holds_answer = can.answers or example.outputs is None
+        if serves and holds_answer and example.distance in can.distances:
+            extensions.append(f".{extension}")
+    *others, last = extensions or [""]
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def names() -> list[str]:
+    """The known extensions, without the dot."""
+    return _registry.names()
+
+
+def register(extension: str, module: Any) -> None:
+    """Add a format: a module or a class with `CAPABILITIES`, `read` and `write`.
+
+    Raises:
+        InputError: one of these is missing, CAPABILITIES has another type than `Capabilities`, or
+            the extension is taken.
+    """
+    for member in ("CAPABILITIES", "read", "write"):
+        if not hasattr(module, member):
+            raise InputError(f"register a file format: {module!r} has no {member}")
+    if not isinstance(module.CAPABILITIES, Capabilities):
+        raise InputError(
+            f"register a file format: {module!r}: CAPABILITIES: expected Capabilities, "
+            f"got {short(module.CAPABILITIES)}"
+        )
+    _registry.register(extension, module)
+
+
+def get(extension: str) -> Format:
+    """Return the format of a known extension."""
+    return Format(extension, _registry.get(extension))
+
+
+def format_of(path: str) -> Format:
+    """Return the format of a file by its extension; that of `-` is `txt`.
+
+    If the extension is missing or unknown, the message suggests the nearest.
+    """
+    extension = "txt" if path == "-" else Path(path).suffix.removeprefix(".").lower()
+    extension = _ALIASES.get(extension, extension)
+    known = names()
+    if extension not in known and exists(f"{path}.query"):  # as LightGBM's examples are named
+        return get("svmlight")
+    if not extension:
+        raise InputError(f"{path}: expected an extension, one of .{', .'.join(known)}")
+    if extension not in known:
+        raise unknown("file format", extension, known)
+    return get(extension)
+
+
+def input_format(path: str) -> Format:
+    """Return the format of a file to be read; standard input that begins with `{` is `jsonl`."""
+    return get("jsonl") if path == "-" and standard_input_is_json() else format_of(path)
+
+
+def output_format(path: str, like: str | None) -> Format:
+    """Return the format in which answers to the instances of `like` are written to `path`.
+
+    On standard output, `-`, that is the format of `like` or its `stdout_format`, and `txt` if
+    `like` is None.
+    """
+    if path != "-" or like is None:
+        return format_of(path)
+    source = input_format(like)
+    return get(source.capabilities.stdout_format or source.extension)
+
+
+# Reading
+
+
+def read(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Example]:
+    """Yield the examples of a file; of a long table if `columns` say which of them say what."""
+    source = input_format(path)
+    source.check_task(task, path)
+    examples: Iterable[Example]
+    if columns:
+        sets = open_sets(path, columns)
+        assert sets is not None
+        examples = sets.dataset(task)
+    else:
+        examples = source.module.read(path, task)
+    count = 0
+    for count, example in enumerate(examples, 1):  # noqa: B007  used below
+        yield example
+    if not count:
+        raise InputError(f"{display_name(path)}: holds no instance")
+
+
+def read_chunks(
+    path: str, task: Task, size: int, columns: "Columns | None" = None
+) -> Iterator[Dataset]:
+    """Yield the examples of a file, `size` at a time; see `read`."""
+    return chunks_of(read(path, task, columns), task, size)
 
 
 def open_sets(path: str, columns: "Columns | None" = None) -> "Sets | None":
@@ -76,19 +282,24 @@ def open_sets(path: str, columns: "Columns | None" = None) -> "Sets | None":
     Args:
         path: of the file.
         columns: which of its columns say what; empty if it is not a long table.
-
-    Raises:
-        InputError: no such file, a format without tables, or a file that cannot be used.
-        MissingExtraError: the format needs a package that is not installed.
     """
-    source_format = input_format(path)
-    columns = columns or source_format.columns
+    source = input_format(path)
+    columns = columns or source.columns
     if not columns:
         return None
     from ptrnet.data.tables import Sets
 
     check_input(path)
-    return Sets(source_format.table(path), columns)
+    return Sets(source.table(path), columns)
+
+
+def table_of(values: Any) -> "Table":
+    """Return the long table in a file, a frame or a list of dictionaries; see `read_table`."""
+    from ptrnet.data.tables import Table
+
+    if isinstance(values, str | Path):
+        return check_input(str(values)).table(str(values))
+    return Table.of(values)
 
 
 def read_table(
@@ -126,49 +337,31 @@ def read_table(
     return Sets(table_of(table), columns).examples()
 
 
-def table_of(values: Any) -> "Table":
-    """Return the long table in a file, a frame or a list of dictionaries; see `read_table`."""
-    from ptrnet.data.tables import Table
-
-    if isinstance(values, str | Path):
-        return check_input(str(values)).table(str(values))
-    return Table.of(values)
-
-
-def read(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Example]:
-    """Yield the examples of a file; of a long table if `columns` say which of them say what.
-
-    Raises:
-        InputError: no such file, a format of another task, a line that cannot be used, or no
-            instance at all.
-        MissingExtraError: the format needs a package that is not installed.
-    """
-    source_format = input_format(path)
-    source_format.check_task(task, path)
-    if columns:
-        sets = open_sets(path, columns)
-        assert sets is not None
-        yield from sets.dataset(task)
-        return
-    empty = True
-    for example in source_format.read(path, task):
-        empty = False
-        yield example
-    if empty:
-        raise InputError(f"{display_name(path)}: holds no instance")
+def num_features(path: str) -> int:
+    """Count the numbers of an element in a file's first instance."""
+    source = check_input(path)
+    source.check_package()
+    if not source.has("num_features"):
+        telling = [f".{other}" for other in names() if get(other).has("num_features")]
+        raise InputError(
+            f"{path}: a .{source.extension} file does not say how many numbers an element "
+            f"has; name the task, or write the examples to {' or '.join(telling)}"
+            + ", a long table by ptrnet convert --set-id"
+            * (source.extension == "csv")
+        )
+    count: int = source.module.num_features(path)
+    return count
 
 
-def read_chunks(
-    path: str, task: Task, size: int, columns: "Columns | None" = None
-) -> Iterator[Dataset]:
-    """Yield the examples of a file, `size` at a time; see `read`.
+def count_instances(path: str) -> int | None:
+    """Return how many instances a file has, for a progress bar; None if it is binary."""
+    capabilities = format_of(path).capabilities
+    if not capabilities.multiple:
+        return 1
+    return None if capabilities.binary else count_lines(path)
 
-    Raises:
-        InputError: no such file, another task's format, the first line that cannot be used, or no
-            instance at all.
-        MissingExtraError: the format needs a package that is not installed.
-    """
-    return chunks_of(read(path, task, columns), task, size)
+
+# Writing
 
 
 def write(path: str, examples: Iterable[Example], task: Task, like: str | None = None) -> None:
@@ -193,39 +386,29 @@ def write(path: str, examples: Iterable[Example], task: Task, like: str | None =
 def write_checked(
     path: str, examples: Iterable[Example], task: Task, like: str | None = None
 ) -> None:
-    """As `write`, without its checks: call `check_output` and `Format.checked` first.
-
-    Args: as in `write`.
-
-    Raises:
-        OutputError: the file cannot be written completely.
-    """
+    """As `write`, without its checks: call `check_output` and `Format.checked` first."""
     target = output_format(path, like)
     if path == "-":
         with SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="\n") as stream:
-            target.write(stream, examples, task)
+            target.module.write(stream, examples, task)
             stream.seek(0)
             to_standard_output(stream)
         return
     with atomic_path(Path(path)) as temporary, target.open_for_writing(temporary) as stream:
-        target.write(stream, examples, task)
+        target.module.write(stream, examples, task)
 
 
 def write_table(path: str, table: "Table") -> None:
-    """Write a long table; to standard output as .csv.
-
-    Raises:
-        InputError: a format without tables, or a table that it cannot hold.
-        OutputError: the file cannot be written completely.
-    """
+    """Write a long table; to standard output as .csv."""
     if path == "-":
         text = StringIO()
-        get("csv").write_table(text, table, path)
+        get("csv").module.write_table(text, table)
         to_standard_output(text.getvalue().splitlines(keepends=True))
         return
     target = format_of(path)
+    target.check_has("write_table", path)
     with atomic_path(Path(path)) as temporary, target.open_for_writing(temporary) as stream:
-        target.write_table(stream, table, path)
+        target.module.write_table(stream, table)
 
 
 def print_as_they_come(examples: Iterable[Example], task: Task) -> None:
@@ -237,45 +420,35 @@ def print_as_they_come(examples: Iterable[Example], task: Task) -> None:
     target = output_format("-", "-")
     for example in target.checked(examples, task):
         text = StringIO()
-        target.write(text, [example], task)
+        target.module.write(text, [example], task)
         to_standard_output([text.getvalue()])
 
 
-def num_features(path: str) -> int:
-    """Count the numbers of an element in a file's first instance.
-
-    Raises:
-        InputError: no such file, a first instance that cannot be used, or a format whose files do
-            not tell.
-        MissingExtraError: the format needs a package that is not installed.
-    """
-    source_format = check_input(path)
-    source_format.check_package()
-    if not source_format.tells_num_features:
-        telling = [f".{other}" for other in names() if get(other).tells_num_features]
-        raise InputError(
-            f"{path}: a .{source_format.extension} file does not say how many numbers an element "
-            f"has; name the task, or write the examples to {' or '.join(telling)}"
-            + ", a long table by ptrnet convert --set-id"
-            * (source_format.extension == "csv")
-        )
-    return source_format.num_features(path)
-
-
-def count_instances(path: str) -> int | None:
-    """Return how many instances a file has, for a progress bar; None if it is binary."""
-    capabilities = format_of(path).capabilities
-    if not capabilities.multiple:
-        return 1
-    return None if capabilities.binary else count_lines(path)
+# Checks of a command's files, before any work is done
 
 
 def check_input(path: str) -> Format:
     """Return the format of a file. Raises InputError if it does not exist or is unknown."""
-    source_format = format_of(path)
-    if not os.path.exists(path):  # noqa: PTH110  Path.exists raises for names that are too long
+    source = format_of(path)
+    if not exists(path):
         raise InputError(f"{path}: cannot be read: No such file or directory")
-    return source_format
+    return source
+
+
+def check_output(path: str, task: Task | None = None) -> None:
+    """Refuse a file that cannot be written.
+
+    Args:
+        path: the file; `-` is standard output.
+        task: of the examples; None if it is not known yet.
+    """
+    target = format_of(path)
+    if task is None:
+        target.check_package()
+    else:
+        target.check_task(task, path)
+    if path != "-":
+        check_writable(Path(path))
 
 
 def check_has_answers(path: str, task: Task, columns: "Columns") -> None:
@@ -286,12 +459,9 @@ def check_has_answers(path: str, task: Task, columns: "Columns") -> None:
         task: of the examples.
         columns: of the file, if it is a long table.
     """
-    source_format = input_format(path)
-    if columns:
-        has_answers = bool(columns.answer[0])
-    else:
-        has_answers = source_format.capabilities.answers or not source_format.writes_tables
-    if not has_answers:
+    source = input_format(path)
+    may_be_answered = source.capabilities.answers or not source.has("write_table")
+    if not (columns.answer[0] if columns else may_be_answered):
         check_input(path)
         raise InputError(
             f"{path}: has no answer to measure against; a long table needs --set-id "
@@ -317,24 +487,8 @@ def check_not_overwritten(path: str, output: str) -> None:
     """
     if "-" in (path, output) or format_of(output).capabilities.answers:
         return
-    if os.path.exists(output) and Path(path).samefile(output):  # noqa: PTH110
+    if exists(output) and os.path.samefile(path, output):  # noqa: PTH121  as files.exists
         raise InputError(
             f"{output}: holds the instance, and only its answer would be left; name another file "
             "for the answer"
         )
-
-
-def check_output(path: str, task: Task | None = None) -> None:
-    """Refuse a file that cannot be written, before any work is done for it.
-
-    Args:
-        path: the file; `-` is standard output.
-        task: of the examples; None if it is not known yet.
-    """
-    target = format_of(path)
-    if task is None:
-        target.check_package()
-    else:
-        target.check_task(task, path)
-    if path != "-":
-        check_writable(Path(path))

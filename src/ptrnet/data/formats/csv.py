@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from ptrnet.data import cells, checks
-from ptrnet.data.formats.parts.format import Capabilities
+from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts.lines import csv_rows, display_name
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import AmbiguousInputWarning, InputError, short

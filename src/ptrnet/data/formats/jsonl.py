@@ -16,8 +16,8 @@ import numpy as np
 
 from ptrnet.data import checks
 from ptrnet.data.arrays import records_of
+from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import json_values
-from ptrnet.data.formats.parts.format import Capabilities
 from ptrnet.data.formats.parts.lines import display_name, numbered_lines
 from ptrnet.errors import InputError
 from ptrnet.geometry.distances import PLANAR

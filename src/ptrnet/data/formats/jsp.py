@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 from ptrnet.data import checks
 from ptrnet.data.cells import parse_index, parse_number
-from ptrnet.data.formats.parts.format import Capabilities
+from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts.lines import display_name, numbered_lines
 from ptrnet.errors import InputError
 from ptrnet.problems.job_shop import JobShop

@@ -9,7 +9,7 @@ from typing import BinaryIO
 import numpy as np
 
 from ptrnet.data import checks
-from ptrnet.data.formats.parts.format import Capabilities
+from ptrnet.data.formats import Capabilities
 from ptrnet.errors import InputError
 from ptrnet.geometry.distances import EXPLICIT
 from ptrnet.tasks.base import Task

@@ -7,8 +7,8 @@ written as `.jsonl`.
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
+from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import depots
-from ptrnet.data.formats.parts.format import Capabilities
 from ptrnet.problems.orienteering import Orienteering
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example

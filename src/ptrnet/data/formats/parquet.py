@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ptrnet.data import checks
+from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import json_values
-from ptrnet.data.formats.parts.format import Capabilities
 from ptrnet.errors import InputError, short
 from ptrnet.geometry.distances import PLANAR
 from ptrnet.tasks.base import Task

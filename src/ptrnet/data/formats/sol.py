@@ -12,8 +12,8 @@ import numpy as np
 
 from ptrnet.data import checks
 from ptrnet.data.cells import parse_index
+from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import depots
-from ptrnet.data.formats.parts.format import Capabilities
 from ptrnet.data.formats.parts.lines import numbered_lines
 from ptrnet.errors import InputError
 from ptrnet.problems.cvrp import Cvrp

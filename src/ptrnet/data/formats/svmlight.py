@@ -12,7 +12,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from ptrnet.data.cells import parse_number
-from ptrnet.data.formats.parts.format import Capabilities
+from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts.lines import numbered_lines
 from ptrnet.data.tables import Columns, Sets, Table
 from ptrnet.errors import InputError, short

@@ -12,8 +12,7 @@ from typing import TextIO
 import numpy as np
 
 from ptrnet.data.cells import parse_index
-from ptrnet.data.formats import tsp
-from ptrnet.data.formats.parts.format import Capabilities
+from ptrnet.data.formats import Capabilities, tsp
 from ptrnet.errors import InputError, short
 from ptrnet.geometry.distances import TSPLIB
 from ptrnet.metrics.tour import length

@@ -13,7 +13,7 @@ import numpy as np
 
 from ptrnet.data import checks
 from ptrnet.data.cells import parse_index, parse_number
-from ptrnet.data.formats.parts.format import Capabilities
+from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts.lines import (
     Block,
     display_name,

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TextIO
 
 from ptrnet.data import checks
-from ptrnet.data.formats import sol
+from ptrnet.data.formats import Capabilities, sol
 from ptrnet.data.formats.parts import depots
-from ptrnet.data.formats.parts.format import Capabilities
 from ptrnet.problems.cvrp import Cvrp
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
