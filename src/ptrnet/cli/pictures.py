@@ -12,6 +12,7 @@ from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
     from ptrnet.solver import Solver
+    from ptrnet.tasks.base import Task
     from ptrnet.types import Example
 
 
@@ -35,8 +36,12 @@ class PictureOptions:
         """Whether there is a picture to draw."""
         return self.plot is not None or self.attention is not None
 
-    def check_paths(self) -> None:
-        """Refuse pictures that cannot be written, before any work is done for them."""
+    def check(self, task: "Task") -> None:
+        """Refuse pictures that cannot be drawn or written, before any work is done for them."""
+        if self.plot is not None and not task.has_picture:
+            raise InputError(
+                f"--plot: problem {task.name} has no picture: its class does not define `draw`"
+            )
         for path in (self.plot, self.attention):
             if path is not None:
                 from ptrnet.plots.figure import check_picture

@@ -95,9 +95,9 @@ def solve(
         task, path = task_and_file(arguments, model)
     else:
         task, path = task_alone(arguments, model), None
-    pictures.check_paths()
     decoder = decoding.build(seed, flag_of)
     solver = load_solver(task, model)
+    pictures.check(solver.task)
     if path is not None and not json and not pictures.are_wanted:
         solver.solve_file(
             path,

@@ -8,7 +8,8 @@ import numpy as np
 
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.plots.labels import draw_labels, element_names, feature_names
-from ptrnet.tasks.base import Drawing, Task
+from ptrnet.problems import Problem
+from ptrnet.tasks.base import Bar, Drawing, Task
 from ptrnet.types import Example, Floats, Indices
 
 MILLISECONDS = 500  # duration of each step of an animation
@@ -18,6 +19,7 @@ MIN_PROBABILITY = 0.005  # lines of smaller probabilities would be too thin to s
 ANSWER_COLOR, TRUTH_COLOR, MISSING_COLOR = "#2f72d6", "#d1495b", "#e0aab0"
 QUIET_COLOR, GRID_ALPHA = "#8a8f98", 0.2
 MAX_NAMES = 60  # more names would hide the points
+MIN_NAMED_BAR = 0.02  # share of a schedule's time; shorter bars have no room for a number
 MAX_COORDINATE = 1e300  # leaves room for the margins of axes, which must be finite, too
 
 
@@ -31,25 +33,35 @@ def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None)
         task: the task of the example.
         answered: the example with the network's answer. Elements are named by its table, or by the
             fields of its elements.
-        known: the true answer, if a file had one. If the task has labellers, it is computed.
+        known: the true answer, if a file had one. If the task has labellers, it is computed. The
+            labellers of problems may take long, so the picture of a problem shows what is known.
 
     Raises:
         InputError: a coordinate is larger than `MAX_COORDINATE`.
     """
     inputs, outputs = answered.inputs, answered.outputs
     assert outputs is not None
-    truth, is_proved = _truth(task, answered) if task.labellers else (known, True)
+    truth, best = known, "known answer"
+    if task.labellers and not isinstance(task, Problem):
+        truth, is_proved = _truth(task, answered)
+        best = "optimum" if is_proved else "best known"
     is_correct = truth is not None and task.is_correct(answered.replace(outputs=truth), outputs)
-    title = _title(task, answered, truth, is_proved)
+    title = _title(task, answered, truth, best)
     true_drawing = None if truth is None or is_correct else _drawing(task, answered, truth)
     # Must run before `draw_answer`, which places names in what space the axes' names leave.
-    _name_axes(ax, answered)
     answer = _drawing(task, answered, outputs)
+    _name_axes(ax, feature_names(answered) or list(filter(None, answer.axes)))
     if true_drawing is not None and task.item_size > 1 and task.num_features == 2:
         assert truth is not None
         _mark_items(ax, inputs, outputs, truth)
     draw_answer(
-        ax, answer, true_drawing, element_names(answered), title, dict.fromkeys(outputs.ravel())
+        ax,
+        answer,
+        true_drawing,
+        element_names(answered),
+        title,
+        dict.fromkeys(outputs.ravel()),
+        task.fixed,
     )
 
 
@@ -61,8 +73,15 @@ def _drawing(task: Task, example: Example, outputs: Indices) -> Drawing:
     return replace(drawing, lines=[line[:-1] for line in drawing.lines])
 
 
-def _title(task: Task, answered: Example, truth: Indices | None, is_proved: bool) -> str:
-    """Return a title: the task, the size, and the cost and gap if the task has costs."""
+def _title(task: Task, answered: Example, truth: Indices | None, best: str) -> str:
+    """Return a title: the task, the size, and the cost and gap if the task has costs.
+
+    Args:
+        task: the task.
+        answered: the example with the network's answer.
+        truth: the answer to which the gap is.
+        best: what `truth` is called.
+    """
     kind = f"{task.name} of " if task.labellers else ""
     title = f"{kind}{len(answered.inputs)} elements, answered by a pointer network"
     for name, value in task.answer_stats(answered).items():
@@ -72,10 +91,9 @@ def _title(task: Task, answered: Example, truth: Indices | None, is_proved: bool
     costs = task.costs(answered, [np.asarray(answered.outputs), truth])
     assert costs is not None
     cost, best_cost = costs
-    if not np.isfinite(cost) or best_cost <= 0:
+    if not np.isfinite(cost) or best_cost == 0:
         return title
-    best = "optimum" if is_proved else "best known"
-    gap = 100 * (cost / best_cost - 1)
+    gap = 100 * (cost - best_cost) / abs(best_cost)
     return f"{title}\n{best} {best_cost:,.6g}, gap {gap:.2f}%"
 
 
@@ -97,6 +115,9 @@ def picture_size(task: Task, answered: Example) -> tuple[float, float]:
     """Return a width and height in inches that suit the instance."""
     assert answered.outputs is not None
     drawing = task.draw(answered.inputs, answered.outputs)
+    if drawing.bars:
+        rows = 1 + max(bar.row for bar in drawing.bars)
+        return 10.0, float(np.clip(1.5 + 0.35 * rows, 3.0, 10.0))
     with np.errstate(all="ignore"):
         width, height = np.ptp(drawing.points, axis=0)
         ratio = height / width if drawing.equal_axes and width > 0 else 0.75
@@ -127,8 +148,9 @@ def draw_answer(
     names: Sequence[str] = (),
     title: str = "",
     pointed_at: Iterable[int] = (),
+    num_fixed: int = 0,
 ) -> None:
-    """Draw points and the answer's lines.
+    """Draw points and the answer's lines, or the bars of a schedule.
 
     Args:
         ax: the axes to draw on.
@@ -138,24 +160,41 @@ def draw_answer(
             more than `MAX_NAMES`.
         title: text above the picture.
         pointed_at: the elements of the answer, whose names are placed first.
+        num_fixed: the number of leading elements, such as a depot, that are drawn as squares.
 
     Raises:
         InputError: a coordinate is larger than `MAX_COORDINATE`.
     """
+    ax.set_title(title, fontsize=11, loc="left")
+    quieten(ax)
+    if answer.bars:
+        _draw_bars(ax, answer.bars)
+        return
     if abs(answer.points).max(initial=0) > MAX_COORDINATE:
         raise InputError(f"coordinates beyond {MAX_COORDINATE:g} cannot be drawn")
     if truth is not None:
         _plot_lines(ax, truth, "--", TRUTH_COLOR, "true answer")
     _plot_lines(ax, answer, "-", ANSWER_COLOR, "network's answer")
-    answered = [int(i) for i in pointed_at]
-    others = np.delete(answer.points, answered, axis=0)
+    answered = [int(i) for i in pointed_at if i >= num_fixed]
+    others = np.delete(answer.points, [*range(num_fixed), *answered], axis=0)
     ax.plot(*others.T, "o", color=text_color(), ms=3, zorder=3)
-    ax.plot(*answer.points[answered].T, "o", color=ANSWER_COLOR, ms=4.5, zorder=4)
-    ax.set_title(title, fontsize=11, loc="left")
+    if not answer.has_colors:  # otherwise points have the color of their line
+        ax.plot(*answer.points[answered].T, "o", color=ANSWER_COLOR, ms=4.5, zorder=4)
+    if num_fixed:
+        ax.plot(*answer.points[:num_fixed].T, "s", color=text_color(), ms=7, zorder=5)
     ax.margins(0.06)
-    quieten(ax)
     if answer.equal_axes:
         ax.set_aspect("equal", adjustable="datalim")
+    if ax.get_legend_handles_labels()[0]:
+        _add_legend(ax)
+    if len(names) <= MAX_NAMES:
+        printable = ["".join(c for c in name if c.isprintable()) for name in names]
+        drawings = [answer] if truth is None else [answer, truth]
+        lines = [line for drawing in drawings for line in drawing.lines]
+        draw_labels(ax, printable, answer.points, answered, lines)
+
+
+def _add_legend(ax: Any) -> None:
     ax.legend(
         loc="upper right",
         bbox_to_anchor=(1, 0),  # below the frame, next to the axis' name
@@ -165,11 +204,6 @@ def draw_answer(
         frameon=False,
         fontsize=9,
     )
-    if len(names) <= MAX_NAMES:
-        printable = ["".join(c for c in name if c.isprintable()) for name in names]
-        drawings = [answer] if truth is None else [answer, truth]
-        lines = [line for drawing in drawings for line in drawing.lines]
-        draw_labels(ax, printable, answer.points, answered, lines)
 
 
 def text_color() -> str:
@@ -187,9 +221,8 @@ def quieten(ax: Any) -> None:
     ax.tick_params(length=0, labelsize=8, labelcolor=QUIET_COLOR)
 
 
-def _name_axes(ax: Any, answered: Example) -> None:
-    """Name the axes after the features, if these have names."""
-    features = feature_names(answered)
+def _name_axes(ax: Any, features: Sequence[str]) -> None:
+    """Name the axes after the features, if there are one or two."""
     if not 0 < len(features) <= 2:
         return
     for name, axis in zip(["position", *features][-2:], (ax.xaxis, ax.yaxis), strict=True):
@@ -197,8 +230,26 @@ def _name_axes(ax: Any, answered: Example) -> None:
 
 
 def _plot_lines(ax: Any, drawing: Drawing, style: str, color: str, label: str) -> None:
+    if drawing.has_colors and style == "-":
+        for k, line in enumerate(drawing.lines):
+            ax.plot(*line.T, "o-", color=f"C{k}", lw=1.4, ms=4.5, zorder=4)
+        return
     for k, line in enumerate(drawing.lines):  # label only the first, for one entry in the legend
         ax.plot(*line.T, style, color=color, lw=1.4, label=label if k == 0 else None)
+
+
+def _draw_bars(ax: Any, bars: Sequence[Bar]) -> None:
+    """Draw a Gantt chart, and a line at the time at which the last bar ends."""
+    end = max(bar.start + bar.length for bar in bars)
+    for row, start, length, group in bars:
+        ax.barh(row, length, left=start, color=f"C{group}", edgecolor="white", lw=0.5)
+        if length >= MIN_NAMED_BAR * end:
+            middle = start + length / 2
+            ax.text(middle, row, str(group), ha="center", va="center", fontsize=7, color="white")
+    ax.axvline(end, color=text_color(), lw=1, ls="--")
+    ax.set_yticks(range(1 + max(bar.row for bar in bars)))
+    ax.invert_yaxis()
+    ax.set_xlim(0, end * 1.01 or 1)
 
 
 def animate(task: Task, inputs: Floats, probabilities: Floats, tokens: Indices) -> Any:

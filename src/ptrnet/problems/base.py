@@ -341,8 +341,12 @@ class Problem(Task):
         (cost,) = self.costs(answered, [answered.outputs])
         return {"cost": float(cost)} if cost < np.inf else {}
 
+    @property
+    def has_picture(self) -> bool:
+        return type(self).draw is not Problem.draw
+
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
-        raise InputError(f"problem {self.name} has no picture of its answers")
+        raise InputError(f"problem {self.name} has no picture: its class does not define `draw`")
 
 
 def _are_whole(values: Floats) -> bool:

@@ -130,7 +130,7 @@ class Cvrp(Problem):
         return pad_answers([_canonical(*pair) for pair in zip(inputs, answers.rows(), strict=True)])
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
-        return Drawing(inputs[:, :2], route_lines(inputs, outputs))
+        return Drawing(inputs[:, :2], route_lines(inputs, outputs), has_colors=True)
 
 
 def _canonical(inputs: Floats, answer: Indices) -> Indices:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ptrnet.errors import InputError, short
 from ptrnet.problems.base import STAY, Problem, State
 from ptrnet.settings import setting
+from ptrnet.tasks.base import Bar, Drawing
 from ptrnet.types import Answers, Floats, Indices
 
 MOST = 20  # operations of a job, and machines
@@ -235,6 +236,16 @@ class JobShop(Problem):
             pairs = zip(machine[exists].tolist(), duration[exists].tolist(), strict=True)
             jobs.append([[int(m), int(d) if d == int(d) else d] for m, d in pairs])
         return {"jobs": jobs}
+
+    def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
+        """A Gantt chart: a row for each machine, a color for each job."""
+        state, bars = self.start(inputs[None]), []
+        for job in outputs:
+            _, machine, duration, start = (part[0, job] for part in self._next(state))
+            bars.append(Bar(int(machine), float(start), float(duration), int(job)))
+            state = self.step(state, np.array([job]))
+        axes = ("time (numbers on bars: jobs)", "machine")
+        return Drawing(np.zeros((0, 2)), [], axes=axes, bars=bars)
 
 
 PROBLEM = JobShop

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from ptrnet.problems.base import Problem, State
 from ptrnet.settings import setting
-from ptrnet.types import Answers, Floats, Indices
+from ptrnet.tasks.base import Drawing
+from ptrnet.types import Answers, Example, Floats, Indices
 
 TOLERANCE = 1e-9  # share of the capacity that a knapsack may weigh more
 
@@ -73,6 +74,15 @@ class Knapsack(Problem):
 
     def cost(self, instance: Floats, answers: Indices) -> Floats:
         return -np.take_along_axis(self.unpack(instance)["value"], answers, 1).sum(1)
+
+    def answer_stats(self, answered: Example) -> dict[str, float]:
+        """The `cost` of a valid answer, and the `weight` of its items."""
+        stats = super().answer_stats(answered)
+        return {**stats, "weight": answered.inputs[answered.outputs, 0].sum()} if stats else stats
+
+    def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
+        """All items by weight and value; no lines. Chosen elements have a color of their own."""
+        return Drawing(inputs[:, :2], [], equal_axes=False, axes=("weight", "value"))
 
 
 PROBLEM = Knapsack

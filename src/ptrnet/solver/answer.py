@@ -96,7 +96,9 @@ class Answer:
         return ax
 
     def _repr_png_(self) -> bytes | None:
-        """Return the picture that a notebook shows, or None if matplotlib is not installed."""
+        """Return the picture that a notebook shows; None without a picture or matplotlib."""
+        if not self.task.has_picture:
+            return None
         try:
             from matplotlib.figure import Figure
         except ImportError:

@@ -7,7 +7,7 @@ methods that all tasks share. Its base class `Labelling` computes answers by alg
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,17 +137,39 @@ class Labelling(ABC):
 
 @dataclass(frozen=True)
 class Drawing:
-    """The points and lines of a picture of an answer.
+    """The points and lines of a picture of an answer, or the bars of a schedule.
 
     Args:
         points: `(n, 2)`.
         lines: polylines `(num_points, 2)`, in the order of the answer.
         equal_axes: whether both axes have the same scale.
+        has_colors: whether each line has a color of its own.
+        axes: names of both axes, if the features have no names.
+        bars: a schedule (Gantt chart), drawn instead of points and lines.
     """
 
     points: Floats
     lines: Sequence[Floats]
     equal_axes: bool = True
+    has_colors: bool = False
+    axes: tuple[str, str] = ("", "")
+    bars: Sequence["Bar"] = ()
+
+
+class Bar(NamedTuple):
+    """A bar of a schedule.
+
+    Args:
+        row: where it is, such as a machine; 0 is the uppermost row.
+        start: the time at which it starts.
+        length: how long it takes.
+        group: its number, such as that of a job. The bars of a group share a color.
+    """
+
+    row: int
+    start: float
+    length: float
+    group: int
 
 
 @dataclass(frozen=True)
@@ -205,6 +227,11 @@ class Task(Settings, Labelling):
         """The picture of an answer."""
 
     # ---- Members that a task may define, besides `canonicalize` and `distances`.
+
+    @property
+    def has_picture(self) -> bool:
+        """Whether `draw` returns a picture."""
+        return True
 
     min_elements: ClassVar[int] = 1  # the smallest number of elements of an instance
     item_size: ClassVar[int] = 1  # the number of indices in an item of an answer
