@@ -9,6 +9,7 @@ import torch
 from ptrnet import Beam, Greedy, Sample, Solver, export_onnx, models, tasks
 from ptrnet.data.batches import pad_instances
 from ptrnet.errors import InputError, ModelError
+from ptrnet.models import state_ptr_net
 from ptrnet.problems import names
 from ptrnet.types import Example
 
@@ -121,3 +122,22 @@ def test_export_says_why_it_cannot(tmp_path):
     task, model = network("knapsack")
     with pytest.raises(InputError, match="knapsack computes its states in Python"):
         export_onnx(Solver(model, task), tmp_path / "onnx")
+
+
+@EVERY
+def test_samples_are_as_likely_as_alone(name, monkeypatch):
+    """Rows are encoded in chunks, and equal rows once. Alone, each row is a chunk of its own."""
+    task, model = network(name)
+    inputs, lengths = pad_instances(instances(task, 6, 3), is_exact=True)
+    monkeypatch.setattr(state_ptr_net, "MAX_POSITIONS", 20)
+    decoder, constraint = Sample(8, seed=1), task.build_constraint()
+    sampled = decoder.decode(model, inputs, lengths, lengths * 100, constraint)
+    tokens = torch.nn.functional.pad(sampled.tokens, (0, 1))
+    for b in range(3):
+        for k in range(8):
+            steps = int(sampled.lengths[b, k]) + 1
+            answer = tokens[b, k : k + 1, :steps]
+            alone = model.log_probs(inputs[b : b + 1], None, answer).gather(2, answer[..., None])
+            torch.testing.assert_close(
+                alone.sum(), sampled.log_probs[b, k].to(alone), atol=1e-4, rtol=0
+            )

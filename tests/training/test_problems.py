@@ -90,7 +90,7 @@ def untrained(recipe):
     [
         ({"task": "knapsack", "model": "ptr-net", "hidden_size": 8}, "learned by state-ptr-net"),
         ({"task": "hull", "model": "state-ptr-net"}, "hull is learned by another model"),
-        ({"task": "orienteering", "learning": "answers"}, "has no labeller"),
+        ({"task": "orienteering", "learning": "answers", "n": "22"}, "at most 21"),
     ],
 )
 def test_models_and_problems_that_do_not_fit_are_refused(table, complaint):

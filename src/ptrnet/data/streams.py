@@ -109,13 +109,8 @@ class ExampleStream(FreshStream[Batch]):
         inputs = self.draw(self._number(k), rank, world_size)
         if self.task.order != "given":
             inputs = permute_elements(inputs, self.task.element_order(inputs))
-        targets = self.task.to_tokens(self.task.label(inputs, self.labeller))
-        return Batch(
-            torch.from_numpy(inputs if self.task.exact_inputs else inputs.astype(np.float32)),
-            torch.full((len(inputs),), inputs.shape[1]),
-            torch.from_numpy(targets.indices),
-            torch.from_numpy(targets.lengths),
-        )
+        answers = self.task.label(inputs, self.labeller)
+        return pad_batch(list(inputs), answers.rows(), self.task)
 
     def _number(self, k: int) -> int:
         """Return which of the `num_batches` batches comes at place k."""

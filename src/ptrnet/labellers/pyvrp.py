@@ -12,20 +12,23 @@ from ptrnet.types import Answers, Floats, pad_answers
 
 NEEDS = "pyvrp"
 ITERATIONS = 1000
-DIGITS = 10**6  # PyVRP computes with whole numbers: the longest distance becomes this one
+# PyVRP computes with whole numbers: LONGEST is the longest distance, FULL a fractional capacity.
+# PyVRP's penalties for overloaded vehicles are too small for much longer distances.
+LONGEST, FULL = 10**4, 10**6
 
 
-def label(inputs: Floats) -> Answers:
+def label(inputs: Floats, iterations: int = ITERATIONS) -> Answers:
     """Return routes from a depot that is element 0, with a 0 between them.
 
     Args:
         inputs: `(B, n, 5)`: two coordinates, a demand, the capacity, and whether distances are
             rounded.
+        iterations: of the search; after fewer of them routes are longer.
     """
-    return pad_answers([_routes(instance) for instance in inputs])
+    return pad_answers([_routes(instance, iterations) for instance in inputs])
 
 
-def _routes(instance: Floats) -> list[int]:
+def _routes(instance: Floats, iterations: int) -> list[int]:
     import pyvrp
     from pyvrp.stop import MaxIterations
 
@@ -34,10 +37,10 @@ def _routes(instance: Floats) -> list[int]:
     if instance[0, 4]:
         dist = np.floor(dist + 0.5)
     else:
-        dist = np.round(dist * (DIGITS / max(dist.max(), 1e-300)))
+        dist = np.round(dist * (LONGEST / max(dist.max(), 1e-300)))
     whole: Any = dist.astype(np.int64)
     # PyVRP's demands are whole numbers, too. Round them up, so that no vehicle is overloaded.
-    unit = 1.0 if (instance[:, 2:4] == np.round(instance[:, 2:4])).all() else DIGITS / capacity
+    unit = 1.0 if (instance[:, 2:4] == np.round(instance[:, 2:4])).all() else FULL / capacity
     n = len(instance)
     data = pyvrp.ProblemData(
         locations=[pyvrp.Location(x, y) for x, y in position],
@@ -49,7 +52,7 @@ def _routes(instance: Floats) -> list[int]:
         distance_matrices=[whole],
         duration_matrices=[np.zeros((n, n), np.int64)],
     )
-    result = pyvrp.solve(data, MaxIterations(ITERATIONS), seed=0)
+    result = pyvrp.solve(data, MaxIterations(iterations), seed=0)
     if not result.is_feasible():
         return []
     answer: list[int] = []

@@ -4,7 +4,7 @@ Light encoder, heavy decoder, as in Drakulic et al. (BQ-NCO, 2023) and Luo et al
 is left of a problem after some choices is a problem of the same kind.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -27,6 +27,9 @@ from ptrnet.models.settings import LayerSettings, ModelSettings
 if TYPE_CHECKING:
     from ptrnet.problems.base import Problem, State
     from ptrnet.tasks.base import Task
+
+# Elements that are encoded at once. More do not fit the cache, and are padded more.
+MAX_POSITIONS = 2**12
 
 
 @dataclass(frozen=True)
@@ -143,35 +146,77 @@ class StatePtrNet(PointerModel):
         log_probs = torch.zeros(allowed.shape, device=device).masked_fill(~allowed, -torch.inf)
         if not open_states:
             return log_probs
-        scores = self._scores(open_states, device, allowed.shape[-1])
+        scores = self._scores(open_states, device)
         where = torch.from_numpy(np.stack(is_open)).to(device)
         scores = scores.masked_fill(~allowed[where], -torch.inf)
         return log_probs.index_put((where,), scores.log_softmax(-1))
 
-    def _scores(self, states: "list[State]", device: torch.device, num_tokens: int) -> Tensor:
+    def _scores(self, states: "list[State]", device: torch.device) -> Tensor:
         """`(R, T)` scores of the tokens in all rows of the states; finite, float32."""
-        features = [self.problem.features(state) for state in states]
+        state = {name: np.concatenate([rows[name] for rows in states]) for name in states[0]}
+        if torch.is_grad_enabled():
+            return self._scores_of_rows(state, device)
+        first, copies = _distinct_rows(state)  # samples of an instance begin alike
+        distinct = {name: rows[first] for name, rows in state.items()}
+        return self._scores_of_rows(distinct, device)[torch.from_numpy(copies).to(device)]
+
+    def _scores_of_rows(self, state: "State", device: torch.device) -> Tensor:
+        """`_scores`, in chunks of rows of which about as many elements remain."""
         of_elements, of_whole = (
-            torch.from_numpy(np.concatenate(rows)).to(device, self.whole_mark.dtype)
-            for rows in zip(*features, strict=True)
+            torch.from_numpy(rows).to(device, self.whole_mark.dtype)
+            for rows in self.problem.features(state)
         )
-        remaining = np.concatenate([self.problem.remaining(state) for state in states])
-        rest = Rest.of_all(torch.from_numpy(remaining).to(device))
+        remaining = self.problem.remaining(state)
+        counts = remaining.sum(1)
+        order = counts.argsort(kind="stable")
+        mask = torch.from_numpy(remaining).to(device)
+        scores = [
+            self._scores_of_chunk(of_elements[rows], of_whole[rows], mask[rows])
+            for rows in map(torch.from_numpy, _chunks(order, counts))
+        ]
+        return torch.cat(scores)[torch.from_numpy(order.argsort()).to(device)]
+
+    def _scores_of_chunk(self, of_elements: Tensor, of_whole: Tensor, remaining: Tensor) -> Tensor:
+        rest = Rest.of_all(remaining)
         of_elements = of_elements.gather(
             1, rest.elements[..., None].expand(-1, -1, of_elements.shape[-1])
         )
-        with torch.autocast(device.type, enabled=False):  # features keep their digits
+        with torch.autocast(of_whole.device.type, enabled=False):  # features keep their digits
             whole = (self.whole(of_whole) + self.whole_mark)[:, None]
             rows = torch.cat([whole, self.elements(of_elements)], 1)
         mask = nn.functional.pad(rest.mask, (1, 0), value=True)
         bias = attention_bias(mask, rows.dtype)[:, None, None]
         rows = layer_norm(encode_rows(self.layers, rows, bias))
-        with torch.autocast(device.type, enabled=False):
+        with torch.autocast(of_whole.device.type, enabled=False):
             end, scores = self.end(rows[:, 0]), self.pointer(rows[:, 1:])
         every = scores.new_zeros(len(rows), rest.size, self.problem.ways)
         indices = rest.elements[..., None].expand(scores.shape)
         every = every.scatter(1, indices, torch.where(rest.mask[..., None], scores, 0))
         return torch.cat([end, every.flatten(1)], 1)
+
+
+def _distinct_rows(state: "State") -> tuple[np.ndarray, np.ndarray]:
+    """The indices of the distinct rows of a state, and for each row which of them it equals."""
+    parts = [
+        np.ascontiguousarray(rows).reshape(len(rows), -1).view(np.uint8) for rows in state.values()
+    ]
+    rows = np.concatenate(parts, 1)
+    _, first, copies = np.unique(
+        rows.view(np.dtype((np.void, rows.shape[1])))[:, 0], return_index=True, return_inverse=True
+    )
+    return first, copies
+
+
+def _chunks(order: np.ndarray, counts: np.ndarray) -> Iterator[np.ndarray]:
+    """Split rows, sorted by how many elements remain, into chunks of at most MAX_POSITIONS."""
+    sizes = np.maximum(counts[order], 1)
+    while len(order):
+        # A chunk of k rows has k * (size of its last row) positions, and the last row has the most.
+        k = max(
+            1, int(np.searchsorted(sizes * np.arange(1, len(sizes) + 1), MAX_POSITIONS, "right"))
+        )
+        yield order[:k]
+        order, sizes = order[k:], sizes[k:]
 
 
 def _choices(tokens: Tensor) -> np.ndarray:

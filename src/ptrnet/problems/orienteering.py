@@ -10,7 +10,7 @@ from ptrnet.problems.base import Problem, State
 from ptrnet.problems.routes import dist, path_length, place, round_where, route_lines
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.types import Answers, Example, Floats, Indices, pad_answers
 
 TOLERANCE = 1e-9  # share of the length limit that a tour may be longer
 KNOWN_SIZES, LIMITS = (21, 51, 101), (2, 3, 4)
@@ -34,6 +34,7 @@ class Orienteering(Problem):
     shared_fields: ClassVar[dict[str, int]] = {"limit": 1, "rounded": 1}
     optional: ClassVar[dict[str, float]] = {"rounded": 0}
     fixed: ClassVar[int] = 1
+    labellers: ClassVar[tuple[str, ...]] = ("best-tour",)
     symmetric: ClassVar[bool] = True
     recipe: ClassVar[dict[str, Any]] = {**Problem.recipe, "n": "21"}
 
@@ -115,6 +116,14 @@ class Orienteering(Problem):
         unvisited[rows, choice] = False
         left = state["left"] - there[rows, choice]
         return {**state, "left": left, "unvisited": unvisited, "last": choice}
+
+    def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
+        """Each tour from that of its ends that is nearer to the depot."""
+        rows = []
+        for instance, answer in zip(inputs, answers.rows(), strict=True):
+            ends = dist(instance[answer[[0, -1]], :2], instance[0, :2]) if len(answer) else (0, 0)
+            rows.append(answer if ends[0] <= ends[1] else answer[::-1])
+        return pad_answers(rows)
 
     def cost(self, instance: Floats, answers: Indices) -> Floats:
         return -np.take_along_axis(self.unpack(instance)["prize"], answers, 1).sum(1)

@@ -12,6 +12,8 @@ from torch import Tensor
 from ptrnet.data.random_streams import DROPOUT
 from ptrnet.decoding import Greedy
 from ptrnet.models.base import PointerModel
+from ptrnet.problems import Problem
+from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.training import optimizers
 from ptrnet.training.graphs import GraphLosses
@@ -23,9 +25,17 @@ from ptrnet.types import Batch, CutBatch, Example
 Losses = Callable[[Any], tuple[Tensor, Tensor]]  # batch -> its loss, and which answers are right
 
 
+def metric_of(task: Task) -> str | None:
+    """Return the metric of greedy answers that a training on answers validates by, if any."""
+    if isinstance(task, Problem):
+        return "gap"
+    is_scored = isinstance(task, Custom) and task.metric != "accuracy"
+    return task.metric if is_scored else None  # type: ignore[attr-defined]
+
+
 @torch.no_grad()
-def mean_of_metric(model: PointerModel, task: Custom, batch: Batch) -> float:
-    """Return the task's metric, averaged over the greedy answers to a batch."""
+def mean_of_metric(model: PointerModel, task: Task, batch: Batch, metric: str) -> float:
+    """Return a metric of the task, averaged over the greedy answers to a batch."""
     longest = [task.max_length(n) for n in batch.lengths.tolist()]
     answers = Greedy().decode(
         model,
@@ -41,7 +51,7 @@ def mean_of_metric(model: PointerModel, task: Custom, batch: Batch) -> float:
         inputs = batch.inputs[k, :n].double().cpu().numpy()
         examples.append(Example(inputs, outputs, grades=grades))
     answered = [task.from_tokens(tokens) for tokens in answers.tokens[:, 0].cpu().numpy()]
-    return float(task.score(examples, answered)[task.metric].mean())
+    return float(task.score(examples, answered)[metric].mean())
 
 
 def _means(of_each: list[Losses], batch: Any) -> tuple[Tensor, Tensor]:
@@ -96,9 +106,10 @@ class TrainingModule(pl.LightningModule):
         loss, right = self._losses(batch)
         values = {"valid_loss": loss, "valid_accuracy": right.float().mean()}
         task = self.recipe.task
-        if isinstance(task, Custom) and task.metric != "accuracy" and isinstance(batch, Batch):
-            mean = mean_of_metric(self.model, task, batch)
-            values[f"valid_{task.metric}"] = torch.tensor(mean, device=self.device)
+        metric = metric_of(task)
+        if metric and isinstance(batch, Batch):
+            mean = mean_of_metric(self.model, task, batch, metric)
+            values[f"valid_{metric}"] = torch.tensor(mean, device=self.device)
         self.log_dict(values, batch_size=len(right))
 
     def configure_gradient_clipping(

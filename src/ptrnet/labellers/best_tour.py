@@ -1,0 +1,95 @@
+"""Tours of the most prizes within a length, by dynamic programming over all sets of places.
+
+It is the programme of Held and Karp (1962), without the sets that no tour within the length can
+visit. It takes at most 21 places with the depot. Time grows with the number of such sets: 20 places
+and a length of 2, as Kool et al. (2019) draw them, take about 7 milliseconds.
+"""
+
+import numpy as np
+
+from ptrnet.jit import jit
+from ptrnet.types import Answers, Floats, Indices, pad_answers
+
+MAX_ELEMENTS = 21
+TOLERANCE = 1e-9  # share of the length limit that a tour may be longer
+
+
+def label(inputs: Floats) -> Answers:
+    """Return the tours that collect the most prizes, and of these a shortest one.
+
+    Args:
+        inputs: `(B, n, 5)`: two coordinates, a prize, the limit of the length, and whether
+            distances are rounded. Element 0 is the depot.
+    """
+    n = inputs.shape[1]
+    lengths = np.empty((2 ** (n - 1), n - 1))  # few of its pages are touched
+    return pad_answers([_best_tour(instance, lengths) for instance in inputs])
+
+
+def _best_tour(instance: Floats, lengths: Floats) -> Indices:
+    position = instance[:, :2]
+    dist = np.hypot(*np.moveaxis(position[:, None] - position, -1, 0))
+    if instance[0, 4]:
+        dist = np.floor(dist + 0.5)
+    limit = instance[0, 3] * (1 + TOLERANCE)
+    return best_tour(dist, np.ascontiguousarray(instance[:, 2]), limit, lengths)
+
+
+@jit
+def best_tour(dist: Floats, prize: Floats, limit: float, lengths: Floats) -> Indices:
+    """The tour of the most prizes, without the depot, which is place 0.
+
+    Args:
+        dist: `(n, n)`.
+        prize: `(n,)`.
+        limit: of the length.
+        lengths: `(2^(n - 1), n - 1)`, memory that is overwritten. `lengths[s, j]` becomes the
+            length of a shortest path from the depot through the places of s to place j + 1, one
+            of them. Bit j of s stands for place j + 1.
+    """
+    m = len(prize) - 1
+    reached = np.zeros(1 << m, np.bool_)
+    for j in range(m):
+        if 2 * dist[0, j + 1] <= limit:
+            reached[1 << j] = True
+            lengths[1 << j] = np.inf
+            lengths[1 << j, j] = dist[0, j + 1]
+    most, shortest, best_set, best_last = 0.0, 0.0, 0, 0
+    for s in range(1, 1 << m):
+        if not reached[s]:
+            continue
+        prizes = 0.0
+        for j in range(m):
+            if s >> j & 1:
+                prizes += prize[j + 1]
+        for last in range(m):
+            length = lengths[s, last]
+            if length == np.inf:
+                continue
+            whole = length + dist[last + 1, 0]
+            if prizes > most or (prizes == most and whole < shortest):
+                most, shortest, best_set, best_last = prizes, whole, s, last
+            for j in range(m):
+                longer = length + dist[last + 1, j + 1]
+                if s >> j & 1 or longer + dist[j + 1, 0] > limit:
+                    continue
+                both = s | 1 << j
+                if not reached[both]:
+                    reached[both] = True
+                    lengths[both] = np.inf
+                if longer < lengths[both, j]:
+                    lengths[both, j] = longer
+    count = 0
+    for j in range(m):
+        count += best_set >> j & 1
+    tour = np.zeros(count, np.int64)
+    s, last = best_set, best_last
+    for k in range(count - 1, -1, -1):  # back from the end of the tour
+        tour[k] = last + 1
+        s ^= 1 << last
+        before, least = 0, np.inf
+        for i in range(m):
+            if s >> i & 1 and lengths[s, i] + dist[i + 1, last + 1] < least:
+                before, least = i, lengths[s, i] + dist[i + 1, last + 1]
+        last = before
+    return tour
