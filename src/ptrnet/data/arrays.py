@@ -32,62 +32,47 @@ _KINDS = {
 
 
 def real_array(values: Any, source: str, expected: str) -> Floats:
-    """Real numbers of whatever type and layout as float64, not copied where they are that.
+    """Return real numbers of any type and layout as float64, without a copy if they are float64.
 
     Args:
-        values: an array, or lists of such or of numbers; booleans are 0 and 1.
+        values: an array, or lists of arrays or of numbers; booleans are 0 and 1.
         source: the file and line, or the argument, that they came from.
-        expected: what the complaint says was expected.
+        expected: what the message says was expected.
 
     Raises:
-        InputError: masked arrays, strings, dates, complex numbers, missing values, lists of
-            different lengths, or anything else that is no array of real numbers; and whole numbers
-            beyond 2^53 that are no float64: another number would be answered.
+        InputError: anything but an array of real numbers, such as masked arrays, strings, dates,
+            missing values or lists of different lengths; or a whole number beyond 2^53 that
+            float64 would round.
     """
     array = to_array(values, source, expected)
     with np.errstate(over="ignore"):  # a longdouble beyond float64 is refused as infinite
         floats = array.astype(np.float64, copy=False)
-    _check_whole(values, array, floats, source)
+    is_large = np.abs(floats) > LARGEST_UNROUNDED
+    if is_large.any():
+        whole = array if array.dtype.kind in "iu" else np.array(_unrounded(values), object)
+        for index in map(tuple, np.argwhere(is_large)):
+            value, near = whole[index], floats[index]
+            if isinstance(value, Integral) and np.isfinite(near) and int(value) != int(near):
+                raise InputError(
+                    f"{source}: expected whole numbers that float64 holds, got {int(value)}, "
+                    f"which it rounds to {int(near)}"
+                )
     return floats
 
 
-def _check_whole(values: Any, array: NDArray[Any], floats: Floats, source: str) -> None:
-    """Refuses whole numbers that have become others as float64.
-
-    Args:
-        values: what came; lists may have whole numbers among others.
-        array: the same as an array.
-        floats: the same as float64.
-        source: of the values.
-    """
-    is_large = np.abs(floats) > LARGEST_UNROUNDED
-    if not is_large.any():
-        return
-    whole = array if array.dtype.kind in "iu" else np.array(_unrounded(values), object)
-    for index in map(tuple, np.argwhere(is_large)):
-        value, near = whole[index], floats[index]
-        if isinstance(value, Integral) and np.isfinite(near) and int(value) != int(near):
-            raise InputError(
-                f"{source}: expected whole numbers that float64 holds, got {int(value)}, which it "
-                f"rounds to {int(near)}"
-            )
-
-
 def _unrounded(values: Any) -> Any:
-    """The numbers as they came; those of a frame, which NumPy has as one type, by its columns."""
+    """Return numbers in their own types. NumPy would give all columns of a frame one type."""
     if is_frame(values):
         return [[*row.values()] for row in rows_of(values)]
     return _unwrapped(values)
 
 
 def to_array(values: Any, source: str, expected: str) -> NDArray[Any]:
-    """The values as a NumPy array of their own type; all else is as in `real_array`."""
+    """Return the values as a NumPy array of their own type; all else is as in `real_array`."""
     try:
         array = np.asarray(_unwrapped(values))
         if array.dtype.kind == "O":
             return _objects_to_floats(array)
-        if array.dtype.kind == "V" and not array.dtype.names and array.dtype.type is not np.void:
-            return array.astype(np.float64)  # a type of another package, such as bfloat16
         if array.dtype.kind in _KINDS:
             raise TypeError(_KINDS[array.dtype.kind])
     except TypeError as error:
@@ -99,11 +84,59 @@ def to_array(values: Any, source: str, expected: str) -> NDArray[Any]:
     return array
 
 
+def _objects_to_floats(array: NDArray[Any]) -> Floats:
+    """Convert Python objects to floats. Raises TypeError at the first that is not a number."""
+    flat = array.ravel().tolist()
+    for value in flat:
+        if isinstance(value, str):
+            raise TypeError(_KINDS["U"])
+        if isinstance(value, complex):
+            raise TypeError(_KINDS["c"])
+        if not isinstance(value, Real | Decimal):
+            raise TypeError(f"{short(value)} among the numbers")
+    return np.array([float(value) for value in flat]).reshape(array.shape)
+
+
+def _unwrapped(values: Any) -> Any:
+    """Return arrays as NumPy's, in lists too. Raises TypeError for what is not an array."""
+    if isinstance(values, list | tuple):
+        types = {*map(type, values)}
+        rows = (row for row in values if isinstance(row, list | tuple))
+        if types <= _PLAIN and all({*map(type, row)} <= _PLAIN for row in rows):
+            return values
+        return [_unwrapped(item) for item in values]
+    if isinstance(values, Mapping | set | frozenset | np.ma.MaskedArray):
+        raise TypeError(_type_name(values))
+    return _single(values)
+
+
+def _single(values: Any) -> Any:
+    """Return a tensor, frame or array as NumPy's array, and anything else as it is."""
+    if isinstance(values, np.ndarray):
+        return values
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(values, torch.Tensor):
+        tensor = values.detach().cpu().to_dense()
+        if tensor.dtype is torch.bfloat16:  # which NumPy does not have
+            tensor = tensor.float()
+        return tensor.resolve_conj().resolve_neg().numpy()
+    if hasattr(values, "to_numpy"):
+        with contextlib.suppress(ValueError):  # pyarrow raises it if it would have to copy
+            return np.asarray(values.to_numpy())
+    if hasattr(values, "__array__") or hasattr(values, "__array_interface__"):
+        return np.asarray(values)
+    return values
+
+
+def _type_name(values: Any) -> str:
+    return "a masked array" if isinstance(values, np.ma.MaskedArray) else type(values).__name__
+
+
 def split(values: Any, source: str) -> list[Any]:
-    """The items along the first axis of an array, list, series or iterator.
+    """Return the items along the first axis of an array, list, series or iterator.
 
     Raises:
-        InputError: no such thing: a number, a text, a table of names to values.
+        InputError: anything else: a number, a text, a set, a dictionary.
     """
     values = _single(values)
     is_scalar = isinstance(values, np.ndarray) and not values.ndim
@@ -114,18 +147,46 @@ def split(values: Any, source: str) -> list[Any]:
 
 def unpack_objects(values: Any) -> Any:
     """Return an array or series of Python objects, such as arrays of several lengths, as a list."""
-    if is_frame(values):
-        return values
-    array = _single(values)
+    array = values if is_frame(values) else _single(values)
     if isinstance(array, np.ndarray) and array.dtype.kind == "O" and array.ndim == 1:
         return list(array)
     return values
 
 
-def records_of(values: Any) -> list[Mapping[str, Any]] | None:
-    """The elements of an instance whose features have names: its dictionaries, a frame's rows.
+def depth(values: Any) -> int:
+    """Return how deep the first number of nested lists and arrays is: 2 in a list of lists.
 
-    None where they are numbers: of a frame whose columns are all numbers, too.
+    A dictionary counts as a list.
+    """
+    if isinstance(values, list | tuple):
+        return 1 + (depth(values[0]) if values else 0)
+    if isinstance(values, Mapping):
+        return 1
+    array = _single(values)
+    return array.ndim if isinstance(array, np.ndarray) else 0
+
+
+def count_features(values: Any) -> int:
+    """Return d of an instance `(n, d)`, and 1 for any other values."""
+    try:
+        shape = np.shape(_unwrapped(values))
+    except (TypeError, ValueError):
+        return 1
+    return shape[1] if len(shape) == 2 and shape[1] else 1
+
+
+# Elements with names
+
+
+def is_frame(values: Any) -> bool:
+    """Whether these are a table with names of columns."""
+    return hasattr(type(values), "columns")  # asking the values costs polars' lazy ones a query
+
+
+def records_of(values: Any) -> list[Mapping[str, Any]] | None:
+    """Return the elements of an instance if they have names: dictionaries, or rows of a frame.
+
+    Return None if they are numbers, as in a frame whose columns are all numbers.
     """
     if isinstance(values, list | tuple):
         return list(values) if values and isinstance(values[0], Mapping) else None
@@ -144,17 +205,8 @@ def named_records_of(values: Any) -> list[Mapping[str, Any]] | None:
     return records_of(values)
 
 
-def is_frame(values: Any) -> bool:
-    """Whether these are a table with names of columns."""
-    return hasattr(type(values), "columns")  # asking the values costs polars' lazy ones a query
-
-
 def rows_of(frame: Any) -> list[Mapping[str, Any]]:
-    """The rows of a frame of pandas or polars, by its columns' names.
-
-    Raises:
-        InputError: two columns of one name, of which one would be lost; or no such frame.
-    """
+    """Return the rows of a frame of pandas or polars, by its columns' names."""
     _check_frame(frame)
     rows: list[Mapping[str, Any]] = (
         frame.to_dicts() if hasattr(frame, "to_dicts") else frame.to_dict("records")
@@ -163,11 +215,7 @@ def rows_of(frame: Any) -> list[Mapping[str, Any]]:
 
 
 def columns_of(frame: Any) -> dict[str, list[Any]]:
-    """Return the columns of a frame of pandas, polars or pyarrow by their names.
-
-    Raises:
-        InputError: two columns have one name, or it is another frame.
-    """
+    """Return the columns of a frame of pandas, polars or pyarrow by their names."""
     if hasattr(frame, "to_pydict"):  # pyarrow
         columns: dict[str, list[Any]] = frame.to_pydict()
         return columns
@@ -176,86 +224,9 @@ def columns_of(frame: Any) -> dict[str, list[Any]]:
 
 
 def _check_frame(frame: Any) -> None:
-    """Refuse another frame than of pandas or polars, and two columns of one name."""
+    """Refuse frames of other libraries, and two columns of one name, of which one would be lost."""
     if not hasattr(frame, "to_dicts") and not hasattr(frame, "to_dict"):
         raise InputError(f"expected a frame of pandas or polars, got {type(frame).__name__}")
     names = list(frame.columns)
-    if len({*names}) != len(names):  # one of the two would be lost
+    if len({*names}) != len(names):
         raise InputError(f"DataFrame has duplicate column names: {short(names)}")
-
-
-def count_features(values: Any) -> int:
-    """d of an instance `(n, d)`; 1 of what is flat, or none: `real_array` says what is wrong."""
-    try:
-        shape = np.shape(_unwrapped(values))
-    except (TypeError, ValueError):
-        return 1
-    return shape[1] if len(shape) == 2 and shape[1] else 1
-
-
-def depth(values: Any) -> int:
-    """How deep the first number of nested lists and arrays stands: 2 in a list of lists.
-
-    In a list of dictionaries, too.
-    """
-    if isinstance(values, list | tuple):
-        return 1 + (depth(values[0]) if values else 0)
-    if isinstance(values, Mapping):
-        return 1
-    array = _single(values)
-    return array.ndim if isinstance(array, np.ndarray) else 0
-
-
-def _unwrapped(values: Any) -> Any:
-    """Arrays as NumPy's, in lists too. Raises TypeError for what is none."""
-    if isinstance(values, list | tuple):
-        types = {*map(type, values)}
-        rows = (row for row in values if isinstance(row, list | tuple))
-        if types <= _PLAIN and all({*map(type, row)} <= _PLAIN for row in rows):
-            return values
-        return [_unwrapped(item) for item in values]
-    if isinstance(values, Mapping | set | frozenset | np.ma.MaskedArray):
-        raise TypeError(_type_name(values))
-    return _single(values)
-
-
-def _type_name(values: Any) -> str:
-    """The name of the type of values that are no array, for a complaint."""
-    is_masked = isinstance(values, np.ma.MaskedArray)
-    return "a masked array" if is_masked else type(values).__name__
-
-
-def _single(values: Any) -> Any:
-    """A tensor, frame or array as NumPy's array; anything else as it is."""
-    if isinstance(values, np.ndarray):
-        return values
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(values, torch.Tensor):
-        try:
-            tensor = values.detach().cpu()
-            if tensor.layout is not torch.strided:
-                tensor = tensor.to_dense()
-            if tensor.dtype is torch.bfloat16:  # which NumPy does not have
-                tensor = tensor.float()
-            return tensor.resolve_conj().resolve_neg().numpy()
-        except (RuntimeError, TypeError):  # quantized, nested, without memory
-            raise InputError(f"expected an array, got a tensor of {values.dtype}") from None
-    if hasattr(values, "to_numpy"):
-        with contextlib.suppress(ValueError):  # of pyarrow, which would have to copy
-            return np.asarray(values.to_numpy())
-    if hasattr(values, "__array__") or hasattr(values, "__array_interface__"):
-        return np.asarray(values)
-    return values
-
-
-def _objects_to_floats(array: NDArray[Any]) -> Floats:
-    """An array of Python's objects as floats. Raises TypeError at the first that is no number."""
-    flat = array.ravel().tolist()
-    for value in flat:
-        if isinstance(value, str):
-            raise TypeError(_KINDS["U"])
-        if not isinstance(value, Real | Decimal):
-            raise TypeError(
-                _KINDS["c"] if isinstance(value, complex) else f"{short(value)} among the numbers"
-            )
-    return np.array([float(value) for value in flat]).reshape(array.shape)

@@ -1,4 +1,4 @@
-"""What the values of a table mean: numbers, missing values, ids, headers; and the rows of a CSV.
+"""What the values of a table mean: numbers, missing values, ids, headers.
 
 The readers of `.csv`, of long tables, of `.jsonl` and of frames decide by these functions which of
 a user's columns are features. Where a column of numbers would be skipped without a word, because
@@ -8,7 +8,7 @@ next column of numbers, perhaps one of ids, would be read as a coordinate.
 
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -148,7 +148,44 @@ def parse_index(text: str, source: str) -> int:
     return int(text)
 
 
-def hides_numbers(others: Iterable[Any], has_numbers: bool) -> bool:
+# Columns
+
+
+def numeric_columns(
+    columns: Mapping[Any, Sequence[Any]],
+    others: Mapping[Any, Sequence[int]],
+    names: Sequence[Any],
+    d: int,
+    place: Callable[[Any, int], str],
+) -> list[Any]:
+    """Return the keys of the columns of numbers; if there are more than d, without ids.
+
+    Args:
+        columns: the values of each column, by its key.
+        others: where the values of each column are not numbers.
+        names: of the columns, by which ids are known.
+        d: how many columns of numbers are expected. The caller checks that there are so many.
+        place: what messages call value k of a column.
+
+    Raises:
+        InputError: a column that would be skipped was probably meant as numbers.
+    """
+    numbers = [key for key in columns if not others[key]]
+    named = dict(zip(columns, names, strict=True))
+    numeric = without_ids(numbers, [named[key] for key in numbers], d)
+    for key, bad in others.items():
+        values, count = [columns[key][k] for k in bad], len(columns[key])
+        is_hidden = bool(bad) and _hides_numbers(values, has_numbers=len(bad) < count)
+        if is_hidden or (len(numeric) < d and 0 < len(bad) < count / 2):
+            is_foreign = is_hidden and not all(map(is_missing, values))
+            like = " such as 1234.5" if is_foreign and isinstance(values[0], str) else ""
+            raise InputError(
+                f"{place(key, bad[0])}: expected a number{like}, got {short(values[0])}"
+            )
+    return numeric
+
+
+def _hides_numbers(others: Sequence[Any], has_numbers: bool) -> bool:
     """Whether a column that is not numeric was probably meant to be.
 
     Args:
@@ -159,9 +196,6 @@ def hides_numbers(others: Iterable[Any], has_numbers: bool) -> bool:
     if not all(isinstance(value, str) for value in filled):
         return False  # lists and the like: we carry them along
     return are_foreign_numbers(filled) or (has_numbers and all(map(is_finite_number, filled)))
-
-
-# Names of columns
 
 
 def is_id(name: Any) -> bool:
@@ -187,12 +221,3 @@ def check_no_ids(names: Iterable[Any], d: int, source: str) -> None:
             f"{source}: expected {d} numbers of each element besides ids, got "
             f"{short(ids[0])} among them; if it is not an id, rename it"
         )
-
-
-def check_header(names: Sequence[str], source: str) -> None:
-    """Refuse a header with duplicate names, of which one column would be lost."""
-    if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{source}: duplicate column name {short(twice)}")
-    if len(names) == 1 and any(mark in names[0] for mark in ";\t"):
-        raise InputError(f"{source}: columns must be separated by commas, got one column")

@@ -1,4 +1,8 @@
-"""Checks of instances and of answers to them. Every error message begins with their source."""
+"""Checks of instances and of answers to them.
+
+In every function `source` is the file and line, or the argument, that values came from. Each error
+message begins with it. `task` is the task of the instance, and n its number of elements.
+"""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -12,14 +16,16 @@ from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import AmbiguousInputWarning, InputError, file_of, short
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, GEO, between, unrounded
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.schema import Element, Schema, to_numbers, value_of
+from ptrnet.tasks.schema import Element, to_numbers
 from ptrnet.types import Answers, Example, Floats, Indices
 
 _MINUTES_OF_A_DEGREE, _MAX_LATITUDE, _MAX_LONGITUDE = 60, 90, 360
 # To doubt distances: how many points are compared, from which share of equal distances on, and
 # which relative difference rounding may lose.
 _MAX_COMPARED, _MANY, _MAX_SPREAD = 200, 1 / 3, 0.1
-MAX_COORDINATE = 1e10  # where distances are whole numbers: sums of 100,000 are still exact floats
+MAX_COORDINATE = 1e10  # if distances are whole numbers: sums of 100,000 are still exact floats
+
+# Instances
 
 
 def check_instance(values: Any, task: Task, source: str) -> Floats:
@@ -29,17 +35,20 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
         values: an instance in any form that `real_array` takes; with d = 1 it may be flat, `(n,)`.
             Or dictionaries, or a frame: a task with a schema reads its fields, any other task all
             d numbers. If there are more than d numbers, ids are left out.
-        task: of the instance.
-        source: the file and line, or the argument, that the values came from.
 
     Raises:
         InputError: the values are not an instance of the task, ids would be read as coordinates,
             or n is less than the task's `min_elements` or more than LARGEST.
     """
-    d = task.num_features
+    d, schema = task.num_features, task.schema
     elements = records_of(values)
-    if task.schema is not None:
-        values = _encoded(elements, values, task.schema, source)
+    if schema is not None:
+        if elements is not None:
+            values = schema.encode(elements, source)
+        elif not isinstance(values, list | tuple) or values:
+            raise InputError(
+                f"{source}: expected elements with the fields {', '.join(schema.fields)}"
+            )
     elif elements is not None:
         values = _numeric_fields(elements, values, d, source)
     elif is_frame(values):
@@ -55,21 +64,17 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
         if array.size == 0:
             raise InputError(f"{source}: expected at least one element, got none")
         raise InputError(f"{source}: expected shape (n, {d}) for {task.name}, got {array.shape}")
-    check_size(len(array), task, source)
+    check_size(len(array), task.min_elements, source)
     is_finite = np.isfinite(array)
     if not is_finite.all():
         row, column = np.argwhere(~is_finite)[0]
+        name = f"number {column + 1}" if schema is None else f'"{schema.feature_names[column]}"'
         raise InputError(
-            f"{source}: element {row + 1}, {_feature(column, task)}: expected a finite number, "
+            f"{source}: element {row + 1}, {name}: expected a finite number, "
             f"got {array[row, column]}"
         )
     check_solvable(array, task, source)
     return array
-
-
-def _feature(column: int, task: Task) -> str:
-    schema = task.schema
-    return f"number {column + 1}" if schema is None else f'"{schema.feature_names[column]}"'
 
 
 def frame_as_rows(values: Any, task: Task) -> Any:
@@ -77,87 +82,47 @@ def frame_as_rows(values: Any, task: Task) -> Any:
     return rows_of(values) if task.schema is not None and is_frame(values) else values
 
 
-def _encoded(elements: list[Element] | None, values: Any, schema: Schema, source: str) -> Any:
-    """Return the features of elements, found by their fields, and an empty list as is.
-
-    Raises:
-        InputError: elements without fields, or without those of the schema.
-    """
-    if elements is not None:
-        return schema.encode(elements, source)
-    if isinstance(values, list | tuple) and not values:
-        return values
-    raise InputError(f"{source}: expected elements with the fields {', '.join(schema.fields)}")
-
-
 def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -> Any:
-    """Return the numbers of elements, in the order of the first one's fields, without its texts."""
-    for k, element in enumerate(elements):
-        if not isinstance(element, Mapping):
-            raise InputError(
-                f"{source}: element {k + 1}: expected a dictionary, got {short(element)}"
-            )
-    fields = [field for field, value in elements[0].items() if cells.is_real(value)]
-    fields = cells.without_ids(fields, fields, d)
-    if len(fields) != d and is_frame(values):
-        return values  # `real_array` will say what is not a number
-    if len(fields) != d:
-        raise InputError(
-            f"{source}: expected elements of {d} number{'s' * (d > 1)} each, got {len(fields)} "
-            f"fields that are numbers{': ' * bool(fields)}{', '.join(map(str, fields))}"
-        )
-    for field in dict.fromkeys(field for element in elements for field in element):
-        if field not in fields:
-            _check_skipped_field(field, elements, source)
-    cells.check_no_ids(fields, d, source)
+    """Return the d numbers of each element; `values` as they are for a frame without d numbers."""
 
     def place(k: int) -> str:
         return f"{source}: element {k + 1}"
 
-    columns = ([value_of(e, f, place(k)) for k, e in enumerate(elements)] for f in fields)
-    return np.column_stack([to_numbers(c, f, place) for f, c in zip(fields, columns, strict=True)])
-
-
-def _check_skipped_field(field: Any, elements: list[Element], source: str) -> None:
-    """Refuse to skip a field as text if it was probably meant as numbers."""
-    values = [element.get(field) for element in elements]
-    others = [k for k, value in enumerate(values) if not cells.is_real(value)]
-    if not others:  # numbers: ids, which were left out by their name
-        return
-    has_numbers = len(others) < len(values)
-    if cells.hides_numbers([values[k] for k in others], has_numbers):
+    for k, element in enumerate(elements):
+        if not isinstance(element, Mapping):
+            raise InputError(f"{place(k)}: expected a dictionary, got {short(element)}")
+    names = dict.fromkeys(name for element in elements for name in element)
+    columns = {name: [element.get(name) for element in elements] for name in names}
+    others = {
+        name: [k for k, value in enumerate(column) if not cells.is_real(value)]
+        for name, column in columns.items()
+    }
+    fields = cells.numeric_columns(
+        columns, others, list(names), d, lambda name, k: f'{place(k)}: "{name}"'
+    )
+    if len(fields) != d:
+        if is_frame(values):
+            return values  # `real_array` will say what is not a number
         raise InputError(
-            f'{source}: element {others[0] + 1}: "{field}": expected a number, '
-            f"got {short(values[others[0]])}{', where other elements have one' * has_numbers}; "
-            "fill or remove the field"
+            f"{source}: expected elements of {d} number{'s' * (d > 1)} each, got {len(fields)} "
+            f"fields that are numbers{': ' * bool(fields)}{', '.join(map(str, fields))}"
         )
+    cells.check_no_ids(fields, d, source)
+    return np.column_stack([to_numbers(columns[name], name, place) for name in fields])
 
 
-def check_size(n: int, task: Task, source: str) -> None:
-    """Refuses an instance of too few elements for the task, or of too many for any."""
-    check_num_elements(n, task.min_elements, source)
-
-
-def check_num_elements(n: int, least: int, source: str) -> None:
-    """Refuses fewer elements than the least, or more than any instance has."""
+def check_size(n: int, least: int, source: str) -> None:
+    """Refuse fewer elements than the least, or more than any instance has."""
     if not least <= n <= LARGEST:
         raise InputError(f"{source}: expected {least} to {LARGEST} elements, got {n}")
 
 
-def required_answer(example: Example, task: Task, source: str = "") -> Indices:
-    """The example's answer. Raises InputError, with the example's source or `source`, for none."""
-    if example.outputs is None:
+def check_sizes(sizes: Sequence[int], task: Task) -> None:
+    """Refuse numbers of elements if the least of them is too small for the task."""
+    if min(sizes) < task.min_elements:
         raise InputError(
-            f"{example.source or source}: has no answer to measure against{labeller_advice(task)}"
+            f"n: expected {task.min_elements} or more for {task.name}, got {min(sizes)}"
         )
-    return example.outputs
-
-
-def labeller_advice(task: Task) -> str:
-    """The end of a complaint: how to have answers without a network; empty where nothing has."""
-    if not task.labellers:
-        return ""
-    return f"; ptrnet label {task.name} computes answers by an algorithm"
 
 
 def check_solvable(inputs: Floats, task: Task, source: str) -> None:
@@ -180,26 +145,34 @@ def check_solvable(inputs: Floats, task: Task, source: str) -> None:
         )
 
 
-def check_sizes(sizes: Sequence[int], task: Task) -> None:
-    """Refuses numbers of elements if the least of them is too small for the task."""
-    if min(sizes) < task.min_elements:
+# Answers
+
+
+def required_answer(example: Example, task: Task, source: str = "") -> Indices:
+    """Return the example's answer. Raises InputError if it has none."""
+    if example.outputs is None:
         raise InputError(
-            f"n: expected {task.min_elements} or more for {task.name}, got {min(sizes)}"
+            f"{example.source or source}: has no answer to measure against{labeller_advice(task)}"
         )
+    return example.outputs
 
 
-def check_answer(values: Any, n: int, task: Task, source: str, first: int = 0) -> Indices:
-    """The values as a valid answer: 0-based, `(m,)`, or `(t, item_size)` for t items.
+def labeller_advice(task: Task) -> str:
+    """Return how to get answers without a network, to end a message; empty if there is no way."""
+    if not task.labellers:
+        return ""
+    return f"; ptrnet label {task.name} computes answers by an algorithm"
+
+
+def check_answer(values: Sequence[int], n: int, task: Task, source: str, first: int = 0) -> Indices:
+    """Return whole numbers as a valid answer: 0-based, `(m,)`, or `(t, item_size)` for t items.
 
     Args:
-        values: flat whole numbers; `first` stands for the first element.
-        n: elements of the instance.
-        task: of the instance.
-        source: the file and line that the answer came from.
+        values: flat; `first` stands for the first element.
         first: the number of the first element: 1 in formats that count from 1.
 
     Raises:
-        InputError: an index out of range, repeated where the task forbids it, or missing.
+        InputError: an index out of range, repeated although the task forbids it, or missing.
     """
     for number, value in enumerate(values, 1):
         if not first <= value < n + first:
@@ -211,21 +184,32 @@ def check_answer(values: Any, n: int, task: Task, source: str, first: int = 0) -
             f"{source}: answer: expected {task.item_size} indices for each item, "
             f"got {len(values)} in all"
         )
-    (indices,) = task.unpad(
-        Answers(np.asarray([values], np.int64) - first, np.array([len(values)]))
-    )
+    flat = np.asarray([values], np.int64) - first
+    (indices,) = task.unpad(Answers(flat, np.array([len(values)])))
     complaint = task.answer_error(n, indices, first)
     if complaint:
         raise InputError(f"{source}: answer: {complaint}")
     return indices
 
 
-def check_grades(values: Any, n: int, source: str) -> Floats:
-    """Return the grades of n elements, `(n,)`.
+def check_outputs(values: Any, n: int, task: Task, source: str) -> Indices:
+    """Return an array or list of 0-based indices as a valid answer; see `check_answer`.
 
-    Raises:
-        InputError: not n finite numbers.
+    Args:
+        values: whole numbers in any form that `real_array` takes: `(m,)`, or `(t, item_size)`.
     """
+    size = task.item_size
+    expected = "a list of whole numbers" if size == 1 else f"lists of {size} whole numbers"
+    indices = to_array(values, source, expected)
+    if indices.ndim != 1 and (size == 1 or indices.shape[1:] != (size,)):
+        raise InputError(f"{source}: expected {expected}, got shape {indices.shape}")
+    if indices.size and indices.dtype.kind not in "iu":
+        raise InputError(f"{source}: expected {expected}, got {indices.dtype}")
+    return check_answer(indices.ravel().tolist(), n, task, source)
+
+
+def check_grades(values: Any, n: int, source: str) -> Floats:
+    """Return finite numbers as the grades of n elements, `(n,)`."""
     grades = real_array(values, source, f"{n} numbers")
     if grades.shape != (n,):
         got = len(grades) if grades.ndim == 1 else f"shape {grades.shape}"
@@ -243,44 +227,19 @@ def check_feasible(inputs: Floats, outputs: Indices, task: Task, source: str) ->
         raise InputError(f"{source}: answer: {reason}")
 
 
-def check_outputs(values: Any, n: int, task: Task, source: str) -> Indices:
-    """An array or list of 0-based indices as a valid answer.
-
-    Args:
-        values: whole numbers in any form that `real_array` takes: `(m,)`, or `(t, item_size)`.
-        n: elements of the instance.
-        task: of the instance.
-        source: the argument that the answer came from.
-
-    Raises:
-        InputError: other numbers, another shape, or what `check_answer` refuses.
-    """
-    size = task.item_size
-    expected = "a list of whole numbers" if size == 1 else f"lists of {size} whole numbers"
-    indices = to_array(values, source, expected)
-    is_flat = indices.ndim == 1
-    if not is_flat and (size == 1 or indices.shape[1:] != (size,)):
-        raise InputError(f"{source}: expected {expected}, got shape {indices.shape}")
-    if indices.size and indices.dtype.kind not in "iu":
-        raise InputError(f"{source}: expected {expected}, got {indices.dtype}")
-    return check_answer(indices.ravel().tolist(), n, task, source)
+# Distances
 
 
 def check_matrix(values: Any, task: Task, source: str) -> Floats:
-    """Return the values as `(n, n)` distances of n elements, with 0 on the diagonal.
+    """Return finite numbers as `(n, n)` distances of n elements, with 0 on the diagonal.
 
     Args:
-        values: numbers in any form that `real_array` takes; those on the diagonal are not read.
-        task: of the instance.
-        source: the file, or the argument, that the values came from.
-
-    Raises:
-        InputError: the values are not such a matrix, or not finite.
+        values: in any form that `real_array` takes; those on the diagonal are not read.
     """
     dist = real_array(values, source, "a square matrix of distances").copy()
     if dist.ndim != 2 or dist.shape[0] != dist.shape[1]:
         raise InputError(f"{source}: expected distances (n, n), got shape {dist.shape}")
-    check_size(len(dist), task, source)
+    check_size(len(dist), task.min_elements, source)
     np.fill_diagonal(dist, 0)
     if not np.isfinite(dist).all():
         i, j = np.argwhere(~np.isfinite(dist))[0]
@@ -313,7 +272,7 @@ def check_distances(inputs: Floats, distance: str, source: str) -> None:
 
 
 def _geo_doubt(inputs: Floats) -> str:
-    """Why coordinates of GEO may not be what the user meant; empty if they seem right."""
+    """Return why coordinates of GEO may not be what the user meant; empty if they seem right."""
     beyond = np.abs(inputs) > (_MAX_LATITUDE, _MAX_LONGITUDE)
     if beyond.any():
         return (
@@ -330,7 +289,7 @@ def _geo_doubt(inputs: Floats) -> str:
 
 
 def _rounding_doubt(inputs: Floats, distance: str) -> str:
-    """Why whole numbers may be too coarse for these points; empty if they are not.
+    """Return why whole numbers may be too coarse for these points; empty if they are not.
 
     They are if many distances of pairs are one number, although the unrounded ones differ.
     """
@@ -338,12 +297,12 @@ def _rounding_doubt(inputs: Floats, distance: str) -> str:
         return ""
     some = inputs[:: -(-len(inputs) // _MAX_COMPARED)]
     i, j = np.triu_indices(len(some), 1)
-    pairs = some[i], some[j], distance
-    values, counts = np.unique(between(*pairs), return_counts=True)
+    rounded = between(some[i], some[j], distance)
+    values, counts = np.unique(rounded, return_counts=True)
     if not len(values) or counts.max() < 2 or counts.max() / counts.sum() < _MANY:
         return ""
     most = values[np.argmax(counts)]
-    exact = unrounded(*pairs)[between(*pairs) == most]
+    exact = unrounded(some[i], some[j], distance)[rounded == most]
     if np.ptp(exact) <= _MAX_SPREAD * exact.max():
         return ""
     return (
@@ -354,7 +313,7 @@ def _rounding_doubt(inputs: Floats, distance: str) -> str:
 
 
 def pop_distance(row: dict[str, Any], inputs: Floats, task: Task, source: str) -> str:
-    """Takes the key "distance" out of a row and gives its value, `EUCLIDEAN` without the key.
+    """Take the key "distance" out of a row and return its value, EUCLIDEAN without the key.
 
     For a task that measures no distances the key has no meaning, and stays in the row.
 

@@ -1,9 +1,9 @@
 """`Dataset`: instances and what is known of them, as columns.
 
-Everything that answers, labels, measures or learns maps a `Dataset` to a `Dataset`. The functions
-of this module are the only ones that make one: from values in memory (`instances_of`,
-`examples_of`), or from the rows that `ptrnet.data.formats` reads (`chunks_of`). Each instance and
-each answer is validated once, on this way; what takes a `Dataset` does not check it again.
+Everything that answers, labels, measures or learns maps a `Dataset` to a `Dataset`. Rows become one
+from values in memory (`instances_of`, `examples_of`), or from a file that `ptrnet.data.formats`
+reads (`chunks_of`). Each instance and each answer is validated once, before it becomes a row. What
+takes a `Dataset` does not check it again.
 
 The rule for one or many: an array, tensor or frame `(n, d)`, or nested lists of that shape, is one
 instance (`(n,)` as well where d = 1); a list of instances, or an array `(B, n, d)`, is many; and a
@@ -75,36 +75,35 @@ class Dataset(Sequence[Example]):
         if isinstance(examples, Dataset):
             return examples
         rows = list(examples)
-        carried = {}
-        for f in _CARRIED:
-            values = [getattr(row, f.name) for row in rows]
-            default = {} if f.name == "extra" else f.default
-            if any(value != default for value in values):
-                carried[f.name] = values
         elements = [row.inputs for row in rows]
         widths = {inputs.shape[1] for inputs in elements}
         if len(widths) > 1:  # matrices of distances, points of space
             raise InputError(
                 f"expected instances with equally many numbers an element, got {sorted(widths)}"
             )
+        carried, grades, log_probs = {}, None, None
+        for f in _CARRIED:
+            values = [getattr(row, f.name) for row in rows]
+            default = {} if f.name == "extra" else f.default
+            if any(value != default for value in values):
+                carried[f.name] = values
+        if any(row.grades is not None for row in rows):
+            none = np.nan
+            parts = [np.full(len(r.inputs), none) if r.grades is None else r.grades for r in rows]
+            grades = np.concatenate(parts)
+        if any(row.log_prob is not None for row in rows):
+            log_probs = np.array([np.nan if r.log_prob is None else r.log_prob for r in rows])
         data = cls(
             np.concatenate(elements) if elements else np.zeros((0, 1)),
             _starts_of([len(inputs) for inputs in elements]),
             item_size=item_size,
+            grades=grades,
             carried=carried,
         )
-        if any(row.grades is not None for row in rows):
-            grades = [
-                np.full(len(r.inputs), np.nan) if r.grades is None else r.grades for r in rows
-            ]
-            data = replace(data, grades=np.concatenate(grades))
         known = [row.outputs for row in rows]
         if any(outputs is not None for outputs in known):
             data = data.with_answers(known)
-        if any(row.log_prob is not None for row in rows):
-            log_probs = [np.nan if row.log_prob is None else row.log_prob for row in rows]
-            data = replace(data, log_probs=np.array(log_probs))
-        return data
+        return replace(data, log_probs=log_probs)
 
     def with_answers(
         self, answers: Sequence[Indices | None], log_probs: Floats | None = None
@@ -118,7 +117,7 @@ class Dataset(Sequence[Example]):
         known = [np.zeros(0, np.int64) if a is None else a.ravel() for a in answers]
         return replace(
             self,
-            answers=np.concatenate(known) if known else np.zeros(0, np.int64),
+            answers=np.concatenate([np.zeros(0, np.int64), *known]),
             answer_starts=_starts_of([len(a) for a in known]),
             is_answered=np.array([a is not None for a in answers], bool),
             log_probs=log_probs,
@@ -130,25 +129,21 @@ class Dataset(Sequence[Example]):
 
     @cached_property
     def sizes(self) -> Indices:
-        """`(B,)`: the elements of each instance."""
+        """`(B,)`: the number of elements of each instance."""
         return np.diff(self.starts)
 
     @cached_property
     def lengths(self) -> Indices:
-        """`(B,)`: the indices of each answer; 0 where it is not known."""
+        """`(B,)`: the number of indices of each answer; 0 if it is not known."""
         if self.answer_starts is None:
             return np.zeros(len(self), np.int64)
         return np.diff(self.answer_starts)
 
-    def elements_of(self, first: int, stop: int) -> Floats:
-        """Return the `(num_elements, d)` elements of the rows `first` to `stop - 1`."""
-        return self.elements[self.starts[first] : self.starts[stop]]
-
-    def answers_of(self, first: int, stop: int) -> Indices:
-        """Return the `(num_indices,)` answers of the rows `first` to `stop - 1`, flat."""
-        assert self.answers is not None and self.answer_starts is not None
-        flat = self.answers[self.answer_starts[first] : self.answer_starts[stop]]
-        return flat.astype(np.int64)
+    @property
+    def indices(self) -> Indices:
+        """`(num_indices,)`: a copy of all answers, flat; they have to be known."""
+        assert self.answers is not None
+        return self.answers.astype(np.int64)
 
     def outputs(self, row: int) -> Indices | None:
         """Return the answer of one row, `(m,)` or `(t, item_size)`; None if it is not known."""
@@ -210,21 +205,21 @@ class Dataset(Sequence[Example]):
         if step != 1:
             raise InputError(f"Dataset: expected a slice of step 1, got {step}")
         stop = max(first, stop)
-        begin, end = self.starts[first], self.starts[stop]
+        rows, elements = slice(first, stop), slice(self.starts[first], self.starts[stop])
         answers, answer_starts = self.answers, self.answer_starts
         if answers is not None and answer_starts is not None:
             answers = answers[answer_starts[first] : answer_starts[stop]]
             answer_starts = answer_starts[first : stop + 1] - answer_starts[first]
         return replace(
             self,
-            elements=self.elements[begin:end],
-            starts=self.starts[first : stop + 1] - begin,
+            elements=self.elements[elements],
+            starts=self.starts[first : stop + 1] - self.starts[first],
             answers=answers,
             answer_starts=answer_starts,
-            is_answered=None if self.is_answered is None else self.is_answered[first:stop],
-            log_probs=None if self.log_probs is None else self.log_probs[first:stop],
-            grades=None if self.grades is None else self.grades[begin:end],
-            carried={name: values[first:stop] for name, values in self.carried.items()},
+            is_answered=None if self.is_answered is None else self.is_answered[rows],
+            log_probs=None if self.log_probs is None else self.log_probs[rows],
+            grades=None if self.grades is None else self.grades[elements],
+            carried={name: values[rows] for name, values in self.carried.items()},
         )
 
 
@@ -239,41 +234,35 @@ def chunks_of(examples: Iterable[Example], task: Task, size: int) -> Iterator[Da
         yield Dataset.of(chunk, task.item_size)
 
 
+# Datasets of values in memory. Messages name an instance by its number, from 0 on.
+
+
 def instances_of(values: Any, task: Task) -> tuple[Dataset, bool]:
     """Return one instance or many as a dataset, and whether it was one.
 
     Args:
-        values: as the rule of this module has it; a `Dataset` is taken as it is. The outputs of
-            a tuple are checked, and left out.
+        values: by the rule of this module; a `Dataset` is taken as it is. The outputs of a tuple
+            are checked, and left out.
         task: of the instances.
-
-    Raises:
-        InputError: names the instance by its number, from 0 on.
     """
     if isinstance(values, Dataset):
         return values, False
-    values = unpack_objects(_without_fields(values, task))
+    if isinstance(values, Mapping):
+        values = task.from_fields(values, "instance 0")
+    elif isinstance(values, list):
+        values = [
+            task.from_fields(value, f"instance {k}") if isinstance(value, Mapping) else value
+            for k, value in enumerate(values)
+        ]
+    values = unpack_objects(values)
     is_one = is_example(values, task) or _is_instance(values, task.num_features)
-    items = [values] if is_one else split(values, "instances")
     rows = []
-    for k, item in enumerate(items):
+    for k, item in enumerate([values] if is_one else split(values, "instances")):
         if isinstance(item, tuple) and is_example(item, task):
             rows.append(checked_example(item, task, f"instance {k}").replace(outputs=None))
         else:
             rows.append(checked_instance(item, task, f"instance {k}"))
     return Dataset.of(rows, task.item_size), is_one
-
-
-def _without_fields(values: Any, task: Task) -> Any:
-    """Return instances with what the task makes of those that are dictionaries."""
-    if isinstance(values, Mapping):
-        return task.from_fields(values, "instance 0")
-    if isinstance(values, list) and any(isinstance(value, Mapping) for value in values):
-        return [
-            task.from_fields(value, f"instance {k}") if isinstance(value, Mapping) else value
-            for k, value in enumerate(values)
-        ]
-    return values
 
 
 def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
@@ -284,9 +273,6 @@ def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
             arrays of an `Example` are taken as they are, so that an answer of a model that is not
             a valid answer of the task can be measured, too.
         task: of the examples.
-
-    Raises:
-        InputError: names the example by its number, from 0 on.
     """
     if isinstance(values, Dataset):
         for row in values:
@@ -304,11 +290,7 @@ def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
 
 
 def one_example(values: Any, task: Task) -> Example:
-    """Return one validated instance, with its answer if it has one.
-
-    Raises:
-        InputError: the values are many instances, or cannot be used.
-    """
+    """Return one validated instance, with its answer if it has one."""
     data, is_one = (examples_of if has_answer(values, task) else instances_of)(values, task)
     if not is_one:
         raise InputError(f"expected one instance, got a list of {len(data)}")
@@ -328,20 +310,6 @@ def is_example(values: Any, task: Task) -> bool:
 def has_answer(values: Any, task: Task) -> bool:
     """Whether this is one example whose answer is known."""
     return is_example(values, task) and inputs_and_outputs(values, "")[1] is not None
-
-
-def pairs_of(inputs: Any, outputs: Any) -> Iterator[tuple[Any, Any]]:
-    """Return the pairs of two sequences of equal length.
-
-    Raises:
-        InputError: they are not sequences, or their lengths differ.
-    """
-    xs, ys = split(inputs, "inputs"), split(outputs, "outputs")
-    if len(xs) != len(ys):
-        raise InputError(
-            f"expected as many outputs as inputs, got {len(ys)} outputs and {len(xs)} inputs"
-        )
-    return zip(xs, ys, strict=True)
 
 
 def _is_instance(values: Any, d: int) -> bool:
@@ -365,7 +333,7 @@ def is_row(values: Any) -> bool:
 
 
 def checked_instance(values: Any, task: Task, source: str) -> Example:
-    """Return one validated instance, which keeps all that an `Example` knows."""
+    """Return one validated instance, which keeps everything that an `Example` knows."""
     example = values if isinstance(values, Example) else Example(values, source=source)
     source = example.source or source
     # `inputs` may be the features of the elements that another model reads.
@@ -378,15 +346,11 @@ def checked_instance(values: Any, task: Task, source: str) -> Example:
     )
 
 
-def example_name(number: int, item: Any) -> str:
-    """Return what complaints call an item of a list: its number, and where it was read."""
-    source = item.source if isinstance(item, Example) else ""
-    return f"example {number}" + (f" ({source})" if source else "")
-
-
 def checked_example(pair: Any, task: Task, source: str) -> Example:
     """Return a validated example with its answer, from an `Example` or a pair."""
+    example = None
     if isinstance(pair, Example):
+        example = pair
         checks.required_answer(pair, task, source)
         if isinstance(pair.inputs, np.ndarray) and isinstance(pair.outputs, np.ndarray):
             _check_indices(pair.outputs, len(pair.inputs), source)
@@ -396,10 +360,8 @@ def checked_example(pair: Any, task: Task, source: str) -> Example:
     instance = checks.check_instance(inputs, task, f"{source}: inputs")
     indices = checks.check_outputs(outputs, len(instance), task, f"{source}: outputs")
     checks.check_feasible(instance, indices, task, f"{source}: outputs")
-    elements = records_of(inputs)
-    if isinstance(pair, Example):
-        return pair.replace(inputs=instance, outputs=indices, elements=elements)
-    return Example(instance, indices, source, elements=elements)
+    example = example or Example(instance, source=source)
+    return example.replace(inputs=instance, outputs=indices, elements=records_of(inputs))
 
 
 def _check_indices(outputs: NDArray[Any], n: int, source: str) -> None:
@@ -409,6 +371,22 @@ def _check_indices(outputs: NDArray[Any], n: int, source: str) -> None:
     outside = outputs[(outputs < 0) | (outputs >= n)]
     if outside.size:
         raise InputError(f"{source}: outputs: expected 0 to {n - 1}, got {outside[0]}")
+
+
+def example_name(number: int, item: Any) -> str:
+    """Return what messages call an item of a list: its number, and where it was read."""
+    source = item.source if isinstance(item, Example) else ""
+    return f"example {number}" + (f" ({source})" if source else "")
+
+
+def pairs_of(inputs: Any, outputs: Any) -> Iterator[tuple[Any, Any]]:
+    """Return the pairs of two sequences. Raises InputError if their lengths differ."""
+    xs, ys = split(inputs, "inputs"), split(outputs, "outputs")
+    if len(xs) != len(ys):
+        raise InputError(
+            f"expected as many outputs as inputs, got {len(ys)} outputs and {len(xs)} inputs"
+        )
+    return zip(xs, ys, strict=True)
 
 
 def inputs_and_outputs(values: Any, source: str) -> tuple[Any, Any]:

@@ -10,7 +10,6 @@ from ptrnet.data.cells import are_foreign_numbers, is_finite_number
 from ptrnet.data.dataset import Dataset
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.tasks.schema import Element, Place, Schema, is_empty, is_missing, to_numbers, value_of
-from ptrnet.types import Floats
 
 MAX_CATEGORIES = 1000  # of a field; texts of a field with more are probably names
 Missing = Literal["fill", "refuse"]
@@ -23,63 +22,42 @@ class Field:
         self.name = name
         self.texts: set[str] = set()
         self.missing = ""  # the place of the first value that is not there
-        self._expected = ""  # what values have been: texts or numbers
-        self._count, self._half_mean = 0, 0.0
+        self._kind = ""  # of the values so far: "a number" or "a text"
+        self._count, self._half_mean = 0, 0.0  # of the numbers that are there
 
     def add(self, values: Sequence[Any], place: Place) -> None:
-        """Take notice of values.
-
-        Raises:
-            InputError: a value is a text and others are numbers, or it is neither.
-        """
-        if {*map(type, values)} <= {int, float}:
-            numbers = to_numbers(values, self.name, place)
-            if self._expected != "a text" and not np.isnan(numbers).any():
-                self._expected = "a number"
-                self._add_numbers(numbers)
-                return
-        is_filled = [not is_missing(value) for value in values]
-        if not self.missing and not all(is_filled):
-            self.missing = place(is_filled.index(False))
-        kinds = ["a text" if isinstance(v, str) else "a number" for v in values]
-        filled = [kind for kind, is_there in zip(kinds, is_filled, strict=True) if is_there]
-        self._expected = self._expected or next(iter(filled), "")
-        if {*filled} - {self._expected}:
-            pairs = zip(kinds, is_filled, strict=True)
-            k = next(k for k, (kind, ok) in enumerate(pairs) if ok and kind != self._expected)
-            raise InputError(
-                f'{place(k)}: "{self.name}": expected {self._expected} as before, got '
-                f"{short(values[k])}"
-            )
-        if self._expected == "a number":
-            numbers = to_numbers(values, self.name, place)
-            self._add_numbers(numbers[~np.isnan(numbers)])
-        else:
-            self._add_texts(values, place)
-
-    def _add_numbers(self, numbers: Floats) -> None:
+        """Take notice of values. Refuse a text among numbers, a number among texts, and others."""
+        kinds = [_kind_of(value) for value in values]
+        for k, kind in enumerate(kinds):
+            if not kind:
+                self.missing = self.missing or place(k)
+                continue
+            self._kind = self._kind or kind
+            if kind != self._kind:
+                raise InputError(
+                    f'{place(k)}: "{self.name}": expected {self._kind} as before, got '
+                    f"{short(values[k])}"
+                )
+        if not self.is_number:
+            new = {"" if is_empty(value) else value for value in values} - self.texts
+            for text in filter(_has_half_characters, new):
+                raise InputError(
+                    f'{place(list(values).index(text))}: "{self.name}": expected a text of whole '
+                    f"characters, got {short(text)}"
+                )
+            self.texts |= new
+            return
+        numbers = to_numbers(values, self.name, place)
+        numbers = numbers[~np.isnan(numbers)]
         self._count += len(numbers)
         if len(numbers):  # halved: the difference of 1e308 and -1e308 is not a float
             half_mean = float(np.sum(numbers / (2 * len(numbers))))
             self._half_mean += (half_mean - self._half_mean) * (len(numbers) / self._count)
 
-    def _add_texts(self, values: Sequence[Any], place: Place) -> None:
-        new = {"" if is_empty(value) else value for value in values} - self.texts
-        for text in new:
-            try:
-                text.encode()
-            except UnicodeEncodeError:  # half a character, which no file can hold
-                k = list(values).index(text)
-                raise InputError(
-                    f'{place(k)}: "{self.name}": expected a text of whole characters, got '
-                    f"{short(text)}"
-                ) from None
-        self.texts |= new
-
     @property
     def is_number(self) -> bool:
         """Whether all values that are there are numbers."""
-        return self._expected == "a number"
+        return self._kind == "a number"
 
     @property
     def is_like_names(self) -> bool:
@@ -92,7 +70,7 @@ class Field:
         return 2 * self._half_mean
 
     def categories(self) -> tuple[str, ...]:
-        """The texts in order, none for a number.
+        """Return the texts in order, none for a number.
 
         Raises:
             InputError: there are too many, or they are numbers in quotes of which one is missing.
@@ -102,7 +80,7 @@ class Field:
         """
         if self.is_number:
             return ()
-        if len(self.texts) > MAX_CATEGORIES:
+        if self.is_like_names:
             raise InputError(
                 f'"{self.name}": more than {MAX_CATEGORIES} different texts are no categories; '
                 "name the fields that the model is to read (fields)"
@@ -126,6 +104,20 @@ class Field:
         return tuple(sorted(self.texts))
 
 
+def _kind_of(value: Any) -> str:
+    """Return what a value is; empty if it is missing."""
+    if type(value) in (int, float):  # the usual case, decided fast
+        return "a number" if value == value else ""
+    if is_missing(value):
+        return ""
+    return "a text" if isinstance(value, str) else "a number"
+
+
+def _has_half_characters(text: str) -> bool:
+    """Whether a text has half of a pair of code units, which no file can hold."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def schema_of(
     fields: Sequence[Field], ignores_unknown: bool = False, missing: Missing = "fill"
 ) -> Schema:
@@ -136,9 +128,6 @@ def schema_of(
         ignores_unknown: see `Schema`.
         missing: whether a missing number becomes the mean of the others and a feature that says so,
             or is refused. A missing text is the empty one.
-
-    Raises:
-        InputError: a value is missing, if that is refused; texts that are no categories.
     """
     gaps = [field for field in fields if field.missing and (field.is_number or missing == "refuse")]
     if gaps and missing == "refuse":
@@ -168,9 +157,6 @@ def infer_schema(
     Raises:
         InputError: an element lacks one of the fields, a field is a number in one element and a
             text in another, or a field has too many different texts.
-
-    Warns:
-        AmbiguousInputWarning: all texts of a field are numbers that we do not read as such.
     """
     seen: list[Field] = []
     for elements, source in instances:
@@ -200,7 +186,7 @@ def infer_schema(
 def check_names(fields: Sequence[Any], source: str) -> None:
     """Refuse names of fields that are not texts of whole characters."""
     for field in fields:
-        if not isinstance(field, str) or not field or any("\ud800" <= c <= "\udfff" for c in field):
+        if not isinstance(field, str) or not field or _has_half_characters(field):
             raise InputError(f"{source}: expected texts as names of fields, got {short(field)}")
 
 
@@ -210,7 +196,7 @@ def context_of(data: Dataset, schema: Schema, named: Sequence[str] = ()) -> tupl
     Args:
         data: the features of the examples, by the schema.
         schema: of the examples.
-        named: the fields of which the user says so; looked for if empty.
+        named: the fields that the user named as context; looked for if empty.
 
     Raises:
         InputError: a named field is not one that the model reads, or differs within an instance.
@@ -223,17 +209,18 @@ def context_of(data: Dataset, schema: Schema, named: Sequence[str] = ()) -> tupl
             )
     lows = np.minimum.reduceat(data.elements, data.starts[:-1], axis=0)
     highs = np.maximum.reduceat(data.elements, data.starts[:-1], axis=0)
-    ends = np.cumsum(schema.widths)
     shared = []
-    for field, end, width in zip(schema.fields, ends, schema.widths, strict=True):
+    for field, end, width in zip(
+        schema.fields, np.cumsum(schema.widths), schema.widths, strict=True
+    ):
         low, high = lows[:, end - width : end], highs[:, end - width : end]
         differs = (low != high).any(1)
         if field in named and differs.any():
             row = int(differs.argmax())
-            sources = data.carried.get("source")
-            source = sources[row] if sources else f"example {row + 1}"
+            source = data.carried["source"][row] if "source" in data.carried else ""
             raise InputError(
-                f'{source}: "{field}": expected one value in all elements, as it is named context'
+                f'{source or f"example {row + 1}"}: "{field}": expected one value in all elements, '
+                "as it is named context"
             )
         if not differs.any() and (low != low[0]).any() and data.sizes.max() > 1:
             shared.append(field)

@@ -1,7 +1,7 @@
 """The task of a user's own examples: the kind of their answers, the scale of their features.
 
-Both are inferred from the memory-mapped examples. A file is read with the loosest task, as its
-kind is not known yet; so whether answers are of a kind is checked here, and not by the reader.
+Both are inferred from a `Dataset`, usually of memory maps. A file is read with the loosest task,
+because its kind is not known yet. So whether answers are of a kind is checked here.
 """
 
 import warnings
@@ -24,14 +24,15 @@ from ptrnet.tasks.custom import MAX_LENGTH, MIN_SPREAD, Custom, Kind, Unknown
 from ptrnet.tasks.schema import Element, Schema
 from ptrnet.types import Example, Floats, Indices
 
-_CHUNK = 2**20  # elements and indices in memory at a time
-# Answers of so many examples, of each size at most; and the share of them that agrees.
+_CHUNK = 2**20  # elements and indices that are in memory at a time
+# `warn_of_positions` looks at this many answers, of each size at most, and warns if this share of
+# them agrees.
 _FEWEST_DOUBTED, _MAX_DOUBTED, _DOUBTED_SHARE = 10, 10_000, 0.95
 _CHANCE = 1e-6  # what is less likely than this is not taken for chance
 
 
 class InferredTask(NamedTuple):
-    """The task of a file's examples, and the examples."""
+    """The task of a user's examples, and the examples."""
 
     task: Custom
     examples: Dataset
@@ -66,13 +67,13 @@ def infer_task(
     reading: Reading = AS_IT_IS,
     columns: Columns | None = None,
 ) -> InferredTask:
-    """The task of all examples of a file.
+    """Return the task of all examples of a file.
 
     Args:
         path: of the file.
-        kind: of the answers; guessed from them when None.
+        kind: of the answers; guessed from them if None.
         reading: how elements with fields are read.
-        columns: of a long table, which of them say what.
+        columns: which columns of a long table say what.
 
     Raises:
         InputError: fields that elements do not have, a file that cannot be used, an example
@@ -85,22 +86,29 @@ def infer_task(
     sets = formats.open_sets(path, columns)
     if sets is not None:
         return infer_task_of_sets(sets, kind, reading)
-    loosest = _loosest_task_of_file(path, reading)
+    instances = formats.format_of(path).dictionaries(path)
+    if instances is not None:
+        loosest = task_of(reading.schema(instances))
+    else:
+        loosest = loosest_task(formats.num_features(path))
+        for name in ("fields", "context"):
+            if getattr(reading, name):
+                raise InputError(
+                    f"{path}: {name} are of elements that are objects, got rows of numbers"
+                )
     return infer_task_of(stored.open_file(path, loosest), loosest, path, kind, reading.context)
 
 
 def infer_task_of_sets(
     sets: Sets, kind: Kind | None = None, reading: Reading = AS_IT_IS
 ) -> InferredTask:
-    """As `infer_task`, of the sets of a long table; its columns say of what kind answers are."""
+    """As `infer_task`, of the sets of a long table, whose columns say of what kind answers are."""
+    source = sets.table.source
     if not sets.columns.answer[0]:
-        raise InputError(
-            f"{sets.table.source}: expected the column of the answers: {', '.join(ANSWERS)}"
-        )
+        raise InputError(f"{source}: expected the column of the answers: {', '.join(ANSWERS)}")
     ignores_unknown = reading.unknown_category == "ignore"
     schema, examples = sets.for_training(reading.fields, ignores_unknown, reading.missing)
-    kind, source = kind or sets.kind, sets.table.source
-    return infer_task_of(examples, task_of(schema), source, kind, reading.context)
+    return infer_task_of(examples, task_of(schema), source, kind or sets.kind, reading.context)
 
 
 def infer_task_of(
@@ -116,23 +124,19 @@ def infer_task_of(
         examples: with answers.
         loosest: the task by which they were read.
         source: their file, or what messages call them.
-        kind: of the answers; guessed from them when None.
+        kind: of the answers; guessed from them if None.
         context: the fields that all elements of an instance share; looked for if empty.
     """
     repeats = _find_repeats(examples)
     if kind is None and repeats.any():
         _warn_of_other_forms(examples)
-    center, spread = feature_scaling(
-        lambda: (examples.elements_of(first, stop) for first, stop in _chunks(examples))
-    )
+    center, spread = feature_scaling(examples)
     schema = loosest.schema
     if schema is not None:
-        # A model that is loaded fills missing numbers in by its center: to the same bits.
+        # A model that is loaded fills in missing numbers by its center, so the bits must be equal.
         center = np.where(schema.is_filled, loosest.center, center)
-        center, spread = (
-            np.where(schema.is_category, 0, center),
-            np.where(schema.is_category, 1, spread),
-        )
+        center = np.where(schema.is_category, 0, center)
+        spread = np.where(schema.is_category, 1, spread)
         context = context_of(examples, schema, context)
     task = replace(
         loosest,
@@ -169,26 +173,12 @@ def open_checked(path: str, task: Custom, columns: Columns | None = None) -> Dat
 
 
 def loosest_task(d: int) -> Custom:
-    """The task that takes every example whose elements have d features."""
+    """Return the task that takes every example whose elements have d features."""
     return Custom(center=(0.0,) * d, spread=(1.0,) * d)
 
 
-def _loosest_task_of_file(path: str, reading: Reading) -> Custom:
-    """The task that takes every example of a file, whatever its answer is."""
-    instances = formats.format_of(path).dictionaries(path)
-    if instances is not None:
-        return task_of(reading.schema(instances))
-    d = formats.num_features(path)
-    for name in ("fields", "context"):
-        if getattr(reading, name):
-            raise InputError(
-                f"{path}: {name} are of elements that are objects, got rows of numbers"
-            )
-    return loosest_task(d)
-
-
 def task_of(schema: Schema) -> Custom:
-    """The task that takes every example whose elements have these fields."""
+    """Return the task that takes every example whose elements have these fields."""
     center = np.zeros(len(schema.is_category))
     center[schema.is_filled] = [value for _, value in schema.fills]
     return replace(
@@ -202,23 +192,43 @@ def task_of(schema: Schema) -> Custom:
     )
 
 
-def _find_repeats(examples: Dataset) -> NDArray[np.bool_]:
-    """`(num_examples,)`: whether an index occurs twice in the answer."""
-    num_indices = int(examples.sizes.max())
-    repeats = []
-    for first, stop in _chunks(examples):
-        owners = np.repeat(np.arange(stop - first), examples.lengths[first:stop])
-        # (example, index) pairs as one number each: equal neighbours are a repeated index.
-        pairs = np.sort(owners * num_indices + examples.answers_of(first, stop))
-        repeated = pairs[1:][pairs[1:] == pairs[:-1]] // num_indices
-        repeats.append(np.bincount(repeated, minlength=stop - first) > 0)
-    return np.concatenate(repeats)
+def feature_scaling(examples: Dataset) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation `(d,)` of each feature; 1 for that of a constant feature.
+
+    The elements are passed over three times: for the range, for the mean, and for the squares of
+    the distances from it. The squares of the numbers themselves, which one pass could add up, lose
+    the spread of values that are far from 0.
+    """
+    parts = [part.elements for part in _parts(examples)]
+    lowest = np.min([part.min(0) for part in parts], 0)
+    highest = np.max([part.max(0) for part in parts], 0)
+    unit = np.maximum(np.abs(lowest), np.abs(highest))  # squares of multiples of it stay finite
+    unit = np.where(unit > 0, unit, 1)
+    count = len(examples.elements)
+    mean = np.sum([(part / unit).sum(0) for part in parts], axis=0) / count
+    squares = [((part / unit - mean) ** 2).sum(0) for part in parts]
+    spread = np.sqrt(np.sum(squares, axis=0) / count) * unit
+    return mean * unit, np.where((lowest < highest) & (spread >= MIN_SPREAD), spread, 1)
+
+
+def _parts(examples: Dataset) -> Iterator[Dataset]:
+    """Yield views of consecutive rows, of about _CHUNK elements and indices each."""
+    ends = np.cumsum(examples.sizes + examples.lengths)
+    first = 0
+    while first < len(ends):
+        before = ends[first - 1] if first else 0
+        stop = max(first + 1, int(np.searchsorted(ends, before + _CHUNK)))
+        yield examples[first:stop]
+        first = stop
+
+
+# The kind of answers
 
 
 def _guess(examples: Dataset, repeats: NDArray[np.bool_]) -> Kind:
-    """The strictest kind that all answers are of.
+    """Return the strictest kind that all answers are of.
 
-    Answers whose indices all ascend, more of them than chance explains, are sets.
+    Answers are sets if the indices of all of them ascend and chance does not explain that.
     """
     if examples.grades is not None:
         return "grades"
@@ -233,20 +243,73 @@ def _guess(examples: Dataset, repeats: NDArray[np.bool_]) -> Kind:
     return "set" if log_chance < log(_CHANCE) and _all_ascend(examples) else "subset"
 
 
+def _find_repeats(examples: Dataset) -> NDArray[np.bool_]:
+    """Return `(B,)`: whether an index occurs twice in the answer."""
+    return np.concatenate([_repeats(part.indices, part.lengths) for part in _parts(examples)])
+
+
+def _repeats(flat: Indices, lengths: Indices) -> NDArray[np.bool_]:
+    """Return `(B,)`: whether a number occurs twice in an answer, given flat and by its length."""
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    lowest, highest = int(flat.min(initial=0)), int(flat.max(initial=0))
+    # (answer, number) pairs as one number each: equal neighbours are a repeated number.
+    span = highest - lowest + 1
+    pairs = np.sort(owners * span + (flat - lowest))
+    repeated = pairs[1:][pairs[1:] == pairs[:-1]] // span
+    return np.bincount(repeated, minlength=len(lengths)) > 0
+
+
 def _all_ascend(examples: Dataset) -> bool:
     """Whether the indices of each answer ascend."""
-    for first, stop in _chunks(examples):
-        owners = np.repeat(np.arange(stop - first), examples.lengths[first:stop])
-        answers = examples.answers_of(first, stop)
-        if ((np.diff(answers) <= 0) & (np.diff(owners) == 0)).any():
+    for part in _parts(examples):
+        owners = np.repeat(np.arange(len(part)), part.lengths)
+        if ((np.diff(part.indices) <= 0) & (np.diff(owners) == 0)).any():
             return False
     return True
 
 
+def _check_answers(path: str, task: Custom, examples: Dataset, repeats: NDArray[np.bool_]) -> None:
+    """Refuse the first answer that is too long, or is not of the task's kind."""
+    sizes, inverse = np.unique(examples.sizes, return_inverse=True)
+    max_lengths = np.array([task.max_length(int(n)) for n in sizes])[inverse]
+    refused = examples.lengths > max_lengths
+    if not task.repeats:
+        refused |= repeats
+    if task.is_ranking:
+        refused |= examples.lengths != examples.sizes
+    if task.kind == "choice":
+        refused |= examples.lengths != 1
+    if refused.any():
+        _refuse(path, task, examples, int(np.argmax(refused)))
+
+
+def _refuse(path: str, task: Custom, examples: Dataset, row: int) -> NoReturn:
+    """Raise what is wrong with the answer of a row, by its line."""
+    rows: Iterable[Example] = [examples[row]]
+    key = "outputs"
+    if "source" not in examples.carried:  # memory maps do not keep it
+        rows = islice(formats.read(path, replace(task, kind="sequence")), row, row + 1)
+        key = '"outputs"'
+    for example in rows:
+        n, outputs = len(example.inputs), example.outputs
+        if outputs is None:
+            break
+        complaint = task.answer_error(n, outputs)
+        if complaint:
+            raise InputError(f"{example.source}: {key}: answer: {complaint}")
+        raise InputError(
+            f"{example.source}: expected at most {task.max_length(n)} indices, got {len(outputs)}"
+        )
+    raise InputError(f"{path}: was changed while it was read")
+
+
+# Answers that were probably meant in another form
+
+
 def _warn_of_other_forms(examples: Dataset) -> None:
-    """Warns where all answers look like masks, like closed tours or like padded lists."""
+    """Warn if all answers look like masks, like closed tours or like padded lists."""
     for form, doubt in _FORMS.items():
-        if all(form(examples, first, stop) for first, stop in _chunks(examples)):
+        if all(form(part, examples) for part in _parts(examples)):
             warnings.warn(
                 f"{doubt} As they are, indices may occur any number of times.",
                 AmbiguousInputWarning,
@@ -255,12 +318,49 @@ def _warn_of_other_forms(examples: Dataset) -> None:
             return
 
 
-def warn_of_positions(examples: Dataset) -> None:
-    """Warn where nearly all answers are one and the same function of the elements' positions.
+def _are_masks(part: Dataset, whole: Dataset) -> bool:
+    """Whether answers have a 0 or a 1 for each element; some of three elements or more."""
+    is_long = part.lengths == part.sizes
+    return bool(whole.sizes.max() > 2 and is_long.all() and (part.indices <= 1).all())
 
-    Such are the first elements in their order, or from the last one back; or, for each number of
-    elements, one answer. A model that does not see positions cannot learn that, and one that does
-    would learn nothing else.
+
+def _are_closed(part: Dataset, whole: Dataset) -> bool:
+    """Whether answers repeat their first index at the end, and no other."""
+    flat, ends = part.indices, np.cumsum(part.lengths)
+    if part.lengths.min() < 3 or (flat[ends - 1] != flat[ends - part.lengths]).any():
+        return False
+    flat[ends - 1] = -1
+    return not _repeats(flat, part.lengths).any()
+
+
+def _are_padded(part: Dataset, whole: Dataset) -> bool:
+    """Whether answers are of one length, and repeat an index only in a run of it at the end."""
+    longest = int(whole.lengths.max())
+    if part.lengths.min() < longest or longest < 3:
+        return False
+    answers = part.indices.reshape(-1, longest)
+    is_end = np.flip(np.flip(answers == answers[:, -1:], 1).cumprod(1), 1) == 1
+    is_end &= is_end.sum(1, keepdims=True) > 1
+    distinct = np.where(is_end, -1 - np.arange(longest), answers)
+    return not _repeats(distinct.ravel(), part.lengths).any()
+
+
+_FORMS: dict[Callable[[Dataset, Dataset], bool], str] = {
+    _are_masks: "each answer has a 0 or a 1 for every element: where they tell which elements "
+    "belong to it, ptrnet expects the positions of those.",
+    _are_closed: "each answer repeats its first index at the end, which ptrnet expects to be left "
+    "out.",
+    _are_padded: "answers are all of one length and repeat indices at their end alone: where that "
+    "is padding, ptrnet expects it to be left out.",
+}
+
+
+def warn_of_positions(examples: Dataset) -> None:
+    """Warn if nearly all answers are one function of the elements' positions.
+
+    Such answers are the first elements in their order, the last ones backwards, or one answer for
+    each number of elements. A model that does not see positions cannot learn them, and one that
+    does would learn nothing else.
 
     Warns:
         AmbiguousInputWarning: they are.
@@ -288,119 +388,3 @@ def warn_of_positions(examples: Dataset) -> None:
             AmbiguousInputWarning,
             stacklevel=4,
         )
-
-
-def _are_masks(examples: Dataset, first: int, stop: int) -> bool:
-    """Whether answers have a 0 or a 1 for each element."""
-    is_long = examples.lengths[first:stop] == examples.sizes[first:stop]
-    return bool(
-        examples.sizes.max() > 2 and is_long.all() and (examples.answers_of(first, stop) <= 1).all()
-    )
-
-
-def _are_closed(examples: Dataset, first: int, stop: int) -> bool:
-    """Whether answers repeat their first index at the end, and no other."""
-    lengths = examples.lengths[first:stop]
-    if lengths.min() < 3:
-        return False
-    flat, ends = examples.answers_of(first, stop), np.cumsum(lengths)
-    is_last = np.zeros(len(flat), bool)
-    is_last[ends - 1] = True
-    return bool((flat[ends - 1] == flat[ends - lengths]).all()) and _are_distinct(
-        np.where(is_last, -1, flat), lengths
-    )
-
-
-def _are_padded(examples: Dataset, first: int, stop: int) -> bool:
-    """Whether answers are of one length, and repeat an index only in a run of it at the end."""
-    lengths, longest = examples.lengths[first:stop], int(examples.lengths.max())
-    if lengths.min() < longest or longest < 3:
-        return False
-    answers = examples.answers_of(first, stop).reshape(-1, longest)
-    is_end = np.flip(np.flip(answers == answers[:, -1:], 1).cumprod(1), 1) == 1
-    is_end &= is_end.sum(1, keepdims=True) > 1
-    return _are_distinct(np.where(is_end, -1 - np.arange(longest), answers).ravel(), lengths)
-
-
-def _are_distinct(flat: Indices, lengths: Indices) -> bool:
-    """Whether no answer of so many indices each has one twice."""
-    owners = np.repeat(np.arange(len(lengths)), lengths)
-    order = np.lexsort((flat, owners))
-    same = (np.diff(flat[order]) == 0) & (np.diff(owners[order]) == 0)
-    return not same.any()
-
-
-_FORMS = {
-    _are_masks: "each answer has a 0 or a 1 for every element: where they tell which elements "
-    "belong to it, ptrnet expects the positions of those.",
-    _are_closed: "each answer repeats its first index at the end, which ptrnet expects to be left "
-    "out.",
-    _are_padded: "answers are all of one length and repeat indices at their end alone: where that "
-    "is padding, ptrnet expects it to be left out.",
-}
-
-
-def _check_answers(path: str, task: Custom, examples: Dataset, repeats: NDArray[np.bool_]) -> None:
-    """Refuses the first answer that is too long, or is not of the task's kind."""
-    sizes, inverse = np.unique(examples.sizes, return_inverse=True)
-    max_lengths = np.array([task.max_length(int(n)) for n in sizes])[inverse]
-    refused = examples.lengths > max_lengths
-    if not task.repeats:
-        refused |= repeats
-    if task.is_ranking:
-        refused |= examples.lengths != examples.sizes
-    if task.kind == "choice":
-        refused |= examples.lengths != 1
-    if refused.any():
-        _refuse(path, task, examples, int(np.argmax(refused)))
-
-
-def _refuse(path: str, task: Custom, examples: Dataset, index: int) -> NoReturn:
-    """Raises what is wrong with the answer of example `index`, counted from 0, by its line."""
-    rows: Iterable[Example] = [examples[index]]
-    key = "outputs"
-    if "source" not in examples.carried:  # which memory maps do not keep
-        rows = islice(formats.read(path, replace(task, kind="sequence")), index, None)
-        key = '"outputs"'
-    for example in rows:
-        n, outputs = len(example.inputs), example.outputs
-        if outputs is None:
-            break
-        complaint = task.answer_error(n, outputs)
-        if complaint:
-            raise InputError(f"{example.source}: {key}: answer: {complaint}")
-        raise InputError(
-            f"{example.source}: expected at most {task.max_length(n)} indices, got {len(outputs)}"
-        )
-    raise InputError(f"{path}: was changed while it was read")
-
-
-def feature_scaling(parts: Callable[[], Iterator[Floats]]) -> tuple[Floats, Floats]:
-    """Mean and standard deviation `(d,)` of each feature; 1 for the deviation of a constant one.
-
-    Three passes: one for the range, one for the mean, and one for the squares about it. The squares
-    about 0, for which one pass would do, lose the spread of values that are far from 0.
-
-    Args:
-        parts: gives all elements, in arrays `(num_elements, d)`; called once for each pass.
-    """
-    ranges = [(part.min(0), part.max(0), len(part)) for part in parts()]
-    lows, highs, counts = zip(*ranges, strict=True)
-    lowest, highest, count = np.min(lows, 0), np.max(highs, 0), sum(counts)
-    unit = np.maximum(np.abs(lowest), np.abs(highest))  # of such size squares stay finite
-    unit = np.where(unit > 0, unit, 1)
-    mean = np.sum([(part / unit).sum(0) for part in parts()], axis=0) / count
-    squares = [((part / unit - mean) ** 2).sum(0) for part in parts()]
-    spread = np.sqrt(np.sum(squares, axis=0) / count) * unit
-    return mean * unit, np.where((lowest < highest) & (spread >= MIN_SPREAD), spread, 1)
-
-
-def _chunks(examples: Dataset) -> Iterator[tuple[int, int]]:
-    """Ranges `first, stop` of examples, each of at most about _CHUNK elements and indices."""
-    ends = np.cumsum(examples.sizes + examples.lengths)
-    first = 0
-    while first < len(ends):
-        before = ends[first - 1] if first else 0
-        stop = max(first + 1, int(np.searchsorted(ends, before + _CHUNK)))
-        yield first, stop
-        first = stop

@@ -1,9 +1,9 @@
 """The examples of a file as a `Dataset` of memory maps, built once and opened by later runs.
 
-The arrays of `FILE` are in `FILE.packed/`, or in the user's cache folder if that cannot be made.
-There they have a folder named by the file's fingerprint: the task, a version, the SHA-256 of the
-file's content and, if elements have named fields, that of the fields that are read. So a file that
-has changed gets new arrays, and no run writes what another one reads:
+The arrays of `FILE` are in `FILE.packed/`, or in the user's cache folder if that cannot be written.
+Each set of arrays has a folder named by the file's fingerprint: the task, a version, the SHA-256 of
+the file's content and, if elements have named fields, that of the fields that are read. So a file
+that has changed gets new arrays, and no run writes what another one reads:
 
 inputs.npy         (num_elements, d) float64, the elements of all instances one after another
 starts.npy         (num_examples + 1,) int64, where each instance begins in them, and the end
@@ -17,7 +17,6 @@ a file would not tell a changed file from one that was only copied.
 """
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
@@ -75,7 +74,11 @@ def open_file(path: str, task: Task) -> Dataset:
             try:
                 return open_folder(folder / fingerprint, task)
             except InputError as error:
-                _remove_damaged(folder / fingerprint, error)
+                try:
+                    shutil.rmtree(folder / fingerprint)
+                except OSError:
+                    raise error from None
+                print(f"{error}; written anew", file=sys.stderr)
     folder = _first_writable(folders)
     try:
         with atomic_folder(folder / fingerprint) as temporary:
@@ -103,11 +106,18 @@ def open_folder(folder: Path, task: Task) -> Dataset:
     Raises:
         InputError: the arrays are not as they were written.
     """
-    arrays = _checked_arrays(folder)
     try:
-        maps = {a: np.load(folder / a, mmap_mode="r", allow_pickle=False) for a in arrays}
-    except (OSError, ValueError) as error:
-        raise InputError(f"{folder}: damaged: {error}") from None
+        sums = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
+        if not {*ARRAYS} <= {*sums} <= {*_DTYPES, *ARRAYS}:
+            raise TypeError
+        for array, expected in sums.items():
+            if checksum(folder / array) != expected:
+                raise InputError(f"{folder}: damaged: {array} is not as it was written")
+        maps = {a: np.load(folder / a, mmap_mode="r", allow_pickle=False) for a in sums}
+    except OSError as error:
+        raise InputError(f"{folder}: damaged: {error.strerror}") from None
+    except (json.JSONDecodeError, UnicodeDecodeError, AttributeError, TypeError):
+        raise InputError(f"{folder}: damaged: {CHECKSUMS} is not readable") from None
     return Dataset(
         maps[INPUTS],
         np.asarray(maps[STARTS]),
@@ -124,10 +134,22 @@ def build(path: str, task: Task, folder: Path) -> None:
 
     Raises:
         InputError: the file cannot be read, holds no example, holds one without an answer, or
-            empty answers alone; the complaint is about the first line that cannot be used.
+            only empty answers; the message is about the first line that cannot be used.
     """
-    total = _num_blocks(path) if formats.format_of(path).extension == "txt" else None
-    save(track(_read_parts(path, task), f"reading {path}", total), folder, path)
+    num_blocks = 1 + Path(path).stat().st_size // BLOCK
+    if formats.format_of(path).extension == "txt":
+        # One process if there is one block: starting others takes longer than reading it.
+        read = partial(_read_block, path=path, task=task)
+        parts = ordered_map(read, blocks(path), min(joblib.cpu_count(), num_blocks))
+        save(track(parts, f"reading {path}", num_blocks), folder, path)
+    else:
+        parts = chunks_of(with_answers(formats.read(path, task)), task, _GROUP)
+        save(track(parts, f"reading {path}", None), folder, path)
+
+
+def _read_block(block: Block, path: str, task: Task) -> Dataset:
+    part = Dataset.of(with_answers(txt.read_block(block, path, task)), task.item_size)
+    return replace(part, carried={})  # the names of lines would have to be sent, too
 
 
 def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
@@ -145,11 +167,10 @@ def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
     with contextlib.ExitStack() as files:
         writers: dict[str, NpyWriter] = {}
         for part in filter(len, parts):
-            assert part.answers is not None
-            columns = {INPUTS: part.elements, ANSWERS: part.answers}
-            if part.grades is not None:
-                columns[GRADES] = part.grades
+            columns = {INPUTS: part.elements, ANSWERS: part.answers, GRADES: part.grades}
             for name, values in columns.items():
+                if values is None:
+                    continue
                 if name not in writers:
                     writer = NpyWriter(folder / name, _DTYPES[name], values.shape[1:])
                     writers[name] = files.enter_context(writer)
@@ -164,44 +185,6 @@ def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
     np.save(folder / ANSWER_STARTS, np.concatenate(lengths).cumsum())
     sums = {array: checksum(folder / array) for array in (*writers, STARTS, ANSWER_STARTS)}
     (folder / CHECKSUMS).write_text(json.dumps(sums, indent=1) + "\n", encoding="utf-8")
-
-
-def _checked_arrays(folder: Path) -> list[str]:
-    """Return the names of a folder's arrays. Raises InputError if one is not as it was written."""
-    try:
-        sums = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
-        if not {*ARRAYS} <= {*sums} <= {*_DTYPES, *ARRAYS}:
-            raise ValueError
-        for array in sums:
-            if checksum(folder / array) != sums[array]:
-                raise InputError(f"{folder}: damaged: {array} is not as it was written")
-    except InputError:  # a ValueError, too
-        raise
-    except OSError as error:
-        raise InputError(f"{folder}: damaged: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
-        raise InputError(f"{folder}: damaged: {CHECKSUMS} is not readable") from None
-    return list(sums)
-
-
-def _read_parts(path: str, task: Task) -> Iterator[Dataset]:
-    """Yield the examples of a file, some thousand at a time; blocks of text in parallel."""
-    if formats.format_of(path).extension != "txt":
-        yield from chunks_of(with_answers(formats.read(path, task)), task, _GROUP)
-        return
-    # One process for one block: starting others takes longer than reading it.
-    jobs = min(joblib.cpu_count(), _num_blocks(path))
-    yield from ordered_map(partial(_read_block, path=path, task=task), blocks(path), jobs)
-
-
-def _num_blocks(path: str) -> int:
-    """How many blocks a file has, about."""
-    return 1 + Path(path).stat().st_size // BLOCK
-
-
-def _read_block(block: Block, path: str, task: Task) -> Dataset:
-    part = Dataset.of(with_answers(txt.read_block(block, path, task)), task.item_size)
-    return replace(part, carried={})  # the names of lines would have to be sent, too
 
 
 def with_answers(examples: Iterable[Example]) -> Iterator[Example]:
@@ -237,7 +220,7 @@ class NpyWriter:
         self._write_header()
 
     def append(self, rows: NDArray[Any]) -> None:
-        """Adds rows, `(num_rows, *row)`, cast to the file's dtype."""
+        """Add rows, `(num_rows, *row)`, cast to the file's dtype."""
         self._stream.write(np.ascontiguousarray(rows, self.dtype).tobytes())
         self.count += len(rows)
 
@@ -251,27 +234,14 @@ class NpyWriter:
             self._write_header()
 
     def _write_header(self) -> None:
-        npy.write_array_header_1_0(
-            self._stream,
-            {
-                "descr": npy.dtype_to_descr(self.dtype),
-                "fortran_order": False,
-                "shape": (self.count, *self.row),
-            },
-        )
-
-
-def _remove_damaged(folder: Path, error: InputError) -> None:
-    """Removes a folder of arrays, and says why; raises the error where that cannot be."""
-    try:
-        shutil.rmtree(folder)
-    except OSError:
-        raise error from None
-    print(f"{error}; written anew", file=sys.stderr)
+        shape = (self.count, *self.row)
+        descr = npy.dtype_to_descr(self.dtype)
+        header = {"descr": descr, "fortran_order": False, "shape": shape}
+        npy.write_array_header_1_0(self._stream, header)
 
 
 def _fingerprint(path: str, task: Task) -> str:
-    """The name of the folder of arrays for the file as it is now."""
+    """Return the name of the folder of arrays for the file as it is now."""
     try:
         status = os.stat(path)  # noqa: PTH116  Path.stat takes no empty name
         if not stat.S_ISREG(status.st_mode):
@@ -282,38 +252,36 @@ def _fingerprint(path: str, task: Task) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", error)
         raise InputError(f"{path}: cannot be read: {reason}") from None
-    read = f"-{hashlib.sha256(repr(task.schema).encode()).hexdigest()[:16]}" if task.schema else ""
-    return f"{_prefix(task)}{content[:_DIGITS]}{read}"
+    fields = checksum(repr(task.schema).encode())[:16]
+    return f"{_prefix(task)}{content[:_DIGITS]}" + f"-{fields}" * (task.schema is not None)
 
 
 def _prefix(task: Task) -> str:
-    """What is before the digits of a file's content in its fingerprint."""
+    """Return what is before the digits of a file's content in its fingerprint."""
     return f"{task.name}-v{VERSION}-"
 
 
 def _folders(path: Path) -> tuple[Path, Path]:
-    """The folders in which arrays of a file may lie: beside it, and in the user's cache."""
-    digest = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
+    """Return the folders that may hold a file's arrays: beside it, and in the user's cache."""
+    digest = checksum(os.fsencode(path.resolve()))[:16]
     cached = runtime.cache_folder() / f"{path.name}-{digest}.packed"
     return path.with_name(f"{path.name}.packed"), cached
 
 
 def _first_writable(folders: tuple[Path, Path]) -> Path:
-    """The first folder that can be made and written. Raises InputError if there is none."""
+    """Return the first folder that can be made and written. Raises InputError if none can."""
     for folder in folders:
-        try:
+        with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            continue
-        if os.access(folder, os.W_OK):
-            return folder
+            if os.access(folder, os.W_OK):
+                return folder
     raise InputError(f"{folders[0]}: cannot be written, nor can {folders[-1]}")
 
 
 def _remove_outdated(folder: Path, fingerprint: str, task: Task) -> None:
-    """Removes the arrays of former states of the file, and what killed runs left behind.
+    """Remove the arrays of former states of the file, and what killed runs left behind.
 
-    Those of other fields stay: a run may be about to open them.
+    Arrays of other fields stay: a run may be about to open them.
     """
     present = fingerprint[: len(_prefix(task)) + _DIGITS]
     for former in folder.glob(f"{task.name}-*"):

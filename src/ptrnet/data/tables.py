@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
+from itertools import pairwise
 from numbers import Real
 from typing import Any, Self, cast
 
@@ -86,7 +87,7 @@ class Table:
         columns: by name, all of one length.
         source: of the table, for messages.
         place: what messages call a row.
-        is_text: whether numbers are written as texts, too.
+        is_text: whether all cells are texts, of which some may mean numbers.
         default: the number of a field whose column is not there; None if that is refused.
         arrow: the `pyarrow.Table`, if it was one.
     """
@@ -101,11 +102,7 @@ class Table:
 
     @classmethod
     def of(cls, values: Any) -> Self:
-        """Return the table of a frame, or of a list of dictionaries.
-
-        Raises:
-            InputError: something else, or no row.
-        """
+        """Return the table of a frame, or of a list of dictionaries."""
         if is_frame(values):
             columns = columns_of(values)
         else:
@@ -161,28 +158,20 @@ class Table:
         return replace(self, columns=columns, is_text=False)
 
     def encode(self, schema: Schema) -> Floats:
-        """Return the features of each row, `(n, d)`.
+        """Return the features of each row, `(n, d)`."""
+        fields = enumerate(schema.fields)
+        parts = [schema.encode_field(k, self.values(name), self.place) for k, name in fields]
+        return np.hstack(parts)
 
-        Raises:
-            InputError: a column is missing, or has a value that its field cannot have.
-        """
-        return np.hstack(
-            [
-                schema.encode_field(k, self.values(name), self.place)
-                for k, name in enumerate(schema.fields)
-            ]
-        )
-
-    def elements(self, names: Iterable[str]) -> list[dict[str, Any]]:
+    def elements(self, names: Sequence[str]) -> list[dict[str, Any]]:
         """Return each row as a dictionary of some of its columns."""
-        names = list(names)
         if not names:
             return [{} for _ in range(len(self))]
         rows = zip(*map(self.values, names), strict=True)
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def with_column(self, name: str, values: Sequence[Any]) -> "Table":
-        """Return the table with a column more, or with another one of its name."""
+        """Return the table with another column, in place of one of its name."""
         arrow = self.arrow
         if arrow is not None and name in arrow.column_names:
             arrow = arrow.drop_columns(name)
@@ -210,11 +199,9 @@ class Sets:
         self.ids = list(numbers)
         self.rows: Indices = np.argsort(codes, kind="stable")  # of the table, set by set
         self.starts: Indices = np.concatenate([[0], np.bincount(codes).cumsum()])
-
-    @cached_property
-    def sources(self) -> list[str]:
-        """What messages call each set."""
-        return [f"{self.columns.set_id} {short(key)}" for key in self.ids]
+        self.sources = [f"{columns.set_id} {short(key)}" for key in self.ids]
+        keys = {columns.set_id, columns.answer[1]}
+        self.names = [name for name in table.columns if name not in keys]  # of elements' fields
 
     def _place(self, k: int) -> str:
         return self.table.place(int(self.rows[k]))
@@ -222,32 +209,32 @@ class Sets:
     def _sorted(self, values: Sequence[Any]) -> list[Any]:
         return [values[row] for row in self.rows.tolist()]
 
-    @property
-    def names(self) -> list[str]:
-        """The columns that are fields of elements."""
-        keys = {self.columns.set_id, self.columns.answer[1]}
-        return [name for name in self.table.columns if name not in keys]
+    def _split(self, values: Any) -> list[Any]:
+        """Return the values of each set, from values that are sorted by sets."""
+        return [values[a:b] for a, b in pairwise(self.starts.tolist())]
 
     def _elements(self, table: Table) -> list[list[dict[str, Any]]]:
         """Return the elements of each set as dictionaries, from a table of the same rows."""
-        rows = self._sorted(table.elements(self.names))
-        return [rows[a:b] for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)]
+        return self._split(self._sorted(table.elements(self.names)))
 
     def examples(self) -> list[Example]:
         """Return the sets one by one; as inputs they have their elements."""
-        answers, grades = self._answers() if self.columns.answer[0] else (None, None)
-        parts = None if grades is None else self._split(grades)
+        answers: list[Any] = [None] * len(self.ids)
+        grades: list[Any] = [None] * len(self.ids)
+        if self.columns.answer[0]:
+            answers, flat = self._answers
+            grades = grades if flat is None else self._split(flat)
         return [
             Example(
                 cast("Any", elements),
-                None if answers is None else answers[k],
+                outputs,
                 source,
                 {self.columns.set_id: key},
                 elements=elements,
-                grades=None if parts is None else parts[k],
+                grades=of_elements,
             )
-            for k, (elements, source, key) in enumerate(
-                zip(self._elements(self.table), self.sources, self.ids, strict=True)
+            for elements, outputs, source, key, of_elements in zip(
+                self._elements(self.table), answers, self.sources, self.ids, grades, strict=True
             )
         ]
 
@@ -295,13 +282,14 @@ class Sets:
         Raises:
             InputError: a field is missing, or a value cannot be used.
         """
+        source = self.table.source
         names = list(fields) or [name for name in self.names if not cells.is_id(name)]
-        check_names(names, self.table.source)
+        check_names(names, source)
         seen = []
         for name in names:
             if name not in self.names and self.table.default is None:
                 raise InputError(
-                    f'{self.table.source}: expected the column "{name}" to be a field, got '
+                    f'{source}: expected the column "{name}" to be a field, got '
                     f"{short(', '.join(self.names))}"
                 )
             field = Field(name)
@@ -309,23 +297,19 @@ class Sets:
             if fields or not field.is_like_names:
                 seen.append(field)
         if not seen:
-            raise InputError(f"{self.table.source}: expected a field to learn from, got none")
+            raise InputError(f"{source}: expected a field to learn from, got none")
         schema = schema_of(seen, ignores_unknown, missing)
         return schema, self._dataset(self.table.encode(schema)[self.rows], True)
-
-    def left_out(self, schema: Schema) -> list[str]:
-        """The columns that could be fields, and that the schema does not read."""
-        return [name for name in self.names if name not in schema.fields]
 
     def _dataset(self, features: Floats, with_answers: bool, least: int = 1) -> Dataset:
         extra = [{self.columns.set_id: key} for key in self.ids]
         carried: dict[str, Any] = {"source": self.sources, "extra": extra}
         data = Dataset(features, self.starts, carried=carried)
         for source, size in zip(self.sources, data.sizes.tolist(), strict=True):
-            checks.check_num_elements(size, least, source)
+            checks.check_size(size, least, source)
         if not (with_answers and self.columns.answer[0]):
             return data
-        answers, grades = self._answers()
+        answers, grades = self._answers
         fingerprint = checksum(features.tobytes() + np.concatenate(answers).tobytes())
         return replace(data.with_answers(answers), grades=grades, fingerprint=fingerprint)
 
@@ -333,21 +317,22 @@ class Sets:
     def kind(self) -> Kind:
         """What the answers are, by the column that holds them."""
         way, name = self.columns.answer
-        if way in ("chosen", "member", "grade"):
-            kinds: dict[str, Kind] = {"chosen": "choice", "member": "set", "grade": "grades"}
+        kinds: dict[str, Kind] = {"chosen": "choice", "member": "set", "grade": "grades"}
+        if way in kinds:
             return kinds[way]
-        if self._answers()[1] is not None:
+        if self._answers[1] is not None:
             return "grades"
         has_gaps = any(map(is_missing, self.table.cells(name)))
         return "subset" if has_gaps else "permutation"
 
+    @cached_property
     def _answers(self) -> tuple[list[Indices], Floats | None]:
-        """Return the answer of each set, and the grades of all elements if there are ties."""
+        """The answer of each set, and the grades of all elements if there are ties."""
         way, name = self.columns.answer
         column = self._sorted(self.table.cells(name))
         if way in ("chosen", "member"):
-            answers = self._split(self._flags(column, name))
-            indices = [np.flatnonzero(flags) for flags in answers]
+            flags = self._split(self._flags(column, name))
+            indices: list[Indices] = [np.flatnonzero(part) for part in flags]
             for k, chosen in enumerate(indices if way == "chosen" else ()):
                 if len(chosen) != 1:
                     first = self._place(int(self.starts[k]))
@@ -357,22 +342,17 @@ class Sets:
                     )
             return indices, None
         if way == "grade":
-            values = self._sorted(self.table.values(name))
-            grades = to_numbers(values, name, self._place)
+            grades = to_numbers(self._sorted(self.table.values(name)), name, self._place)
             if np.isnan(grades).any():
                 k = int(np.isnan(grades).argmax())
                 raise InputError(f'{self._place(k)}: "{name}": expected a grade, got none')
         else:
             ranks = [_rank(v, f'{self._place(k)}: "{name}"') for k, v in enumerate(column)]
-            pairs = zip(self.starts[:-1], self.starts[1:], strict=True)
-            parts = [_grades_of_ranks(ranks[a:b]) for a, b in pairs]
+            parts = [_grades_of_ranks(part) for part in self._split(ranks)]
             if not any(_has_ties(part) for part in parts):
                 return [ranking(part)[: np.count_nonzero(part)] for part in parts], None
             grades = np.concatenate(parts)
         return [ranking(part) for part in self._split(grades)], grades
-
-    def _split(self, values: NDArray[Any]) -> list[NDArray[Any]]:
-        return np.split(values, self.starts[1:-1])
 
     def _flags(self, column: Sequence[Any], name: str) -> NDArray[np.bool_]:
         flags = np.zeros(len(column), bool)
@@ -384,7 +364,7 @@ class Sets:
         return flags
 
     def answered(self, answers: Iterable[Indices], kind: str) -> Table:
-        """Return the table with a column more, or with its column of answers anew.
+        """Return the table with a column of answers, new or in place of the one that it has.
 
         The column is 1 or 0 if answers are a choice or a set, else the place in the answer from 1
         on, empty for an element that is not in it.
@@ -396,12 +376,11 @@ class Sets:
         Raises:
             InputError: an element is in an answer twice; or the table has a column of the name.
         """
-        name = self.answer_column(kind)
+        name, way = self.answer_column(kind), _WAYS.get(kind, "rank")
+        sizes = np.diff(self.starts).tolist()
         parts = [
-            answer_cells(_WAYS.get(kind, "rank"), outputs, stop - start, source)
-            for outputs, start, stop, source in zip(
-                answers, self.starts[:-1], self.starts[1:], self.sources, strict=True
-            )
+            answer_cells(way, outputs, n, source)
+            for outputs, n, source in zip(answers, sizes, self.sources, strict=True)
         ]
         column = np.empty(len(self.rows), object)
         column[self.rows] = [cell for part in parts for cell in part]
@@ -443,10 +422,10 @@ def answer_cells(way: str, outputs: Indices, n: int, source: str) -> list[Any]:
     if outputs.ndim != 1 or len({*outputs.tolist()}) != len(outputs):
         raise InputError(f"{source}: an element needs one place in the answer, got several")
     is_flag = way in _WAYS.values()
-    cells: list[Any] = [0 if is_flag else None] * n
+    column: list[Any] = [0 if is_flag else None] * n
     for place, index in enumerate(outputs.tolist(), 1):
-        cells[index] = 1 if is_flag else place
-    return cells
+        column[index] = 1 if is_flag else place
+    return column
 
 
 def table_of_examples(examples: Iterable[Example], columns: Columns, source: str) -> Table:
@@ -499,6 +478,9 @@ def table_of_examples(examples: Iterable[Example], columns: Columns, source: str
     return Table.of(rows)
 
 
+# Ids and ranks, which stay exact
+
+
 def _id(value: Any, source: str) -> Any:
     """Return an id as it is compared. Raises InputError if it is none, or may have been rounded."""
     value = value.item() if isinstance(value, np.generic) else value
@@ -524,13 +506,12 @@ def _rank(value: Any, source: str) -> Any:
         return None
     if isinstance(value, str) and cells.is_plain_number(value):
         return int(value) if value.lstrip("+-").isdecimal() else Decimal(value)
-    if isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+        flag = "; a column that tells which elements belong to the answer is chosen or member"
         raise InputError(
-            f"{source}: expected a number or nothing, got {value}; a column that tells which "
-            "elements belong to the answer is chosen or member"
+            f"{source}: expected a number or nothing, got {short(value)}"
+            + flag * isinstance(value, bool)
         )
-    if not isinstance(value, Real | Decimal):
-        raise InputError(f"{source}: expected a number or nothing, got {short(value)}")
     _check_unrounded(value, source)
     return value
 

@@ -188,7 +188,7 @@ class CostModule(TrainingModule):
 class CostProblem(NamedTuple):
     """A user's instances, and the function that computes the costs of answers."""
 
-    instances: Sequence[Floats]  # (n, d) each
+    instances: Dataset
     costs: Costs
 
 
@@ -231,7 +231,7 @@ def open_instances(
         valid = FreshInstances(task, sizes, batch_size, recipe.seed, VALID)
         batches = [valid.batch(k) for k in range(recipe.valid_batches)]
         return TrainingExamples(fresh, [], batches)
-    data = Dataset.of(map(Example, problem.instances))
+    data = problem.instances
     content = checksum(data.starts.tobytes() + data.elements.tobytes())
     known = KnownInstances(
         replace(data, fingerprint=f"{task.name}-{content}"),

@@ -11,7 +11,7 @@ import numpy as np
 from ptrnet import tasks
 from ptrnet.data import checks
 from ptrnet.data.arrays import count_features, records_of, split
-from ptrnet.data.dataset import is_example
+from ptrnet.data.dataset import Dataset, is_example
 from ptrnet.data.infer_task import feature_scaling, loosest_task
 from ptrnet.data.sizes import Sizes
 from ptrnet.errors import InputError, short
@@ -22,7 +22,7 @@ from ptrnet.training.callbacks import Hooks
 from ptrnet.training.costs import CostProblem, Costs
 from ptrnet.training.recipe import Recipe, validation
 from ptrnet.training.run import train
-from ptrnet.types import Floats, Indices
+from ptrnet.types import Example, Floats, Indices
 
 STEPS, VALID_EVERY, LEARNING = 10_000, 500, "self-labelling"
 
@@ -46,18 +46,18 @@ def fit_costs(
         raise InputError(f"fit: expected a function as cost, got {short(cost)}")
     if kind is None:
         raise InputError(f"fit: with a cost, kind is one of {', '.join(KINDS)}")
-    checked = _checked_instances(instances)
-    problem = CostProblem(checked, _costs_of_each(cost))
-    inferred = _infer_recipe(checked, {**recipe, "kind": kind})
+    data = _checked_instances(instances)
+    problem = CostProblem(data, _costs_of_each(cost))
+    inferred = _infer_recipe(data, {**recipe, "kind": kind})
     if output is not None:
         return Solver(*train(inferred, output, resume, problem, hooks))
     with tempfile.TemporaryDirectory() as scratch:
         return Solver(*train(inferred, Path(scratch) / "run", problem=problem, hooks=hooks))
 
 
-def _checked_instances(instances: Any) -> list[Floats]:
-    """Return the instances as arrays `(n, d)` that all have the same d."""
-    checked: list[Floats] = []
+def _checked_instances(instances: Any) -> Dataset:
+    """Return the instances as a dataset."""
+    checked: list[Example] = []
     task = loosest_task(1)
     for k, values in enumerate(split(instances, "instances")):
         if records_of(values) is not None:
@@ -66,10 +66,10 @@ def _checked_instances(instances: Any) -> list[Floats]:
             raise InputError(f"instance {k}: with a cost, expected inputs alone, got an example")
         if not k:
             task = loosest_task(count_features(values))
-        checked.append(checks.check_instance(values, task, f"instance {k}"))
+        checked.append(Example(checks.check_instance(values, task, f"instance {k}")))
     if not checked:
         raise InputError("instances: expected at least one, got none")
-    return checked
+    return Dataset.of(checked)
 
 
 def _costs_of_each(cost: Callable[[Floats, Indices], float]) -> Costs:
@@ -87,9 +87,9 @@ def _number(value: Any) -> float:
         raise InputError(f"cost: expected a number, got {short(str(value))}") from None
 
 
-def _infer_recipe(instances: Sequence[Floats], overrides: dict[str, Any]) -> Recipe:
+def _infer_recipe(instances: Dataset, overrides: dict[str, Any]) -> Recipe:
     """Infer the recipe from the instances. `overrides` are fields of it that take precedence."""
-    center, spread = feature_scaling(lambda: iter(instances))
+    center, spread = feature_scaling(instances)
     task = replace(loosest_task(len(center)), center=tuple(center), spread=tuple(spread))
     return Recipe.from_table(
         {
@@ -97,7 +97,7 @@ def _infer_recipe(instances: Sequence[Floats], overrides: dict[str, Any]) -> Rec
             "valid_every": VALID_EVERY,
             "learning": LEARNING,
             **validation(overrides),
-            "n": Sizes.of(map(len, instances)),
+            "n": Sizes.of(instances.sizes),
             **to_mapping(task),
             **overrides,
             "task": tasks.CUSTOM,

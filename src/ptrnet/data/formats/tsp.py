@@ -75,7 +75,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     else:
         ids, points = points_of(sections[NODES], 3 if distance in SPATIAL else 2, path)
         check_dimension(keywords, len(points), path)
-        checks.check_size(len(points), task, path)
+        checks.check_size(len(points), task.min_elements, path)
         inputs = np.array(points)
     checks.check_distances(inputs, distance, path)
     if distance == EXPLICIT and is_directed(inputs[None])[0] and _is_symmetric(keywords):

@@ -122,7 +122,7 @@ def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
         if any("," in field for field in fields):
             doubt = "if this is a .csv, name the file so: the extension tells the format"
         raise InputError(f"{source}: expected {d} numbers for each element, got {got}; {doubt}")
-    checks.check_size(n, task, source)
+    checks.check_size(n, task.min_elements, source)
     try:
         values = np.array(fields, np.float64)
         text = "".join(fields)

@@ -2,7 +2,6 @@
 
 import codecs
 import contextlib
-import csv
 import io
 import sys
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from typing import BinaryIO, NamedTuple, TextIO
 from weakref import WeakKeyDictionary
 
 from ptrnet.data.sizes import LARGEST
-from ptrnet.errors import InputError, short
+from ptrnet.errors import InputError
 
 # Bytes: room for LARGEST points of two 25-character numbers, an answer, and as much again.
 LONGEST_LINE = 128 * LARGEST
@@ -143,36 +142,3 @@ def _decoded(stream: BinaryIO, source: str, first: int = 1) -> Iterator[tuple[in
                 f"{source}:{number}: lines must end in \\n or \\r\\n, not in \\r alone"
             )
         yield number, text
-
-
-def csv_rows(path: str, source: str) -> Iterator[tuple[list[str], int]]:
-    """Yield the cells of each row, stripped, and the line on which the row ends.
-
-    Raises:
-        InputError: a file that cannot be read or is not CSV, or a row of another width.
-    """
-    line_number = 1
-
-    def lines() -> Iterator[str]:
-        nonlocal line_number
-        for line_number, text in all_lines(path):  # noqa: B007  read outside
-            yield text
-
-    width = None
-    try:
-        for row in csv.reader(lines(), strict=True):
-            if len(row) < 2 and not any(cell.strip() for cell in row):
-                continue  # a blank line; one within a quoted text is a part of the text
-            width = len(row) if width is None else width
-            if len(row) != width:
-                if any(mark in cell for cell in row for mark in ";\t"):
-                    raise InputError(
-                        f"{source}:{line_number}: columns must be separated by commas, and "
-                        f"numbers have decimal points, got {short(','.join(row))}"
-                    )
-                raise InputError(
-                    f"{source}:{line_number}: expected {width} columns, got {len(row)}"
-                )
-            yield [cell.strip() for cell in row], line_number
-    except csv.Error as error:
-        raise InputError(f"{source}:{line_number}: not CSV: {error}") from None
