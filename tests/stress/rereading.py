@@ -1,6 +1,7 @@
-"""Files of text read a second time, by other code: what stands in them, believed as it is.
+"""Files read a second time, by other code: what stands in them, believed as it is.
 
-Where a format keeps no checksum, a flipped bit can make another number of a number. A reader can
+If a format has no checksum, a flipped bit can turn one number into another. In Parquet this holds
+for the names and types of columns. A reader can
 do no better than to say what the file says; these say it, too. They check nothing.
 """
 
@@ -9,6 +10,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from pyarrow import parquet
 
 FLOATS, INDICES = "float64", "int64"
 
@@ -73,10 +76,21 @@ def _tsp(folder: Path) -> Any:
     return [[(FLOATS, points), None, {}, keywords["EDGE_WEIGHT_TYPE"].split()[0]]]
 
 
+def _parquet(folder: Path) -> Any:
+    rows = []
+    for row in parquet.read_table(folder / "a.parquet").to_pylist():
+        points, answer = row.pop("inputs"), row.pop("outputs", None)
+        outputs = None if answer is None else (INDICES, answer)
+        others = {key: value for key, value in row.items() if value is not None}
+        rows.append([(FLOATS, points), outputs, others, "euclidean"])
+    return rows
+
+
 # By extension; each takes the folder of the file `a.EXTENSION`.
 READERS: dict[str, Callable[[Path], Any]] = {
     "txt": _txt,
     "jsonl": _jsonl,
     "csv": _csv,
     "tsp": _tsp,
+    "parquet": _parquet,
 }

@@ -5,7 +5,7 @@ Files are read batch by batch and written row group by row group, so that a file
 memory.
 """
 
-import base64
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -25,7 +25,6 @@ from ptrnet.types import Example
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyarrow import parquet
 
     from ptrnet.data import tables
 
@@ -35,7 +34,9 @@ CAPABILITIES = Capabilities(
 
 _BATCH_ROWS = 64  # rows that are decoded together
 _GROUP_ELEMENTS = 2**20  # elements of a row group that we write, about: 16 MB of points
-_WRITTEN_BY_PTRNET = {b"writer": b"ptrnet"}  # in the metadata of a schema
+
+
+# Reading
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
@@ -44,8 +45,13 @@ def read(path: str, task: Task) -> Iterator[Example]:
     for batch in _batches(path, partial(_check_schema, task=task, path=path)):
         for k in range(len(batch)):
             number += 1
-            cells = {key: batch[key][k] for key in batch.schema.names}
-            yield _example(cells, task, f"{path}: row {number}")
+            source = f"{path}: row {number}"
+            row = {key: batch[key][k] for key in batch.schema.names}
+            values = _elements(row.pop("inputs"), task.num_features, source)
+            inputs = checks.check_instance(values, task, f'{source}: "inputs"')
+            others = {key: _to_python(cell, f'{source}: "{key}"') for key, cell in row.items()}
+            others = {key: value for key, value in others.items() if value is not None}
+            yield json_values.example_from_row(inputs, others, task, source)
 
 
 def num_features(path: str) -> int:
@@ -54,25 +60,6 @@ def num_features(path: str) -> int:
         source = f'{path}: row 1: "inputs"'
         return json_values.num_features(_to_python(batch["inputs"][0], source), source)
     raise InputError(f"{path}: holds no instance")
-
-
-def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
-    """See `ptrnet.data.formats`."""
-    from pyarrow import ArrowException, parquet
-
-    groups = _row_groups(examples)
-    first = next(groups, [])
-    schema = _schema_of(first, task)
-    if task.may_be_unproved and sum(len(e.inputs) for e in first) >= _GROUP_ELEMENTS:
-        schema = _with_proved(schema)  # an example of a later row group may need the column
-    try:
-        schema = schema.with_metadata(_WRITTEN_BY_PTRNET)
-        with parquet.ParquetWriter(stream, schema, write_page_checksum=True) as writer:
-            for group in chain([first], groups):
-                writer.write_table(_table_of(group, schema))
-    except ArrowException as error:  # a type that Arrow has and Parquet does not
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{first[0].source}: cannot be written as Parquet: {reason}") from None
 
 
 def table(path: str) -> "tables.Table":
@@ -87,28 +74,6 @@ def table(path: str) -> "tables.Table":
     arrow = pa.Table.from_batches(batches)
     columns = {name: _column_to_python(arrow[name], path, name) for name in arrow.column_names}
     return tables.Table(columns, path, lambda k: f"{path}: row {k + 1}", arrow=arrow)
-
-
-def write_table(stream: BinaryIO, table: "tables.Table") -> None:
-    """See `ptrnet.data.formats`. Columns of a Parquet file keep their types."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    kept = [] if table.arrow is None else table.arrow.column_names
-    columns = {n: table.arrow[n] if n in kept else table.values(n) for n in table.columns}
-    try:
-        parquet.write_table(pa.table(columns), stream)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{table.source}: cannot be written as Parquet: {reason}") from None
-
-
-def _column_to_python(column: "pa.ChunkedArray", path: str, name: str) -> list[Any]:
-    try:
-        values: list[Any] = column.to_pylist()
-        return values
-    except (ValueError, OverflowError):  # a type that Python does not have
-        return [_to_python(cell, f'{path}: row {k}: "{name}"') for k, cell in enumerate(column, 1)]
 
 
 def _batches(path: str, check: Callable[["pa.Schema"], None]) -> Iterator["pa.RecordBatch"]:
@@ -127,7 +92,6 @@ def _batches(path: str, check: Callable[["pa.Schema"], None]) -> Iterator["pa.Re
     try:
         with Path(path).open("rb") as stream:
             file = parquet.ParquetFile(stream, page_checksum_verification=True)
-            _check_footer(file, path)
             check(file.schema_arrow)
             for batch in file.iter_batches(_BATCH_ROWS):
                 batch.validate(full=True)  # otherwise Arrow accepts text that is not UTF-8
@@ -145,31 +109,6 @@ def _batches(path: str, check: Callable[["pa.Schema"], None]) -> Iterator["pa.Re
         if count:
             raise InputError(f"{path}: damaged at row {count + 1} or after it") from None
         raise InputError(f"{path}: not a Parquet file, or a damaged one") from None
-
-
-def _check_footer(file: "parquet.ParquetFile", path: str) -> None:
-    """Refuse a file whose schema differs from the copy that Arrow keeps in the metadata.
-
-    A footer has no checksum, so this copy is how we notice that it is damaged. Compare names
-    always, but types only in files that ptrnet wrote: the copies of other writers may have others.
-    """
-    import pyarrow as pa
-
-    schema, metadata = file.schema_arrow, file.metadata.metadata or {}
-    if b"ARROW:schema" not in metadata:
-        return
-    content = base64.b64decode(metadata[b"ARROW:schema"])
-    written = pa.ipc.read_schema(pa.py_buffer(content))
-    is_ours = _WRITTEN_BY_PTRNET.items() <= metadata.items()
-    if written.names != schema.names or (
-        is_ours and [*map(_type_ids, written.types)] != [*map(_type_ids, schema.types)]
-    ):
-        raise InputError(f"{path}: damaged: its two descriptions of its columns differ")
-
-
-def _type_ids(kind: "pa.DataType") -> list[Any]:
-    """Ids of a type and of the types in it. Names of fields are left out: Parquet changes them."""
-    return [kind.id, *(_type_ids(kind.field(k).type) for k in range(kind.num_fields))]
 
 
 def _check_schema(schema: "pa.Schema", task: Task | None, path: str) -> None:
@@ -209,7 +148,7 @@ def _refuse(schema: "pa.Schema", key: str, expected: str, path: str) -> NoReturn
 
 
 def _nesting(kind: "pa.DataType") -> tuple[int, "pa.DataType"]:
-    """How deep lists are nested in a type, and the type of the innermost values."""
+    """Return how deep lists are nested in a type, and the type of the innermost values."""
     from pyarrow import types
 
     depth = 0
@@ -218,17 +157,22 @@ def _nesting(kind: "pa.DataType") -> tuple[int, "pa.DataType"]:
     return depth, kind
 
 
-def _example(cells: dict[str, "pa.Scalar"], task: Task, source: str) -> Example:
-    """Return the example of a row from its cells, given by the names of their columns."""
-    values = _values(cells.pop("inputs"), task.num_features, source)
-    inputs = checks.check_instance(values, task, f'{source}: "inputs"')
-    row = {key: _to_python(cell, f'{source}: "{key}"') for key, cell in cells.items()}
-    row = {key: value for key, value in row.items() if value is not None}
-    return json_values.example_from_row(inputs, row, task, source)
+def _elements(cell: "pa.Scalar", d: int, source: str) -> ArrayLike:
+    """Return the elements in a cell: an array `(n, d)`, or lists if they do not fit into one."""
+    from pyarrow import compute, types
+
+    if cell.is_valid and not types.is_primitive(cell.values.type):
+        counts = compute.list_value_length(cell.values).to_numpy(zero_copy_only=False)
+        numbers = cell.values.flatten()
+        if not numbers.null_count and (counts == d).all():
+            return np.asarray(numbers).reshape(-1, d)
+    values: ArrayLike = cell.as_py()
+    json_values.check_numbers(values, f'{source}: "inputs"')
+    return values
 
 
 def _to_python(cell: "pa.Scalar", source: str) -> Any:
-    """The value of a cell, as text if Python has no type for it, such as times in nanoseconds."""
+    """Return the value of a cell, as text if Python has no type for it, such as nanoseconds."""
     from pyarrow import ArrowException
 
     try:
@@ -240,18 +184,52 @@ def _to_python(cell: "pa.Scalar", source: str) -> Any:
             raise InputError(f"{source}: cannot be kept: {str(cell.type)[:80]}") from None
 
 
-def _values(cell: "pa.Scalar", d: int, source: str) -> ArrayLike:
-    """The elements in a cell: an array `(n, d)`, or lists if they do not fit into such an array."""
-    from pyarrow import compute, types
+def _column_to_python(column: "pa.ChunkedArray", path: str, name: str) -> list[Any]:
+    try:
+        values: list[Any] = column.to_pylist()
+        return values
+    except (ValueError, OverflowError):  # a type that Python does not have
+        return [_to_python(cell, f'{path}: row {k}: "{name}"') for k, cell in enumerate(column, 1)]
 
-    if cell.is_valid and not types.is_primitive(cell.values.type):
-        counts = compute.list_value_length(cell.values).to_numpy(zero_copy_only=False)
-        numbers = cell.values.flatten()
-        if not numbers.null_count and (counts == d).all():
-            return np.asarray(numbers).reshape(-1, d)
-    values: ArrayLike = cell.as_py()
-    json_values.check_numbers(values, f'{source}: "inputs"')
-    return values
+
+# Writing
+
+
+def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
+    """See `ptrnet.data.formats`."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    groups = _row_groups(examples)
+    first = next(groups, [])
+    columns = _columns(first, task, None)
+    fields = [(name, column.type) for name, column in columns.items()]
+    is_full = sum(len(e.inputs) for e in first) >= _GROUP_ELEMENTS
+    if task.may_be_unproved and is_full and "proved" not in columns:
+        fields.append(("proved", pa.bool_()))  # an example of a later row group may need it
+    schema = pa.schema(fields)
+    try:
+        with parquet.ParquetWriter(stream, schema, write_page_checksum=True) as writer:
+            for group in chain([first], groups):
+                table = pa.table(_columns(group, task, schema), schema)
+                writer.write_table(table)
+    except pa.ArrowException as error:  # a type that Arrow has and Parquet does not
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{first[0].source}: cannot be written as Parquet: {reason}") from None
+
+
+def write_table(stream: BinaryIO, table: "tables.Table") -> None:
+    """See `ptrnet.data.formats`. Columns of a Parquet file keep their types."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    kept = [] if table.arrow is None else table.arrow.column_names
+    columns = {n: table.arrow[n] if n in kept else table.values(n) for n in table.columns}
+    try:
+        parquet.write_table(pa.table(columns), stream)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{table.source}: cannot be written as Parquet: {reason}") from None
 
 
 def _row_groups(examples: Iterable[Example]) -> Iterator[list[Example]]:
@@ -268,107 +246,75 @@ def _row_groups(examples: Iterable[Example]) -> Iterator[list[Example]]:
         yield group
 
 
-def _schema_of(examples: Sequence[Example], task: Task) -> "pa.Schema":
-    """The columns of a file whose first row group holds these examples."""
-    import pyarrow as pa
+def _columns(
+    examples: Sequence[Example], task: Task, schema: "pa.Schema | None"
+) -> dict[str, "pa.Array"]:
+    """Return examples as columns, of the types that a schema has.
 
-    indices = pa.list_(pa.int64())
-    fields: list[tuple[str, Any]] = [
-        ("inputs", pa.list_(pa.list_(pa.float64()))),
-        ("outputs", indices if task.item_size == 1 else pa.list_(indices)),
-    ]
-    rows = [json_values.other_keys(example) for example in examples]
-    for key in dict.fromkeys(key for row in rows for key in row):
-        _check_key(key, rows, examples)
-        fields.append((key, _column(key, rows, examples, None).type))
-    return pa.schema(fields)
-
-
-def _check_key(key: str, rows: Sequence[dict[str, Any]], examples: Sequence[Example]) -> None:
-    """Refuse a key that cannot name a column: JSON allows keys that are not Unicode text."""
-    try:
-        key.encode()
-    except UnicodeEncodeError:
-        source = next(e.source for e, row in zip(examples, rows, strict=True) if key in row)
-        raise InputError(f"{source}: key {short(key)}: not Unicode text") from None
-
-
-def _with_proved(schema: "pa.Schema") -> "pa.Schema":
-    """The schema with a column `proved`, which is false if a labeller did not prove its answer."""
-    import pyarrow as pa
-
-    return schema if "proved" in schema.names else schema.append(pa.field("proved", pa.bool_()))
-
-
-def _table_of(examples: Sequence[Example], schema: "pa.Schema") -> "pa.Table":
-    """Return examples as rows of a schema.
+    Args:
+        examples: of a row group.
+        task: of the examples.
+        schema: of the file; None for its first row group, for which Arrow infers the types.
 
     Raises:
-        InputError: an example has a key or a value that fits no column. The message names it.
+        InputError: an example has a key or a value that fits no column.
     """
     import pyarrow as pa
 
+    indices = pa.list_(pa.int64())
     rows = [json_values.other_keys(example) for example in examples]
+    keys = dict.fromkeys(key for row in rows for key in row) if schema is None else schema.names[2:]
     for example, row in zip(examples, rows, strict=True):
-        unknown = [key for key in row if key not in schema.names]
-        if unknown:
-            raise InputError(
-                f'{example.source}: "{unknown[0]}": examples before it have no such key'
-            )
+        for key in row:
+            if key not in keys:
+                raise InputError(f'{example.source}: "{key}": examples before it have no such key')
+            try:
+                key.encode()
+            except UnicodeEncodeError:  # which JSON allows
+                raise InputError(f"{example.source}: key {short(key)}: not Unicode text") from None
     flat = np.concatenate([np.zeros(0), *(e.inputs.ravel() for e in examples)])
     d = examples[0].inputs.shape[1] if examples else 1
     elements = pa.ListArray.from_arrays(_offsets([d] * (len(flat) // d)), flat)
     outputs = [None if e.outputs is None else e.outputs.tolist() for e in examples]
-    arrays = [
-        pa.ListArray.from_arrays(_offsets([len(e.inputs) for e in examples]), elements),
-        pa.array(outputs, schema.field("outputs").type),
-    ]
-    for key in schema.names[2:]:
-        arrays.append(_column(key, rows, examples, schema.field(key).type))
-    return pa.Table.from_arrays(arrays, schema=schema)
+    columns = {
+        "inputs": pa.ListArray.from_arrays(_offsets([len(e.inputs) for e in examples]), elements),
+        "outputs": pa.array(outputs, indices if task.item_size == 1 else pa.list_(indices)),
+    }
+    for key in keys:
+        kind = None if schema is None else schema.field(key).type
+        columns[key] = _column(key, [row.get(key) for row in rows], examples, kind)
+    return columns
 
 
 def _offsets(counts: list[int]) -> "pa.Array":
-    """The offsets of an Arrow list array whose lists have these lengths."""
+    """Return the offsets of an Arrow list array whose lists have these lengths."""
     import pyarrow as pa
 
     return pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
 
 
 def _column(
-    key: str,
-    rows: Sequence[dict[str, Any]],
-    examples: Sequence[Example],
-    kind: "pa.DataType | None",
+    key: str, values: list[Any], examples: Sequence[Example], kind: "pa.DataType | None"
 ) -> "pa.Array":
-    """The values of a key, null if it is missing. If `kind` is None, Arrow infers the type.
+    """Return the values of a key, of a type that Arrow infers if it is None.
 
     Raises:
-        InputError: a value does not fit the type. The message begins with its example's source.
+        InputError: a value does not fit the type. The message names its example.
     """
     import pyarrow as pa
 
-    values = [row.get(key) for row in rows]
-    try:
+    def error_of(values: list[Any]) -> str:
+        try:
+            pa.array(values, kind)
+        except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+            return str(error).splitlines()[0]
+        return ""
+
+    reason = error_of(values)
+    if not reason:
         return pa.array(values, kind)
-    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        reason = str(error).splitlines()[0]
-    misfit = next(
-        (e for e, value in zip(examples, values, strict=True) if not _fits(value, values, kind)),
-        examples[0],
+    count = range(len(values))
+    misfit = bisect_left(count, True, key=lambda k: bool(error_of(values[: k + 1])))
+    raise InputError(
+        f'{examples[misfit].source}: "{key}": does not fit the type of its column: {reason}'
     )
-    raise InputError(f'{misfit.source}: "{key}": does not fit the type of its column: {reason}')
-
-
-def _fits(value: Any, values: Sequence[Any], kind: "pa.DataType | None") -> bool:
-    """Whether a value fits the type `kind` or, if that is None, the type of the first value."""
-    import pyarrow as pa
-
-    if kind is None:
-        first = next(v for v in values if v is not None)
-        return value is None or type(value) is type(first)
-    try:
-        pa.scalar(value, kind)
-    except (pa.ArrowException, ValueError, TypeError, OverflowError):
-        return False
-    return True
