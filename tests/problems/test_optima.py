@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 from ptrnet import tasks
+from ptrnet.errors import InputError
+from ptrnet.labellers import circuit
+from ptrnet.labels import label_dataset
 from ptrnet.problems.check import all_answers
 from ptrnet.types import Answers, Example
 
@@ -143,3 +146,47 @@ def test_labels_are_the_best_of_all_answers(name, n, package):
     task, inputs = drawn(name, n, 0, **({"machines": 3} if name == "job-shop" else {}))
     (label,) = task.label(inputs[None]).rows()
     assert task.costs(Example(inputs), [label])[0] == pytest.approx(best_found(task, inputs))
+
+
+def best_prize(inputs):
+    points, prize, limit, rounded = inputs[:, :2], inputs[:, 2], inputs[0, 3], inputs[0, 4]
+    best = 0.0
+    for tour in (t for m in range(len(inputs)) for t in permutations(range(1, len(inputs)), m)):
+        legs = [math.dist(points[a], points[b]) for a, b in pairwise([0, *tour, 0])]
+        if sum(math.floor(leg + 0.5) if rounded else leg for leg in legs) <= limit:
+            best = max(best, sum(prize[k] for k in tour))
+    return best
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+@SEEDS
+def test_circuits_collect_the_most_prizes(seed, rounded):
+    """Some places have no prize. They are visited, too, if they can be at the end of the tour."""
+    pytest.importorskip("ortools")
+    task, inputs = drawn("orienteering", 7, seed, limit=1.6)
+    inputs[3, 2] = 0
+    if rounded:
+        inputs = inputs * [10, 10, 1, 10, 1] + [0, 0, 0, 0, 1]
+    answers, proved = task.label_with_proof(inputs[None], "circuit")
+    (tour,) = answers.rows()
+    assert proved.all()
+    assert -task.costs(Example(inputs), [tour])[0] == pytest.approx(best_prize(inputs), rel=1e-12)
+    distances = [math.dist(inputs[k, :2], inputs[0, :2]) for k in tour if inputs[k, 2] > 0]
+    assert distances[0] <= distances[-1]
+
+
+def test_without_time_a_circuit_is_extended_by_a_rule_and_is_not_proved(monkeypatch):
+    pytest.importorskip("ortools")
+    monkeypatch.setattr(circuit, "LIMIT", 0.0)
+    task, inputs = drawn("orienteering", 30, 0)
+    answers, proved = task.label_with_proof(inputs[None], "circuit")
+    assert task.costs(Example(inputs), answers.rows())[0] < 0
+    assert not proved.any()
+
+
+def test_a_depot_without_places_in_reach_has_no_tour():
+    pytest.importorskip("ortools")
+    task, inputs = drawn("orienteering", 4, 0, limit=1e-9)
+    for labeller in task.labellers:
+        with pytest.raises(InputError, match=r"no place can be visited|no answer was"):
+            label_dataset(task, labeller, [Example(inputs, source="here")])

@@ -34,8 +34,9 @@ class Orienteering(Problem):
     shared_fields: ClassVar[dict[str, int]] = {"limit": 1, "rounded": 1}
     optional: ClassVar[dict[str, float]] = {"rounded": 0}
     fixed: ClassVar[int] = 1
-    labellers: ClassVar[tuple[str, ...]] = ("best-tour",)
     symmetric: ClassVar[bool] = True
+    labellers: ClassVar[tuple[str, ...]] = ("best-tour", "circuit")
+    may_be_unproved: ClassVar[bool] = True
     recipe: ClassVar[dict[str, Any]] = {**Problem.recipe, "n": "21"}
 
     limit: float = setting(
