@@ -82,6 +82,25 @@ def test_the_earth_between_its_poles():
     assert distances.matrix(poles, "GEO")[1, 2] == 1
 
 
+@pytest.mark.parametrize("name", ["XRAY1", "XRAY2"])
+def test_motors_turn_at_once_and_the_first_the_shorter_way_round(name):
+    """In exact fractions; no time is a half here, so rounding is not in doubt."""
+    speeds = [Fraction(s) for s in (("1", "1", "1") if name == "XRAY1" else ("5/4", "3/2", "1.15"))]
+    angles = RNG.integers(0, 360_000, (300, 2, 3))  # thousandths of a degree
+    expected = []
+    for a, b in angles.tolist():
+        turns = [Fraction(abs(x - y), 1000) for x, y in zip(a, b, strict=True)]
+        turns[0] = min(turns[0], 360 - turns[0])
+        time = 100 * max(turn / speed for turn, speed in zip(turns, speeds, strict=True))
+        is_half = (2 * time).denominator == 1 and time.denominator != 1
+        expected.append(None if is_half else round(time))
+    found = distances.between(angles[:, 0] / 1000, angles[:, 1] / 1000, name).tolist()
+    assert len(set(expected)) > 200
+    assert [e for e in expected if e is not None] == [
+        f for f, e in zip(found, expected, strict=True) if e is not None
+    ]
+
+
 def test_a_matrix_is_its_own_distances_but_for_the_diagonal():
     given = RNG.random((5, 5))
     dist = distances.matrix(given, "EXPLICIT")

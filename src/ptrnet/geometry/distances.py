@@ -3,8 +3,10 @@
 TSPLIB's are whole numbers, and each is computed by the expression in its report: another one that
 is equal in exact arithmetic rounds some halves to the other side. EUC, MAN and MAX (of the plane or
 of space) round to the nearest whole number, CEIL_2D up, ATT up from a tenth of the square, and GEO
-measures along the earth's surface between latitudes and longitudes in DDD.MM. EXPLICIT is a matrix:
-row i of such an instance holds the distances from element i to every element.
+measures along the earth's surface between latitudes and longitudes in DDD.MM. XRAY1 and XRAY2 are
+the times of a diffractometer that turns three angles at once, with equal and with different motors,
+in hundredths. EXPLICIT is a matrix: row i of such an instance holds the distances from element i to
+every element.
 """
 
 import numpy as np
@@ -14,7 +16,8 @@ from ptrnet.types import Floats, Indices
 
 EUCLIDEAN, EXPLICIT = "euclidean", "EXPLICIT"
 CEIL_2D, ATT, GEO = "CEIL_2D", "ATT", "GEO"
-SPATIAL = ("EUC_3D", "MAN_3D", "MAX_3D")
+MOTORS = {"XRAY1": (1.0, 1.0, 1.0), "XRAY2": (1.25, 1.5, 1.15)}  # speeds about phi, chi, 2 theta
+SPATIAL = ("EUC_3D", "MAN_3D", "MAX_3D", *MOTORS)
 PLANAR = (EUCLIDEAN, "EUC_2D", "MAN_2D", "MAX_2D", CEIL_2D, ATT, GEO)
 NAMES = (*PLANAR, *SPATIAL, EXPLICIT)
 TSPLIB = NAMES[1:]
@@ -47,6 +50,11 @@ def unrounded(a: Floats, b: Floats, name: str) -> Floats:
         return np.hypot(*differences)  # no square overflows
     if name.startswith(("MAN", "MAX")):
         return np.abs(differences).sum(0) if name.startswith("MAN") else np.abs(differences).max(0)
+    if name in MOTORS:
+        phi, chi, two_theta = np.abs(differences)
+        angles = np.stack([np.minimum(phi, np.abs(phi - 360.0)), chi, two_theta], -1)
+        times: Floats = 100.0 * (angles / MOTORS[name]).max(-1)
+        return times
     square = sum(x * x for x in differences)
     return np.sqrt(square / 10.0 if name == ATT else square)
 

@@ -7,7 +7,7 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.errors import InputError
+from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.types import Example
 
 VRP = """NAME : small
@@ -99,6 +99,11 @@ def test_instances_survive_their_files(name, text, task, tmp_path):
     np.testing.assert_array_equal(other.inputs, example.inputs)
 
 
+def test_a_number_of_vehicles_is_not_read(tmp_path):
+    with pytest.warns(AmbiguousInputWarning, match="a.vrp:6: VEHICLES : 2 is not read"):
+        read(tmp_path, "a.vrp", VRP.replace("CAP", "VEHICLES : 2\nCAP"), "cvrp")
+
+
 def test_a_tour_may_be_as_long_as_the_limit(tmp_path):
     task, tour = tasks.get("orienteering"), [np.array([1, 2])]
     example = read(tmp_path, "small.oplib", OP, "orienteering")
@@ -123,6 +128,8 @@ def test_the_optimum_of_ft06(tmp_path):
         ("a.vrp", "cvrp", VRP.replace("CAPACITY : 6\n", ""), "CAPACITY"),
         ("a.vrp", "cvrp", VRP.replace(" 2\n -1", " 2\n 3\n -1"), "expected the id of one node"),
         ("a.vrp", "cvrp", VRP.replace("3 4\n4 3", "3 7\n4 3"), "more than the capacity"),
+        ("a.vrp", "cvrp", VRP.replace("EUC_2D", "EXPLICIT"), "got 'EXPLICIT'"),
+        ("a.vrp", "cvrp", VRP.replace("CAP", "DISTANCE : 9\nCAP"), "a.vrp:6: DISTANCE: routes of"),
         ("a.oplib", "orienteering", OP.replace("OP\n", "TSP\n"), "TYPE"),
         ("a.jsp", "job-shop", FT06.replace("6 6", "7 6"), "expected 7 jobs, as line 2 says, got 6"),
         ("a.jsp", "job-shop", FT06.replace("2 9 1 3", "2 9 6 3"), "a.jsp:7: machine: expected 0"),

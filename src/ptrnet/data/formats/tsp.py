@@ -63,9 +63,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     keywords, sections = parse(path, (NODES, WEIGHTS, FIXED, DISPLAY), _ALLOWED)
     distance = required_value(keywords, "EDGE_WEIGHT_TYPE", path)
     required_value(keywords, "DIMENSION", path)
-    for keyword, (value, line) in keywords.items():
-        if keyword not in _KNOWN:
-            _warn(f"{path}:{line}: {keyword} : {value[:40]} is not read")
+    warn_of_unread(keywords, _KNOWN, path)
     wanted = WEIGHTS if distance == EXPLICIT else NODES
     if wanted not in sections:
         raise InputError(f"{path}: expected a {wanted}, got none")
@@ -84,6 +82,13 @@ def read(path: str, task: Task) -> Iterator[Example]:
     rules = TourRules(fixed=_fixed_edges(sections.get(FIXED, []), ids, path))
     nodes = Nodes(title or UNNAMED, ids)
     yield checked_rules(Example(inputs, source=path, nodes=nodes, distance=distance, rules=rules))
+
+
+def warn_of_unread(keywords: Mapping[str, "Entry"], known: Collection[str], path: str) -> None:
+    """Warn of keywords that are not known."""
+    for keyword, (value, line) in keywords.items():
+        if keyword not in known:
+            _warn(f"{path}:{line}: {keyword} : {value[:40]} is not read")
 
 
 def _warn(text: str) -> None:

@@ -11,6 +11,8 @@ from ptrnet.problems import Problem
 from ptrnet.types import Example, Nodes
 
 DEPOTS = "DEPOT_SECTION"
+# Keywords that change nothing in an instance as we read it, besides that of the form's limit.
+_KNOWN = {"NAME", "TYPE", "DIMENSION", "EDGE_WEIGHT_TYPE", "NODE_COORD_TYPE", "DISPLAY_DATA_TYPE"}
 
 
 class Form(NamedTuple):
@@ -28,9 +30,20 @@ OP = Form("OP", "COST_LIMIT", "limit", "NODE_SCORE_SECTION", "prize")
 
 
 def read(path: str, problem: Problem, form: Form) -> Example:
-    """The instance in a file, with the depot as element 0 and rounded distances."""
+    """The instance in a file, with the depot as element 0 and rounded distances.
+
+    Raises:
+        InputError: the file is malformed, or limits the length of each route.
+
+    Warns:
+        AmbiguousInputWarning: a keyword that is not read, such as a number of vehicles.
+    """
     allowed = {"TYPE": (form.type,), "EDGE_WEIGHT_TYPE": ("EUC_2D",)}
     keywords, sections = tsp.parse(path, (tsp.NODES, form.section, DEPOTS), allowed)
+    if "DISTANCE" in keywords:
+        line = keywords["DISTANCE"].line
+        raise InputError(f"{path}:{line}: DISTANCE: routes of limited length are not answered")
+    tsp.warn_of_unread(keywords, {*_KNOWN, form.limit}, path)
     for name in (tsp.NODES, form.section, DEPOTS):
         if name not in sections:
             raise InputError(f"{path}: expected a {name}, got none")
