@@ -14,15 +14,11 @@ from ptrnet.data import cells
 from ptrnet.data.arrays import is_frame, real_array, records_of, rows_of, to_array
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import AmbiguousInputWarning, InputError, file_of, short
-from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, GEO, between, unrounded
+from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, doubt_about
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import Element, to_numbers
 from ptrnet.types import Answers, Example, Floats, Indices
 
-_MINUTES_OF_A_DEGREE, _MAX_LATITUDE, _MAX_LONGITUDE = 60, 90, 360
-# To doubt distances: how many points are compared, from which share of equal distances on, and
-# which relative difference rounding may lose.
-_MAX_COMPARED, _MANY, _MAX_SPREAD = 200, 1 / 3, 0.1
 MAX_COORDINATE = 1e10  # if distances are whole numbers: sums of 100,000 are still exact floats
 
 # Instances
@@ -266,50 +262,8 @@ def check_distances(inputs: Floats, distance: str, source: str) -> None:
             f"{source}: {distance}: expected {numbers} of at most "
             f"{MAX_COORDINATE:.0e}, got {np.abs(inputs).max():.3g}"
         )
-    doubt = (distance == GEO and _geo_doubt(inputs)) or _rounding_doubt(inputs, distance)
-    if doubt:
+    if doubt := doubt_about(inputs, distance):
         warnings.warn(f"{file_of(source)}: {doubt}", AmbiguousInputWarning, stacklevel=3)
-
-
-def _geo_doubt(inputs: Floats) -> str:
-    """Return why coordinates of GEO may not be what the user meant; empty if they seem right."""
-    beyond = np.abs(inputs) > (_MAX_LATITUDE, _MAX_LONGITUDE)
-    if beyond.any():
-        return (
-            "GEO takes coordinates as degrees, latitude first, and some are beyond "
-            f"{_MAX_LATITUDE} or {_MAX_LONGITUDE}, such as {inputs[beyond][0]:g}; EUC_2D takes "
-            "coordinates of a plane"
-        )
-    if (np.round(100 * np.abs(inputs - np.trunc(inputs)), 4) >= _MINUTES_OF_A_DEGREE).any():
-        return (
-            "GEO takes coordinates as degrees and minutes, DDD.MM, and some would have more than "
-            "59 minutes; decimal degrees have to be converted"
-        )
-    return ""
-
-
-def _rounding_doubt(inputs: Floats, distance: str) -> str:
-    """Return why whole numbers may be too coarse for these points; empty if they are not.
-
-    They are if many distances of pairs are one number, although the unrounded ones differ.
-    """
-    if distance == EXPLICIT:
-        return ""
-    some = inputs[:: -(-len(inputs) // _MAX_COMPARED)]
-    i, j = np.triu_indices(len(some), 1)
-    rounded = between(some[i], some[j], distance)
-    values, counts = np.unique(rounded, return_counts=True)
-    if not len(values) or counts.max() < 2 or counts.max() / counts.sum() < _MANY:
-        return ""
-    most = values[np.argmax(counts)]
-    exact = unrounded(some[i], some[j], distance)[rounded == most]
-    if np.ptp(exact) <= _MAX_SPREAD * exact.max():
-        return ""
-    return (
-        f"{distance} rounds distances to whole numbers, and {counts.max() / counts.sum():.0%} of "
-        f"them become {most:.0f} here, so tours can hardly be compared; "
-        + ("use EUC_2D, in metres" if distance == GEO else "multiply the coordinates by 1000")
-    )
 
 
 def pop_distance(row: dict[str, Any], inputs: Floats, task: Task, source: str) -> str:

@@ -25,6 +25,10 @@ TSPLIB = NAMES[1:]
 _PI = 3.141592  # as TSPLIB has it; its known optima rest on these digits
 _EARTH_RADIUS = 6378.388  # km
 _MAX_AT_ONCE = 256  # points whose distances are computed in one expression
+_MINUTES_OF_A_DEGREE, _MAX_LATITUDE, _MAX_LONGITUDE = 60, 90, 360
+# To doubt distances: how many points are compared, from which share of equal distances on, and
+# which relative difference rounding may lose.
+_MAX_COMPARED, _MANY, _MAX_SPREAD = 200, 1 / 3, 0.1
 
 
 def between(a: Floats, b: Floats, name: str = EUCLIDEAN) -> Floats:
@@ -105,3 +109,53 @@ def _radians(points: Floats) -> Floats:
     """Latitudes and longitudes in DDD.MM (degrees, then minutes) as angles."""
     degrees = np.trunc(points)
     return _PI * (degrees + 5.0 * (points - degrees) / 3.0) / 180.0
+
+
+def doubt_about(points: Floats, name: str) -> str:
+    """Return why distances may not be what the user meant; empty if they seem right.
+
+    Coordinates of GEO may be no degrees and minutes, and distances may be equal only because they
+    were rounded.
+    """
+    return (_geo_doubt(points) if name == GEO else "") or _rounding_doubt(points, name)
+
+
+def _geo_doubt(inputs: Floats) -> str:
+    """Return why coordinates of GEO may not be what the user meant; empty if they seem right."""
+    beyond = np.abs(inputs) > (_MAX_LATITUDE, _MAX_LONGITUDE)
+    if beyond.any():
+        return (
+            "GEO takes coordinates as degrees, latitude first, and some are beyond "
+            f"{_MAX_LATITUDE} or {_MAX_LONGITUDE}, such as {inputs[beyond][0]:g}; EUC_2D takes "
+            "coordinates of a plane"
+        )
+    if (np.round(100 * np.abs(inputs - np.trunc(inputs)), 4) >= _MINUTES_OF_A_DEGREE).any():
+        return (
+            "GEO takes coordinates as degrees and minutes, DDD.MM, and some would have more than "
+            "59 minutes; decimal degrees have to be converted"
+        )
+    return ""
+
+
+def _rounding_doubt(inputs: Floats, distance: str) -> str:
+    """Return why whole numbers may be too coarse for these points; empty if they are not.
+
+    They are if many distances of pairs are one number, although the unrounded ones differ.
+    """
+    if distance == EXPLICIT:
+        return ""
+    some = inputs[:: -(-len(inputs) // _MAX_COMPARED)]
+    i, j = np.triu_indices(len(some), 1)
+    rounded = between(some[i], some[j], distance)
+    values, counts = np.unique(rounded, return_counts=True)
+    if not len(values) or counts.max() < 2 or counts.max() / counts.sum() < _MANY:
+        return ""
+    most = values[np.argmax(counts)]
+    exact = unrounded(some[i], some[j], distance)[rounded == most]
+    if np.ptp(exact) <= _MAX_SPREAD * exact.max():
+        return ""
+    return (
+        f"{distance} rounds distances to whole numbers, and {counts.max() / counts.sum():.0%} of "
+        f"them become {most:.0f} here, so tours can hardly be compared; "
+        + ("use EUC_2D, in metres" if distance == GEO else "multiply the coordinates by 1000")
+    )

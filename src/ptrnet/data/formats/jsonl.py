@@ -30,10 +30,7 @@ CAPABILITIES = Capabilities(extra=True, distances=PLANAR, dictionaries=True)
 
 def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
-    file = display_name(path)
-    for line, text in numbered_lines(path):
-        source = f"{file}:{line}"
-        row = json_values.parse_object(text, source)
+    for row, source in _rows(path):
         values = task.read_instance(row, source)
         inputs_source = source
         if not isinstance(values, np.ndarray):
@@ -45,14 +42,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 
 def read_any(path: str, task: Task) -> Iterator[Example]:
-    """Yield the examples of a file whose elements are objects with any fields.
-
-    Raises:
-        InputError: a line that is not such an example.
-    """
-    for line, text in numbered_lines(path):
-        source = f"{path}:{line}"
-        row = json_values.parse_object(text, source)
+    """Yield the examples of a file whose elements are objects with any fields."""
+    for row, source in _rows(path):
         elements = json_values.records(task.read_instance(row, source), f'{source}: "inputs"')
         nothing = np.zeros((len(elements), 1))
         example = json_values.example_from_row(nothing, row, task, source)
@@ -74,11 +65,16 @@ def num_features(path: str) -> int:
     raise InputError(f"{path}: holds no instance")
 
 
+def _rows(path: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the object of each line, and its source."""
+    file = display_name(path)
+    for line, text in numbered_lines(path):
+        yield json_values.parse_object(text, f"{file}:{line}"), f"{file}:{line}"
+
+
 def _inputs(path: str) -> Iterator[tuple[Any, str]]:
     """Yield the unchecked `inputs` of each line, None if it has none, and their source."""
-    for line, text in numbered_lines(path):
-        source = f"{path}:{line}"
-        row = json_values.parse_object(text, source)
+    for row, source in _rows(path):
         values = with_context(row.get("inputs"), row.get("context"), source)
         yield values, f'{source}: "inputs"'
 

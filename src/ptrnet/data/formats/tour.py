@@ -6,14 +6,14 @@ with several tours, each ended by -1, is read as that many examples.
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TextIO
 
 import numpy as np
 
-from ptrnet.data.cells import parse_index
 from ptrnet.data.formats import Capabilities, tsp
-from ptrnet.errors import InputError, short
+from ptrnet.errors import InputError
 from ptrnet.geometry.distances import TSPLIB
 from ptrnet.metrics.tour import length
 from ptrnet.tasks.base import Task
@@ -36,15 +36,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 
 def read_cities(path: str, task: Task) -> Example:
-    """Return the cities of a tour, from the `.tsp` or `.atsp` beside the `.tour`.
-
-    Args:
-        path: of the `.tour`, which need not exist.
-        task: of the example.
-
-    Raises:
-        InputError: there is no such `.tsp`, or it cannot be used.
-    """
+    """Return the cities of a `.tour`, which need not exist, from the file `.tsp` or `.atsp`."""
     stem = Path(path).with_suffix("")
     stem = stem.with_suffix("") if stem.suffix == ".opt" else stem
     for cities in (f"{stem}.tsp", f"{stem}.atsp"):
@@ -83,30 +75,21 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 
 
 def _tours(rows: list[tsp.Row], ids: list[int], path: str) -> Iterator[Indices]:
-    """Yield the tours `(n,)` as indices of elements.
-
-    Args:
-        rows: of the section; the fields are ids of cities, and -1 after each tour.
-        ids: of the elements, in their order.
-        path: of the file.
-    """
-    positions = {city: k for k, city in enumerate(ids)}
-    lines: dict[int, int] = {}  # of each city of this tour
+    """Yield the tours `(n,)` of a section, in which -1 ends each, as indices of elements."""
+    lines: dict[int, str] = {}  # of each city of this tour
     source, is_first = path, True
-    for line, field in [*((line, field) for line, fields in rows for field in fields), (0, "-1")]:
-        source = f"{path}:{line}" if line else source
-        city = parse_index(field, source)
-        if city == -1:
+    nodes = tsp.listed_nodes(rows, ids, "a city of the .tsp file", path)
+    for k, place in chain(nodes, [(None, "")]):
+        source = place or source
+        if k is None:
             if not lines and not is_first:
                 continue  # the end of all tours
-            missing = [city for city in ids if city not in lines]
+            missing = [city for i, city in enumerate(ids) if i not in lines]
             if missing:
                 raise InputError(f"{source}: the tour ends without city {missing[0]}")
-            yield np.array([positions[city] for city in lines], np.int64)
+            yield np.array(list(lines), np.int64)
             lines, is_first = {}, False
-        elif city not in positions:
-            raise InputError(f"{source}: expected a city of the .tsp file, got {short(field)}")
-        elif city in lines:
-            raise InputError(f"{source}: city {city} occurs twice, first on line {lines[city]}")
+        elif k in lines:
+            raise InputError(f"{source}: city {ids[k]} occurs twice, first on line {lines[k]}")
         else:
-            lines[city] = line
+            lines[k] = source.rpartition(":")[2]

@@ -100,7 +100,7 @@ def _is_symmetric(keywords: Mapping[str, "Entry"]) -> bool:
 
 
 def points_of(rows: list[Row], d: int, path: str) -> tuple[list[int], list[list[float]]]:
-    """The ids of nodes and their d coordinates."""
+    """Return the ids of nodes and their d coordinates."""
     lines: dict[int, int] = {}  # the line of each id
     points = []
     for line, fields in rows:
@@ -123,7 +123,7 @@ def points_of(rows: list[Row], d: int, path: str) -> tuple[list[int], list[list[
 
 
 def _matrix(keywords: Mapping[str, "Entry"], rows: list[Row], path: str) -> Floats:
-    """The `(n, n)` distances of EDGE_WEIGHT_SECTION; the diagonal is 0, whatever the file has."""
+    """Return the `(n, n)` distances of EDGE_WEIGHT_SECTION. The diagonal is always 0."""
     n = _dimension(keywords, path)
     required_value(keywords, "EDGE_WEIGHT_FORMAT", path)
     value, line = keywords["EDGE_WEIGHT_FORMAT"]
@@ -165,20 +165,38 @@ def _dimension(keywords: Mapping[str, "Entry"], path: str) -> int:
 
 
 def _fixed_edges(rows: list[Row], ids: list[int], path: str) -> tuple[tuple[int, int], ...]:
-    """The indices of the nodes of each fixed edge."""
-    positions = {node: k for k, node in enumerate(ids)}
+    """Return the indices of the nodes of each fixed edge."""
     ends: list[int] = []
-    source = path
-    for source, field in ((f"{path}:{line}", field) for line, fields in rows for field in fields):
-        node = parse_index(field, source)
-        if node == -1:
+    last = path
+    for k, source in listed_nodes(rows, ids, "a node of a fixed edge", path):
+        last = source
+        if k is None:
             break
-        if node not in positions:
-            raise InputError(f"{source}: expected a node of a fixed edge, got {short(field)}")
-        ends.append(positions[node])
+        ends.append(k)
     if len(ends) % 2:
-        raise InputError(f"{source}: expected two nodes of each fixed edge, got one")
+        raise InputError(f"{last}: expected two nodes of each fixed edge, got one")
     return tuple(zip(ends[::2], ends[1::2], strict=True))
+
+
+def listed_nodes(
+    rows: list[Row], ids: list[int], expected: str, path: str
+) -> Iterator[tuple[int | None, str]]:
+    """Yield the index of each node that a section lists, None for -1, and its file and line.
+
+    Args:
+        rows: of the section.
+        ids: of the nodes, in their order.
+        expected: what messages call a node of the section.
+        path: of the file.
+    """
+    positions = {node: k for k, node in enumerate(ids)}
+    for line, fields in rows:
+        source = f"{path}:{line}"
+        for field in fields:
+            node = parse_index(field, source)
+            if node != -1 and node not in positions:
+                raise InputError(f"{source}: expected {expected}, got {short(field)}")
+            yield positions.get(node), source
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
@@ -207,7 +225,7 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 
 
 def nodes_of(example: Example) -> Nodes:
-    """The name of an instance and the ids of its elements, 1 to n if no file gave others."""
+    """Return the name of an instance and the ids of its elements, 1 to n without a file."""
     return example.nodes or Nodes(UNNAMED, list(range(1, len(example.inputs) + 1)))
 
 

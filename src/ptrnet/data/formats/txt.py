@@ -72,11 +72,12 @@ def _parse(lines: Iterable[tuple[int, str]], file: str, task: Task) -> Iterator[
     """Yield the examples in numbered lines of a file, which error messages call `file`."""
     for line, text in lines:
         source = f"{file}:{line}"
-        numbers, answer = _split(text)
-        inputs = _parse_instance(numbers, task, source)
+        fields = text.split()
+        count = fields.index("output") if "output" in fields else len(fields)
+        inputs = _parse_instance(fields[:count], task, source)
         outputs = None
-        if answer is not None:
-            outputs = _parse_answer(answer, len(numbers) + 2, len(inputs), task, source)
+        if count < len(fields):
+            outputs = _parse_answer(fields[count + 1 :], count + 2, len(inputs), task, source)
         yield Example(inputs, outputs, source)
 
 
@@ -100,16 +101,6 @@ def _answer_fields(indices: Indices, task: Task, is_open: bool) -> list[str]:
         return f" {separator} ".join(items).split()
     flat = indices.ravel().tolist()
     return [str(i) for i in (flat + flat[:1] if closed and not is_open else flat)]
-
-
-def _split(text: str) -> tuple[list[str], list[str] | None]:
-    """Return the fields before the word `output` and those after it, None without that word."""
-    fields = text.split()
-    try:
-        position = fields.index("output")
-    except ValueError:
-        return fields, None
-    return fields[:position], fields[position + 1 :]
 
 
 def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:

@@ -7,7 +7,7 @@ import json
 import math
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ptrnet.data import checks
@@ -18,59 +18,47 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import CLOSED, Example, Floats, TourRules, ranking
 
 
-def parse_object(
-    text: str, source: str, parse_float: Callable[[str], float] | None = None
-) -> dict[str, Any]:
+def parse_object(text: str, source: str) -> dict[str, Any]:
     """Return the JSON object that a text holds.
 
-    Args:
-        text: JSON.
-        source: of the text, for complaints.
-        parse_float: turns digits into a number. By default it refuses overflow. `float` is faster
-            and turns overflow into infinity.
-
     Raises:
-        InputError: anything but an object, a duplicate key, `NaN`, and overflow.
+        InputError: anything but an object, a duplicate key, `NaN`, or a float that overflows.
     """
-
-    def refuse(word: str) -> float:
-        raise InputError(f"{source}: expected a finite number, got {word[:40]}")
-
-    def finite(digits: str) -> float:
-        value = float(digits)
-        return value if math.isfinite(value) else refuse(digits)
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        row = dict(pairs)
-        if len(row) < len(pairs):
-            seen: set[str] = set()
-            for key, _ in pairs:
-                if key in seen:
-                    raise InputError(f'{source}: the key "{key[:40]}" occurs twice')
-                seen.add(key)
-        return row
-
     try:
         row = json.loads(
-            text,
-            parse_constant=refuse,
-            parse_float=parse_float or finite,
-            object_pairs_hook=unique,
+            text, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_unique
         )
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
     except json.JSONDecodeError as error:
         line = f"line {error.lineno}, " if error.lineno > 1 else ""
         raise InputError(f"{source}: not JSON at {line}column {error.colno}: {error.msg}") from None
     except RecursionError:
         raise InputError(f"{source}: lists or objects are nested too deeply") from None
-    except ValueError as error:
-        if isinstance(error, InputError):  # a ValueError, too, raised by `refuse` or `unique`
-            raise
-        # The only one left: Python limits the digits of a whole number.
+    except ValueError:  # Python limits the digits of a whole number
         digits = sys.get_int_max_str_digits()
         raise InputError(f"{source}: a whole number of more than {digits} digits") from None
     if not isinstance(row, dict):
         got = "a list" if isinstance(row, list) else json.dumps(row)[:40]
         raise InputError(f"{source}: expected a JSON object, got {got}")
+    return row
+
+
+def _refuse(word: str) -> float:
+    raise InputError(f"expected a finite number, got {word[:40]}")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    return value if math.isfinite(value) else _refuse(digits)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for k, key in enumerate(keys) if key in keys[:k])
+        raise InputError(f'the key "{twice[:40]}" occurs twice')
     return row
 
 
@@ -82,9 +70,6 @@ def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: st
         row: all other keys. Those with a meaning are taken out; the rest is the example's `extra`.
         task: of the example.
         source: of the row.
-
-    Raises:
-        InputError: `outputs` are not an answer, or the task does not know the `distance`.
 
     Warns:
         AmbiguousInputWarning: a key of the user's is nearly `outputs` or `distance`.
@@ -174,16 +159,7 @@ def num_features(values: Any, source: str) -> int:
 
 
 def flat_indices(outputs: Any, item_size: int, source: str) -> list[int]:
-    """Return the indices of an answer as one flat list.
-
-    Args:
-        outputs: a list of indices or, if `item_size` is not 1, of lists of `item_size` indices.
-        item_size: indices in an item of the answer.
-        source: of the answer.
-
-    Raises:
-        InputError: anything else.
-    """
+    """Return an answer, a list of indices or of lists of `item_size` indices, as one flat list."""
     items = [outputs] if item_size == 1 else outputs
     is_nested = isinstance(items, list) and all(isinstance(item, list) for item in items)
     if not is_nested or not all(type(i) is int for item in items for i in item):
