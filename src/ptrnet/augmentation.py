@@ -86,10 +86,12 @@ def best_candidate(task: Task, example: Example, candidates: Sequence[Candidate]
     """
     if len(candidates) == 1 and task.order == "given" and example.rules == CLOSED:
         return candidates[0]
+    if task.has_costs and example.rules == CLOSED:  # the canonical form of an answer costs no more
+        best = _cheapest(task, example, candidates)
+        return best._replace(outputs=_canonicalize(task, example, best.outputs))
     candidates = [c._replace(outputs=_canonicalize(task, example, c.outputs)) for c in candidates]
-    costs = task.costs(example, [c.outputs for c in candidates])
-    if costs is not None:
-        return candidates[int(np.argmin(costs))]
+    if task.has_costs:
+        return _cheapest(task, example, candidates)
     by_answer: dict[bytes, dict[int, Candidate]] = {}  # the likeliest candidate of each view
     for candidate in candidates:
         by_view = by_answer.setdefault(candidate.outputs.tobytes(), {})
@@ -100,6 +102,12 @@ def best_candidate(task: Task, example: Example, candidates: Sequence[Candidate]
         by_answer.values(), key=lambda by_view: logsumexp([c.log_prob for c in by_view.values()])
     )
     return max(likeliest.values(), key=lambda c: c.log_prob)
+
+
+def _cheapest(task: Task, example: Example, candidates: Sequence[Candidate]) -> Candidate:
+    costs = task.costs(example, [c.outputs for c in candidates])
+    assert costs is not None
+    return candidates[int(np.argmin(costs))]
 
 
 def _canonicalize(task: Task, example: Example, outputs: Indices) -> Indices:

@@ -33,7 +33,7 @@ class Cvrp(Problem):
     optional: ClassVar[dict[str, float]] = {"rounded": 0}
     ways: ClassVar[int] = 2
     fixed: ClassVar[int] = 1
-    labellers: ClassVar[tuple[str, ...]] = ("pyvrp",)
+    labellers: ClassVar[tuple[str, ...]] = ("pyvrp", "pyvrp-quick")
     symmetric: ClassVar[bool] = True
     recipe: ClassVar[dict[str, Any]] = {**Problem.recipe, "n": "21"}
 
