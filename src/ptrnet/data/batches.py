@@ -14,10 +14,10 @@ from ptrnet.types import Batch, Example, Floats, Indices, pad_answers
 
 
 def pad_instances(instances: Sequence[Floats], is_exact: bool = False) -> tuple[Tensor, Tensor]:
-    """Instances `(n, d)` as one tensor `(B, N, d)`, and lengths `(B,)` int64.
+    """Return instances `(n, d)` as one tensor `(B, N, d)`, and their lengths `(B,)` int64.
 
     Args:
-        instances: of one d.
+        instances: with the same d.
         is_exact: whether the tensor is float64 instead of float32.
     """
     lengths, dtype = [len(instance) for instance in instances], (np.float32, np.float64)[is_exact]
@@ -28,10 +28,10 @@ def pad_instances(instances: Sequence[Floats], is_exact: bool = False) -> tuple[
 
 
 def batch_of(examples: Sequence[Example], task: Task) -> Batch:
-    """One batch: inputs as the model sees them, answers as the tokens it is trained to emit.
+    """Return a batch: inputs as the model sees them, answers as the tokens that it learns to emit.
 
     Raises:
-        InputError: an example without an answer; the message begins with its source.
+        InputError: an example has no answer.
     """
     instances: list[Floats] = []
     answers: list[Indices] = []
@@ -52,7 +52,7 @@ def pad_batch(
     task: Task,
     in_order: Sequence[Floats | None] | None = None,
 ) -> Batch:
-    """One batch of normalized instances and of canonical answers to them.
+    """Return a batch of normalized instances and of canonical answers to them.
 
     Args:
         instances: `(n, d)` each.
@@ -79,10 +79,10 @@ def pad_batch(
 
 
 def right_tokens(batch: Batch, num_tokens: int, first: int, stop: int) -> Tensor | None:
-    """`(B, stop - first, S + N)` boolean: the tokens that are right at each step of the targets.
+    """Return which tokens are right at each step of the targets, `(B, stop - first, S + N)`.
 
-    Those are the elements of the target's grade that did not come before; for the special slots
-    the target alone. None if no two elements have equal grades: then only targets are right.
+    Right tokens are the elements of the target's grade that did not come before; if the target is a
+    special slot, it alone. Return None if the batch has no grades: then only targets are right.
 
     Args:
         batch: with the targets of all steps.
@@ -93,7 +93,7 @@ def right_tokens(batch: Batch, num_tokens: int, first: int, stop: int) -> Tensor
     if batch.grades is None:
         return None
     num_specials = num_tokens - batch.grades.shape[1]
-    # Each token has a class: an element its grade, a special slot one that no element has.
+    # The class of an element is its grade; no element has the class of the special slots.
     of_specials = batch.grades.new_full((len(batch.grades), num_specials), torch.inf)
     classes = torch.cat([of_specials, batch.grades], 1)
     targets = batch.targets[:, first:stop]
@@ -111,11 +111,11 @@ def right_tokens(batch: Batch, num_tokens: int, first: int, stop: int) -> Tensor
 def token_log_likelihoods(
     log_probs: Tensor, batch: Batch, first: int = 0
 ) -> tuple[Tensor, Tensor | None]:
-    """`(B, R)`: the log-probability that a token is right, at R steps; and the tokens that are.
+    """Return the log-probability `(B, R)` of the right tokens at R steps, and which these are.
 
     Args:
-        log_probs: `(B, R, S + N)` of the steps from `first` on.
-        batch: with the targets of all steps. The result after an END is arbitrary.
+        log_probs: `(B, R, S + N)` of the steps from `first` on. The result after END is arbitrary.
+        batch: with the targets of all steps.
         first: the number of the first step.
     """
     stop = first + log_probs.shape[1]
@@ -126,7 +126,7 @@ def token_log_likelihoods(
 
 
 def batches_of(examples: Sequence[Example], task: Task, batch_size: int) -> list[Batch]:
-    """All examples in batches of at most `batch_size`, in the order of their sizes."""
+    """Return examples in batches of at most `batch_size`, in the order of their sizes."""
     by_size = sorted(examples, key=lambda e: len(e.inputs))
     starts = range(0, len(by_size), batch_size)
     return [batch_of(by_size[k : k + batch_size], task) for k in starts]
@@ -135,7 +135,7 @@ def batches_of(examples: Sequence[Example], task: Task, batch_size: int) -> list
 def bucket_by_size(
     sizes: Sequence[int], max_total: int, one_size: bool = False
 ) -> Iterator[list[int]]:
-    """Buckets of items to pad together: each the indices of items of about one size.
+    """Yield buckets of items to pad together: each the indices of items of about one size.
 
     Args:
         sizes: of all items.

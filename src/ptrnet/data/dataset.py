@@ -157,8 +157,11 @@ class Dataset(Sequence[Example]):
 
     def grades_in_order(self, row: int) -> Floats | None:
         """Return the grades `(m,)` of a row's answer, element by element; None if it has none."""
-        outputs, grades = self.outputs(row), self._grades(self.starts[row], self.starts[row + 1])
-        return None if grades is None or outputs is None else grades[outputs]
+        grades = self._grades(self.starts[row], self.starts[row + 1])
+        if grades is None:
+            return None
+        outputs = self.outputs(row)
+        return None if outputs is None else grades[outputs]
 
     def rows_of_one_size(self, rows: Indices) -> tuple[Floats, Answers]:
         """Return inputs `(B, n, d)` and padded answers `(B, M)` of rows that have one size n."""

@@ -6,7 +6,7 @@ from typing import Self
 
 from ptrnet.errors import InputError, short
 
-# The elements of the largest instance that is read, generated or solved. A larger one is refused
+# The size of the largest instance that is read, generated or solved. A larger one is refused
 # before memory is allocated for it.
 LARGEST = 100_000
 
@@ -38,12 +38,12 @@ class Sizes(tuple[int, ...]):
 
     @classmethod
     def parse(cls, text: str | int) -> Self:
-        """What `ptrnet.settings.check` calls for the value of a setting."""
+        """Read the value of a setting; `ptrnet.settings.check` calls this."""
         return cls(text)
 
     @classmethod
     def of(cls, sizes: Iterable[int]) -> Self:
-        """These sizes, in any order, some of them perhaps several times."""
+        """Return sizes that come in any order, perhaps with repetitions."""
         runs = groupby(enumerate(sorted({int(n) for n in sizes})), lambda pair: pair[1] - pair[0])
         ends = ([n for _, n in run] for _, run in runs)
         return cls(",".join(f"{run[0]}-{run[-1]}" if run[1:] else f"{run[0]}" for run in ends))
@@ -55,5 +55,5 @@ class Sizes(tuple[int, ...]):
         return f"Sizes({self._text!r})"
 
     def __getnewargs__(self) -> tuple[str]:
-        """What a copy or another process makes the sizes of again."""
+        """Return the argument from which a copy or another process makes the sizes again."""
         return (self._text,)

@@ -1,7 +1,7 @@
 """Augmentation: other orders of an instance's elements, and the symmetries of the unit square.
 
-`apply_symmetry` and `permute_elements` change instances, `remap_indices` takes answers along;
-`canonicalize` brings examples into the one order that the model reads.
+`apply_symmetry` and `permute_elements` change instances, and `remap_indices` changes their answers
+accordingly. `canonicalize` brings examples into the order that the model reads.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from ptrnet.types import Answers, Floats, Indices
 
 SYMMETRIES = 8  # of a square
 
-# A change of examples each time that they are drawn. It takes a random generator, the task, inputs
+# Changes examples each time that they are drawn. Takes a random generator, the task, inputs
 # (B, n, d) and answers, and returns new inputs and answers of the same shapes.
 Transform = Callable[[np.random.Generator, Task, Floats, Answers], tuple[Floats, Answers]]
 
@@ -21,24 +21,22 @@ Transform = Callable[[np.random.Generator, Task, Floats, Answers], tuple[Floats,
 def identity(
     rng: np.random.Generator, task: Task, inputs: Floats, answers: Answers
 ) -> tuple[Floats, Answers]:
-    """The examples as they are."""
+    """Return the examples unchanged."""
     return inputs, answers
 
 
 def augment(
     rng: np.random.Generator, task: Task, inputs: Floats, answers: Answers
 ) -> tuple[Floats, Answers]:
-    """Shuffles the elements and, where the task allows it, turns or mirrors the square.
+    """Shuffle the elements and, if the task allows it, rotate or mirror the square.
+
+    Right answers stay right, but they may not be canonical.
 
     Args:
-        rng: draws order and symmetry of each example.
+        rng: draws the order and the symmetry of each example.
         task: of the examples.
         inputs: `(B, n, d)` instances in the unit cube.
-        answers: the answers to the instances.
-
-    Returns:
-        New inputs and answers of the same shapes; right answers stay right, though perhaps not
-        canonical.
+        answers: to the instances.
     """
     batch, n, _ = inputs.shape
     if task.symmetric:
@@ -49,7 +47,7 @@ def augment(
 
 
 def canonicalize(task: Task, inputs: Floats, answers: Answers) -> tuple[Floats, Answers]:
-    """The examples with their elements in the order that the model reads, answers canonical."""
+    """Return examples with elements in the order that the model reads, and canonical answers."""
     order = task.element_order(inputs)
     inputs = permute_elements(inputs, order)
     answers = remap_indices(answers, np.argsort(order, axis=1))
@@ -57,12 +55,12 @@ def canonicalize(task: Task, inputs: Floats, answers: Answers) -> tuple[Floats, 
 
 
 def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, Indices]:
-    """One view of an instance for test-time augmentation: turned or mirrored, and shuffled.
+    """Return a view of an instance for test-time augmentation: rotated or mirrored, and shuffled.
 
     Args:
-        number: which view; 0 is the instance as it is. `number % 8` is the symmetry of the square,
-            where the task allows symmetries. The order is drawn with the number as the seed, unless
-            the task sets the order in which the model reads.
+        number: which view; 0 is the instance itself. `number % 8` is the symmetry of the square, if
+            the task allows symmetries. The number is also the seed of the order, unless the task
+            sets the order in which the model reads.
         task: of the instance.
         instance: `(n, d)` in the unit cube.
 
@@ -80,12 +78,10 @@ def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, I
 
 
 def apply_symmetry(points: Floats, symmetries: Indices) -> Floats:
-    """Points `(B, n, 2)`, row b moved by symmetry `symmetries[b]` of the unit square.
+    """Return points `(B, n, 2)` with row b moved by symmetry `symmetries[b]` of the unit square.
 
-    Further numbers of an element, after its two coordinates, stay.
-
-    A symmetry is a number from 0 to 7: first, bit 0 swaps x and y; then bit 1 mirrors x, and bit 2
-    mirrors y. So 0 changes nothing.
+    If elements have more numbers than two coordinates, these do not change. A symmetry is a number
+    from 0 to 7: first, bit 0 swaps x and y; then bit 1 mirrors x, and bit 2 mirrors y.
     """
     bits = symmetries[:, None, None] >> np.arange(3) & 1  # (B, 1, 3)
     swapped = np.where(bits[..., :1], points[..., 1::-1], points[..., :2])
@@ -94,15 +90,15 @@ def apply_symmetry(points: Floats, symmetries: Indices) -> Floats:
 
 
 def permute_elements(inputs: Floats, order: Indices) -> Floats:
-    """`(B, n, d)` instances; element i of row b is element `order[b, i]` of `inputs[b]`."""
+    """Return instances `(B, n, d)` whose element i is element `order[b, i]` of `inputs[b]`."""
     return np.take_along_axis(inputs, order[..., None], 1)
 
 
 def remap_indices(answers: Answers, indices: Indices) -> Answers:
-    """Answers in which `indices[b, i]` replaces each index i of row b.
+    """Return answers in which `indices[b, i]` replaces each index i of row b.
 
-    Let `order` be that of `permute_elements`. With `indices = order`, answers to the permuted
-    instances become answers to the original ones; with its argsort, the other way round.
+    With the `order` of `permute_elements`, answers to the permuted instances become answers to the
+    original ones. With its argsort, answers to the original instances become answers to the others.
     """
     remapped = np.take_along_axis(indices, answers.indices, 1)
     return Answers(np.where(answers.mask, remapped, 0), answers.lengths)

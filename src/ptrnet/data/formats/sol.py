@@ -33,7 +33,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 
 def read_routes(path: str, n: int) -> Indices:
-    """The customers of all routes, with a 0 between routes, of an instance of n elements."""
+    """Return the customers of all routes of an instance of n elements, with a 0 between routes."""
     outputs: list[int] = []
     for line, text in numbered_lines(path):
         label, colon, customers = text.partition(":")

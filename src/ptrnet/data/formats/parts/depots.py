@@ -16,7 +16,7 @@ _KNOWN = {"NAME", "TYPE", "DIMENSION", "EDGE_WEIGHT_TYPE", "NODE_COORD_TYPE", "D
 
 
 class Form(NamedTuple):
-    """What the files of one problem have, and the fields that hold it."""
+    """What the files of a problem say, and the fields of an instance that hold it."""
 
     type: str  # of the file
     limit: str  # the keyword of the number that an instance has once
@@ -30,7 +30,7 @@ OP = Form("OP", "COST_LIMIT", "limit", "NODE_SCORE_SECTION", "prize")
 
 
 def read(path: str, problem: Problem, form: Form) -> Example:
-    """The instance in a file, with the depot as element 0 and rounded distances.
+    """Return the instance in a file, with the depot as element 0 and rounded distances.
 
     Raises:
         InputError: the file is malformed, or limits the length of each route.
@@ -69,7 +69,7 @@ def read(path: str, problem: Problem, form: Form) -> Example:
 
 
 def _numbers(rows: list[tsp.Row], ids: list[int], path: str, section: str) -> dict[int, float]:
-    """A number for each id."""
+    """Return the number of each node, by its id."""
     numbers: dict[int, float] = {}
     for line, fields in rows:
         source = f"{path}:{line}"
@@ -87,11 +87,7 @@ def _numbers(rows: list[tsp.Row], ids: list[int], path: str, section: str) -> di
 
 
 def write(stream: TextIO, examples: Iterable[Example], problem: Problem, form: Form) -> None:
-    """Write instances, each as a file.
-
-    Raises:
-        InputError: distances that are not rounded, which the file would not say.
-    """
+    """Write an instance. Refuse distances that are not rounded: a file could not say so."""
     for example in examples:
         fields = problem.unpack(example.inputs[None])
         if not fields["rounded"][0]:

@@ -106,7 +106,7 @@ def _warn_of_name(key: str, expected: str, source: str) -> None:
 
 
 def other_keys(example: Example) -> dict[str, Any]:
-    """The keys and values of an example's row besides its inputs and outputs."""
+    """Return the keys and values of an example's row besides its inputs and outputs."""
     ours: dict[str, Any] = {}
     if example.distance != EUCLIDEAN:
         ours["distance"] = example.distance
@@ -149,7 +149,7 @@ def check_numbers(values: Any, source: str, what: str = "elements") -> None:
 
 
 def num_features(values: Any, source: str) -> int:
-    """How many numbers the first element of an instance has."""
+    """Return how many numbers the first element of an instance has."""
     check_numbers(values, source)
     if values and isinstance(values[0], dict):
         raise InputError(f"{source}: expected elements of numbers, got an object")

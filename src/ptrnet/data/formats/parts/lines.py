@@ -1,4 +1,4 @@
-"""Numbered lines of text files, however large or broken the file is."""
+"""Numbered lines of text files, with errors for files that are not text."""
 
 import codecs
 import contextlib
@@ -26,7 +26,7 @@ class Block(NamedTuple):
 
 
 def display_name(path: str) -> str:
-    """The name of a file in error messages: its path, or "standard input" for `-`."""
+    """Return the name of a file in error messages: its path, or "standard input" for `-`."""
     return "standard input" if path == "-" else path
 
 
@@ -65,7 +65,7 @@ def standard_input_is_json() -> bool:
     return _first_bytes[stream] == b"{"
 
 
-# Remembered for each standard input, because they can be peeked at only before they are read.
+# Of each standard input: we can peek at the first bytes only before they are read.
 _first_bytes: "WeakKeyDictionary[TextIO, bytes]" = WeakKeyDictionary()
 
 
