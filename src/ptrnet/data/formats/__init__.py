@@ -13,9 +13,10 @@
 
 Plug-ins register such a module, or a class with these members. `parts/` holds what formats share.
 
-Functions of this module raise an InputError for a file that does not exist, an unknown extension,
-a format of another task, or the first line that cannot be used, and a MissingExtraError for a
-format whose package is not installed.
+In the functions of this module `path` is a file, or `-` for standard input or output, and `task` is
+the task of the examples. They raise an InputError for a file that does not exist, an unknown
+extension, a format of another task, or the first line that cannot be used, and a MissingExtraError
+for a format whose package is not installed.
 """
 
 import os
@@ -140,10 +141,7 @@ class Format:
     ) -> Iterator[Example]:
         """Yield the examples; raise InputError at the first that the format cannot hold.
 
-        Args:
-            examples: to be written.
-            task: of the examples.
-            keep_answers: whether to refuse answers that could not be read back, too.
+        If `keep_answers`, also refuse answers that could not be read back.
         """
         can, name = self.capabilities, f"a .{self.extension} file"
         for count, example in enumerate(examples):
@@ -170,10 +168,7 @@ class Format:
 def _alternatives(example: Example, task: Task, needs: str) -> str:
     """List the extensions that can hold an example, as in `.csv, .jsonl or .txt`.
 
-    Args:
-        example: to be written.
-        task: of the example.
-        needs: the name of a capability that the formats must have, too; empty for none.
+    If `needs` is not empty, it names a capability that the formats must have, too.
     """
     extensions = []
     for extension in names():
@@ -277,12 +272,7 @@ def read_chunks(
 
 
 def open_sets(path: str, columns: "Columns | None" = None) -> "Sets | None":
-    """Return the sets of a long table; None if the file is not one.
-
-    Args:
-        path: of the file.
-        columns: which of its columns say what; empty if it is not a long table.
-    """
+    """Return the sets of a long table, whose `columns` say what; None if the file is not one."""
     source = input_format(path)
     columns = columns or source.columns
     if not columns:
@@ -376,7 +366,6 @@ def write(path: str, examples: Iterable[Example], task: Task, like: str | None =
     Raises:
         InputError: the format cannot hold one of the examples.
         OutputError: the file cannot be written completely.
-        MissingExtraError: the format needs a package that is not installed.
     """
     target = output_format(path, like)
     target.check_task(task, path)
@@ -412,11 +401,7 @@ def write_table(path: str, table: "Table") -> None:
 
 
 def print_as_they_come(examples: Iterable[Example], task: Task) -> None:
-    """Print each example as soon as it is there, in the format of standard input.
-
-    Raises:
-        InputError: the format cannot hold an example. Those before it have been printed.
-    """
+    """Print each example as soon as it is computed, in the format of standard input."""
     target = output_format("-", "-")
     for example in target.checked(examples, task):
         text = StringIO()
@@ -436,12 +421,7 @@ def check_input(path: str) -> Format:
 
 
 def check_output(path: str, task: Task | None = None) -> None:
-    """Refuse a file that cannot be written.
-
-    Args:
-        path: the file; `-` is standard output.
-        task: of the examples; None if it is not known yet.
-    """
+    """Refuse a file that cannot be written. The task is None if it is not known yet."""
     target = format_of(path)
     if task is None:
         target.check_package()
@@ -452,13 +432,7 @@ def check_output(path: str, task: Task | None = None) -> None:
 
 
 def check_has_answers(path: str, task: Task, columns: "Columns") -> None:
-    """Refuse a table if the user did not name the column of its answers.
-
-    Args:
-        path: the file of the examples; `-` is standard input.
-        task: of the examples.
-        columns: of the file, if it is a long table.
-    """
+    """Refuse a table if the user did not name the column of its answers."""
     source = input_format(path)
     may_be_answered = source.capabilities.answers or not source.has("write_table")
     if not (columns.answer[0] if columns else may_be_answered):
@@ -479,12 +453,7 @@ def check_keeps_extra(path: str, task: Task) -> None:
 
 
 def check_not_overwritten(path: str, output: str) -> None:
-    """Refuse to overwrite the instances by their answers, if the format only keeps the answers.
-
-    Args:
-        path: the file of the instances; `-` is standard input.
-        output: the file of the answers; `-` is standard output.
-    """
+    """Refuse to overwrite the instances by their answers, if the format only keeps the answers."""
     if "-" in (path, output) or format_of(output).capabilities.answers:
         return
     if exists(output) and os.path.samefile(path, output):  # noqa: PTH121  as files.exists

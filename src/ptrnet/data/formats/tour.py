@@ -27,11 +27,10 @@ SECTION = "TOUR_SECTION"
 def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
     example = read_cities(path, task)
-    keywords, sections = tsp.parse(path, (SECTION,), {"TYPE": ("TOUR",)})
-    if SECTION not in sections:
-        raise InputError(f"{path}: expected a {SECTION}, got none")
-    tsp.check_dimension(keywords, len(example.inputs), path)
-    for outputs in _tours(sections[SECTION], tsp.nodes_of(example).ids, path):
+    file = tsp.parse(path, (SECTION,), {"TYPE": ("TOUR",)})
+    file.section(SECTION)
+    file.check_dimension(len(example.inputs))
+    for outputs in _tours(file, tsp.nodes_of(example).ids):
         yield example.replace(outputs=outputs, source=path)
 
 
@@ -74,11 +73,11 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
         stream.writelines(f"{line}\n" for line in lines)
 
 
-def _tours(rows: list[tsp.Row], ids: list[int], path: str) -> Iterator[Indices]:
-    """Yield the tours `(n,)` of a section, in which -1 ends each, as indices of elements."""
+def _tours(file: tsp.TsplibFile, ids: list[int]) -> Iterator[Indices]:
+    """Yield the tours `(n,)` of a file, in which -1 ends each, as indices of elements."""
     lines: dict[int, str] = {}  # of each city of this tour
-    source, is_first = path, True
-    nodes = tsp.listed_nodes(rows, ids, "a city of the .tsp file", path)
+    source, is_first = file.path, True
+    nodes = file.listed_nodes(SECTION, ids, "a city of the .tsp file")
     for k, place in chain(nodes, [(None, "")]):
         source = place or source
         if k is None:

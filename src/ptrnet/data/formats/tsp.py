@@ -7,6 +7,7 @@ the cities of `NAME.tsp` is in `NAME.tour` beside it. `.atsp` files are read and
 
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TextIO
 
 import numpy as np
@@ -60,73 +61,39 @@ def read(path: str, task: Task) -> Iterator[Example]:
         AmbiguousInputWarning: distances that say little, see `checks.check_distances`; a keyword
             that is not read; a matrix of a symmetric problem that is not symmetric.
     """
-    keywords, sections = parse(path, (NODES, WEIGHTS, FIXED, DISPLAY), _ALLOWED)
-    distance = required_value(keywords, "EDGE_WEIGHT_TYPE", path)
-    required_value(keywords, "DIMENSION", path)
-    warn_of_unread(keywords, _KNOWN, path)
-    wanted = WEIGHTS if distance == EXPLICIT else NODES
-    if wanted not in sections:
-        raise InputError(f"{path}: expected a {wanted}, got none")
+    file = parse(path, (NODES, WEIGHTS, FIXED, DISPLAY), _ALLOWED)
+    distance = file.value("EDGE_WEIGHT_TYPE")
+    file.value("DIMENSION")
+    file.warn_of_unread(_KNOWN)
     if distance == EXPLICIT:
-        inputs = _matrix(keywords, sections[WEIGHTS], path)
+        inputs = _matrix(file)
         ids = list(range(1, len(inputs) + 1))
     else:
-        ids, points = points_of(sections[NODES], 3 if distance in SPATIAL else 2, path)
-        check_dimension(keywords, len(points), path)
+        ids, points = file.points(3 if distance in SPATIAL else 2)
         checks.check_size(len(points), task.min_elements, path)
         inputs = np.array(points)
     checks.check_distances(inputs, distance, path)
-    if distance == EXPLICIT and is_directed(inputs[None])[0] and _is_symmetric(keywords):
+    is_symmetric = "TYPE" not in file.keywords or file.value("TYPE") == "TSP"
+    if distance == EXPLICIT and is_symmetric and is_directed(inputs[None])[0]:
         _warn(f"{path}: TYPE : TSP, but distances depend on the direction, and are read so")
-    title = keywords["NAME"].value if "NAME" in keywords else ""
-    rules = TourRules(fixed=_fixed_edges(sections.get(FIXED, []), ids, path))
-    nodes = Nodes(title or UNNAMED, ids)
+    rules = TourRules(fixed=_fixed_edges(file, ids))
+    nodes = Nodes(file.name, ids)
     yield checked_rules(Example(inputs, source=path, nodes=nodes, distance=distance, rules=rules))
-
-
-def warn_of_unread(keywords: Mapping[str, "Entry"], known: Collection[str], path: str) -> None:
-    """Warn of keywords that are not known."""
-    for keyword, (value, line) in keywords.items():
-        if keyword not in known:
-            _warn(f"{path}:{line}: {keyword} : {value[:40]} is not read")
 
 
 def _warn(text: str) -> None:
     warnings.warn(text, AmbiguousInputWarning, stacklevel=3)
 
 
-def _is_symmetric(keywords: Mapping[str, "Entry"]) -> bool:
-    return "TYPE" not in keywords or keywords["TYPE"].value.split()[:1] == ["TSP"]
-
-
-def points_of(rows: list[Row], d: int, path: str) -> tuple[list[int], list[list[float]]]:
-    """Return the ids of nodes and their d coordinates."""
-    lines: dict[int, int] = {}  # the line of each id
-    points = []
-    for line, fields in rows:
-        source = f"{path}:{line}"
-        if len(fields) != d + 1:
-            raise InputError(
-                f"{source}: expected a node: its id and {'two' if d == 2 else 'three'} "
-                f"coordinates, got {len(fields)} field{'s' * (len(fields) != 1)}"
-            )
-        node = parse_index(fields[0], f"{source}: field 1")
-        if node < 0:  # -1 is the end of a tour in .tour files
-            raise InputError(f"{source}: field 1: expected an id of 0 or more, got {node}")
-        if node in lines:
-            raise InputError(f"{source}: node {node} occurs twice, first on line {lines[node]}")
-        lines[node] = line
-        points.append(
-            [parse_number(fields[k], f"{source}: field {k + 1}") for k in range(1, d + 1)]
-        )
-    return list(lines), points
-
-
-def _matrix(keywords: Mapping[str, "Entry"], rows: list[Row], path: str) -> Floats:
+def _matrix(file: "TsplibFile") -> Floats:
     """Return the `(n, n)` distances of EDGE_WEIGHT_SECTION. The diagonal is always 0."""
-    n = _dimension(keywords, path)
-    required_value(keywords, "EDGE_WEIGHT_FORMAT", path)
-    value, line = keywords["EDGE_WEIGHT_FORMAT"]
+    path, rows = file.path, file.section(WEIGHTS)
+    value, line = file.keywords["DIMENSION"]
+    n = parse_index(value, f"{path}:{line}: DIMENSION")
+    if not 1 <= n <= LARGEST:
+        raise InputError(f"{path}:{line}: DIMENSION: expected 1 to {LARGEST} nodes, got {n}")
+    file.value("EDGE_WEIGHT_FORMAT")
+    value, line = file.keywords["EDGE_WEIGHT_FORMAT"]
     if value not in _FORMATS:
         raise InputError(
             f"{path}:{line}: EDGE_WEIGHT_FORMAT: expected one of {', '.join(_FORMATS)}, "
@@ -156,19 +123,11 @@ def _matrix(keywords: Mapping[str, "Entry"], rows: list[Row], path: str) -> Floa
     return dist
 
 
-def _dimension(keywords: Mapping[str, "Entry"], path: str) -> int:
-    value, line = keywords["DIMENSION"]
-    n = parse_index(value, f"{path}:{line}: DIMENSION")
-    if not 1 <= n <= LARGEST:
-        raise InputError(f"{path}:{line}: DIMENSION: expected 1 to {LARGEST} nodes, got {n}")
-    return n
-
-
-def _fixed_edges(rows: list[Row], ids: list[int], path: str) -> tuple[tuple[int, int], ...]:
+def _fixed_edges(file: "TsplibFile", ids: list[int]) -> tuple[tuple[int, int], ...]:
     """Return the indices of the nodes of each fixed edge."""
     ends: list[int] = []
-    last = path
-    for k, source in listed_nodes(rows, ids, "a node of a fixed edge", path):
+    last = file.path
+    for k, source in file.listed_nodes(FIXED, ids, "a node of a fixed edge"):
         last = source
         if k is None:
             break
@@ -176,27 +135,6 @@ def _fixed_edges(rows: list[Row], ids: list[int], path: str) -> tuple[tuple[int,
     if len(ends) % 2:
         raise InputError(f"{last}: expected two nodes of each fixed edge, got one")
     return tuple(zip(ends[::2], ends[1::2], strict=True))
-
-
-def listed_nodes(
-    rows: list[Row], ids: list[int], expected: str, path: str
-) -> Iterator[tuple[int | None, str]]:
-    """Yield the index of each node that a section lists, None for -1, and its file and line.
-
-    Args:
-        rows: of the section.
-        ids: of the nodes, in their order.
-        expected: what messages call a node of the section.
-        path: of the file.
-    """
-    positions = {node: k for k, node in enumerate(ids)}
-    for line, fields in rows:
-        source = f"{path}:{line}"
-        for field in fields:
-            node = parse_index(field, source)
-            if node != -1 and node not in positions:
-                raise InputError(f"{source}: expected {expected}, got {short(field)}")
-            yield positions.get(node), source
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
@@ -236,15 +174,95 @@ class Entry(NamedTuple):
     line: int
 
 
-class TsplibFile(NamedTuple):
-    """The content of a TSPLIB file."""
+@dataclass(frozen=True)
+class TsplibFile:
+    """The content of a TSPLIB file.
 
+    Args:
+        path: of the file.
+        keywords: the values and lines of the keywords.
+        sections: the rows of each section, by the keyword that opens it.
+    """
+
+    path: str
     keywords: dict[str, Entry]
-    sections: dict[str, list[Row]]  # by the keyword that opens each
+    sections: dict[str, list[Row]]
+
+    @property
+    def name(self) -> str:
+        """The name of the instance."""
+        return (self.keywords["NAME"].value if "NAME" in self.keywords else "") or UNNAMED
+
+    def value(self, keyword: str) -> str:
+        """Return the value of a keyword, without a remark after it. Refuse a missing keyword."""
+        if keyword not in self.keywords:
+            raise InputError(f"{self.path}: expected the keyword {keyword}, got none")
+        return (self.keywords[keyword].value.split() or [""])[0]
+
+    def section(self, keyword: str) -> list[Row]:
+        """Return the rows of a section. Refuse a missing section."""
+        if keyword not in self.sections:
+            raise InputError(f"{self.path}: expected a {keyword}, got none")
+        return self.sections[keyword]
+
+    def warn_of_unread(self, known: Collection[str]) -> None:
+        """Warn of keywords that are not known."""
+        for keyword, (value, line) in self.keywords.items():
+            if keyword not in known:
+                _warn(f"{self.path}:{line}: {keyword} : {value[:40]} is not read")
+
+    def check_dimension(self, n: int) -> None:
+        """Refuse a DIMENSION other than n. It may be missing."""
+        if "DIMENSION" in self.keywords and self.keywords["DIMENSION"].value != str(n):
+            value, line = self.keywords["DIMENSION"]
+            raise InputError(
+                f"{self.path}:{line}: DIMENSION: expected the {n} nodes, got {short(value)}"
+            )
+
+    def points(self, d: int) -> tuple[list[int], list[list[float]]]:
+        """Return the ids of nodes and their d coordinates."""
+        lines: dict[int, int] = {}  # the line of each id
+        points = []
+        for line, fields in self.section(NODES):
+            source = f"{self.path}:{line}"
+            if len(fields) != d + 1:
+                raise InputError(
+                    f"{source}: expected a node: its id and {'two' if d == 2 else 'three'} "
+                    f"coordinates, got {len(fields)} field{'s' * (len(fields) != 1)}"
+                )
+            node = parse_index(fields[0], f"{source}: field 1")
+            if node < 0:  # -1 is the end of a tour in .tour files
+                raise InputError(f"{source}: field 1: expected an id of 0 or more, got {node}")
+            if node in lines:
+                raise InputError(f"{source}: node {node} occurs twice, first on line {lines[node]}")
+            lines[node] = line
+            numbers = enumerate(fields[1:], 2)
+            points.append([parse_number(field, f"{source}: field {k}") for k, field in numbers])
+        self.check_dimension(len(points))
+        return list(lines), points
+
+    def listed_nodes(
+        self, section: str, ids: list[int], expected: str
+    ) -> Iterator[tuple[int | None, str]]:
+        """Yield the index of each node that a section lists, None for -1, and its file and line.
+
+        Args:
+            section: the keyword that opens it. Nothing is listed if it is missing.
+            ids: of the nodes, in their order.
+            expected: what messages call a node of the section.
+        """
+        positions = {node: k for k, node in enumerate(ids)}
+        for line, fields in self.sections.get(section, []):
+            source = f"{self.path}:{line}"
+            for field in fields:
+                node = parse_index(field, source)
+                if node != -1 and node not in positions:
+                    raise InputError(f"{source}: expected {expected}, got {short(field)}")
+                yield positions.get(node), source
 
 
 def parse(path: str, sections: Collection[str], allowed: Mapping[str, Sequence[str]]) -> TsplibFile:
-    """Return the keywords of a file and the lines of its sections.
+    """Return the keywords of a file and the rows of its sections.
 
     Args:
         path: the file.
@@ -284,7 +302,7 @@ def parse(path: str, sections: Collection[str], allowed: Mapping[str, Sequence[s
         else:
             section = ""
             _add_entry(keywords, keyword, Entry(value, line), allowed, source)
-    return TsplibFile(keywords, found)
+    return TsplibFile(path, keywords, found)
 
 
 def _add_entry(
@@ -308,17 +326,3 @@ def _add_entry(
             f"{source}: {keyword}: expected {' or '.join(values)}, got {short(entry.value)}"
         )
     keywords[keyword] = entry
-
-
-def check_dimension(keywords: Mapping[str, Entry], n: int, path: str) -> None:
-    """Refuse a DIMENSION other than n. It may be missing."""
-    if "DIMENSION" in keywords and keywords["DIMENSION"].value != str(n):
-        value, line = keywords["DIMENSION"]
-        raise InputError(f"{path}:{line}: DIMENSION: expected the {n} nodes, got {short(value)}")
-
-
-def required_value(keywords: Mapping[str, Entry], keyword: str, path: str) -> str:
-    """Return the value of a keyword, without a remark after it, or raise InputError."""
-    if keyword not in keywords:
-        raise InputError(f"{path}: expected the keyword {keyword}, got none")
-    return (keywords[keyword].value.split() or [""])[0]

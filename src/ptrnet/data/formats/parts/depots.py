@@ -39,20 +39,16 @@ def read(path: str, problem: Problem, form: Form) -> Example:
         AmbiguousInputWarning: a keyword that is not read, such as a number of vehicles.
     """
     allowed = {"TYPE": (form.type,), "EDGE_WEIGHT_TYPE": ("EUC_2D",)}
-    keywords, sections = tsp.parse(path, (tsp.NODES, form.section, DEPOTS), allowed)
-    if "DISTANCE" in keywords:
-        line = keywords["DISTANCE"].line
+    file = tsp.parse(path, (tsp.NODES, form.section, DEPOTS), allowed)
+    if "DISTANCE" in file.keywords:
+        line = file.keywords["DISTANCE"].line
         raise InputError(f"{path}:{line}: DISTANCE: routes of limited length are not answered")
-    tsp.warn_of_unread(keywords, {*_KNOWN, form.limit}, path)
-    for name in (tsp.NODES, form.section, DEPOTS):
-        if name not in sections:
-            raise InputError(f"{path}: expected a {name}, got none")
-    tsp.required_value(keywords, "EDGE_WEIGHT_TYPE", path)
-    limit = parse_number(tsp.required_value(keywords, form.limit, path), f"{path}: {form.limit}")
-    ids, points = tsp.points_of(sections[tsp.NODES], 2, path)
-    tsp.check_dimension(keywords, len(points), path)
-    numbers = _numbers(sections[form.section], ids, path, form.section)
-    depots = [fields for _, fields in sections[DEPOTS] if fields != ["-1"]]
+    file.warn_of_unread({*_KNOWN, form.limit})
+    file.value("EDGE_WEIGHT_TYPE")
+    limit = parse_number(file.value(form.limit), f"{path}: {form.limit}")
+    ids, points = file.points(2)
+    numbers = _numbers(file, ids, form.section)
+    depots = [fields for _, fields in file.section(DEPOTS) if fields != ["-1"]]
     if len(depots) != 1 or depots[0] not in ([str(node)] for node in ids):
         raise InputError(f"{path}: {DEPOTS}: expected the id of one node, got {len(depots)} lines")
     first = ids.index(int(depots[0][0]))
@@ -64,15 +60,14 @@ def read(path: str, problem: Problem, form: Form) -> Example:
         "rounded": 1,
     }
     inputs = checks.check_instance(problem.from_fields(fields, path), problem, path)
-    name = keywords["NAME"].value if "NAME" in keywords else tsp.UNNAMED
-    return Example(inputs, source=path, nodes=Nodes(name, [ids[k] for k in order]))
+    return Example(inputs, source=path, nodes=Nodes(file.name, [ids[k] for k in order]))
 
 
-def _numbers(rows: list[tsp.Row], ids: list[int], path: str, section: str) -> dict[int, float]:
+def _numbers(file: tsp.TsplibFile, ids: list[int], section: str) -> dict[int, float]:
     """Return the number of each node, by its id."""
     numbers: dict[int, float] = {}
-    for line, fields in rows:
-        source = f"{path}:{line}"
+    for line, fields in file.section(section):
+        source = f"{file.path}:{line}"
         if len(fields) != 2:
             raise InputError(f"{source}: expected an id and a number, got {len(fields)} fields")
         node = parse_index(fields[0], f"{source}: field 1")
@@ -82,7 +77,7 @@ def _numbers(rows: list[tsp.Row], ids: list[int], path: str, section: str) -> di
         numbers[node] = parse_number(fields[1], f"{source}: field 2")
     for node in ids:
         if node not in numbers:
-            raise InputError(f"{path}: {section}: expected a number for node {node}, got none")
+            raise InputError(f"{file.path}: {section}: expected a number for node {node}, got none")
     return numbers
 
 
