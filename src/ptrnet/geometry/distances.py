@@ -1,12 +1,17 @@
-"""Distances of points: Euclid's, and those of TSPLIB (Reinelt 1991, report of 1995).
+"""Distances between points: Euclidean, and those of TSPLIB (Reinelt 1991, report of 1995).
 
-TSPLIB's are whole numbers, and each is computed by the expression in its report: another one that
-is equal in exact arithmetic rounds some halves to the other side. EUC, MAN and MAX (of the plane or
-of space) round to the nearest whole number, CEIL_2D up, ATT up from a tenth of the square, and GEO
-measures along the earth's surface between latitudes and longitudes in DDD.MM. XRAY1 and XRAY2 are
-the times of a diffractometer that turns three angles at once, with equal and with different motors,
-in hundredths. EXPLICIT is a matrix: row i of such an instance holds the distances from element i to
-every element.
+TSPLIB's distances are whole numbers. We use exactly the expressions of its report, because other
+expressions that are mathematically equal round some halves in the other direction.
+
+- EUC, MAN and MAX, in the plane or in space, are rounded to the nearest whole number.
+- CEIL_2D is the Euclidean distance, rounded up.
+- ATT is the square root of a tenth of the squared distance, rounded up.
+- GEO is the distance on the earth's surface in kilometres, plus one, rounded down. Coordinates are
+  latitudes and longitudes, written DDD.MM (degrees and minutes).
+- XRAY1 and XRAY2 are the times, in hundredths, of a diffractometer that turns three angles at
+  once, with equal and with different motors.
+- EXPLICIT is a matrix: row i of such an instance holds the distances from element i to every
+  element.
 """
 
 import numpy as np
@@ -22,22 +27,26 @@ PLANAR = (EUCLIDEAN, "EUC_2D", "MAN_2D", "MAX_2D", CEIL_2D, ATT, GEO)
 NAMES = (*PLANAR, *SPATIAL, EXPLICIT)
 TSPLIB = NAMES[1:]
 
-_PI = 3.141592  # as TSPLIB has it; its known optima rest on these digits
+_PI = 3.141592  # TSPLIB's value; its published optima depend on these digits
 _EARTH_RADIUS = 6378.388  # km
-_MAX_AT_ONCE = 256  # points whose distances are computed in one expression
+_MAX_AT_ONCE = 256  # up to this many points, all distances are computed in one expression
 _MINUTES_OF_A_DEGREE, _MAX_LATITUDE, _MAX_LONGITUDE = 60, 90, 360
-# To doubt distances: how many points are compared, from which share of equal distances on, and
-# which relative difference rounding may lose.
+# For doubts about distances: the most points to compare, the share of equal distances from which on
+# we warn, and the relative difference that rounding may lose.
 _MAX_COMPARED, _MANY, _MAX_SPREAD = 200, 1 / 3, 0.1
 
 
 def between(a: Floats, b: Floats, name: str = EUCLIDEAN) -> Floats:
-    """Distances of points `(..., d)` from points `(..., d)`, broadcast: `(...)`.
+    """Return the distances `(...)` between points `(..., d)` and points `(..., d)`, broadcast.
 
     Args:
         a: points.
         b: points.
-        name: of the distance, one of `NAMES` but EXPLICIT.
+        name: the name of the distance, one of `NAMES` except EXPLICIT.
+
+    Examples:
+        >>> between(np.array([0.0, 0.0]), np.array([[1.0, 1.0], [3.0, 4.0]]), "EUC_2D")
+        array([1., 5.])
     """
     dist = unrounded(a, b, name)
     if name in (EUCLIDEAN, GEO):
@@ -46,12 +55,12 @@ def between(a: Floats, b: Floats, name: str = EUCLIDEAN) -> Floats:
 
 
 def unrounded(a: Floats, b: Floats, name: str) -> Floats:
-    """As `between`, before it is rounded to a whole number."""
+    """Return the distances of `between` before they are rounded to whole numbers."""
     if name == GEO:
         return _great_circle(a, b)
     differences = np.moveaxis(a - b, -1, 0)
     if name == EUCLIDEAN:
-        return np.hypot(*differences)  # no square overflows
+        return np.hypot(*differences)  # unlike the root of squares, it does not overflow
     if name.startswith(("MAN", "MAX")):
         return np.abs(differences).sum(0) if name.startswith("MAN") else np.abs(differences).max(0)
     if name in MOTORS:
@@ -64,33 +73,33 @@ def unrounded(a: Floats, b: Floats, name: str) -> Floats:
 
 
 def matrix(points: Floats, name: str = EUCLIDEAN) -> Floats:
-    """`(..., n, n)` distances of all pairs of `(..., n, d)` points; zero on the diagonal."""
+    """Return distances `(..., n, n)` of all pairs of points `(..., n, d)`, 0 on the diagonal."""
     n = points.shape[-2]
     if name == EXPLICIT:
         dist = points.copy()
     elif n <= _MAX_AT_ONCE:
         dist = between(points[..., :, None, :], points[..., None, :, :], name)
-    else:  # row by row: differences of all pairs would take twice the result's memory
+    else:  # row by row, because the differences of all pairs take twice the result's memory
         dist = np.empty((*points.shape[:-1], n))
         for i in range(n):
             dist[..., i, :] = between(points[..., i : i + 1, :], points, name)
-    dist[..., np.arange(n), np.arange(n)] = 0  # GEO adds a kilometre
+    dist[..., np.arange(n), np.arange(n)] = 0  # GEO adds a kilometre even from a point to itself
     return dist
 
 
 def is_directed(matrices: Floats) -> NDArray[np.bool_]:
-    """`(B,)` whether some distance of each EXPLICIT `(B, n, n)` matrix depends on the direction."""
+    """Return `(B,)`, whether each of the EXPLICIT matrices `(B, n, n)` is not symmetric."""
     result: NDArray[np.bool_] = (matrices != matrices.swapaxes(1, 2)).any((1, 2))
     return result
 
 
 def along(points: Floats, path: Indices, name: str = EUCLIDEAN) -> Floats:
-    """`(m - 1,)` distances of each of m points of a path from the next one.
+    """Return the distances `(m - 1,)` between successive points of a path.
 
     Args:
-        points: `(n, d)`.
-        path: `(m,)` indices of points.
-        name: of the distance, one of `NAMES`.
+        points: points `(n, d)`.
+        path: indices `(m,)` of points.
+        name: the name of the distance, one of `NAMES`.
     """
     if name == EXPLICIT:
         return points[path[:-1], path[1:]]
@@ -98,7 +107,7 @@ def along(points: Floats, path: Indices, name: str = EUCLIDEAN) -> Floats:
 
 
 def _great_circle(a: Floats, b: Floats) -> Floats:
-    """TSPLIB's GEO, before it is rounded down to kilometres."""
+    """Return TSPLIB's GEO before it is rounded down to kilometres."""
     (lat_a, long_a), (lat_b, long_b) = (np.moveaxis(_radians(p), -1, 0) for p in (a, b))
     q1, q2, q3 = np.cos(long_a - long_b), np.cos(lat_a - lat_b), np.cos(lat_a + lat_b)
     cosine = 0.5 * ((1.0 + q1) * q2 - (1.0 - q1) * q3)
@@ -106,7 +115,7 @@ def _great_circle(a: Floats, b: Floats) -> Floats:
 
 
 def _radians(points: Floats) -> Floats:
-    """Latitudes and longitudes in DDD.MM (degrees, then minutes) as angles."""
+    """Convert latitudes and longitudes from DDD.MM (degrees and minutes) to radians."""
     degrees = np.trunc(points)
     return _PI * (degrees + 5.0 * (points - degrees) / 3.0) / 180.0
 
@@ -114,8 +123,8 @@ def _radians(points: Floats) -> Floats:
 def doubt_about(points: Floats, name: str) -> str:
     """Return why distances may not be what the user meant; empty if they seem right.
 
-    Coordinates of GEO may be no degrees and minutes, and distances may be equal only because they
-    were rounded.
+    Coordinates of GEO may not be degrees and minutes. Distances may be equal only because they were
+    rounded.
     """
     return (_geo_doubt(points) if name == GEO else "") or _rounding_doubt(points, name)
 
@@ -140,7 +149,7 @@ def _geo_doubt(inputs: Floats) -> str:
 def _rounding_doubt(inputs: Floats, distance: str) -> str:
     """Return why whole numbers may be too coarse for these points; empty if they are not.
 
-    They are if many distances of pairs are one number, although the unrounded ones differ.
+    They are too coarse if many rounded distances are equal, although the unrounded ones differ.
     """
     if distance == EXPLICIT:
         return ""

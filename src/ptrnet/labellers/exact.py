@@ -1,10 +1,11 @@
-"""Shortest tours, proved: branch and bound with 1-tree bounds (Held and Karp 1971).
+"""Shortest tours with a proof: branch and bound with 1-tree bounds (Held and Karp 1971).
 
-It starts from a tour of iterated local search, which is nearly always the shortest, and proves it.
-Cities drawn uniformly take a quarter of a millisecond (20 cities) or about ten milliseconds (50).
-If the search cannot prove a tour soon, it starts again with the penalties of a linear program.
+Iterated local search finds a tour that is nearly always the shortest, and branch and bound proves
+it. Uniformly drawn cities take a quarter of a millisecond (20 cities) or about ten milliseconds
+(50). If the search cannot prove a tour soon, it starts again with the penalties of a linear
+program.
 
-The file reads from the labeller down: proofs of hard instances, the 1-tree bound, branch and bound,
+The file goes from the labeller down: proofs of hard instances, the 1-tree bound, branch and bound,
 the linear program.
 """
 
@@ -33,24 +34,33 @@ from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 
 MAX_ELEMENTS = 80
 TAKES_RULES = True
-WORK = 10**9  # of one search, in nodes times its n^2 distances: about a minute
-EASY = 2 * 10**7  # of the first search, and of any call of compiled code: then Ctrl-C is seen
+# Limits of work, in nodes times the n^2 distances of an instance. A whole search takes at most
+# `WORK`, about a minute. The first search, and each call of compiled code, takes at most `EASY`,
+# because Ctrl-C takes effect only between calls.
+WORK = 10**9
+EASY = 2 * 10**7
 UNPROVED = (
-    "no tour was proved to be the shortest in about a minute; labeller local-search would serve"
+    "no tour was proved to be the shortest in about a minute; labeller local-search gives good "
+    "tours without a proof"
 )
 
 
 def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) -> Answers:
-    """The shortest tours of `(B, n, d)` cities, n of 1 to 80; see `label_with_proof`."""
+    """Return shortest tours of cities `(B, n, d)`, for n from 1 to 80. See `label_with_proof`."""
     return label_with_proof(inputs, distance, rules)[0]
 
 
 def label_with_proof(
     inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED
 ) -> tuple[Answers, NDArray[np.bool_]]:
-    """Tours, and `(B,)` whether each is proved to be the shortest.
+    """Return tours, and `(B,)`, whether each is proved to be the shortest.
 
     If a proof would need more than `WORK`, the tour is the best that was found.
+
+    Examples:
+        >>> answers, proved = label_with_proof(np.random.default_rng(1).random((4, 20, 2)))
+        >>> proved.tolist()
+        [True, True, True, True]
     """
     if is_plain(inputs, distance, rules):
         answers, bounds = label_with_bounds(inputs, distance)
@@ -61,9 +71,10 @@ def label_with_proof(
 
 
 def label_with_bounds(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answers, Floats]:
-    """Tours, and a lower bound `(B,)` of the tours of each; -inf where the tour is not proved.
+    """Return tours, and a lower bound `(B,)` of the lengths of all tours of each instance.
 
-    Lengths are in the units of `ptrnet.labellers.tours`.
+    The bound is -inf if the tour is not proved. Lengths are in the units of
+    `ptrnet.labellers.tours`.
     """
     batch, n, _ = inputs.shape
     tours, bounds = np.empty((batch, n), np.int64), np.empty(batch)
@@ -72,7 +83,7 @@ def label_with_bounds(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answer
             _write_shortest(dist, tours[rows], bounds[rows])
             continue
         done, whole_numbers = 0, are_whole(dist)
-        while done < len(dist):  # in parts: an interrupt waits for the end of a compiled function
+        while done < len(dist):  # in parts, because Ctrl-C takes effect only between calls
             done = _write_proved(
                 dist, tours[rows], bounds[rows], whole_numbers, done, min(EASY, WORK)
             )
@@ -89,7 +100,7 @@ def are_whole(dist: Floats) -> bool:
 
 
 def _solve(problem: Problem, proved: list[bool]) -> Indices:
-    """A tour `(n,)` that has the problem's fixed edges, and whether it is proved, in `proved`."""
+    """Return a tour `(n,)` with the problem's fixed edges; append to `proved` if it is proved."""
     n = len(problem.dist)
     tour = local_search.solve(problem, 2)
     if n < MIN_CITIES:
@@ -123,18 +134,19 @@ def _write_shortest(dist: Floats, tours: Indices, bounds: Floats) -> None:
 def _write_proved(
     dist: Floats, tours: Indices, bounds: Floats, whole_numbers: bool, first: int, work: int
 ) -> int:
-    """Tours of local search, proved or replaced by a shorter one.
+    """Write tours of local search, proved or replaced by shorter ones.
 
     Args:
-        dist: `(B, n, n)`.
-        tours: `(B, n)` written from `first` on.
-        bounds: `(B,)` written from `first` on.
-        whole_numbers: all distances are; so a shorter tour is shorter by 1.
-        first: the first instance that is searched.
-        work: the most of a search; and once all together have taken as much, the rest is left.
+        dist: distances `(B, n, n)`.
+        tours: written from row `first` on, `(B, n)`.
+        bounds: written from row `first` on, `(B,)`.
+        whole_numbers: whether all distances are whole numbers.
+        first: the first instance to search.
+        work: the limit of work of each search. The function also returns once all searches together
+            have taken this much.
 
     Returns:
-        The first instance that is left.
+        The first instance that was not searched.
     """
     n = dist.shape[1]
     total = 0
@@ -149,14 +161,14 @@ def _write_proved(
 
 
 # Proofs that branch and bound alone does not find soon: of cities on a line, equal cities, grids.
-# Equal cities are merged, a line has a bound of its own, and every other instance is searched from
-# the penalties of the linear program.
-ROUNDING = 1e-10  # relative to a tour's length: what is shorter by less counts as equally short
+# Equal cities are merged, and a line has its own bound. The search of any other instance starts
+# from the penalties of the linear program.
+ROUNDING = 1e-10  # smaller differences, relative to a tour's length, count as rounding errors
 
 
 @jit
 def slack_of(length: float, whole_numbers: bool) -> float:
-    """The slack of `prove` for a tour of that length.
+    """Return the slack of `prove` for a tour of the given length.
 
     If all distances are whole numbers, a shorter tour is shorter by at least 1.
     """
@@ -169,23 +181,24 @@ def prove_with_relaxation(
     """Find the shortest tour, or prove that a tour is the shortest.
 
     Args:
-        dist: `(n, n)`, n of `MIN_CITIES` or more.
-        tour: `(n,)` a good tour; replaced by a shorter one where there is one.
-        whole_numbers: all distances are.
-        max_work: of the search, in nodes times the `n^2` distances.
-        work_per_call: of a call of compiled code, between which Ctrl-C is seen.
+        dist: distances `(n, n)`, n of `MIN_CITIES` or more.
+        tour: a good tour `(n,)`. It is replaced if the search finds a shorter one.
+        whole_numbers: whether all distances are whole numbers.
+        max_work: the limit of work of the search, in nodes times the `n^2` distances.
+        work_per_call: the limit of work of each call of compiled code. Ctrl-C takes effect between
+            calls.
 
     Returns:
-        A lower bound of all tours; -inf where none was proved.
+        A lower bound of the lengths of all tours; -inf if none was proved.
     """
     slack = slack_of(tour_length(dist, tour), whole_numbers)
     if _obeys_triangles(dist):
-        # Cities at distance 0 are equally far from any other.
-        first = np.argmax(dist == 0, axis=1)  # of each city the first at distance 0, maybe itself
+        # Cities at distance 0 from each other have the same distances to all others.
+        first = np.argmax(dist == 0, axis=1)  # for each city the first at distance 0, or itself
         if (first != np.arange(len(dist))).any():
             return _prove_merged(dist, tour, first, whole_numbers, max_work, work_per_call)
-        # No tour is shorter than to the farthest city and back, which is the length of a tour of
-        # cities on a line.
+        # No tour is shorter than the way to the farthest city and back. For cities on a line, a
+        # tour of this length exists.
         line = np.argsort(dist[np.argmax(dist[0])], kind="stable")
         if tour_length(dist, line) - slack <= 2 * dist.max():
             tour[:] = line
@@ -196,7 +209,7 @@ def prove_with_relaxation(
 def search_from_relaxation(
     dist: Floats, cost: Floats, tour: Indices, slack: float, max_work: int, work_per_call: int
 ) -> float:
-    """`resume` a search that begins with the penalties of the linear program; its bound.
+    """Search from the penalties of the linear program, and return the bound of `resume`.
 
     Args:
         dist: this and `cost` as in `search_of`.
@@ -218,11 +231,12 @@ def search_from_relaxation(
 
 
 def _obeys_triangles(dist: Floats) -> bool:
-    """Whether no way round by a third city is shorter, except by rounding.
+    """Whether distances obey the triangle inequality, except for rounding errors.
 
-    TSPLIB's distances do not obey that where they are rounded to the nearest, nor do all matrices.
+    Not all matrices do, nor do TSPLIB's distances that are rounded to the nearest whole number.
     """
-    shortest = np.array([(dist + dist[k]).min(1) for k in range(len(dist))])  # of two steps
+    # The shortest way from each city to each other one over any third city.
+    shortest = np.array([(dist + dist[k]).min(1) for k in range(len(dist))])
     return bool((shortest >= dist - ROUNDING / 100 * dist.max()).all())
 
 
@@ -234,9 +248,9 @@ def _prove_merged(
     max_work: int,
     work_per_call: int,
 ) -> float:
-    """`prove_with_relaxation` where some cities are equal: the tour of the distinct ones is proved.
+    """Do what `prove_with_relaxation` does if some cities are equal: prove a tour of the others.
 
-    `first` `(n,)` is the first city that is equal to each.
+    `first` is `(n,)`, for each city the first one that is equal to it.
     """
     distinct = np.unique(first)
     small = np.ascontiguousarray(dist[np.ix_(distinct, distinct)])
@@ -260,24 +274,24 @@ def _prove_merged(
 # longer by the same amount, and 1-trees by different amounts. We choose the penalties that bring
 # the cheapest 1-tree near the shortest tour.
 
-# The cost of an edge is its distance, or one of these two once the edge is required or excluded.
+# The cost of an edge is its distance, or one of these two values if the edge is decided.
 REQUIRED, EXCLUDED = -1e100, 1e100
-DECIDED = 1e90  # below -DECIDED a cost is REQUIRED, above DECIDED it is EXCLUDED
+DECIDED = 1e90  # a cost below -DECIDED means REQUIRED, above DECIDED it means EXCLUDED
 
 
 class OneTree(NamedTuple):
-    """A spanning tree of the cities but 0, rooted at city 1, and two edges of city 0."""
+    """A spanning tree of all cities except 0, rooted at city 1, and two edges of city 0."""
 
-    tree_parent: Indices  # (n,) of each city in the spanning tree; -1 for cities 0 and 1: none
-    neighbours_of_0: Indices  # (2,) the cities at the other ends of its edges
-    degree: Indices  # (n,) how many edges of the 1-tree each city has
-    cheapest: Floats  # (n,) scratch of `_span`: the cost of an edge from each city to the tree
+    tree_parent: Indices  # (n,) the parent of each city in the tree; -1 for cities 0 and 1
+    neighbours_of_0: Indices  # (2,) the cities at the other ends of city 0's edges
+    degree: Indices  # (n,) the number of edges of each city in the 1-tree
+    cheapest: Floats  # (n,) scratch of `_span`: the lowest cost of an edge from a city to the tree
     outside: Indices  # (n,) scratch of `_span`: the cities that are not yet in the tree
 
 
 @jit
 def new_one_tree(n: int) -> OneTree:
-    """Room for the 1-tree of n cities."""
+    """Return room for the 1-tree of n cities."""
     return OneTree(
         tree_parent=np.full(n, -1, np.int64),
         neighbours_of_0=np.empty(2, np.int64),
@@ -298,8 +312,8 @@ def is_tree_edge(tree: OneTree, i: int, j: int) -> bool:
 
 @jit
 def is_tour(tree: OneTree) -> bool:
-    """Whether the 1-tree is a tour: two edges at every city."""
-    for degree in tree.degree:  # noqa: SIM110 (numba compiles no generators)
+    """Whether the 1-tree is a tour, that is, every city has two edges."""
+    for degree in tree.degree:  # noqa: SIM110 (numba cannot compile generators)
         if degree != 2:
             return False
     return True
@@ -307,7 +321,7 @@ def is_tour(tree: OneTree) -> bool:
 
 @jit
 def tour_of(tree: OneTree) -> Indices:
-    """`(n,)`: the cities in the order of a 1-tree that is a tour."""
+    """Return the cities `(n,)` in the order of a 1-tree that is a tour."""
     n = len(tree.degree)
     neighbours = np.full((n, 2), -1, np.int64)
     for j in tree.neighbours_of_0:
@@ -319,18 +333,18 @@ def tour_of(tree: OneTree) -> Indices:
 
 @jit
 def cheapest_one_tree(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree) -> float:
-    """Writes the cheapest 1-tree into `tree`; returns a lower bound of all tours.
+    """Write the cheapest 1-tree into `tree`, and return a lower bound of all tours.
 
     Args:
-        dist: `(n, n)` distances.
-        cost: `(n, n)` the same, but REQUIRED or EXCLUDED where an edge is decided.
-        penalty: `(n,)` of the cities.
+        dist: distances `(n, n)`.
+        cost: the costs `(n, n)` of edges: distances, or REQUIRED or EXCLUDED for decided edges.
+        penalty: the penalties `(n,)` of the cities.
         tree: written.
 
     Returns:
-        The length of the 1-tree with the penalties, less what these add to every tour. No tour that
-        has all required edges and no excluded one is shorter. Infinite where excluded edges leave
-        no 1-tree.
+        The length of the 1-tree with penalties, minus the penalties that every tour pays. No tour
+        with all required edges and without excluded ones is shorter. The bound is infinite if the
+        other edges contain no 1-tree.
     """
     tree.degree[:] = 0
     total = _span(dist, cost, penalty, tree)
@@ -345,12 +359,12 @@ def cheapest_one_tree(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree
 
 @jit
 def _span(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree) -> float:
-    """Writes the minimum spanning tree of all cities but 0 (Prim 1957), and adds its degrees.
+    """Write the minimum spanning tree of all cities except 0 (Prim 1957), and add its degrees.
 
-    Returns its length with the penalties; infinity where excluded edges leave no spanning tree.
+    Return its length with the penalties, or infinity if the edges contain no spanning tree.
     """
     parent, degree, cheapest, outside = tree.tree_parent, tree.degree, tree.cheapest, tree.outside
-    # `last` came into the tree last; `size` cities are outside.
+    # `last` is the city that joined the tree last; `size` cities are outside.
     total, last, size = 0.0, 1, len(dist) - 2
     for k in range(size):
         outside[k] = k + 2
@@ -378,7 +392,7 @@ def _span(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree) -> float:
 
 @jit
 def _choose_neighbours_of_0(cost: Floats, penalty: Floats, tree: OneTree) -> bool:
-    """Writes the two cheapest edges of city 0, the cheaper first; False where there are no two."""
+    """Write the two cheapest edges of city 0, cheapest first. Return whether there are two."""
     neighbours_of_0 = tree.neighbours_of_0
     first, second = np.inf, np.inf
     for j in range(1, len(cost)):
@@ -393,14 +407,15 @@ def _choose_neighbours_of_0(cost: Floats, penalty: Floats, tree: OneTree) -> boo
 
 @jit
 def max_path_edges(cost: Floats, penalty: Floats, tree: OneTree) -> Floats:
-    """`(n, n)`: the cost of the most expensive edge on the spanning tree's path from i to j.
+    """Return `(n, n)`, the cost of the most expensive edge on the tree's path from i to j.
 
-    Penalties are included. If an edge i-j outside the 1-tree has to be in, it replaces the most
-    expensive one. Row and column 0 are arbitrary: city 0 is not in the spanning tree.
+    Penalties are included. If an edge i-j from outside is put into the 1-tree, it replaces the most
+    expensive edge of this path. Row and column 0 are arbitrary, because city 0 is not in the
+    spanning tree.
 
     Args:
-        cost: `(n, n)` as in `cheapest_one_tree`.
-        penalty: `(n,)` of the cities.
+        cost: costs `(n, n)` as in `cheapest_one_tree`.
+        penalty: the penalties `(n,)` of the cities.
         tree: the 1-tree.
     """
     n = len(penalty)
@@ -408,7 +423,7 @@ def max_path_edges(cost: Floats, penalty: Floats, tree: OneTree) -> Floats:
     max_path_edge[1, 1] = -np.inf
     visited, order, size = np.zeros(n, np.bool_), np.empty(n, np.int64), 1
     visited[1], order[0] = True, 1
-    # Parents come before their children. That takes few sweeps: trees of these sizes are shallow.
+    # Visit parents before their children. Trees of these sizes are shallow, so few sweeps suffice.
     while size < n - 1:
         for j in range(2, n):
             p = tree.tree_parent[j]
@@ -427,44 +442,44 @@ def max_path_edges(cost: Floats, penalty: Floats, tree: OneTree) -> Floats:
 
 # Branch and bound (Held and Karp 1971; Volgenant and Jonker 1982). A node of the search is a set of
 # decided edges: required or excluded ones. The search is depth first. At each node an edge is first
-# required, then excluded. The decided edges are on a trail, and are taken back when the search
+# required, then excluded. The decided edges are on a trail. The search takes them back when it
 # leaves the node that decided them.
-_ROOT_STEPS, _STEPS = 120, 20  # of the subgradient, at the root and at every other node
-_PATIENCE = 5  # steps without a better bound before steps are made shorter
+_ROOT_STEPS, _STEPS = 120, 20  # subgradient steps at the root, and at every other node
+_PATIENCE = 5  # after this many steps without a better bound, steps become shorter
 
 
 class Node(NamedTuple):
-    """The node that the search is at; n cities."""
+    """The current node of a search over n cities."""
 
     dist: Floats  # (n, n)
-    cost: Floats  # (n, n) the same, but REQUIRED or EXCLUDED where an edge is decided
+    cost: Floats  # (n, n) distances, or REQUIRED or EXCLUDED for decided edges
     trail: Indices  # (n * n, 2) the decided edges in the order in which they were decided
-    penalty: Floats  # (n,) of each city, those that give the best bound
-    tree: OneTree  # the cheapest 1-tree under these penalties
+    penalty: Floats  # (n,) the penalties that give the best bound
+    tree: OneTree  # the cheapest 1-tree with these penalties
 
 
 class Branches(NamedTuple):
-    """The edges at which the nodes above the current one branched, the root's first."""
+    """The edges on which the nodes above the current one branched, from the root down."""
 
     edge: Indices  # (n * n, 2)
-    num_decided: Indices  # (n * n,) how many edges were on the trail before this one
-    penalty: Floats  # (n * n, n) of the node that branched
-    excluded: NDArray[np.bool_]  # (n * n,) whether the edge is excluded now; else it is required
+    num_decided: Indices  # (n * n,) the number of edges on the trail before this one
+    penalty: Floats  # (n * n, n) the penalties of the node that branched
+    excluded: NDArray[np.bool_]  # (n * n,) whether the edge is excluded now, else required
 
 
 class Search(NamedTuple):
-    """A search that can be resumed. Arrays of one number are what compiled code can write to."""
+    """A search that can be resumed. Numbers are in arrays, so that compiled code can set them."""
 
     node: Node
     branches: Branches
-    num_nodes: Indices  # (1,) how many were searched
-    num_decided: Indices  # (1,) how many edges are decided: the used rows of the trail
-    depth: Indices  # (1,) of the node: the used rows of the branches
+    num_nodes: Indices  # (1,) the number of nodes that were searched
+    num_decided: Indices  # (1,) the number of decided edges, which is the trail's length
+    depth: Indices  # (1,) the depth of the node, which is the number of branches
 
 
 @jit
 def undecided(dist: Floats) -> Floats:
-    """`(n, n)` costs of the edges where none is decided yet, except that no city has itself."""
+    """Return the costs `(n, n)` of edges before any is decided. Loops are excluded."""
     cost = dist.copy()
     for i in range(len(dist)):
         cost[i, i] = EXCLUDED
@@ -473,17 +488,17 @@ def undecided(dist: Floats) -> Floats:
 
 @jit
 def new_search(dist: Floats) -> Search:
-    """The search of `(n, n)` distances, n of 5 or more, at its root."""
+    """Return a search over distances `(n, n)`, n of 5 or more, at its root."""
     return search_of(dist, undecided(dist))
 
 
 @jit
 def search_of(dist: Floats, cost: Floats) -> Search:
-    """The search of distances where some edges are decided in advance, at its root.
+    """Return a search over distances, at its root, where some edges may be decided in advance.
 
     Args:
-        dist: `(n, n)` distances, n of 5 or more.
-        cost: `(n, n)` the same, but REQUIRED or EXCLUDED where an edge is decided.
+        dist: distances `(n, n)`, n of 5 or more.
+        cost: the costs `(n, n)` of edges: distances, or REQUIRED or EXCLUDED for decided edges.
     """
     return Search(
         node=_root(dist, cost.copy()),
@@ -496,17 +511,17 @@ def search_of(dist: Floats, cost: Floats) -> Search:
 
 @jit
 def prove(dist: Floats, tour: Indices, slack: float, max_nodes: int) -> tuple[float, int]:
-    """Finds the shortest tour, or proves that a tour is the shortest.
+    """Find the shortest tour, or prove that a tour is the shortest.
 
     Args:
-        dist: `(n, n)` distances, n of 5 or more.
-        tour: `(n,)` a good tour; replaced by a shorter one where there is one.
-        slack: a tour that is shorter by this or less is not looked for.
-        max_nodes: how many are searched before the search gives up.
+        dist: distances `(n, n)`, n of 5 or more.
+        tour: a good tour `(n,)`. It is replaced if the search finds a shorter one.
+        slack: ignore tours that are shorter by this or less.
+        max_nodes: the number of nodes after which the search gives up.
 
     Returns:
-        A lower bound of all tours: the length of the tour less `slack`, or -inf where the search
-        gave up. And the number of nodes that were searched.
+        A lower bound of the lengths of all tours: the length of the tour minus `slack`, or -inf if
+        the search gave up. And the number of nodes that were searched.
     """
     search = new_search(dist)
     return resume(search, tour, slack, max_nodes), search.num_nodes[0]
@@ -514,13 +529,13 @@ def prove(dist: Floats, tour: Indices, slack: float, max_nodes: int) -> tuple[fl
 
 @jit
 def resume(search: Search, tour: Indices, slack: float, max_nodes: int) -> float:
-    """Searches until the tour is proved, or `max_nodes` nodes in all; the bound as in `prove`.
+    """Search until the tour is proved or `max_nodes` is reached. Return the bound of `prove`.
 
     Args:
-        search: a new one, or one that stopped at its `max_nodes`.
-        tour: as in `prove`; of a search that stopped, the one that it left.
+        search: a new search, or one that stopped at its `max_nodes`.
+        tour: as in `prove`. If the search stopped before, pass the tour of the last call.
         slack: as in `prove`, the same in every call.
-        max_nodes: as in `prove`, those of former calls included.
+        max_nodes: as in `prove`. It includes the nodes of former calls.
     """
     node, branches = search.node, search.branches
     shortest = tour_length(node.dist, tour)
@@ -532,7 +547,7 @@ def resume(search: Search, tour: Indices, slack: float, max_nodes: int) -> float
         if possible:
             bound = _ascend(node, shortest - slack, shortest, _ROOT_STEPS if nodes == 1 else _STEPS)
             if not _has_required(node):
-                bound = np.inf  # the required edges close a circle
+                bound = np.inf  # the required edges form a cycle that is not a tour
             if bound < shortest and is_tour(node.tree):
                 assign(tour, tour_of(node.tree))
                 shortest = bound = tour_length(node.dist, tour)
@@ -552,7 +567,7 @@ def resume(search: Search, tour: Indices, slack: float, max_nodes: int) -> float
 
 @jit
 def _root(dist: Floats, cost: Floats) -> Node:
-    """The node where the search has decided no edge."""
+    """Return the root node, where the search has not decided any edge."""
     n = len(dist)
     return Node(
         dist=dist,
@@ -565,7 +580,7 @@ def _root(dist: Floats, cost: Floats) -> Node:
 
 @jit
 def _no_branches(n: int) -> Branches:
-    """Room for the branches of n cities."""
+    """Return room for the branches of n cities."""
     return Branches(
         edge=np.empty((n * n, 2), np.int64),
         num_decided=np.empty(n * n, np.int64),
@@ -576,9 +591,9 @@ def _no_branches(n: int) -> Branches:
 
 @jit
 def _decide(node: Node, num_decided: int, i: int, j: int, decision: float) -> int:
-    """Requires or excludes an edge; `decision` is REQUIRED or EXCLUDED.
+    """Require or exclude an edge: `decision` is REQUIRED or EXCLUDED.
 
-    Returns how many edges are decided then.
+    Return the new number of decided edges.
     """
     node.cost[i, j] = node.cost[j, i] = decision
     node.trail[num_decided, 0], node.trail[num_decided, 1] = i, j
@@ -587,9 +602,9 @@ def _decide(node: Node, num_decided: int, i: int, j: int, decision: float) -> in
 
 @jit
 def _propagate(node: Node, num_decided: int) -> tuple[int, bool]:
-    """Decides the edges that follow from the decided ones, as each city has two edges in a tour.
+    """Decide the edges that follow from the decided ones, because a city has two edges in a tour.
 
-    Returns how many edges are decided then, and False where some city cannot have two.
+    Return the new number of decided edges, and whether each city can still have two.
     """
     n, cost = len(node.dist), node.cost
     changed = True
@@ -613,7 +628,7 @@ def _propagate(node: Node, num_decided: int) -> tuple[int, bool]:
 
 @jit
 def _has_required(node: Node) -> bool:
-    """Whether the node's 1-tree has all required edges. If it has not, no 1-tree has."""
+    """Whether the node's 1-tree has all required edges. If not, no 1-tree has them."""
     for j in range(1, len(node.cost)):
         for i in range(j):
             if node.cost[i, j] < -DECIDED and not is_tree_edge(node.tree, i, j):
@@ -623,22 +638,23 @@ def _has_required(node: Node) -> bool:
 
 @jit
 def _ascend(node: Node, enough: float, shortest: float, max_steps: int) -> float:
-    """Raises the node's bound by subgradient steps of Polyak's length.
+    """Raise the node's bound by subgradient steps with Polyak's step length.
 
     Args:
-        node: the steps begin at its penalties; afterwards it has those of the best bound, and the
-            1-tree of the bound that is returned.
-        enough: a bound of this or more ends the steps: the node can be pruned.
+        node: the steps begin at its penalties. Afterwards it has the penalties of the best bound,
+            and the 1-tree of the returned bound.
+        enough: stop at a bound of this or more, because the node can be pruned.
         shortest: the length of the best tour so far.
-        max_steps: how many are tried.
+        max_steps: the number of steps to try.
 
     Returns:
-        The best bound, or the length of a 1-tree that is a tour; infinite if there is no 1-tree.
+        The best bound, or the length of a 1-tree that is a tour. It is infinite if there is no
+        1-tree.
     """
     n, tree, penalty = len(node.dist), node.tree, node.penalty
     trial, last_degree = penalty.copy(), np.empty(n, np.int64)
-    best, scale, waited = -np.inf, 1.0, 0
-    for step in range(max_steps):  # `waited` of them, the last, gave no better bound
+    best, scale, waited = -np.inf, 1.0, 0  # waited: number of steps since the last better bound
+    for step in range(max_steps):
         bound = cheapest_one_tree(node.dist, node.cost, trial, tree)
         if bound > best:
             best, waited = bound, 0
@@ -655,8 +671,8 @@ def _ascend(node: Node, enough: float, shortest: float, max_steps: int) -> float
         for i in range(n):
             norm += (tree.degree[i] - 2) ** 2
         length = scale * (shortest - bound) / norm
-        # Cities of many edges become more expensive, those of one cheaper. The mean with the step
-        # before (Volgenant and Jonker 1982) keeps the penalties from going back and forth.
+        # Cities with more than two edges become more expensive, those with one edge cheaper. The
+        # mean with the last step (Volgenant and Jonker 1982) avoids oscillation.
         for i in range(n):
             trial[i] += length * (0.7 * (tree.degree[i] - 2) + 0.3 * (last_degree[i] - 2))
         assign(last_degree, tree.degree)
@@ -665,7 +681,7 @@ def _ascend(node: Node, enough: float, shortest: float, max_steps: int) -> float
 
 @jit
 def _exclude_expensive(node: Node, num_decided: int, gap: float) -> int:
-    """Excludes every edge that would raise the bound by `gap` or more if it had to be in."""
+    """Exclude every edge that, if it were required, would raise the bound by `gap` or more."""
     cost, penalty, tree = node.cost, node.penalty, node.tree
     max_path_edge = max_path_edges(cost, penalty, tree)
     first, second = tree.neighbours_of_0
@@ -683,7 +699,7 @@ def _exclude_expensive(node: Node, num_decided: int, gap: float) -> int:
 
 @jit
 def _branch(node: Node, num_decided: int, branches: Branches, depth: int) -> int:
-    """Goes down to the node where one more edge is required; how many edges are decided there."""
+    """Go down to the node where one more edge is required. Return its number of decided edges."""
     i, j = _edge_to_branch_at(node)
     branches.edge[depth, 0], branches.edge[depth, 1] = i, j
     branches.num_decided[depth] = num_decided
@@ -694,9 +710,9 @@ def _branch(node: Node, num_decided: int, branches: Branches, depth: int) -> int
 
 @jit
 def _try_without(node: Node, num_decided: int, branches: Branches, depth: int) -> int:
-    """Goes back to the node that branched at `depth`, and down to where its edge is excluded.
+    """Go back to the node that branched at `depth`, and down to where its edge is excluded.
 
-    Returns how many edges are decided there.
+    Return the number of decided edges there.
     """
     while num_decided > branches.num_decided[depth]:
         num_decided -= 1
@@ -710,7 +726,7 @@ def _try_without(node: Node, num_decided: int, branches: Branches, depth: int) -
 
 @jit
 def _edge_to_branch_at(node: Node) -> tuple[int, int]:
-    """The longest undecided edge of the 1-tree at the city that has the most edges in it."""
+    """Return the 1-tree's longest undecided edge at the city that has the most edges in it."""
     city = int(np.argmax(node.tree.degree))
     best, other = -np.inf, -1
     for j in range(len(node.cost)):
@@ -722,30 +738,31 @@ def _edge_to_branch_at(node: Node) -> tuple[int, int]:
 
 
 # The linear relaxation of the shortest tour (Dantzig, Fulkerson, Johnson 1954). Each edge has a
-# value from 0 to 1. The values at a city add up to 2, and those inside a set of cities to at most
-# one less than the set has cities (subtour elimination). Constraints of sets are added while some
-# are violated. The optimum is the best 1-tree bound, and the dual variables of the cities are the
-# penalties that give it (Held and Karp 1970). Subgradient steps converge too slowly to these if
-# many tours are equally short, or if distances are of different magnitudes.
-_MAX_ROUNDS = 60  # linear programs, each with the sets that the solution before violates
-_TOLERANCE = 1e-6  # of a set's constraint: less is not a violation
-# The solver's tolerances are absolute: the longest distance is scaled to _MAX_DIST.
+# value from 0 to 1. The values at a city add up to 2. The values inside a set of k cities add up to
+# at most k - 1 (subtour elimination). We add constraints of sets as long as some are violated. The
+# optimum is the best 1-tree bound. The dual variables of the cities are the penalties that give it
+# (Held and Karp 1970). Subgradient steps converge to them too slowly if many tours are equally
+# short, or if distances have very different magnitudes.
+_MAX_ROUNDS = 60  # the most linear programs; each adds the sets that the last solution violates
+_TOLERANCE = 1e-6  # a constraint of a set is violated if it is off by more than this
+# Scale the longest distance to _MAX_DIST, because the solver's tolerances are absolute.
 _MAX_DIST = 1e3
 _OPTIONS = {"dual_feasibility_tolerance": 1e-10, "primal_feasibility_tolerance": 1e-9}
 
 
 def best_penalties(dist: Floats, cost: Floats) -> Floats:
-    """`(n,)` penalties of cities for the 1-tree bound; `dist` and `cost` as in `search_of`."""
+    """Return the best penalties `(n,)` for the 1-tree bound. Arguments as in `search_of`."""
     n = len(dist)
     i, j = np.nonzero(np.triu(cost < DECIDED, 1))
     edges, scale = np.arange(len(i)), _MAX_DIST / (dist.max() or 1.0)
     incidence = csr_array(  # (n, num_edges): 1 for the two cities of an edge
         (np.ones(2 * len(i)), (np.concatenate([i, j]), np.concatenate([edges, edges])))
     )
-    sets: dict[bytes, Indices] = {}  # of cities, as rows of zeros and ones
+    sets: dict[bytes, Indices] = {}  # sets of cities, as rows of zeros and ones
     penalties = np.zeros(n)
     for _ in range(_MAX_ROUNDS):
-        # (num_sets, num_edges): 1 for the edges inside a set; and how many of them a tour can have.
+        # `inside` (num_sets, num_edges) has a 1 for each edge inside a set. A tour can have at most
+        # `max_inside` of these edges.
         inside = np.array([s[i] & s[j] for s in sets.values()]).reshape(-1, len(i))
         max_inside = np.array([s.sum() - 1.0 for s in sets.values()])
         solution = linprog(
@@ -772,14 +789,15 @@ def best_penalties(dist: Floats, cost: Floats) -> Floats:
 
 
 def _violated_sets(values: Floats) -> list[Indices]:
-    """Sets without city 0, rows of zeros and ones, whose edges to the others add up to less than 2.
+    """Return sets of cities whose edges to the other cities add up to less than 2.
 
-    They are the cuts of the phases of Stoer and Wagner's algorithm (1997), which finds a minimum
-    cut: where none of them is violated no set is.
+    Sets are rows of zeros and ones, and do not contain city 0. We take the cut of each phase of
+    Stoer and Wagner's algorithm (1997). The algorithm finds a minimum cut, so if none of these cuts
+    is violated, no set is.
     """
     n = len(values)
     weights = values.copy()
-    members = np.eye(n, dtype=np.int64)  # the cities that were merged into each, zeros and ones
+    members = np.eye(n, dtype=np.int64)  # row k: the cities that were merged into city k
     rest = list(range(n))
     cuts = []
     while len(rest) > 1:

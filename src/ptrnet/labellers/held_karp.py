@@ -1,6 +1,6 @@
-"""Shortest tours by the dynamic programme of Held and Karp (1962) and Bellman (1962).
+"""Shortest tours by dynamic programming (Held and Karp 1962; Bellman 1962), for up to 20 cities.
 
-It takes at most 20 cities. Time grows as `2^n n^2`: 20 cities take about half a second, and 80 MB.
+Time grows as `2^n n^2`: 20 cities take about half a second and 80 MB.
 """
 
 import numpy as np
@@ -13,11 +13,18 @@ from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 
 MAX_ELEMENTS = 20
 TAKES_RULES = True
-_WORK = 2 * 10**8  # steps, half a second: an interrupt waits for the end of a compiled function
+# Steps of one call of a compiled function, about half a second: Ctrl-C takes effect only between
+# calls.
+_WORK = 2 * 10**8
 
 
 def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) -> Answers:
-    """The shortest tours of `(B, n, d)` cities that obey the rules, n of 1 to 20."""
+    """Return the shortest tours of cities `(B, n, d)` that obey the rules, for n from 1 to 20.
+
+    Examples:
+        >>> label(np.array([[[0.0, 0.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0]]])).indices
+        array([[0, 3, 1, 2]])
+    """
     if not is_plain(inputs, distance, rules):
         return label_by_rules(inputs, distance, rules, lambda p: shortest_tour(with_fixed_edges(p)))
     return label_tours(inputs, distance, _write_in_parts)
@@ -38,17 +45,17 @@ def _write_tours(dist: Floats, tours: Indices) -> None:
 
 @jit
 def shortest_tour(dist: Floats) -> Indices:
-    """The shortest tour `(n,)` by `(n, n)` distances, symmetric or not, from city 0.
+    """Return the shortest tour `(n,)` from city 0. Distances `(n, n)` need not be symmetric.
 
-    It takes `O(2^n n^2)` time and `O(2^n n)` memory. A set of cities other than 0 is an integer, of
-    which bit j stands for city j + 1. `cost[s, j]` is the length of the shortest path from city 0
-    through all cities of the set s to city j + 1, which is one of s.
+    This takes `O(2^n n^2)` time and `O(2^n n)` memory. A set of cities without city 0 is an
+    integer: bit j is set if city j + 1 is in the set. `cost[s, j]` is the length of the shortest
+    path that starts at city 0, visits all cities of the set s, and ends at its member j + 1.
     """
     n = len(dist)
     tour = np.zeros(n, np.int64)
     if n == 1:
         return tour
-    m = n - 1  # bits of a set
+    m = n - 1  # number of bits of a set
     cost = np.full((1 << m, m), np.inf)
     for j in range(m):
         cost[1 << j, j] = dist[0, j + 1]
@@ -62,7 +69,7 @@ def shortest_tour(dist: Floats) -> Indices:
                     best = min(best, cost[before, i] + dist[i + 1, j + 1])
             cost[s, j] = best
     s, next_city = (1 << m) - 1, 0
-    for k in range(m, 0, -1):  # back from the end of the tour
+    for k in range(m, 0, -1):  # trace the tour back from its end
         best, last = np.inf, 0
         for j in range(m):
             if s >> j & 1 and cost[s, j] + dist[j + 1, next_city] < best:

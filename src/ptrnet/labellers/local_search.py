@@ -1,10 +1,10 @@
 """Good tours of any number of cities: 2-opt and Or-opt descents with double-bridge kicks.
 
-Iterated local search as in Martin, Otto and Felten (1991), descents as in Bentley (1992). Six kicks
-per city leave a gap of less than 0.1% at 50 cities. The kicks are the same in every call, so the
-same cities always get the same tour.
+This is the iterated local search of Martin, Otto and Felten (1991), with descents as in Bentley
+(1992). Six kicks per city leave a gap of less than 0.1% at 50 cities. Kicks use a fixed seed, so
+the same cities always get the same tour.
 
-The file reads from the labeller down: tours piece by piece, kicks, descents, tours as arrays.
+The file goes from the labeller down: tours piece by piece, kicks, tours as arrays, descents.
 """
 
 from typing import NamedTuple
@@ -22,14 +22,21 @@ from ptrnet.labellers.rules import Problem, with_fixed_edges
 from ptrnet.labellers.tours import is_plain, label_by_rules, label_tours, tour_length
 from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 
-KICKS = 6  # for each city
-MATRIX_KICKS = 30  # for each city under rules, or of directed distances, which are harder
+KICKS = 6  # per city
+MATRIX_KICKS = 30  # per city, with rules or directed distances, which are harder
 TAKES_RULES = True
-MAX_MATRIX = 10_000  # cities, whose distances take 800 MB; more are improved piece by piece
+# The most cities whose matrix of distances is made: it takes 800 MB. Larger tours are improved
+# piece by piece.
+MAX_MATRIX = 10_000
 
 
 def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) -> Answers:
-    """Tours of `(B, n, d)` cities that obey the rules."""
+    """Return good tours of cities `(B, n, d)` that obey the rules.
+
+    Examples:
+        >>> label(np.random.default_rng(1).random((4, 100, 2))).indices.shape
+        (4, 100)
+    """
     batch, n, _ = inputs.shape
     if not is_plain(inputs, distance, rules):
         if n > MAX_MATRIX:
@@ -73,12 +80,13 @@ ROUNDS = 4
 
 
 def tour_by_pieces(points: Floats, distance: str, kicks: int) -> Indices:
-    """A tour `(n,)` of many cities.
+    """Return a tour `(n,)` of many cities.
 
     Args:
-        points: `(n, 2)` the cities, n of `PIECE` or more.
+        points: the cities `(n, 2)`, n of `PIECE` or more.
         distance: a name of `ptrnet.geometry.distances`.
-        kicks: for each city, in all rounds together: the next larger multiple of `ROUNDS` is tried.
+        kicks: the number of kicks per city in all rounds together, raised to the next larger
+            multiple of `ROUNDS`.
     """
     n = len(points)
     if distance == distances.EUCLIDEAN:
@@ -94,23 +102,23 @@ def tour_by_pieces(points: Floats, distance: str, kicks: int) -> Indices:
 
 
 def _improve(points: Floats, distance: str, path: Indices, kicks: int) -> Indices:
-    """The cities of a path `(n,)` in an order that is at most as long, between the same ends."""
+    """Return the cities of a path `(n,)` in a better order, or the same, with the same ends."""
     n = len(path)
     dist = distances.matrix(points[path], distance)
-    # The path is closed to a tour by an edge so short that no exchange removes it.
+    # Close the path to a tour by an edge that is so short that no exchange removes it.
     dist[0, -1] = dist[-1, 0] = -n * (dist.max() or 1.0)
     order = np.arange(n)
     if n >= MIN_CITIES:
         iterated_local_search(dist, order, kicks * n)
-    order = np.roll(order, -int(np.argmin(order)))  # from the first city on, in either direction
+    order = np.roll(order, -int(np.argmin(order)))  # start with the first city, in any direction
     return path[order if order[-1] == n - 1 else np.roll(order[::-1], 1)]
 
 
 # Kicks. A kick is a double bridge: it exchanges two short neighbouring paths of the tour, which
 # 2-opt and Or-opt seldom undo. We keep the result of a kick unless it made the tour longer.
-NEIGHBOURS = 10  # nearest cities of each to which new edges are tried
-MIN_CITIES = 8  # fewer have hardly a double bridge; dynamic programming solves them at once
-_MAX_PATH = 50  # cities of each path that a kick exchanges
+NEIGHBOURS = 10  # new edges go from a city to this many of its nearest cities
+MIN_CITIES = 8  # smaller tours are solved by dynamic programming, which takes no time
+_MAX_PATH = 50  # the longest path that a kick exchanges, in cities
 _SEED = 0x9E3779B97F4A7C15
 
 
@@ -118,14 +126,14 @@ _SEED = 0x9E3779B97F4A7C15
 def iterated_local_search(
     dist: Floats, cities: Indices, kicks: int, directed: bool = False
 ) -> float:
-    """Improve a tour in place; its kicks are the same in every call.
+    """Improve a tour in place. The kicks are the same in every call.
 
     Args:
-        dist: `(n, n)` distances, n of `MIN_CITIES` or more.
-        cities: `(n,)` the tour.
-        kicks: how many are tried.
-        directed: whether distances depend on the direction. Then no path is turned round, and a
-            kick is two double bridges: a descent would take back a single one.
+        dist: distances `(n, n)`, n of `MIN_CITIES` or more.
+        cities: the tour `(n,)`.
+        kicks: the number of kicks to try.
+        directed: whether distances depend on the direction. If so, no move reverses a path, and a
+            kick is two double bridges, because a descent would undo a single one.
 
     Returns:
         The length of the improved tour.
@@ -141,7 +149,7 @@ def iterated_local_search(
     random = np.uint64(_SEED)
     max_path = min(_MAX_PATH, n // 3)
     for _ in range(kicks):
-        gain, size = 0.0, 0  # size: cities in the queue
+        gain, size = 0.0, 0  # size: number of cities in the queue
         for _ in range(2 if directed else 1):
             random = _xorshift(random)
             start = _below(random, n)
@@ -149,7 +157,7 @@ def iterated_local_search(
             size_2 = 1 + _below(random >> np.uint64(40), max_path)
             gain += _double_bridge(dist, cities, position, start, size_1, size_2, scratch)
             for end in (start, start + size_2, start + size_1 + size_2):
-                for k in (end, end + 1):  # the edges that the kick put in
+                for k in (end, end + 1):  # the cities at the edges that the kick added
                     city = cities[k % n]
                     if not queue.queued[city]:
                         queue.queued[city] = True
@@ -175,10 +183,10 @@ def _double_bridge(
     size_2: int,
     scratch: Indices,
 ) -> float:
-    """Exchanges the `size_1` cities after position `start` with the `size_2` after those.
+    """Exchange the `size_1` cities after position `start` with the next `size_2`. Return the gain.
 
-    The order a b..c d..e f becomes a d..e b..c f. `scratch` has room for the cities that move.
-    Returns the gain, negative where the tour has become longer.
+    The order a b..c d..e f becomes a d..e b..c f. The gain is negative if the tour became longer.
+    `scratch` has room for the cities that move.
     """
     n = len(cities)
     a, b = cities[start], cities[(start + 1) % n]
@@ -196,13 +204,13 @@ def _double_bridge(
 
 @jit
 def _below(random: np.uint64, limit: int) -> int:
-    """A number from 0 to `limit` - 1 made of random bits."""
+    """Return a number from 0 to `limit` - 1, made of random bits."""
     return np.int64(random % np.uint64(limit))  # type: ignore[return-value]
 
 
 @jit
 def _xorshift(random: np.uint64) -> np.uint64:
-    """The next random number (Marsaglia 2003): good enough for kicks, the same on every machine."""
+    """Return the next random number (Marsaglia 2003). It is the same on every machine."""
     random ^= random << np.uint64(13)
     random ^= random >> np.uint64(7)
     random ^= random << np.uint64(17)
@@ -215,13 +223,13 @@ def _xorshift(random: np.uint64) -> np.uint64:
 class ArrayTour(NamedTuple):
     """A closed tour of n cities."""
 
-    cities: Indices  # (n,) in the order of the tour
-    position: Indices  # (n,) of each city in `cities`
+    cities: Indices  # (n,) the cities in the order of the tour
+    position: Indices  # (n,) the index of each city in `cities`
 
 
 @jit
 def new_array_tour(cities: Indices) -> ArrayTour:
-    """The tour of these cities. It holds `cities` itself: changing the tour changes that array."""
+    """Return the tour of these cities. It holds `cities` itself, and changes it in place."""
     position = np.empty(len(cities), np.int64)
     for k in range(len(cities)):
         position[cities[k]] = k
@@ -230,7 +238,7 @@ def new_array_tour(cities: Indices) -> ArrayTour:
 
 @jit
 def neighbour(cities: Indices, position: Indices, city: int, forward: bool) -> int:
-    """The city after this one in the tour, or the one before it."""
+    """Return the city after this one in the tour if `forward`, else the city before it."""
     k = position[city]
     if forward:
         return cities[k + 1] if k + 1 < len(cities) else cities[0]
@@ -239,21 +247,20 @@ def neighbour(cities: Indices, position: Indices, city: int, forward: bool) -> i
 
 @jit
 def reverse(cities: Indices, position: Indices, start: int, end: int, mirrored: bool) -> bool:
-    """Reverses the path from city `start` to city `end`, in at most n/2 steps.
+    """Reverse the path from city `start` to city `end`, in at most n/2 steps.
 
-    If the rest of the tour is shorter, the rest is reversed instead: that gives the same closed
-    tour, but mirrored, so that every path runs the other way through `cities`.
+    If the rest of the tour is shorter, reverse the rest instead. This gives the same closed tour,
+    but mirrored: every path runs the other way through `cities`.
 
     Args:
-        cities: `(n,)` of the tour, changed in place.
-        position: `(n,)` of each city, changed in place.
+        cities: the cities `(n,)` of the tour, changed in place.
+        position: the position `(n,)` of each city, changed in place.
         start: the first city of the path.
         end: the last city of the path.
         mirrored: whether the path from start to end runs backwards through `cities`.
 
     Returns:
-        Whether paths that ran forwards before all reversals run backwards now: the `mirrored` of
-        the next reversal.
+        Whether the tour is mirrored now. Pass it to the next reversal as `mirrored`.
     """
     n = len(cities)
     first, last = (position[end], position[start]) if mirrored else (position[start], position[end])
@@ -278,37 +285,37 @@ def reverse(cities: Indices, position: Indices, start: int, end: int, mirrored: 
 
 # Descents by 2-opt (Croes 1958) and Or-opt (Or 1976) moves between near neighbours. Cities wait in
 # a queue, and are queued again when an edge at them changes (Bentley 1992).
-MAX_SEGMENT = 3  # cities that an Or-opt move carries
-# Times the longest distance: a smaller gain may be an error of rounding, and such moves may go in
-# circles.
+MAX_SEGMENT = 3  # the most cities that an Or-opt move carries
+# Relative to the longest distance. Smaller gains may be rounding errors: such moves could be made
+# in a circle forever.
 ROUNDING = 1e-12
 
 
 class Moves(NamedTuple):
-    """The moves that are tried, and when one is taken; n cities."""
+    """The moves to try between n cities, and the gain that they must have."""
 
     dist: Floats  # (n, n)
-    nearest: Indices  # (n, max_nearest or n - 1) of each city: only edges to these are put in
-    min_gain: float  # a move is taken where it shortens the tour by more than this
+    nearest: Indices  # (n, max_nearest or n - 1) the nearest cities of each; new edges go to these
+    min_gain: float  # a move is made if it shortens the tour by more than this
 
 
 class Queue(NamedTuple):
-    """The cities whose moves are still to be tried: a ring buffer."""
+    """A ring buffer of the cities whose moves are still to be tried."""
 
     cities: Indices  # (n,)
-    queued: NDArray[np.bool_]  # (n,) whether a city waits
+    queued: NDArray[np.bool_]  # (n,) whether a city is in the queue
 
 
 @jit
 def new_moves(dist: Floats, max_nearest: int) -> Moves:
-    """The moves under `(n, n)` distances: new edges lead to the `max_nearest` nearest cities."""
+    """Return the moves for distances `(n, n)`. New edges go to the `max_nearest` nearest cities."""
     nearest = nearest_neighbours(dist, min(max_nearest, len(dist) - 1))
     return Moves(dist=dist, nearest=nearest, min_gain=ROUNDING * dist.max())
 
 
 @jit
 def nearest_neighbours(dist: Floats, count: int) -> Indices:
-    """`(n, count)`: the nearest cities of each, the nearest first, by `(n, n)` distances."""
+    """Return the nearest cities `(n, count)` of each, nearest first, by distances `(n, n)`."""
     n = len(dist)
     nearest = np.empty((n, count), np.int64)
     for i in range(n):
@@ -329,20 +336,21 @@ def nearest_neighbours(dist: Floats, count: int) -> Indices:
 def descend(
     moves: Moves, tour: ArrayTour, queue: Queue, size: int, directed: bool, scratch: Indices
 ) -> float:
-    """Improve `tour` in place, until no city that waits has a move that shortens it.
+    """Improve `tour` in place, until no queued city has a move that shortens it.
 
     Args:
-        moves: of 5 cities or more.
-        tour: of the same cities.
-        queue: the first `size` of its cities wait; none waits afterwards.
-        size: how many cities wait.
+        moves: the moves of 5 cities or more.
+        tour: the tour of these cities.
+        queue: its first `size` cities are queued. It is empty afterwards.
+        size: the number of queued cities.
         directed: as in `iterated_local_search`.
-        scratch: has room for n cities.
+        scratch: room for n cities.
 
     Returns:
-        The gain: by how much the tour has become shorter.
+        The gain: by how much the tour became shorter.
     """
-    dist, nearest, min_gain = moves  # arrays, not tuples of them, to the functions below: faster
+    # Pass arrays to the functions below, which is faster than passing tuples of arrays.
+    dist, nearest, min_gain = moves
     cities, position = tour
     waiting, queued = queue
     n, head, total = len(cities), 0, 0.0
@@ -384,9 +392,10 @@ def _two_opt(
     a: int,
     touched: Indices,
 ) -> tuple[float, int]:
-    """Replaces edges a-b and c-d by a-c and b-d, where that shortens the tour.
+    """Replace edges a-b and c-d by a-c and b-d, if that shortens the tour.
 
-    Returns the gain, and how many cities were written into `touched`; both are 0 without a move.
+    Return the gain and the number of cities that were written into `touched`. Both are 0 if there
+    is no such move.
     """
     for forward in (True, False):
         b = neighbour(cities, position, a, forward)
@@ -416,9 +425,9 @@ def _or_opt(
     a: int,
     touched: Indices,
 ) -> tuple[float, int]:
-    """Moves a segment of 1 to 3 cities, one end of which is `a`, next to a near neighbour of `a`.
+    """Move a segment of 1 to 3 cities that ends at `a` next to a near neighbour of `a`.
 
-    The order b a..tail e becomes b e, and c d becomes c a..tail d. Returns as `_two_opt` does.
+    The order b a..tail e becomes b e, and c d becomes c a..tail d. The result is as in `_two_opt`.
     """
     n = len(cities)
     for forward in (True, False):
@@ -442,7 +451,7 @@ def _or_opt(
                     if gain > min_gain:
                         first, last = (a, tail) if forward else (tail, a)
                         before = c if d_after_c else d
-                        keeps_direction = d_after_c == (first == a)  # of a..tail
+                        keeps_direction = d_after_c == (first == a)  # direction of a..tail
                         _move_segment(cities, position, first, last, before, keeps_direction)
                         touched[0], touched[1], touched[2] = a, tail, b
                         touched[3], touched[4], touched[5] = e, c, d
@@ -461,11 +470,11 @@ def _exchange_paths(
     touched: Indices,
     scratch: Indices,
 ) -> tuple[float, int]:
-    """Exchanges the path after `a` with the one after that, which begins at a near neighbour of a.
+    """Exchange the path after `a` with the next path, which begins at a near neighbour of `a`.
 
-    The order a b..d c..e f becomes a c..e b..d f: the exchange of three edges that turns no path
-    round, as directed distances need it. c..e has up to `_MAX_PATH` cities, b..d any number.
-    Returns as `_two_opt` does.
+    The order a b..d c..e f becomes a c..e b..d f. This exchange of three edges reverses no path, so
+    it suits directed distances. c..e has up to `_MAX_PATH` cities, and b..d any number. The result
+    is as in `_two_opt`.
     """
     n, start = len(cities), position[a]
     b = neighbour(cities, position, a, True)
@@ -493,7 +502,7 @@ def _exchange_paths(
 
 @jit
 def _steps(cities: Indices, position: Indices, start: int, end: int, forward: bool) -> int:
-    """How many edges of the tour lead from city `start` to city `end`, in one direction."""
+    """Return the number of edges from city `start` to city `end`, in one direction of the tour."""
     steps = position[end] - position[start]
     if not forward:
         steps = -steps
@@ -509,11 +518,11 @@ def _move_segment(
     before: int,
     keeps_direction: bool,
 ) -> None:
-    """Moves the segment first..last to after the city `before`; all in the order of `cities`.
+    """Move the segment first..last to the place after city `before`. All in the order of `cities`.
 
-    Three reversals at most. The whole path first..last next..before becomes before..next
-    last..first; its first part is reversed again, which gives next..before last..first; and so is
-    the segment, if it keeps its direction.
+    This takes at most three reversals. The first makes before..next last..first of the path
+    first..last next..before. The second makes next..before of its first part. If the segment keeps
+    its direction, the third makes first..last of the rest.
     """
     next_city = neighbour(cities, position, last, True)
     mirrored = reverse(cities, position, first, before, False)

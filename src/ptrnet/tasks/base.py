@@ -121,7 +121,7 @@ class Labelling(ABC):
         """Check that an algorithm of this task takes n elements.
 
         Raises:
-            InputError: it does not; the message names the algorithms that do.
+            InputError: it does not. The message names the algorithms that do.
         """
         from ptrnet import labellers
 
@@ -131,7 +131,7 @@ class Labelling(ABC):
             others = [other for other in self.labellers if labellers.max_elements(other) >= n]
             raise InputError(
                 f"labeller {name}: expected at most {max_elements:.0f} elements, got {n}; "
-                f"{', '.join(others) or 'none'} would serve"
+                f"labellers for this size: {', '.join(others) or 'none'}"
             )
 
 

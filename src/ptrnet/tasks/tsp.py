@@ -100,8 +100,8 @@ class Tsp(Task):
         if not is_plain and not labellers.takes_rules(name):
             raise InputError(
                 f"labeller {name}: expected a closed tour without rules, and distances that are "
-                "equal in both directions; "
-                f"{', '.join(filter(labellers.takes_rules, self.labellers))} would serve"
+                "equal in both directions; labellers without this limit: "
+                f"{', '.join(filter(labellers.takes_rules, self.labellers))}"
             )
         return super().label_with_proof(inputs, labeller, distance, rules)
 
