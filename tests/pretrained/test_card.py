@@ -1,4 +1,4 @@
-"""Cards: they go where their model goes, and the hub can read them."""
+"""Model cards are copied with their model, and the hub can read them."""
 
 import re
 
@@ -15,7 +15,7 @@ from ptrnet.training.run import train
 FAST = {"n": "2-4", "steps": 30, "hidden_size": 16, "batch_size": 16, "valid_batches": 4}
 
 
-def test_a_card_goes_with_its_model(tmp_path):
+def test_saving_a_model_keeps_its_card(tmp_path):
     shipped = ptrnet.load("sort")
     assert shipped.card == (weights.folder("sort") / "README.md").read_text()
     shipped.save_pretrained(tmp_path / "copy")
@@ -25,7 +25,7 @@ def test_a_card_goes_with_its_model(tmp_path):
     assert ptrnet.load(tmp_path / "third").card == copy.card
 
 
-def test_a_model_without_a_card_gets_one(small, tmp_path):
+def test_saving_a_model_without_a_card_writes_a_basic_one(small, tmp_path):
     solver = small("sort")
     solver.save_pretrained(tmp_path / "mine")
     card = (tmp_path / "mine" / "README.md").read_text()
@@ -37,7 +37,7 @@ def test_a_model_without_a_card_gets_one(small, tmp_path):
     assert ptrnet.load(tmp_path / "mine").card == ""
 
 
-def test_the_hub_reads_facts_and_scores(pushed):
+def test_a_pushed_card_has_metadata_and_scores_for_the_hub(pushed):
     solver = ptrnet.load("sort")
     assert solver.push_to_hub("me/sort", private=True) == "hub:me/sort (private)"
     card = ModelCard(pushed["me/sort"], ignore_metadata_errors=False)
@@ -50,7 +50,7 @@ def test_the_hub_reads_facts_and_scores(pushed):
     assert card.text.strip() == solver.card.strip()
 
 
-def test_the_program_pushes(small, tmp_path, pushed, capsys):
+def test_ptrnet_push_uploads_weights_and_card(small, tmp_path, pushed, capsys):
     small("sort").save_pretrained(tmp_path / "mine")
     assert program(["push", str(tmp_path / "mine"), "me/mine"]) == 0
     assert capsys.readouterr().out == "hub:me/mine\n"
@@ -60,11 +60,11 @@ def test_the_program_pushes(small, tmp_path, pushed, capsys):
     assert "expected OWNER/NAME" in capsys.readouterr().err
 
 
-def test_a_training_on_fresh_examples_leaves_its_scores(tmp_path):
+def test_the_card_of_a_training_has_scores_on_other_random_examples(tmp_path):
     recipe = Recipe.from_table(task="sort", **FAST)
     train(recipe, tmp_path / "run")
     solver = ptrnet.load(tmp_path / "run")
-    assert "Of 64 fresh examples, of which the training drew none" in solver.card
+    assert "Measured on 64 random examples that were not used for training" in solver.card
     row = re.search(r"\| accuracy \| ([\d.]+) \(.*\| ([\d.]+) \(", solver.card)
     test = list(generate_dataset(tasks.get("sort"), [2, 3, 4], 64, recipe.seed))
     for shown, constrained in zip(row.groups(), (False, True), strict=True):
@@ -72,8 +72,8 @@ def test_a_training_on_fresh_examples_leaves_its_scores(tmp_path):
         assert float(shown) == pytest.approx(measured, abs=5e-5)
 
 
-def test_the_card_of_a_training_is_fit_for_the_hub(tmp_path, pushed):
-    """It named folders of the machine, and its scores stood in no facts."""
+def test_the_card_of_a_training_on_a_file_names_no_folder_and_has_scores(tmp_path, pushed):
+    """Once, cards named folders of the machine, and their metadata had no scores."""
     (tmp_path / "data.txt").write_text("0.5 0.25 output 2 1\n" * 30)
     recipe = Recipe.from_table(
         task="sort", **{**FAST, "n": "2", "data": str(tmp_path / "data.txt"), "valid_share": 0.2}
@@ -91,6 +91,6 @@ def test_the_card_of_a_training_is_fit_for_the_hub(tmp_path, pushed):
     assert "accuracy" in repr(solver)
 
 
-def test_where_nobody_knows_answers_a_card_says_so(tmp_path):
+def test_without_validation_examples_the_card_says_not_measured(tmp_path):
     train(Recipe.from_table(task="sort", **{**FAST, "valid_batches": 0}), tmp_path / "run")
-    assert "Of no examples" in (tmp_path / "run" / "README.md").read_text()
+    assert "Not measured: " in (tmp_path / "run" / "README.md").read_text()

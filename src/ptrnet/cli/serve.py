@@ -19,36 +19,36 @@ def serve(
         list[str] | None,
         typer.Option(
             "--model",
-            help="A shipped model, a model's folder or a hub id; may be given several times.  "
+            help="A shipped model, a model's folder or a hub id. Repeat it to serve several.  "
             "[all shipped models]",
         ),
     ] = None,
     host: Annotated[
         str,
-        typer.Option("--host", help="An address that other machines reach needs --token-file."),
+        typer.Option("--host", help="If other machines can reach it, --token-file is needed."),
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: any free port.")] = 8000,
     token_file: Annotated[
         str | None,
-        typer.Option("--token-file", help="A file with the token that requests have to carry."),
+        typer.Option("--token-file", help="A file with the token that requests must send."),
     ] = None,
     allow_origin: Annotated[
         list[str] | None,
         typer.Option(
             "--allow-origin",
-            help="The origin of web pages that may ask, such as https://example.org; may be given "
-            "several times.  [none]",
+            help="The origin of web pages that may use the service, such as https://example.org. "
+            "Repeat it to allow several.  [none]",
         ),
     ] = None,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes.")] = 1,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Number of processes.")] = 1,
     limits: Limits,
     seed: UnusedSeed = 0,
 ) -> None:
     """Answer requests over HTTP: POST /v1/models/NAME/solve; /openapi.json lists all routes.
 
-    In a browser, its address is a page to draw on, which shows how the model finds its answer.
+    The address in a browser shows a page to draw on, which shows how the model finds its answer.
 
-    Instances of many users share batches. Each request has its own seed. After SIGTERM the service
+    Requests of many users share batches. Each request has its own seed. After SIGTERM the service
     answers the requests that it has accepted, and exits.
 
     Example: ptrnet serve --model hull --model tsp --port 8000

@@ -1,4 +1,4 @@
-"""The loss of known answers. No Lightning here."""
+"""The losses of a training on known answers."""
 
 import torch
 from torch import Tensor
@@ -10,27 +10,27 @@ from ptrnet.types import Batch, CutBatch
 
 
 def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
-    """The mean of -log p(a right token) over all steps, and `(B,)` which answers are right.
+    """Return the mean of -log p(a right token) over all steps, and which answers `(B,)` are right.
 
-    At a step, each token that can follow the earlier targets in a right answer is right: one, or
-    all elements of an equal grade that remain. The second result tells whether at every step each
-    right token was likelier than each wrong one. Without ties, and for a model whose scores do not
-    depend on the tokens before, that is whether greedy decoding gives a right answer.
+    A token is right if a right answer can continue with it. There is one such token or, for grades,
+    all remaining elements of the highest grade. An answer counts as right if at every step each
+    right token is more likely than each wrong one. For answers without ties, and models whose
+    scores do not depend on earlier tokens, this means that greedy decoding gives a right answer.
     """
     log_probs = model.log_probs(*batch[:4])
     real = length_mask(batch.target_lengths, batch.targets.shape[1])
     likelihood, is_right = token_log_likelihoods(log_probs, batch)
     right = _are_likeliest(log_probs, batch.targets, is_right) | ~real
-    # `where`, not a product: a target after the END may point at padding, whose log p is -inf.
+    # `where` instead of a product, because a target after END may be padding, whose log p is -inf.
     return -torch.where(real, likelihood, 0).sum() / real.sum().clamp(min=1), right.all(1)
 
 
 def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
-    """The cross-entropy of the first token against the gains `2^grade - 1`, and `(B,)` as `losses`.
+    """Return the cross-entropy of the first token with the gains, and `(B,)` as in `losses`.
 
-    Divided by their sum, the gains of the elements are a distribution (ListNet; Cao et al. 2007).
-    An instance whose elements all have a gain of 0 has nothing to learn: its loss is 0. For a model
-    whose scores do not depend on the tokens before.
+    The target distribution is the gains `2^grade - 1`, divided by their sum (ListNet; Cao et al.
+    2007). The loss is 0 for instances without an element of a gain above 0. This loss suits models
+    whose scores do not depend on earlier tokens.
     """
     assert batch.grades is not None
     log_probs = model.log_probs(*batch[:4])
@@ -38,11 +38,11 @@ def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     is_element = length_mask(batch.lengths, first.shape[1])
     positive = torch.where(is_element, batch.grades.clamp(min=0), 0)
     highest = positive.amax(1, keepdim=True)
-    # Divided by 2^highest, because 2^grade may be infinite: the shares are the same.
+    # Divide by 2^highest, which cancels, because 2^grade may be infinite.
     gains = torch.exp2(positive - highest) - torch.exp2(-highest)
     sums = gains.sum(1, keepdim=True)
     shares = gains / torch.where(sums > 0, sums, 1)
-    # `where`, not a product: on padding log p is -inf.
+    # `where` instead of a product, because log p of padding is -inf.
     loss = -(shares * torch.where(gains > 0, first, 0)).sum(1)
     real = length_mask(batch.target_lengths, batch.targets.shape[1])
     _, is_right = token_log_likelihoods(log_probs, batch)
@@ -51,10 +51,11 @@ def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def cut_losses(model: PointerModel, batch: CutBatch) -> tuple[Tensor, Tensor]:
-    """The loss of answers that are cut, and `(B,)` whether the right next tokens are likeliest.
+    """Return the loss of cut answers, and whether the right next tokens `(B,)` are the likeliest.
 
-    The loss is the mean of -log p(a right token) after the cut, plus the mean one of the tokens
-    after it: that one token counts as much as all the others. Right tokens are as in `losses`.
+    The loss is the mean of -log p(a right token) at the first step after the cut, plus the mean at
+    all later steps. So the first token counts as much as all later ones together. Right tokens are
+    those of `losses`.
     """
     num_known = batch.num_known
     log_probs = model.rest_log_probs(*batch[:4], num_known)
@@ -70,7 +71,7 @@ def cut_losses(model: PointerModel, batch: CutBatch) -> tuple[Tensor, Tensor]:
 
 
 def _are_likeliest(log_probs: Tensor, targets: Tensor, is_right: Tensor | None) -> Tensor:
-    """`(B, M)` whether the right tokens of each step are the likeliest ones."""
+    """Return `(B, M)`, whether the right tokens of each step are more likely than all others."""
     if is_right is None:
         return log_probs.argmax(-1) == targets
     least = log_probs.masked_fill(~is_right, torch.inf).amin(-1)

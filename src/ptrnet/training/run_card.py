@@ -19,14 +19,14 @@ from ptrnet.types import Example
 ANSWERS = {
     "permutation": "orders of all elements",
     "subset": "subsets of the elements, each at most once",
-    "sequence": "sequences of elements, in which one may stand again",
-    "set": "sets of elements, in whatever order",
+    "sequence": "sequences of elements, which may be repeated",
+    "set": "sets of elements, without an order",
     "choice": "one element",
-    "grades": "orders of all elements by their grades, equal grades in whatever order",
+    "grades": "orders of all elements by their grades; equal grades may come in any order",
 }
 LIMITS = """\
-It answers what is like its examples: instances of other sizes, or with features in other ranges,
-are answered worse, which a warning says."""
+The model is made for instances like its examples. Its answers get worse if instances have other
+sizes, or features in other ranges. ptrnet prints a warning for such instances."""
 
 
 USAGE = """\
@@ -34,7 +34,7 @@ USAGE = """\
     ptrnet evaluate --model MODEL FILE
 
 MODEL is the folder of this file, or its id on the hub."""
-TOLD = ("accuracy", "gap")  # metrics that lists of models show
+LISTED = ("accuracy", "gap")  # metrics that lists of models show
 
 
 class Card(NamedTuple):
@@ -73,7 +73,7 @@ def write_card(
 ) -> None:
     """Write the card of a run's model, with its scores on examples that it was not trained on.
 
-    Also save the scores that lists of models show (`TOLD`) to the model's configuration.
+    Also save the scores that lists of models show (`LISTED`) to the model's configuration.
 
     Args:
         folder: the folder of the run.
@@ -81,18 +81,15 @@ def write_card(
         recipe: the recipe of the training.
         examples: test examples with answers. If empty, the card has no scores.
     """
-    scores, table = "Of no examples: none with answers were kept to validate on.", ""
+    scores, table = "Not measured: the training kept no examples with answers for this.", ""
     if examples:
-        scores = (
-            f"Of {len(examples):,} {_source(recipe)}; greedy decoding, with 95% intervals where "
-            "there are any."
-        )
+        scores = f"Measured on {len(examples):,} {_source(recipe)}. Greedy decoding, 95% intervals."
         free, constrained = _measures(Solver(*saved), examples)
         rows = [[metric, free[metric].text(4), constrained[metric].text(4)] for metric in free]
-        table = markdown_table(["metric", "free", "under the constraint"], rows)
+        table = markdown_table(["metric", "unconstrained", "constrained"], rows)
         saved.trained["scores"] = [
             {"n": str(recipe.n), "metric": metric, **constrained[metric].to_dict()}
-            for metric in TOLD
+            for metric in LISTED
             if metric in constrained
         ]
         model_folder.save(folder, saved)
@@ -100,15 +97,15 @@ def write_card(
         title=folder.resolve().name,
         summary=f"A {recipe.model} for {_subject(saved)}.",
         facts=[
-            f"Network: {num_weights(saved.model):,} weights, encoder and decoder of "
+            f"Network: {num_weights(saved.model):,} weights, encoder and decoder with "
             f"{recipe.network.hidden_size} units",
-            f"Trained on: {Path(recipe.data).name or 'fresh instances'}, instances of "
-            f"{_sizes(str(recipe.n))} elements",
+            f"Trained on: {Path(recipe.data).name or 'random instances'}, with "
+            f"{_sizes(str(recipe.n))} elements each",
             *([f"Reads: {saved.task.schema.describe()}"] if saved.task.schema else []),
             *([f"Trained: {own_data.describe(recipe)}"] if isinstance(recipe.task, Custom) else []),
             f"Training: seed {recipe.seed}, batches of {recipe.batch_size}, weights of step "
-            f"{saved.trained['steps']:,} of {recipe.steps:,} at most; the rest is in `recipe.toml`",
-            f"With: PyTorch {torch.__version__.partition('+')[0]}, {torch.get_num_threads()} "
+            f"{saved.trained['steps']:,} of at most {recipe.steps:,}; see also `recipe.toml`",
+            f"Software: PyTorch {torch.__version__.partition('+')[0]}, {torch.get_num_threads()} "
             "threads",
         ],
         scores=scores,
@@ -119,18 +116,18 @@ def write_card(
 
 
 def _source(recipe: Recipe) -> str:
-    """Say where the examples of the scores come from."""
+    """Describe where the examples of the scores come from."""
     if recipe.valid:
-        return "examples of their own file"
+        return "examples of a separate file"
     if recipe.data:
-        return "examples of the training's file, which the training left out"
-    return "fresh examples, of which the training drew none"
+        return "examples that were held out from the training's file"
+    return "random examples that were not used for training"
 
 
 def _measures(solver: Solver, examples: list[Example]) -> list[dict[str, Measure]]:
     """Measure greedy decoding without and with the task's constraint, in this order."""
     measures = []
-    for name, constrained in (("free", False), ("constrained", True)):
+    for name, constrained in (("unconstrained", False), ("constrained", True)):
         measures.append(
             solver.measure(
                 examples, Greedy(), constrained=constrained, activity=f"measuring, {name}"
