@@ -52,4 +52,4 @@ def test_refused_in_one_line(ptrnet):
     assert (code, out) == (2, "") and err.count("\n") == 1
     assert "unknown measurement 'slove'; did you mean 'solve'" in err
     code, out, err = ptrnet("bench", "label", "--precision", "float32", "--json")
-    assert (code, out) == (2, "") and "--precision does nothing with bench label" in err
+    assert (code, out) == (2, "") and "--precision has no effect with bench label" in err

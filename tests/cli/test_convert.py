@@ -65,8 +65,8 @@ def test_a_tour_goes_by_the_ids_of_the_file_beside_it(square, ptrnet):
     [
         (
             "a.jsonl a.parquet",
-            "expected --task, one of delaunay, hull, sort, tsp: neither a.jsonl nor a.parquet "
-            "tells it",
+            "expected --task, one of delaunay, hull, sort, tsp: the formats of a.jsonl and "
+            "a.parquet do not tell it",
         ),
         (
             "a.jsonl a.xls",

@@ -49,7 +49,7 @@ def test_lengths_of_open_paths_have_no_way_back(square, ptrnet):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ("label hull a.txt --start 0", "start, end and open go with task tsp, not with hull"),
+        ("label hull a.txt --start 0", "start, end and open need task tsp, got hull"),
         ("label tsp square.tsp --start 1", "square.tsp: start: expected an id of the file, got 1"),
         ("solve tsp a.txt --end 4", "a.txt:1: end: expected 0 to 3, got 4"),
         ("solve tsp a.txt --open --free", "start, end and open need constrained decoding"),

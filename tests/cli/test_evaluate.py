@@ -113,11 +113,11 @@ def test_points_are_drawn_as_asked(ptrnet, model):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["a.txt", "--n", "5"], "--n goes with --random"),
-        (["a.txt", "--points", "grid"], "--points goes with --random"),
+        (["a.txt", "--n", "5"], "--n needs --random"),
+        (["a.txt", "--points", "grid"], "--points needs --random"),
         (["--random", "5", "--points", "gird"], "unknown points 'gird'; did you mean 'grid'?"),
         (["--random", "5", "--n", "0"], "n: expected 1 <= A <= B"),
-        (["--random", "5", "--csv", "--json"], "--csv and --json"),
+        (["--random", "5", "--csv", "--json"], "expected --csv or --json"),
         (["--random", "5", "--output", "b.txt"], "b.txt: has no room for scores"),
         (["a.txt", "--output", "b.txt"], "b.txt: has no room for scores; write to .jsonl or .par"),
     ],

@@ -117,7 +117,7 @@ def test_a_field_that_cannot_split_is_refused(tmp_path, ptrnet, offers, refused)
     refused(ptrnet(*command, "county"), 'offers.jsonl:1: by: expected the field "county"')
     refused(ptrnet(*command, "price"), 'offers.jsonl:1: by: "price" differs between elements')
     assert not output.exists()
-    refused(ptrnet("evaluate", "hull", "--random", 5, "--by", "n"), "--by goes with a FILE")
+    refused(ptrnet("evaluate", "hull", "--random", 5, "--by", "n"), "--by needs a FILE")
 
 
 def test_a_reliability_diagram_is_drawn(tmp_path, ptrnet, offers, refused):

@@ -1,4 +1,4 @@
-"""What `--help` says, and what a shell completes."""
+"""The texts of `--help`, and the words that a shell completes."""
 
 import re
 import subprocess
@@ -14,14 +14,14 @@ from ptrnet.settings import options_of
 
 
 @pytest.mark.parametrize("verb", ["", *app.VERBS, "models show"])
-def test_help_has_an_example(ptrnet, verb):
+def test_help_has_examples_one_a_line(ptrnet, verb):
     code, out, _ = ptrnet(*verb.split(), "--help")
-    assert code == 0 and (not verb or "Example: ptrnet " in out)
+    assert code == 0 and (not verb or re.search(r"\n  Examples:\n      ptrnet .*\n", out))
     assert ptrnet(*verb.split(), "-h")[:2] == (0, out)
 
 
 @pytest.mark.parametrize("verb", ["models", "models show hull", "convert", "label", "plot"])
-def test_a_seed_is_taken_and_not_offered_where_nothing_is_drawn(ptrnet, verb):
+def test_commands_without_random_numbers_accept_seed_and_do_not_list_it(ptrnet, verb):
     assert "--seed" not in ptrnet(*verb.split(), "--help")[1]
     assert "No such option" not in ptrnet(*verb.split(), "--seed", "1")[2]
 
@@ -51,7 +51,7 @@ def test_a_shell_completes_verbs_and_options(capfd, monkeypatch):
         assert (out.split(), err) == ([expected], "")
 
 
-def test_the_values_of_a_choice_are_listed(ptrnet):
+def test_train_help_lists_the_values_of_each_choice(ptrnet):
     text = "".join(ptrnet("train", "--help")[1].split())  # lines break within names
     for values in (
         *("one-cycle | constant", "lstm | gru", "given | lexicographic | hilbert"),
@@ -60,8 +60,8 @@ def test_the_values_of_a_choice_are_listed(ptrnet):
         assert text.count(values.replace(" ", "")) == 1
 
 
-def test_the_defaults_in_the_help_are_the_decoders():
-    """They are in brackets, because an option that is left out has no default of its own."""
+def test_the_defaults_in_the_help_of_solve_are_the_decoders_defaults():
+    """The help has defaults in brackets, because the options themselves default to None."""
     written = {}
     for name, option in options_of(AnswerOptions).items():
         text = option.help

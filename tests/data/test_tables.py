@@ -223,7 +223,7 @@ LINE = {"inputs": [{"x": 1}, {"x": 2}], "outputs": [1, 0], "id": "a"}
         ({"inputs": [{"x": 1}], "id": "b"}, [], "has no answer"),
         ({**LINE, "customer": "c"}, [], "expected elements with the fields x, got"),
         ({**LINE, "inputs": [{"x": 1}, 3]}, [], "element 2: expected an object, got 3"),
-        ({**LINE, "outputs": [1]}, ["--task", "hull"], "--task does nothing with a long table"),
+        ({**LINE, "outputs": [1]}, ["--task", "hull"], "--task has no effect with a long table"),
         (LINE, ["--member", "y"], "got rank and member"),
     ],
 )

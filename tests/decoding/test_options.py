@@ -30,9 +30,9 @@ def test_options_that_are_left_out_have_the_decoders_defaults(options, decoder):
         ({"decoder": "incremental", "inner": "bem"}, "unknown inner 'bem'; did you mean 'beam'"),
         ({"decoder": "beam", "beam_size": 0}, "beam_size: expected a whole number of 1 or more"),
         ({"decoder": "reconstruct", "part": 3}, "part: expected a whole number of 4 or more"),
-        ({"window": 2}, "window does nothing with greedy decoding"),
-        ({"decoder": "incremental", "beam_size": 2}, "beam_size does nothing with greedy decoding"),
-        ({"decoder": "beam", "samples": 2}, "samples does nothing with beam decoding"),
+        ({"window": 2}, "window has no effect with greedy decoding"),
+        ({"decoder": "incremental", "beam_size": 2}, "beam_size has no effect with greedy"),
+        ({"decoder": "beam", "samples": 2}, "samples has no effect with beam decoding"),
     ],
 )
 def test_unknown_invalid_and_unused_options_are_refused(options, complaint):

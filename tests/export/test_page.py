@@ -57,7 +57,7 @@ def test_the_folder_has_page_models_and_runtime(tmp_path, runtime, capsys):
     ("arguments", "message"),
     [
         (["export", "hull"], "export: expected MODEL and DIR, got 1 arguments"),
-        (["export", "hull", "out", "--runtime", "ort"], "--runtime does nothing without --page"),
+        (["export", "hull", "out", "--runtime", "ort"], "--runtime has no effect without --page"),
         (["export", "--page", "site", "hul"], "unknown model 'hul'; did you mean 'hull'?"),
         (
             ["export", "--page", "site", "--runtime", "nothing"],

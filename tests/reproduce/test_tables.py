@@ -83,7 +83,7 @@ def test_rows_have_the_papers_decoders(row, decoder, text):
     ("keys", "message"),
     [
         ('decoder = "bean"', "did you mean 'beam'"),
-        ('decoder = "greedy"\nbeam_size = 4', "beam_size does nothing with greedy decoding"),
+        ('decoder = "greedy"\nbeam_size = 4', "beam_size has no effect with greedy decoding"),
     ],
 )
 def test_an_unknown_decoder_or_option_is_refused(monkeypatch, tmp_path, keys, message):

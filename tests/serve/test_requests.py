@@ -64,7 +64,7 @@ def question(**fields):
         (question(decoder="bean"), "unknown decoder 'bean'; did you mean 'beam'?"),
         (question(decoder="reconstruct"), "unknown decoder 'reconstruct' (known: beam, greedy"),
         (question(decoder=["beam"]), "decoder: Input should be a valid string, got ['beam']"),
-        (question(beam_size=4), "beam_size does nothing with greedy decoding"),
+        (question(beam_size=4), "beam_size has no effect with greedy decoding"),
         (question(decoder="beam", beam_size=0), "beam_size: expected a whole number of 1 or more"),
         (
             question(decoder="beam", beam_size=True),

@@ -206,7 +206,7 @@ def test_a_task_without_labellers_has_no_exact_answer(with_client, models, small
         ({"instances": [[[0, 0]]]}, 422, "instance: Field required"),
         ({"instance": 3}, 422, "instance 0: expected a list of elements"),
         ({"instance": [[0, 0]], "decoder": "sample"}, 422, "unknown decoder 'sample'"),
-        ({"instance": [[0, 0]], "beam_size": 3}, 422, "beam_size does nothing with greedy"),
+        ({"instance": [[0, 0]], "beam_size": 3}, 422, "beam_size has no effect with greedy"),
         ({"instance": [[0, 0]], "augment": 3}, 422, "unknown field 'augment'"),
         (
             {"instance": [[0, 0]] * 40, "decoder": "beam", "beam_size": 5},

@@ -84,7 +84,7 @@ def test_a_closed_tour_is_cut_where_the_path_is_shortest(ends):
 def test_ends_that_cannot_be_are_refused(solver, tmp_path):
     hull = Example(POINTS[0])
     for call, message in (
-        (lambda: list(with_ends([hull], tasks.get("hull"), Ends(1))), "go with task tsp, not with"),
+        (lambda: list(with_ends([hull], tasks.get("hull"), Ends(1))), "need task tsp, got"),
         (lambda: examples(Ends(20)), "row 0: start: expected 0 to 19, got 20"),
         (lambda: examples(Ends(2, 2)), "row 0: end: expected another city than the first, 2"),
         (

@@ -83,8 +83,8 @@ def test_other_instances_do_not_resume_a_run(tmp_path):
         ({"constraint": "order"}, "unknown constraint 'order'"),
         ({"examples": []}, "instances: expected at least one, got none"),
         ({"examples": [[[1.0]], [["a"]]]}, "instance 1: expected elements of 1 number each"),
-        ({"resume": True}, "resume goes with output"),
-        ({"augment": True}, "augment goes with learning from answers"),
+        ({"resume": True}, "resume needs output"),
+        ({"augment": True}, "augment is for learning from answers"),
         ({"task": "tsp"}, "task follows from the examples"),
         ({"samples": 1}, "samples: expected a whole number of 2 or more, got 1"),
         ({"cost": lambda x, y: float("inf")}, "cost: expected a finite number, got inf"),
@@ -92,8 +92,8 @@ def test_other_instances_do_not_resume_a_run(tmp_path):
         ({"cost": lambda x, y: 1 if y[0] else None}, "cost: expected a number, got 'None'"),
         ({"cost": 3}, "fit: expected a function as cost, got 3"),
         ({"examples": [([[1.0, 2.0]], [0])]}, "instance 0: with a cost, expected inputs alone"),
-        ({"cost": None, "resume": True}, "resume goes with cost"),
-        ({"cost": None, "learning": "reinforce"}, "fit: learning 'reinforce' goes with a cost"),
+        ({"cost": None, "resume": True}, "resume needs a cost"),
+        ({"cost": None, "learning": "reinforce"}, "fit: learning 'reinforce' needs a cost"),
     ],
 )
 def test_refused(tmp_path, arguments, complaint):
@@ -107,8 +107,8 @@ def test_recipes_of_costs():
     assert Recipe.from_table({**table, "model": "transformer-ptr-net"}).samples == 16
     for change, complaint in (
         ({"task": "hull"}, "task hull has no cost"),
-        ({"labeller": "exact"}, "labeller goes with learning from answers"),
-        ({"cuts": 2}, "cuts goes with learning from answers"),
+        ({"labeller": "exact"}, "labeller is for learning from answers"),
+        ({"cuts": 2}, "cuts is for learning from answers"),
     ):
         with pytest.raises(InputError, match=complaint):
             Recipe.from_table({**table, **change})

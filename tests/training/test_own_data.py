@@ -86,9 +86,9 @@ def test_an_order_that_means_something_is_seen(file_of):
 def test_gains_are_learned_only_from_grades_that_have_some(file_of):
     recipe, _, _ = infer_recipe(file_of("grades", highest=1000), {})
     assert recipe.loss == "tokens"
-    with pytest.raises(InputError, match="loss gains goes with set-ptr-net, not with ptr-net"):
+    with pytest.raises(InputError, match="loss gains needs the model set-ptr-net, got ptr-net"):
         infer_recipe(file_of("grades"), {"loss": "gains", "model": "ptr-net"})
-    with pytest.raises(InputError, match="loss gains goes with answers of the kind grades"):
+    with pytest.raises(InputError, match="loss gains needs answers of the kind grades"):
         infer_recipe(file_of("choice"), {"loss": "gains"})
 
 

@@ -122,7 +122,7 @@ def test_a_labeller_is_needed_only_where_examples_are_fresh():
         Recipe.from_table(task="tsp", labeller="held-karp", data="f.txt", **many)
     Recipe.from_table(task="tsp", labeller="held-karp", data="f.txt", valid="v.txt", **many)
     Recipe.from_table(task="tsp", labeller="held-karp", data="f.txt", valid_batches=0, **many)
-    with pytest.raises(InputError, match="augment goes with data"):
+    with pytest.raises(InputError, match="augment needs data"):
         Recipe.from_table(task="hull", augment=True)
 
 

@@ -35,7 +35,7 @@ def test_stopped_and_resumed_is_bit_exact(tmp_path, stalled_training):
         train(recipe, run, resume=True)
     code, out, err = training.interrupt()
     assert code == 130 and out == ""
-    assert err.endswith(f"go on with: ptrnet train --output {run} --resume\n")
+    assert err.endswith(f"resume with: ptrnet train --output {run} --resume\n")
 
     assert not (run / "config.json").exists() and not (killed / "config.json").exists()
     assert torch.load(killed / "checkpoint.ckpt", weights_only=True)["global_step"] == 60
@@ -46,7 +46,7 @@ def test_stopped_and_resumed_is_bit_exact(tmp_path, stalled_training):
     straight = train(recipe, tmp_path / "straight").model.state_dict()
     weights = load(killed).model.state_dict()
     assert all(torch.equal(straight[name], weights[name]) for name in straight)
-    with pytest.raises(InputError, match="holds a run already; go on with it by --resume, or name"):
+    with pytest.raises(InputError, match="already holds a run; resume it with --resume, or name"):
         train(recipe, killed)
 
 
@@ -90,7 +90,7 @@ def test_resume_is_refused_for_another_recipe_and_for_no_run(tmp_path):
         task="sort", n="2", steps=2, hidden_size=4, batch_size=2, valid_batches=0
     )
     train(recipe, tmp_path / "run")
-    with pytest.raises(InputError, match="has steps = 2, asked to resume with 9"):
+    with pytest.raises(InputError, match="has steps = 2, and cannot be resumed with 9"):
         train(Recipe.from_table({**recipe.table(), "steps": 9}), tmp_path / "run", resume=True)
     with pytest.raises(InputError, match="there is no run to resume"):
         train(recipe, tmp_path / "other", resume=True)

@@ -46,5 +46,5 @@ def plan(measurement: str | None, options: dict[str, Any]) -> dict[str, "Iterato
         used |= arguments.keys()
     for key in options:
         if key not in used:
-            raise InputError(f"--{key.replace('_', '-')} does nothing with bench {measurement}")
+            raise InputError(f"--{key.replace('_', '-')} has no effect with bench {measurement}")
     return planned

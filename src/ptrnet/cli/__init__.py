@@ -95,11 +95,11 @@ def _usage_message(error: Any) -> str:
 def _with_plugins(arguments: list[str]) -> list[str]:
     """Add the files of `--plugins FILE` to the plug-ins; return the other arguments.
 
-    A file that stands for a task (`ptrnet train my_problem.py`) is known, too; in its place comes
-    the name of its problem.
+    The file of a problem may take the place of TASK (`ptrnet train my_problem.py`). It is replaced
+    by the name of its problem.
 
     Raises:
-        InputError: the option has no file, or the file of a problem defines none.
+        InputError: the option has no file, or the file does not define a problem.
     """
     from ptrnet import plugins
     from ptrnet.errors import InputError

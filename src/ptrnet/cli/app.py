@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from importlib import import_module
+from inspect import getdoc
 from typing import Annotated
 
 import typer
@@ -39,7 +40,19 @@ def build(verbs: Sequence[str] = VERBS) -> typer.Typer:
     app.callback()(ptrnet)
     for verb in verbs:
         import_module(f"ptrnet.cli.{verb}").register(app)
+    _keep_lines_of_examples(app)
     return app
+
+
+def _keep_lines_of_examples(app: typer.Typer) -> None:
+    """Mark the examples of all commands with click's `\\b`, so that their lines are not joined."""
+    for command in [*app.registered_commands, app.registered_callback]:
+        if command and command.callback:
+            text = getdoc(command.callback) or ""
+            command.help = text.replace("\nExamples:\n", "\n\b\nExamples:\n")
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        _keep_lines_of_examples(group.typer_instance)
 
 
 def _print_version(requested: bool) -> None:
@@ -55,5 +68,6 @@ def ptrnet(
 ) -> None:
     """ptrnet learns to point: models whose answer is made of positions in their own input.
 
-    Every command takes --plugins FILE.py: tasks, models, labellers and formats of your own.
+    Every command accepts --plugins FILE.py, a file with your own tasks, models, labellers and
+    formats.
     """

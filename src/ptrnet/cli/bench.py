@@ -32,7 +32,7 @@ def bench(
         str | None,
         typer.Option(
             "--model",
-            help="Of train, any architecture.  [ptr-net, transformer-ptr-net and "
+            help="With train: an architecture.  [ptr-net, transformer-ptr-net and "
             "remaining-ptr-net]",
         ),
     ] = None,
@@ -40,49 +40,59 @@ def bench(
         int | None,
         typer.Option(
             "--n",
-            help="Elements of an instance.  [50; export: its model's most; solve: and 10 times it]",
+            help="Elements of an instance.  [50; export: largest trained size; solve: largest "
+            "trained size and 10 times it]",
         ),
     ] = None,
     batch_size: Annotated[
         int | None,
-        typer.Option("--batch-size", min=1, help="Instances at a time.  [128; export: 1]"),
+        typer.Option("--batch-size", min=1, help="Instances in a batch.  [128; export: 1]"),
     ] = None,
     hidden_size: Annotated[
         int | None,
         typer.Option(
             "--hidden-size",
-            help="Units; solve has its model's.  [256; score, ptr-net: 512, too; data: 128]",
+            help="Hidden units; not for solve.  [256; score and ptr-net: 256 and 512; data: 128]",
         ),
     ] = None,
     precision: Annotated[
         str | None,
         typer.Option(
-            "--precision", help="Of train and data: auto, bfloat16, tf32, float32.  [auto]"
+            "--precision", help="With train and data: auto, bfloat16, tf32 or float32.  [auto]"
         ),
     ] = None,
     device: Annotated[str | None, typer.Option("--device", help="cpu or cuda.  [cpu]")] = None,
     repeats: Annotated[
-        int | None, typer.Option("--repeats", min=1, help="Runs behind each median.  [5 to 40]")
+        int | None, typer.Option("--repeats", min=1, help="Runs for each median.  [5 to 40]")
     ] = None,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
     """Measure speed on this machine, and compare it with the machine's roofline.
 
-    score: the kernel of the additive scores and its reference. train: a whole training step
-    of each model (tours by a1; remaining-ptr-net is trained on cuts), and of a Ptr-Net in plain
-    PyTorch. solve: decoding with the shipped Ptr-Net. label: labels per second. data: reading a
-    file, and how long a training step waits for examples. export: answers of the shipped models in
-    onnxruntime and in PyTorch.
+    WHAT is one of these:
 
-    A time is the median of several runs, with its quartiles; sides of a ratio run in turn. The
-    roofline is the least time that the machine could take, at a rate measured in the same run
-    (train, solve: the products of matrices alone, at the rate of a large one; score: the divisions;
-    data: reading the bytes). Memory is the peak of a process that does only this, libraries
-    included. Run it on an idle machine: other work changes the numbers. The load before the run is
-    printed.
+    - score: the kernel of additive scores, compared with its plain reference.
 
-    Example: ptrnet bench train --model transformer-ptr-net
+    - train: a whole training step of each model, and of a Ptr-Net in plain PyTorch. The labels are
+    tours by a1. remaining-ptr-net is trained on cuts.
+
+    - solve: decoding with the shipped Ptr-Net.
+
+    - label: labels per second.
+
+    - data: reading a file, and how long a training step waits for examples.
+
+    - export: answers of the shipped models in onnxruntime and in PyTorch.
+
+    A time is the median of several runs, with its quartiles. The two sides of a ratio run in turn.
+    The roofline is the least time that the machine could take, at a rate measured in the same run:
+    the matrix products alone (train, solve), the divisions (score), or reading the bytes (data).
+    Memory is the peak of a process that does only this, including libraries. Run the command on an
+    idle machine, because other work changes the numbers. It prints the load before the run.
+
+    Examples:
+        ptrnet bench train --model transformer-ptr-net
     """
     from json import dumps
 

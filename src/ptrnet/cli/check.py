@@ -1,4 +1,4 @@
-"""`ptrnet check`: the contracts of a problem, before it is trained."""
+"""`ptrnet check`: test a problem before a training."""
 
 from typing import Annotated
 
@@ -19,12 +19,13 @@ def check(
     ],
     seed: Seed = 0,
 ) -> None:
-    """Try the contracts of a problem on random rollouts, and say in one line what is wrong.
+    """Test a problem on random rollouts, and print in one line what is wrong.
 
-    The rollouts look for dead ends, for answers that depend on the batch or on the order of the
+    The command looks for dead ends, for answers that depend on the batch or on the order of the
     elements, for methods that change their arguments, and for numbers that a network cannot read.
 
-    Example: ptrnet check my_problem.py
+    Examples:
+        ptrnet check my_problem.py
     """
     from ptrnet import tasks
     from ptrnet.problems import Problem

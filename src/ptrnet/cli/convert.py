@@ -21,28 +21,28 @@ def register(app: typer.Typer) -> None:
 def convert(
     *,
     source: Annotated[
-        str, typer.Argument(metavar="IN", help="The file; its extension tells the format.")
+        str, typer.Argument(metavar="IN", help="The file to read; its extension is the format.")
     ],
-    output: Annotated[str, typer.Argument(metavar="OUT", help="The file; - prints .txt.")],
+    output: Annotated[str, typer.Argument(metavar="OUT", help="The file to write; - prints .txt.")],
     task: Annotated[
-        str | None, typer.Option("--task", help="TASK; not needed for .tsp and .tour.")
+        str | None, typer.Option("--task", help="The task; .tsp and .tour do not need it.")
     ] = None,
     columns: Columns,
     seed: UnusedSeed = 0,
 ) -> None:
     """Write the examples of IN in the format of OUT.
 
-    With --set-id one of the two is a long table (.csv, .parquet), in which a row is an element; a
-    .svmlight always is one. Its other columns become the fields of objects in a .jsonl, and the
-    other way round.
+    With --set-id, one of the two is a long table (.csv, .parquet), in which each row is an element.
+    A .svmlight file always is one. Other columns of the table become fields of objects in a .jsonl,
+    and vice versa.
 
-    The command refuses what OUT cannot hold: answers in .csv and .tsp, TSPLIB's distances in .txt
-    and .csv, plain distances in .tsp. An example of TSPLIB is two files: write NAME.tsp, then
-    NAME.tour.
+    The command stops with an error if OUT cannot hold something: answers in .csv and .tsp, TSPLIB's
+    distances in .txt and .csv, plain distances in .tsp. An example of TSPLIB is two files: write
+    NAME.tsp first, then NAME.tour.
 
-    Example: ptrnet convert berlin52.opt.tour berlin52.jsonl
-
-    Example: ptrnet convert offers.csv offers.jsonl --set-id order --rank place
+    Examples:
+        ptrnet convert berlin52.opt.tour berlin52.jsonl
+        ptrnet convert offers.csv offers.jsonl --set-id order --rank place
     """
     from ptrnet import tasks
     from ptrnet.data import formats
@@ -51,14 +51,14 @@ def convert(
     source_format, target = formats.format_of(source), formats.format_of(output)
     if columns or source_format.columns or target.columns:
         if task is not None:
-            raise InputError("--task does nothing with a long table")
+            raise InputError("--task has no effect with a long table")
         _convert_table(source, output, columns)
         return
     name = task or source_format.capabilities.task or target.capabilities.task
     if name is None:
         raise InputError(
             f"expected --task, one of {', '.join(tasks.names())}: "
-            f"neither {source} nor {output} tells it"
+            f"the formats of {source} and {output} do not tell it"
         )
     kind = tasks.get(name)
     formats.check_output(output, kind)
@@ -103,7 +103,7 @@ def _convert_table(source: str, output: str, columns: Columns) -> None:
 def _with_city_names(
     examples: Iterable["Example"], output: str, task: "Task"
 ) -> Iterator["Example"]:
-    """Give examples the names of cities in the `.tsp` beside the `.tour` that is written.
+    """Yield the examples with the cities' names from the `.tsp` next to the new `.tour`.
 
     Raises:
         InputError: there is no such `.tsp`, or it has other cities.

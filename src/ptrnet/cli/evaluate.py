@@ -1,4 +1,4 @@
-"""`ptrnet evaluate`: a model's answers against a file's own."""
+"""`ptrnet evaluate`: compare a model's answers with a file's."""
 
 from csv import writer
 from io import StringIO
@@ -48,22 +48,23 @@ def evaluate(
         str | None,
         typer.Option(
             "--output",
-            help="Where the examples go with answers and scores, .jsonl or .parquet.",
+            help="A .jsonl or .parquet file for the examples with answers and scores.",
         ),
     ] = None,
     random: Annotated[
         int | None,
-        typer.Option("--random", min=1, help="Draw so many instances instead of a file."),
+        typer.Option("--random", min=1, help="Draw this many instances instead of a file."),
     ] = None,
     n: Annotated[
-        str | None, typer.Option("--n", help="With --random: sizes, 5-50.  [those of the training]")
+        str | None,
+        typer.Option("--n", help="With --random: sizes, such as 5-50.  [sizes of the training]"),
     ] = None,
     points: Points = None,
     by: Annotated[
         str | None,
         typer.Option(
             "--by",
-            help="A row for each value of this field: a key of each line, or a field that all "
+            help="Add a row for each value of this field: a key of each line, or a field that all "
             "elements of an instance share.",
         ),
     ] = None,
@@ -71,15 +72,13 @@ def evaluate(
         Path | None,
         typer.Option(
             "--plot",
-            help="Draw whether probabilities are right, of a model of your own examples: FILE.png "
-            "or FILE.svg.",
+            help="Draw how often each probability is right: FILE.png or FILE.svg. Only for models "
+            "of your own examples.",
         ),
     ] = None,
     csv: Annotated[
         bool,
-        typer.Option(
-            "--csv", help="A row for each n, or value of --by, and metric, on standard output."
-        ),
+        typer.Option("--csv", help="Print a row for each metric and n, or value of --by."),
     ] = False,
     jobs: Jobs = 1,
     backend: Backend = "local",
@@ -88,34 +87,32 @@ def evaluate(
 ) -> None:
     """Measure a model's answers to FILE against the answers that FILE gives.
 
-    Every metric carries its count and a 95% interval. If sizes differ, there is a row for each n
-    as well, or for ranges if there are more than 12. --by splits by a field instead. TASK may be
-    left out with --model. With --random there is no FILE: the instances are fresh, and the task's
-    first labeller answers them.
+    Every metric has its count and a 95% interval. If instances have different sizes, a table has a
+    row for each size n, or for ranges if there are more than 12 sizes. --by splits by a field
+    instead. TASK may be left out with --model. With --random there is no FILE: ptrnet draws the
+    instances, and the task's first labeller answers them.
 
-    Files of any length are read and answered in chunks. With --output each example's scores are
-    kept, and a command that was stopped goes on when it is given again. With --set-id FILE is a
-    long table, in which a row is an element, and another of its columns has the answers.
+    Files of any length are read and answered in chunks. --output keeps each example's scores; if
+    the command is stopped, the same command continues. With --set-id, FILE is a long table: each
+    row is an element, and another column has the answers.
 
-    Example: ptrnet evaluate hull test.txt --decoder beam --beam-size 4
-
-    Example: ptrnet evaluate hull million.txt --output scores.jsonl --jobs -1
-
-    Example: ptrnet evaluate --model my-offers test.jsonl --by country --plot calibration.png
-
-    Example: ptrnet evaluate --model my-offers test.csv --set-id order --chosen bought
+    Examples:
+        ptrnet evaluate hull test.txt --decoder beam --beam-size 4
+        ptrnet evaluate hull million.txt --output scores.jsonl --jobs -1
+        ptrnet evaluate --model my-offers test.jsonl --by country --plot calibration.png
+        ptrnet evaluate --model my-offers test.csv --set-id order --chosen bought
     """
     if csv and json:
-        raise InputError("--csv and --json are two forms of one output: expected one of them")
+        raise InputError("expected --csv or --json, got both")
     if random is None:
         for name, value in (("--n", n), ("--points", points)):
             if value is not None:
-                raise InputError(f"{name} goes with --random")
+                raise InputError(f"{name} needs --random")
         task, path = task_and_file(arguments, model)
     else:
         for flag, given in (("--by", by), ("--plot", plot)):
             if given is not None:
-                raise InputError(f"{flag} goes with a FILE, not with --random")
+                raise InputError(f"{flag} needs a FILE, and cannot be used with --random")
         task, path = task_alone(arguments, model), ""
     if plot is not None:
         from ptrnet.plots.figure import check_picture
@@ -188,7 +185,7 @@ def _document(count: int, measures: "dict[str, Measure]") -> dict[str, Any]:
 
 
 def _text(title: str, measures: "dict[str, Measure]", column: str, rows: "Rows") -> str:
-    """The measures of all instances one below the other; below, a table by n or a field."""
+    """Return a line for each measure over all instances, and then a table by n or a field."""
     lines = [title]
     for metric, m in measures.items():
         value, interval = m.value_and_interval(4)
@@ -209,7 +206,7 @@ def _joined(cells: list[str], widths: list[int]) -> str:
 
 
 def _csv(column: str, rows: "Rows") -> str:
-    """A line for each row and metric; empty where there is no number."""
+    """Return a CSV line for each row and metric. Cells without a number are empty."""
     text = StringIO()
     table = writer(text, lineterminator="\n")
     table.writerow([column, "metric", "value", "low", "high", "count", "fail"])

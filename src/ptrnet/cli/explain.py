@@ -1,4 +1,4 @@
-"""`ptrnet explain`: which fields a model of a user's own examples needs."""
+"""`ptrnet explain`: measure which fields a model of your own examples needs."""
 
 from json import dumps
 from pathlib import Path
@@ -25,7 +25,7 @@ def explain(
     ],
     columns: Columns,
     repeats: Annotated[
-        int, typer.Option("--repeats", min=1, help="How often each field is shuffled.")
+        int, typer.Option("--repeats", min=1, help="How often to shuffle each field.")
     ] = 5,
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Draw a bar for each field: FILE.png or FILE.svg.")
@@ -35,14 +35,15 @@ def explain(
 ) -> None:
     """Measure which fields a model of your own examples needs.
 
-    The values of one field after the other are shuffled between the elements of all instances of
-    FILE, and those of a field of the whole instance between the instances. The table says how much
-    the model's metric loses by that, with a 95% interval: NDCG@10 of grades, accuracy of a choice,
-    F1 of a set. If two fields say the same, the model may lose little without either.
+    The command shuffles the values of one field at a time among all elements of FILE. A field of
+    the whole instance is shuffled among instances. The table says how much the model's metric falls
+    if a field is shuffled, with a 95% interval. The metric is NDCG@10 for grades, accuracy for a
+    choice, F1 for a set. If two fields carry the same information, shuffling either may cost
+    little.
 
-    Example: ptrnet explain my-offers test.jsonl --plot fields.png
-
-    Example: ptrnet explain my-offers test.csv --set-id order --chosen bought
+    Examples:
+        ptrnet explain my-offers test.jsonl --plot fields.png
+        ptrnet explain my-offers test.csv --set-id order --chosen bought
     """
     from ptrnet.cli.options import load_solver
     from ptrnet.data import formats

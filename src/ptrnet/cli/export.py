@@ -1,4 +1,4 @@
-"""`ptrnet export`: a model as ONNX graphs, for programs in any language; or a page of models."""
+"""`ptrnet export`: write a model as ONNX graphs for any language, or models as a web page."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,8 +21,8 @@ def export(
         list[str] | None,
         typer.Argument(
             metavar="MODEL DIR",
-            help="A shipped model, a model's folder or a hub id, and a new or an empty folder. "
-            "With --page: models.",
+            help="A shipped model, a model's folder or a hub id; and a new or empty folder. With "
+            "--page: only models.",
             show_default=False,
         ),
     ] = None,
@@ -58,12 +58,14 @@ def export(
 ) -> None:
     """Write MODEL as two ONNX graphs: encoder.onnx, and step.onnx, which runs once for each token.
 
-    manifest.json describes them for programs in other languages, and example.py decodes with
-    onnxruntime and NumPy alone. DIR is written only if onnxruntime answers fresh instances as
-    PyTorch does, with log-probabilities equal to 1e-4 or to 4 times PyTorch's own float32 error.
-    Needs the extra: pip install "ptrnet[export]".
+    manifest.json describes the graphs for programs in other languages. example.py decodes with
+    onnxruntime and NumPy alone. DIR is written only if onnxruntime gives the same answers as
+    PyTorch on random instances. Their log-probabilities may differ by 1e-4, or by 4 times PyTorch's
+    own float32 error. The command needs the extra: pip install "ptrnet[export]".
 
-    Example: ptrnet export hull hull-onnx; or ptrnet export --page site hull tsp
+    Examples:
+        ptrnet export hull hull-onnx
+        ptrnet export --page site hull tsp
     """
     from json import dumps
 
@@ -83,7 +85,7 @@ def export(
         echo(dumps(manifests) if json else "\n".join(_page_lines(page, manifests)))
         return
     if runtime is not None:
-        raise InputError("--runtime does nothing without --page")
+        raise InputError("--runtime has no effect without --page")
     if len(words) != 2:
         raise InputError(f"export: expected MODEL and DIR, got {len(words)} arguments")
     manifest = export_onnx(weights.load(words[0]), words[1], **checks)
@@ -93,7 +95,7 @@ def export(
 def _page_lines(folder: Path, manifests: dict[str, Any]) -> "Iterator[str]":
     for name, manifest in manifests.items():
         yield from _lines(str(folder / "models" / name), manifest)
-    yield f"look at it: python -m http.server --directory {folder} 8080, then http://127.0.0.1:8080"
+    yield f"to view it: python -m http.server --directory {folder} 8080, then http://127.0.0.1:8080"
 
 
 def _lines(folder: str, manifest: dict[str, Any]) -> "Iterator[str]":

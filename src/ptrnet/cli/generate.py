@@ -1,4 +1,4 @@
-"""`ptrnet generate`: fresh instances with their answers."""
+"""`ptrnet generate`: draw random instances, and answer them by an algorithm."""
 
 from typing import Annotated
 
@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 def generate(
     task: TaskName,
     n: Annotated[str, typer.Option("--n", help="Sizes: 50, 5-50 or 5,10,20-30.")],
-    count: Annotated[int, typer.Option("--count", min=1, help="How many examples.")],
+    count: Annotated[int, typer.Option("--count", min=1, help="Number of examples.")],
     output: Annotated[str, typer.Option("--output", help="The file; its extension is the format.")],
     points: Annotated[str, typer.Option("--points", help=POINTS)] = "uniform",
     labeller: Labeller = None,
@@ -33,9 +33,9 @@ def generate(
     The file does not depend on --jobs and --backend. If the command is stopped, its finished chunks
     stay next to the file, and the same command continues from there.
 
-    Example: ptrnet generate tsp --n 5-20 --count 100000 --labeller exact --output tsp.txt
-
-    Example: ptrnet generate hull --n 50 --points clustered --count 1000 --output clusters.txt
+    Examples:
+        ptrnet generate tsp --n 5-20 --count 100000 --labeller exact --output tsp.txt
+        ptrnet generate hull --n 50 --points clustered --count 1000 --output clusters.txt
     """
     import ptrnet
     from ptrnet import tasks

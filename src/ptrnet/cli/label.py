@@ -1,4 +1,4 @@
-"""`ptrnet label`: answers for a file's instances, by an algorithm."""
+"""`ptrnet label`: answer a file's instances by an algorithm."""
 
 from typing import Annotated
 
@@ -38,14 +38,15 @@ def label(
 ) -> None:
     """Answer the instances of FILE by an algorithm.
 
-    The answers are in FILE's own format; those to a .tsp file are a .tour, those to .parquet are
-    printed as .jsonl. The algorithms draw nothing at random. Hulls and triangulations are right for
-    coordinates as they stand; tours of `exact` are proved, or said not to be. Where the work is
-    stopped, what was done is kept beside the output, and the same command goes on.
+    Without --output, the answers are printed in FILE's format; answers to .tsp are printed as
+    .tour, and answers to .parquet as .jsonl. The algorithms use no random numbers. Hulls and
+    triangulations are exact. Tours of `exact` are proved, or marked as not proved. If the command
+    is stopped, its finished chunks stay next to the output, and the same command continues.
 
-    Tours may also be of square matrices of distances, in .tsp, .atsp, .npy and .csv.
+    For tours, FILE may also be a square matrix of distances: .tsp, .atsp, .npy or .csv.
 
-    Example: ptrnet label hull points.csv --labeller monotone-chain --output hull.csv
+    Examples:
+        ptrnet label hull points.csv --labeller monotone-chain --output hull.csv
     """
     import ptrnet
 

@@ -17,10 +17,11 @@ def register(app: typer.Typer) -> None:
 def list_models(context: typer.Context, seed: UnusedSeed = 0, json: Json = False) -> None:
     """List the shipped models: task, sizes, scores and file; `show NAME` prints a card.
 
-    The scores are measured with free greedy decoding. solve and evaluate obey the task's constraint
-    by default, which gives slightly higher scores.
+    The scores are measured with unconstrained greedy decoding. solve and evaluate obey the task's
+    constraint by default, which gives slightly higher scores.
 
-    Example: ptrnet models show hull
+    Examples:
+        ptrnet models show hull
     """
     if context.invoked_subcommand:
         return
@@ -44,7 +45,8 @@ def list_models(context: typer.Context, seed: UnusedSeed = 0, json: Json = False
 def show(name: Annotated[str, typer.Argument(metavar="NAME")], seed: UnusedSeed = 0) -> None:
     """Print the card of a shipped model.
 
-    Example: ptrnet models show hull
+    Examples:
+        ptrnet models show hull
     """
     from ptrnet import weights
     from ptrnet.pretrained import model_folder

@@ -1,4 +1,4 @@
-"""What several commands share: options, groups of options, and the arguments `[TASK] FILE`."""
+"""Options, groups of options and the arguments `[TASK] FILE`, which several commands share."""
 
 import inspect
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def _completion(package: str) -> Callable[[str], list[str]]:
 
 
 complete_tasks, complete_labellers = _completion("tasks"), _completion("labellers")
-complete_models = _completion("weights")  # the shipped ones
+complete_models = _completion("weights")  # the shipped models
 complete_architectures = _completion("models")
 
 Arguments = Annotated[
@@ -68,13 +68,11 @@ Labeller = Annotated[
 ]
 Start = Annotated[
     int | None,
-    typer.Option(
-        "--start", help="tsp: the first city, by its 0-based index; of a .tsp file by its id."
-    ),
+    typer.Option("--start", help="tsp: the first city, a 0-based index, or the id in a .tsp file."),
 ]
 End = Annotated[int | None, typer.Option("--end", help="tsp: the last city, in the same way.")]
 Open = Annotated[
-    bool, typer.Option("--open", help="tsp: a path, with no way back from the last city.")
+    bool, typer.Option("--open", help="tsp: a path without the way back from the last city.")
 ]
 Model = Annotated[
     str | None,
@@ -92,17 +90,18 @@ Points = Annotated[
         "duplicates.  [as the model was trained]",
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Of everything drawn at random.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random numbers.")]
 # Scripts may give every command a seed. The help shows the option only if the command draws.
 UnusedSeed = Annotated[int, typer.Option("--seed", min=0, hidden=True)]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Jobs = Annotated[
-    int, typer.Option("--jobs", help="Processes; -1 for one a core. The file is the same.")
+    int,
+    typer.Option("--jobs", help="Number of processes; -1 means one per core. Same output for all."),
 ]
 Backend = Annotated[
     str,
     typer.Option(
-        "--backend", help="Where they run: local, or a cluster of dask or ray (docs/scale.md)."
+        "--backend", help="Where processes run: local, or a dask or ray cluster (docs/scale.md)."
     ),
 ]
 
@@ -111,7 +110,7 @@ _FLAGS = {"constrained": "--constrained/--free"}  # flags that differ from the s
 
 
 def flag_of(name: str) -> str:
-    """Return the flag of a setting, as complaints on the command line have it."""
+    """Return the flag of a setting, for error messages on the command line."""
     return f"--{name.replace('_', '-')}"
 
 
@@ -120,7 +119,7 @@ def parameter_of(
 ) -> inspect.Parameter:
     """Return a setting as a parameter from which typer makes an option.
 
-    typer only reads numbers. The setting makes all other checks, with clearer messages.
+    typer only parses numbers. The setting checks everything else, with clearer messages.
 
     Args:
         setting: the setting.
@@ -190,10 +189,11 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def task_and_file(arguments: list[str] | None, model: str | None) -> tuple[str | None, str]:
-    """Return TASK and FILE. The task is None if it is left out, because the model knows it.
+    """Return TASK and FILE. If the user left out the task, which the model knows, it is None.
 
     Raises:
-        InputError: neither TASK FILE nor FILE with a model; an unknown task.
+        InputError: the arguments are neither TASK FILE nor FILE with a model, or the task is
+            unknown.
     """
     match arguments or []:
         case [task, path]:
@@ -204,10 +204,10 @@ def task_and_file(arguments: list[str] | None, model: str | None) -> tuple[str |
 
 
 def task_alone(arguments: list[str] | None, model: str | None) -> str | None:
-    """Return TASK if there is no FILE. It is None if it is left out, because the model knows it.
+    """Return TASK if there is no FILE. If the user left it out, because the model knows it: None.
 
     Raises:
-        InputError: neither TASK nor a model; an unknown task.
+        InputError: there is neither TASK nor a model, or the task is unknown.
     """
     match arguments or []:
         case [task]:
@@ -232,15 +232,15 @@ def load_solver(task: str | None, model: str | None) -> "Solver":
     """Return the model that `--model` names, or the one shipped for the task.
 
     Raises:
-        InputError: no such model, or one of another task.
+        InputError: there is no such model, or it is for another task.
     """
     from ptrnet import weights
 
     if model is None and task not in weights.names():
-        raise InputError(f"no model of {task} is shipped; name one with --model")
+        raise InputError(f"no model for {task} is shipped; name one with --model")
     solver = weights.load(model or str(task))
     if task not in (None, solver.task.name):
-        raise InputError(f"model {model} serves task {solver.task.name}, asked for {task}")
+        raise InputError(f"model {model} is for task {solver.task.name}, not for {task}")
     return solver
 
 

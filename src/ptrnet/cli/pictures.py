@@ -25,7 +25,7 @@ class PictureOptions:
     ] = None
     attention: Annotated[
         Path | None,
-        typer.Option("--attention", help="Draw where the model looked: FILE.png or FILE.svg."),
+        typer.Option("--attention", help="Draw the attention at each step: FILE.png or FILE.svg."),
     ] = None
     index: Annotated[
         int, typer.Option("--index", min=0, help="The instance to draw; 0 is the first.")
@@ -37,7 +37,7 @@ class PictureOptions:
         return self.plot is not None or self.attention is not None
 
     def check(self, task: "Task") -> None:
-        """Refuse pictures that cannot be drawn or written, before any work is done for them."""
+        """Raise InputError if a picture cannot be drawn or written, before any work is done."""
         if self.plot is not None and not task.has_picture:
             raise InputError(
                 f"--plot: problem {task.name} has no picture: its class does not define `draw`"
@@ -49,7 +49,7 @@ class PictureOptions:
                 check_picture(path)
 
     def check_index(self, count: int) -> None:
-        """Refuse an index that none of `count` instances has."""
+        """Raise InputError if a picture is wanted and the index is not below `count`."""
         if self.are_wanted and self.index >= count:
             raise InputError(f"--index: expected 0 to {count - 1}, got {self.index}")
 

@@ -1,4 +1,4 @@
-"""`ptrnet plot`: learning curves of runs."""
+"""`ptrnet plot`: draw learning curves of runs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -26,7 +26,8 @@ def plot(
 
     RUN is the folder of a training, which may still be running.
 
-    Example: ptrnet plot runs/hull runs/hull-512 --x examples --output curves.svg
+    Examples:
+        ptrnet plot runs/hull runs/hull-512 --x examples --output curves.svg
     """
     from typing import get_args
 

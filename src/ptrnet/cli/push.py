@@ -1,4 +1,4 @@
-"""`ptrnet push`: a model to the Hugging Face hub."""
+"""`ptrnet push`: upload a model to the Hugging Face hub."""
 
 from typing import Annotated
 
@@ -15,24 +15,27 @@ def push(
     model: Annotated[
         str, typer.Argument(metavar="MODEL", help="A model's folder, or a shipped model.")
     ],
-    repository: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="Where it goes.")],
+    repository: Annotated[
+        str, typer.Argument(metavar="OWNER/NAME", help="The repository on the hub.")
+    ],
     private: Annotated[
-        bool, typer.Option("--private", help="Only its owner sees a new repository.")
+        bool, typer.Option("--private", help="Make a new repository visible only to its owner.")
     ] = False,
     license: Annotated[
         str | None,
         typer.Option(
-            "--license", metavar="ID", help="Of the model, by the hub's name for it, such as mit."
+            "--license", metavar="ID", help="The hub's name for the model's license, such as mit."
         ),
     ] = None,
     seed: UnusedSeed = 0,
 ) -> None:
     """Upload a model to the Hugging Face hub: its weights, its configuration and its card.
 
-    Log in first: hf auth login. Others then use the model as ptrnet solve --model OWNER/NAME, or
-    one revision of it as OWNER/NAME@REVISION.
+    Log in first: hf auth login. Then others can use the model: ptrnet solve --model OWNER/NAME, or
+    OWNER/NAME@REVISION for one revision.
 
-    Example: ptrnet push my-hull me/hull --license mit
+    Examples:
+        ptrnet push my-hull me/hull --license mit
     """
     from ptrnet import weights
 

@@ -29,7 +29,7 @@ def reproduce(
         typer.Option(
             "--line",
             help="paper: the paper's own training; ours: the same network, trained as we "
-            "recommend; best: the best shipped network. May be given several times.  [ours]",
+            "recommend; best: the best shipped network. Repeat it for several lines.  [ours]",
         ),
     ] = None,
     budget: Annotated[
@@ -38,11 +38,11 @@ def reproduce(
     ] = "full",
     list_: Annotated[
         bool,
-        typer.Option("--list", help="List the rows, what is done, and how long the rest takes."),
+        typer.Option("--list", help="List all rows, finished or not, and the time for the rest."),
     ] = False,
     again: Annotated[bool, typer.Option("--again", help="Test finished rows again.")] = False,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Of the trainings.  [those of the recipes]")
+        int | None, typer.Option(min=0, help="Seed of the trainings.  [the recipe's seed]")
     ] = None,
     runs: Annotated[Path, typer.Option(help="The folder of trainings.")] = Path("runs/reproduce"),
     results: Annotated[Path, typer.Option(help="The folder of tables, .md and .json.")] = Path(
@@ -56,13 +56,11 @@ def reproduce(
     and says how long all trainings will take; so does --list, in a minute or two for all tables. If
     the command is stopped, the same command continues; finished rows do not run again.
 
-    Example: ptrnet reproduce --list
-
-    Example: ptrnet reproduce vinyals2015/table1 --budget quick
-
-    Example: ptrnet reproduce wang2016/table1/memory-n50 --line paper --line ours
-
-    Example: ptrnet reproduce vinyals2015/figure3 --line best
+    Examples:
+        ptrnet reproduce --list
+        ptrnet reproduce vinyals2015/table1 --budget quick
+        ptrnet reproduce wang2016/table1/memory-n50 --line paper --line ours
+        ptrnet reproduce vinyals2015/figure3 --line best
     """
     from ptrnet.errors import unknown
     from ptrnet.reproduce import tables

@@ -1,4 +1,4 @@
-"""`ptrnet serve`: the service."""
+"""`ptrnet serve`: answer requests over HTTP."""
 
 from typing import Annotated
 
@@ -51,7 +51,8 @@ def serve(
     Requests of many users share batches. Each request has its own seed. After SIGTERM the service
     answers the requests that it has accepted, and exits.
 
-    Example: ptrnet serve --model hull --model tsp --port 8000
+    Examples:
+        ptrnet serve --model hull --model tsp --port 8000
     """
     try:
         from ptrnet.serve import server

@@ -1,4 +1,4 @@
-"""`ptrnet solve`: a file of instances in, their answers out."""
+"""`ptrnet solve`: answer a file of instances with a trained model."""
 
 from dataclasses import replace
 from json import dumps
@@ -48,7 +48,7 @@ def solve(
     model: Model = None,
     decoding: AnswerOptions,
     output: Annotated[
-        str, typer.Option("--output", help="Where the answers go; its extension is the format.")
+        str, typer.Option("--output", help="File for the answers; its extension is the format.")
     ] = "-",
     columns: Columns,
     pictures: PictureOptions,
@@ -66,23 +66,23 @@ def solve(
 ) -> None:
     """Answer every instance of FILE with a trained model.
 
-    The answers are written in the file's own format: 1-based after `output` in .txt, 0-based in
-    .jsonl, the rows in the answer's order in .csv. Those to a .tsp file are a .tour, those to
-    .parquet are printed as .jsonl. With --set-id FILE is a long table, in which a row is an
-    element. It is written as it is, with a column more for the answers: place, chosen or member, or
-    as --rank, --chosen or --member names it. TASK may be left out with --model.
+    Answers are written in FILE's format: 1-based after `output` in .txt, 0-based in .jsonl, and the
+    rows in the answer's order in .csv. Answers to a .tsp file are a .tour. Answers to .parquet are
+    printed as .jsonl. TASK may be left out with --model.
 
-    Files of any length are read, answered and written in chunks; where that is stopped, what was
-    done is kept beside --output, and the same command goes on. Lines of standard input are answered
-    as they come; they are .jsonl where they begin with {.
+    With --set-id, FILE is a long table: each row is an element. The output is the same table with
+    one more column for the answers. Its name is place, chosen or member, unless --rank, --chosen
+    or --member gives another.
 
-    Example: ptrnet solve hull examples/capitals.csv --plot hull.png
+    Files of any length are read, answered and written in chunks. If the command is stopped, its
+    finished chunks stay next to --output, and the same command continues. Lines of standard input
+    are answered as they arrive. Lines that begin with { are .jsonl.
 
-    Example: ptrnet solve tsp stops.csv --start 0 --end 7 --open
-
-    Example: ptrnet solve hull million.txt --output answered.txt --jobs -1
-
-    Example: ptrnet solve --model my-offers new.csv --set-id order --output answered.csv
+    Examples:
+        ptrnet solve hull examples/capitals.csv --plot hull.png
+        ptrnet solve tsp stops.csv --start 0 --end 7 --open
+        ptrnet solve hull million.txt --output answered.txt --jobs -1
+        ptrnet solve --model my-offers new.csv --set-id order --output answered.csv
     """
     from ptrnet.data import formats
     from ptrnet.data.dataset import Dataset
@@ -91,7 +91,7 @@ def solve(
 
     if random is None:
         if points is not None:
-            raise InputError("--points goes with --random")
+            raise InputError("--points needs --random")
         task, path = task_and_file(arguments, model)
     else:
         task, path = task_alone(arguments, model), None

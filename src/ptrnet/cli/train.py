@@ -38,11 +38,10 @@ def train(
 ) -> None:
     """Train a model of a task, from a recipe, or on your own examples. Options override recipes.
 
-    Example: ptrnet train --data mine.jsonl --output my-model
-
-    Example: ptrnet train hull --n 5-50 --steps 60000 --output my-hull
-
-    Example: ptrnet train tsp --data tsp.txt --valid tsp-test.txt --n 5-20 --augment
+    Examples:
+        ptrnet train --data mine.jsonl --output my-model
+        ptrnet train hull --n 5-50 --steps 60000 --output my-hull
+        ptrnet train tsp --data tsp.txt --valid tsp-test.txt --n 5-20 --augment
 
     With TASK, ptrnet draws and labels examples, unless --data names a file of them. With --data
     alone, the examples determine the kind of the answers, the features and the network. A tenth of
@@ -78,7 +77,7 @@ def train(
             train(recipe, output, resume, hooks=hooks, data=data)
         except KeyboardInterrupt:
             if is_main_process():
-                print(f"go on with: ptrnet train --output {output} --resume", file=sys.stderr)
+                print(f"resume with: ptrnet train --output {output} --resume", file=sys.stderr)
             raise
     if is_main_process():
         echo(str(output))
@@ -87,10 +86,12 @@ def train(
 def _resumed(
     task_or_recipe: str | None, output: Path | None, options: dict[str, Any]
 ) -> tuple[Path | None, str | None]:
-    """The folder of a stopped run, and its recipe in the place of TASK: options need no repeating.
+    """Return the folder of a stopped run, and the path of its recipe instead of TASK.
+
+    The recipe has all options of the run, so the user need not repeat them.
 
     Raises:
-        InputError: the run is of another task.
+        InputError: there is no run, or the run is of another task.
     """
     from ptrnet import tasks
     from ptrnet.training.run_folder import RECIPE, last_numbered
@@ -104,19 +105,19 @@ def _resumed(
         raise InputError(f"{output}: there is no run to resume")
     task = Recipe.read(output / RECIPE).task.name
     if is_task and task != task_or_recipe:
-        raise InputError(f"{output}: the run is of task {task}, asked to resume {task_or_recipe}")
+        raise InputError(f"{output}: the run is of task {task}, not {task_or_recipe}")
     return output, str(output / RECIPE)
 
 
 def _check_options(task_or_recipe: str, options: dict[str, Any]) -> None:
-    """Refuses an argument and options that are meant for a training on a file of one's own."""
+    """Raise InputError for arguments and options of a training on a file of your own."""
     from ptrnet import tasks
     from ptrnet.data import formats
 
     if task_or_recipe == tasks.CUSTOM:
         raise InputError("leave out TASK to train on a file of your own: ptrnet train --data FILE")
     for name in {"kind", "constraint"} & options.keys():
-        raise InputError(f"--{name} goes with --data FILE and no TASK")
+        raise InputError(f"--{name} needs --data FILE, and no TASK")
     if Path(task_or_recipe).suffix[1:] in formats.names():
         raise InputError(
             f"expected TASK or RECIPE.toml, got {task_or_recipe}; did you mean --data "
@@ -127,7 +128,7 @@ def _check_options(task_or_recipe: str, options: dict[str, Any]) -> None:
 def _recipe(
     task_or_recipe: str | None, options: dict[str, Any]
 ) -> tuple[Recipe, str, "Dataset | None"]:
-    """Return the recipe that the arguments ask for; of --data alone, a summary and the examples."""
+    """Return the recipe of the arguments. With --data alone, also a summary and the examples."""
     if task_or_recipe is None and "data" in options:
         return infer_recipe(options["data"], options)
     if task_or_recipe is None:
@@ -138,7 +139,7 @@ def _recipe(
 
 
 def _signature() -> inspect.Signature:
-    """The signature that the options are read from: every key of a recipe, by its name."""
+    """Return the signature from which typer makes options: one for every key of a recipe."""
     argument = typer.Argument(
         metavar="TASK|RECIPE.toml",
         help=f"TASK is {TASKS}; or a problem: {PROBLEMS}.",
@@ -149,23 +150,21 @@ def _signature() -> inspect.Signature:
     parameters = [
         _parameter("task_or_recipe", str | None, argument),
         _parameter(
-            "output", Path | None, typer.Option(help="The folder; if none, runs/TASK-1 and so on.")
+            "output", Path | None, typer.Option(help="The folder.  [runs/TASK-1, runs/TASK-2, ...]")
         ),
-        _parameter(
-            "resume", bool, typer.Option("--resume", help="Go on with a stopped run."), False
-        ),
+        _parameter("resume", bool, typer.Option("--resume", help="Resume a stopped run."), False),
         _parameter(
             "logger",
             list[str] | None,
             typer.Option(
                 metavar="NAME",
-                help="wandb or mlflow, beside the run's own logs; may be given twice.",
+                help="wandb or mlflow, in addition to the run's own logs. Repeat it to use both.",
             ),
         ),
     ]
     for name, option in recipe_options().items():
         text = f"{option.help} [{option.default}]" if option.default != "" else option.help
-        left_out = replace(option, default=None, help=text)  # a recipe knows its defaults itself
+        left_out = replace(option, default=None, help=text)  # the recipe sets the defaults
         parameters.append(parameter_of(left_out, completions.get(name)))
     return inspect.Signature(parameters)
 

@@ -78,7 +78,7 @@ class DecoderOptions(Settings):
         used = {*_SETTINGS_OF[self.decoder], *_SETTINGS_OF[search]}
         for option in (option for options in _SETTINGS_OF.values() for option in options):
             if getattr(self, option) is not None and option not in used:
-                raise InputError(f"{spell(option)} does nothing with {search} decoding")
+                raise InputError(f"{spell(option)} has no effect with {search} decoding")
         if self.decoder == "reconstruct":
             return Reconstruct(seed=seed, **self._settings("reconstruct"))
         if is_incremental:

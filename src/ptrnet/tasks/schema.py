@@ -162,7 +162,7 @@ def with_context(elements: Any, context: Any, source: str) -> Any:
     if not isinstance(context, Mapping):
         return elements
     if not isinstance(elements, list) or not all(isinstance(e, Mapping) for e in elements):
-        raise InputError(f'{source}: "context" goes with elements that are objects')
+        raise InputError(f'{source}: "context" needs elements that are objects')
     for k, element in enumerate(elements, 1):
         for field in context:
             if field in element:

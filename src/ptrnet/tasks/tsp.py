@@ -215,7 +215,7 @@ def with_ends(examples: Iterable[Example], task: Task, ends: Ends) -> Iterator[E
 def check_ends(task: Task, ends: Ends) -> None:
     """Refuse ends of the answers to another task."""
     if ends != Ends() and task.name != Tsp.name:
-        raise InputError(f"start, end and open go with task tsp, not with {task.name}")
+        raise InputError(f"start, end and open need task tsp, got {task.name}")
 
 
 def _with_ends(example: Example, ends: Ends) -> Example:

@@ -121,10 +121,10 @@ def fit(
     if cost is None:
         if resume:
             raise InputError(
-                "fit: resume goes with cost; a run on examples goes on with ptrnet train --resume"
+                "fit: resume needs a cost; ptrnet train --resume resumes a run on examples"
             )
         if recipe.get("learning", "answers") != "answers":
-            raise InputError(f"fit: learning {short(recipe['learning'])} goes with a cost")
+            raise InputError(f"fit: learning {short(recipe['learning'])} needs a cost")
         if outputs is not None:
             examples = list(pairs_of(examples, outputs))
         return _fit_answers(examples, kind, folder, hooks, recipe)
@@ -133,7 +133,7 @@ def fit(
     from ptrnet.training.fit_costs import fit_costs
 
     if resume and folder is None:
-        raise InputError("fit: resume goes with output, the folder of the run")
+        raise InputError("fit: resume needs output, the folder of the run")
     return fit_costs(examples, cost, kind, folder, resume, hooks, recipe)
 
 

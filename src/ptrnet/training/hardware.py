@@ -22,7 +22,7 @@ def device_of(name: str) -> str:
         raise unknown("device", name, DEVICES)
     has_cuda = torch.cuda.is_available()
     if name == "cuda" and not has_cuda:
-        raise InputError("device: asked for cuda, but torch finds none on this machine")
+        raise InputError("device: cuda was given, but torch finds no CUDA device on this machine")
     if name == "auto":
         return "cuda" if has_cuda else "cpu"
     return name

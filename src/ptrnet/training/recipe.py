@@ -234,7 +234,7 @@ def _check_combination(recipe: Recipe) -> None:
     """Refuse sizes that do not suit the task, and values that contradict each other."""
     checks.check_sizes(recipe.n, recipe.task)
     if recipe.columns and not (recipe.data and isinstance(recipe.task, Custom)):
-        raise InputError("recipe: set_id goes with a table as data, and without a TASK")
+        raise InputError("recipe: set_id needs a table as data, and no TASK")
     one_n = getattr(recipe.network, "n", None)  # of a dictionary
     if one_n is not None and recipe.n != (one_n,):
         raise InputError(f"recipe: the network serves n = {one_n} alone, got {recipe.n}")
@@ -259,7 +259,7 @@ def _check_combination(recipe: Recipe) -> None:
             f"recipe: answers of task {recipe.task.name} may repeat elements (repeats)"
         )
     if recipe.patience and not (recipe.valid or recipe.valid_batches):
-        raise InputError("recipe: patience goes with validations, valid_batches is 0")
+        raise InputError("recipe: patience needs validations, but valid_batches is 0")
 
 
 def _check_answers(recipe: Recipe) -> None:
@@ -286,15 +286,15 @@ def _check_answers(recipe: Recipe) -> None:
         )
     if recipe.loss == "gains":
         if not (isinstance(task, Custom) and task.kind == "grades"):
-            raise InputError("recipe: loss gains goes with answers of the kind grades")
+            raise InputError("recipe: loss gains needs answers of the kind grades")
         if not recipe.network.scores_once:
-            raise InputError(f"recipe: loss gains goes with set-ptr-net, not with {recipe.model}")
+            raise InputError(f"recipe: loss gains needs the model set-ptr-net, got {recipe.model}")
     if recipe.examples and recipe.data:
         raise InputError("recipe: examples counts fresh ones; data has its own")
     if recipe.augment and not recipe.data:
-        raise InputError("recipe: augment goes with data; fresh examples are new without it")
+        raise InputError("recipe: augment needs data; without data every example is new")
     if recipe.valid_share and (recipe.valid or not recipe.data):
-        raise InputError("recipe: valid_share goes with data, and without valid")
+        raise InputError("recipe: valid_share needs data, and cannot be used with valid")
     validates_on_file = recipe.valid or recipe.valid_share or not recipe.valid_batches
     draws_examples = not (recipe.data and validates_on_file)
     if draws_examples or (recipe.labeller and not task.labellers):
@@ -305,12 +305,12 @@ def _check_answers(recipe: Recipe) -> None:
 def _check_costs(recipe: Recipe) -> None:
     """Refuse a training from costs of a task without any, and options of one on answers."""
     if recipe.network.ensemble > 1:
-        raise InputError("recipe: ensemble goes with learning from answers, not from costs")
+        raise InputError("recipe: ensemble is for learning from answers, not from costs")
     if not (recipe.task.has_costs or isinstance(recipe.task, Custom)):
         raise InputError(f"recipe: task {recipe.task.name} has no cost; learning: expected answers")
     for name in ("labeller", "data", "examples", "valid", "augment", "cuts"):
         if getattr(recipe, name):
-            raise InputError(f"recipe: {name} goes with learning from answers, not from costs")
+            raise InputError(f"recipe: {name} is for learning from answers, not from costs")
 
 
 def recipe_options() -> dict[str, Option]:

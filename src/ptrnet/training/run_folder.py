@@ -31,7 +31,7 @@ def check_unused(folder: Path, *others: str) -> None:
         )
     if exists(folder / RECIPE):
         raise InputError(
-            f"{folder}: holds a run already; go on with it by --resume, or name another folder"
+            f"{folder}: already holds a run; resume it with --resume, or name another folder"
         )
     if exists(folder / model_folder.CONFIG):
         raise InputError(f"{folder}: holds a model already; name another folder")
@@ -115,7 +115,7 @@ def check_recipe(folder: Path, recipe: Recipe) -> None:
         if before.get(key) != now[key]:
             raise InputError(
                 f"{folder / RECIPE}: the run has {key} = {short(before.get(key), _LONGEST)}, "
-                f"asked to resume with {short(now[key], _LONGEST)}"
+                f"and cannot be resumed with {short(now[key], _LONGEST)}"
             )
 
 
