@@ -25,7 +25,7 @@ MAX_BYTES = 6_000_000  # of a tracked file: shipped weights are the largest
     ],
     ids=lambda c: " ".join(c[:2]),
 )
-def test_checks(command):
+def test_each_static_check_passes(command):
     result = subprocess.run([BIN / command[0], *command[1:]], cwd=ROOT, capture_output=True)
     assert result.returncode == 0, (result.stdout + result.stderr).decode()[-3000:]
 
@@ -95,7 +95,7 @@ def test_scores_in_the_readme_equal_those_in_results():
 
 
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
-def test_examples_run(script, tmp_path, monkeypatch, capsys):
+def test_each_example_runs(script, tmp_path, monkeypatch, capsys):
     """Scripts that train read the number of steps and of examples from their arguments."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [str(script), "20", "500"])

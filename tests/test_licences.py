@@ -71,7 +71,7 @@ def is_free(expression: str) -> bool:
         ("Free for non-commercial use", False),
     ],
 )
-def test_expressions(expression, expected):
+def test_licence_expressions_are_parsed(expression, expected):
     assert is_free(expression) == expected
 
 

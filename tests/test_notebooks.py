@@ -16,7 +16,7 @@ def cells(path):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_it_runs(path, tmp_path, monkeypatch, capsys):
+def test_each_notebook_runs(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(matplotlib, "interactive", False, raising=False)
     matplotlib.use("Agg")
@@ -29,7 +29,7 @@ def test_it_runs(path, tmp_path, monkeypatch, capsys):
             exec(compile(code, path.name, "exec"), names)
 
 
-def test_they_are_as_they_ran():
+def test_stored_outputs_are_those_of_a_run():
     """All in one go, without an error; a figure or a text wherever a cell ends with a value."""
     assert len(NOTEBOOKS) == 4
     for path in NOTEBOOKS:

@@ -86,7 +86,7 @@ def test_items_are_drawn_while_others_are_computed():
 
 # joblib's thread may report that its items ended early.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_caller_may_stop_early():
+def test_a_caller_can_stop_early():
     left_early = ordered_map(math.factorial, range(500), 2)
     assert next(left_early) == 1
     left_early.close()
@@ -195,7 +195,7 @@ def test_a_dask_cluster_started_here_leaves_the_environment(environment):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_dask_cluster_of_two_workers(monkeypatch, environment):
+def test_a_dask_cluster_gives_the_local_results(monkeypatch, environment):
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True
@@ -206,7 +206,7 @@ def test_a_dask_cluster_of_two_workers(monkeypatch, environment):
             assert list(ordered_map(math.factorial, ITEMS, -1, "dask")) == EXPECTED
 
 
-def test_unknown_and_missing_backends(monkeypatch):
+def test_unknown_and_missing_backends_are_refused(monkeypatch):
     with pytest.raises(InputError, match="did you mean 'dask'"):
         check_backend("dusk")
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
@@ -216,7 +216,7 @@ def test_unknown_and_missing_backends(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_ray_cluster_started_here():
+def test_a_ray_cluster_gives_the_local_results():
     pytest.importorskip("ray")
     assert list(ordered_map(math.factorial, ITEMS, 2, "ray")) == EXPECTED
 

@@ -40,7 +40,7 @@ def ptrnet(run):
     return lambda *words: run(code, *map(str, words))
 
 
-def test_a_file_from_training_to_answers(run, ptrnet, tmp_path):
+def test_a_plugin_file_can_be_trained_and_solved(run, ptrnet, tmp_path):
     train = ["train", "pareto", "--plugins", str(PARETO), "--model", "pooled-ptr-net"]
     commands = [
         [*train, "--pool", "max", *SMALL, "--output", "model"],
@@ -80,7 +80,7 @@ def test_an_installed_package_is_found_by_its_entry_point(run, tmp_path):
     assert "'pareto'" in done.stdout and "'pooled-ptr-net'" in done.stdout, done.stderr
 
 
-def test_what_fails_is_one_line(ptrnet, tmp_path):
+def test_a_plugin_that_fails_gives_one_line(ptrnet, tmp_path):
     failures = [
         ("x = 1 / 0", "plug-in {path}: ZeroDivisionError: division by zero"),
         ("def f(:", "plug-in {path}: SyntaxError"),
@@ -188,7 +188,7 @@ for cls in (Plain, Unready, Other):
 """
 
 
-def test_registering_again_and_wrongly(run):
+def test_registering_twice_or_wrongly_is_refused(run):
     done = run(REGISTERING)
     plain, unready, other = done.stdout.splitlines() or [done.stderr] * 3
     assert "field depth: expected one that ptrnet.settings.setting" in plain
@@ -207,7 +207,7 @@ def test_a_setting_of_a_recipes_name_is_refused(ptrnet, tmp_path):
     assert done.returncode == 2 and "setting seed: a recipe has a field of that name" in done.stderr
 
 
-def test_what_fails_is_said_again(run, tmp_path):
+def test_a_plugin_that_failed_fails_again_at_the_next_use(run, tmp_path):
     (tmp_path / "bad.py").write_text("x = 1 / 0")
     code = (
         "from ptrnet import tasks, InputError\n"
@@ -248,12 +248,12 @@ def test_other_threads_wait_for_what_is_being_loaded(run, tmp_path):
     assert missing.stdout.count("none.py: expected a Python file of plug-ins") == 2
 
 
-def test_an_option_without_a_file(ptrnet):
+def test_plugins_option_without_a_file_is_refused(ptrnet):
     done = ptrnet("models", "--plugins")
     assert (done.returncode, done.stderr) == (2, "ptrnet: --plugins: expected a Python file\n")
 
 
-def test_two_files_of_one_name_are_told_apart(run, tmp_path):
+def test_two_plugin_files_of_the_same_name_are_distinguished(run, tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "mine.py").write_text(

@@ -28,7 +28,7 @@ def built(tmp_path_factory):
     return wheel, sdist
 
 
-def test_all_of_the_package_is_in_both(built):
+def test_wheel_and_source_contain_the_whole_package(built):
     tracked = subprocess.run(
         ["git", "ls-files", "-z", "src/ptrnet"], cwd=ROOT, capture_output=True, check=True
     )
@@ -97,7 +97,7 @@ def test_the_package_works_by_itself(clean):
     assert done.stdout == "[0, 1, 3]\n", done.stderr
 
 
-def test_what_needs_an_extra_names_it(clean):
+def test_features_with_a_missing_extra_name_it(clean):
     """All in one process: each would import torch for itself."""
     lines = {
         "train sort --steps 1": "train",
@@ -125,7 +125,7 @@ def test_the_source_makes_the_same_wheel(built, tmp_path):
     assert first == second
 
 
-def test_the_metadata_is_whole(built):
+def test_the_metadata_is_complete(built):
     with zipfile.ZipFile(built[0]) as archive:
         (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
         text = archive.read(name).decode()

@@ -38,7 +38,7 @@ def test_the_table_says_on_what_it_was_measured(quick, ptrnet):
     assert heads.split()[:2] == ["ms", "quartiles"] and row.startswith("8 units ")
 
 
-def test_the_program_asks_other_processes(program):
+def test_ptrnet_bench_measures_in_other_processes(program):
     code, out, err = program(
         *("bench", "label", "--task", "sort", "--n", 6, "--repeats", 1, "--json")
     )

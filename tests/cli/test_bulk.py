@@ -82,9 +82,7 @@ def stop_after_a_chunk(code, arguments, folder, signal_number):
     ],
     ids=["killed", "killed with its workers", "interrupted", "library", "library with workers"],
 )
-def test_stopped_and_started_again_it_continues(
-    ptrnet, tmp_path, capsys, code, jobs, signal_number
-):
+def test_a_stopped_job_resumes(ptrnet, tmp_path, capsys, code, jobs, signal_number):
     whole, resumed = tmp_path / "whole.txt", tmp_path / "resumed.txt"
     folder = tmp_path / "resumed.txt.partial"
     assert ptrnet(*SORT, "--jobs", "1", "--output", whole)[0] == 0
@@ -109,7 +107,9 @@ def test_stopped_and_started_again_it_continues(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["resumed.txt", "whole.txt"]
 
 
-def test_the_library_ends_what_the_program_began(ptrnet, tmp_path, capsys, monkeypatch):
+def test_ptrnet_generate_in_python_resumes_a_job_of_the_command(
+    ptrnet, tmp_path, capsys, monkeypatch
+):
     whole, output = tmp_path / "whole.txt", tmp_path / "a.txt"
     ptrnet(*SORT, "--output", whole)
     monkeypatch.setattr("ptrnet.jobs._join", interrupted)
@@ -129,9 +129,7 @@ def test_the_library_ends_what_the_program_began(ptrnet, tmp_path, capsys, monke
     assert output.read_bytes() == whole.read_bytes()
 
 
-def test_the_content_of_a_file_decides_whether_its_labelling_goes_on(
-    ptrnet, tmp_path, capsys, monkeypatch
-):
+def test_a_job_resumes_only_if_the_files_content_is_the_same(ptrnet, tmp_path, capsys, monkeypatch):
     source, output = tmp_path / "in.txt", tmp_path / "a.txt"
     source.write_text("0.5 0.25\n" * 300)
     monkeypatch.setattr("ptrnet.jobs._join", interrupted)
@@ -196,7 +194,7 @@ def test_labels_do_not_depend_on_jobs_and_keep_what_else_a_line_has(ptrnet, tmp_
 
 
 @pytest.mark.parametrize("extension", ["jsonl", "parquet", "txt"])
-def test_tours_that_are_not_proved_are_said_and_counted(ptrnet, tmp_path, monkeypatch, extension):
+def test_unproved_tours_are_counted_and_marked(ptrnet, tmp_path, monkeypatch, extension):
     from ptrnet.labellers import exact
 
     monkeypatch.setattr(exact, "WORK", 1)

@@ -49,7 +49,7 @@ def test_standard_streams_are_txt(square, ptrnet, points):
     assert code == 0 and out == points.read_text()
 
 
-def test_a_tour_goes_by_the_ids_of_the_file_beside_it(square, ptrnet):
+def test_a_tour_uses_the_ids_of_the_tsp_file_next_to_it(square, ptrnet):
     ids = zip((1, 2, 3, 4), (40, 7, 12, 0), strict=True)
     text = SQUARE
     for old, new in ids:
@@ -115,7 +115,7 @@ def test_refused_in_one_line_with_nothing_written(square, ptrnet, line, words):
     assert sorted(square.iterdir()) == before
 
 
-def test_solve_and_label_answer_a_tsp_by_a_tour(square, ptrnet, small):
+def test_solve_and_label_write_a_tour_for_a_tsp(square, ptrnet, small):
     small("tsp", seed=1, scale=8.0).save_pretrained(square / "model")
     code, out, _ = ptrnet("solve", "tsp", "square.tsp", "--model", "model")
     assert code == 0 and out.startswith("NAME : square\nCOMMENT : length 1")

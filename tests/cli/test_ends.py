@@ -31,7 +31,7 @@ def test_labels_of_a_tsplib_file_go_by_its_ids(square, ptrnet):
 
 
 @pytest.mark.parametrize("verb", ["label", "solve"])
-def test_other_files_count_from_0(square, ptrnet, verb):
+def test_ends_in_other_files_are_0_based(square, ptrnet, verb):
     code, out, _ = ptrnet(verb, "tsp", "a.txt", "--start", "1", "--end", "0", "--open")
     assert code == 0 and out.split("output ")[1] == "2 4 3 1\n"
     code, out, _ = ptrnet(verb, "tsp", "a.txt", "--start", "2")

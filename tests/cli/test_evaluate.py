@@ -58,7 +58,7 @@ def test_fresh_instances_are_kept_with_their_scores(tmp_path, ptrnet, model, mon
         assert np.array_equal(example.inputs, row.inputs) and "answer" in row.extra
 
 
-def test_fresh_instances_of_other_sizes_are_said(tmp_path, ptrnet, small):
+def test_random_instances_of_other_sizes_give_a_warning(tmp_path, ptrnet, small):
     solver = small(seed=1)
     solver.trained["n"] = "3-6"
     solver.save_pretrained(tmp_path / "m")
@@ -93,14 +93,14 @@ def test_rows_by_n_are_those_of_files_of_one_n(tmp_path, ptrnet, model):
     assert [line.split()[0] for line in text.splitlines()[-4:]] == ["n", "3", "4", "5"]
 
 
-def test_many_sizes_stand_together_in_ranges(ptrnet, model):
+def test_many_sizes_share_rows(ptrnet, model):
     document = evaluated(ptrnet, "--model", model, "--random", "200", "--n", "3-42")
     rows = document["by_n"]
     assert len(rows) == 12 and rows[0]["n"].startswith("3-")
     assert sum(row["instances"] for row in rows) == document["instances"] == 200
 
 
-def test_points_are_drawn_as_asked(ptrnet, model):
+def test_points_option_changes_the_distribution(ptrnet, model):
     outs = [
         ptrnet("solve", "--model", model, "--random", "6", "--points", kind)[1]
         for kind in ("uniform", "grid")
@@ -122,7 +122,7 @@ def test_points_are_drawn_as_asked(ptrnet, model):
         (["a.txt", "--output", "b.txt"], "b.txt: has no room for scores; write to .jsonl or .par"),
     ],
 )
-def test_refused(ptrnet, model, options, message, refused):
+def test_wrong_options_are_refused(ptrnet, model, options, message, refused):
     refused(ptrnet("evaluate", "--model", model, *options), message)
 
 
@@ -168,7 +168,7 @@ def test_scores_are_kept_and_add_up(tmp_path, ptrnet, model, monkeypatch, extens
 
 
 @pytest.mark.parametrize("key", ["accuracy", "answer", "log_likelihood"])
-def test_no_score_is_written_over_what_a_line_says(tmp_path, ptrnet, model, refused, key):
+def test_scores_do_not_overwrite_keys_of_a_line(tmp_path, ptrnet, model, refused, key):
     path, output = tmp_path / "a.jsonl", tmp_path / "scores.jsonl"
     path.write_text(f'{{"inputs": [[0, 0], [1, 0], [0, 1]], "outputs": [0, 1, 2], "{key}": 7}}\n')
     command = ("evaluate", "--model", model, path)
@@ -216,7 +216,7 @@ def test_evaluate_needs_answers(tmp_path, ptrnet, model, refused):
         ["--augment", "4"],
     ],
 )
-def test_every_decoder_is_reached(ptrnet, points, options):
+def test_each_decoder_can_be_chosen(ptrnet, points, options):
     code, out, _ = ptrnet("evaluate", "hull", points, "--json", *options)
     document = json.loads(out)
     assert code == 0 and document["metrics"]["accuracy"]["value"] > 0.8

@@ -110,7 +110,7 @@ def test_elements_that_share_a_field_are_split_by_it(tmp_path, ptrnet, offers):
     assert [(row["season"], row["instances"]) for row in rows] == [("dry", 20), ("wet", 20)]
 
 
-def test_a_field_that_cannot_split_is_refused(tmp_path, ptrnet, offers, refused):
+def test_by_refuses_a_field_that_differs_between_elements(tmp_path, ptrnet, offers, refused):
     model, path, _ = offers
     output = tmp_path / "scores.jsonl"
     command = ("evaluate", "--model", model, path, "--output", output, "--by")

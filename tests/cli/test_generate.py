@@ -9,7 +9,7 @@ def test_generate_is_deterministic_by_seed(tmp_path, ptrnet, points):
     assert len(points.read_text().splitlines()) == 30
 
 
-def test_generate_spreads_points_as_it_is_told(ptrnet, refused):
+def test_points_option_changes_the_distribution(ptrnet, refused):
     arguments = ("generate", "hull", "--n", "30", "--count", "4", "--output", "-")
     code, out, _ = ptrnet(*arguments, "--points", "duplicates")
     assert code == 0

@@ -54,7 +54,7 @@ from tests.cli.test_bulk import GENERATE
         ("models show hul", "unknown model 'hul'; did you mean 'hull'"),
     ],
 )
-def test_refused_in_one_line(tmp_path, monkeypatch, ptrnet, line, message, refused):
+def test_wrong_calls_are_refused_in_one_line(tmp_path, monkeypatch, ptrnet, line, message, refused):
     monkeypatch.chdir(tmp_path)
     refused(ptrnet(*line.split()), message)
     assert not list(tmp_path.iterdir())
@@ -74,7 +74,7 @@ def test_broken_input_leaves_no_output(tmp_path, ptrnet, model, points, refused)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["model", "points.txt"]
 
 
-def test_interrupted_is_130(monkeypatch, ptrnet):
+def test_an_interrupt_exits_with_130(monkeypatch, ptrnet):
     def interrupt(*_):
         raise KeyboardInterrupt
 
@@ -88,12 +88,12 @@ def test_nothing_is_printed_before_all_is_read(tmp_path, ptrnet, refused):
     refused(ptrnet("label", "hull", path), "long.txt:1501: ")
 
 
-def test_bare_ptrnet_is_help(ptrnet):
+def test_ptrnet_without_arguments_prints_help(ptrnet):
     code, out, _ = ptrnet()
     assert code == 0 and out.startswith("Usage: ptrnet")
 
 
-def test_version(ptrnet):
+def test_version_is_printed(ptrnet):
     assert ptrnet("--version")[1] == "ptrnet 0.1.0\n"
 
 
@@ -112,7 +112,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path, program, refused):
     assert not list(tmp_path.iterdir())
 
 
-def test_standard_streams(streams, model, refused):
+def test_dash_is_standard_input_and_output(streams, model, refused):
     code, out, _ = streams("solve", "-", "--model", model, input="0 0 1 0 0 1\n")
     assert code == 0 and out.startswith("0.0 0.0 1.0 0.0 0.0 1.0 output ")
     refused(streams("label", "hull", "-", input="0 0 x 1\n"), "standard input:1: field 3")
@@ -136,7 +136,7 @@ def shell(command, **options):
     return done.returncode, done.stdout, done.stderr
 
 
-def test_a_reader_that_leaves_early_is_no_error(tmp_path, points):
+def test_a_closed_pipe_is_not_an_error(tmp_path, points):
     """More is printed than a pipe holds, and only a line of it is read."""
     path = tmp_path / "many.txt"
     path.write_text(points.read_text() * 300)
@@ -172,13 +172,13 @@ def test_a_report_that_cannot_be_written_is_one_line(monkeypatch, ptrnet, model,
     assert code == 2 and err.endswith(f"an algorithm\n{NO_SPACE}"), err  # warnings of sizes first
 
 
-def test_closed_streams_are_no_crash(points):
+def test_closed_standard_streams_do_not_crash(points):
     code, _, err = shell(f"{{ptrnet}} label hull {points} >&- <&-")
     assert code == 2
     assert err == "ptrnet: standard output: cannot be written: it is closed\n"
 
 
-def test_what_is_quoted_is_cut(tmp_path, ptrnet, refused):
+def test_long_values_are_truncated_in_error_messages(tmp_path, ptrnet, refused):
     digits = "1" * 100_000
     (tmp_path / "a.jsonl").write_text(f'{{"inputs": [[0, 1e{digits}]]}}\n')
     (tmp_path / "b.jsonl").write_text(f'{{"inputs": [[0, 1]], "outputs": [{digits[:4000]}]}}\n')
@@ -252,7 +252,7 @@ def test_a_disk_that_is_full_at_the_end_loses_nothing(ptrnet, tmp_path, monkeypa
     assert parquet.read_metadata(output).num_rows == 600
 
 
-def test_where_standard_error_is_closed_nothing_of_it_is_among_the_answers():
+def test_with_closed_standard_error_no_message_is_among_the_answers():
     command = [sys.executable, "-m", "ptrnet", "solve", "sort", "nothing.txt"]
     with_closed = ["bash", "-c", '"$@" 2>&-', "bash", *command]
     done = subprocess.run(with_closed, capture_output=True, timeout=240)

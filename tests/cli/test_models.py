@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 
-def test_models_lists_and_shows(ptrnet):
+def test_models_lists_the_shipped_models_and_show_prints_a_card(ptrnet):
     code, out, _ = ptrnet("models")
     assert code == 0 and "hull" in out and "sort" in out
     listed = json.loads(ptrnet("models", "--json")[1])["models"]

@@ -46,7 +46,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_killed_and_started_again_it_goes_on(ptrnet, folder, tmp_path):
+def test_a_killed_job_resumes_to_the_same_file(ptrnet, folder, tmp_path):
     """Begun by two processes, ended by one: the answers that the library gives in one call."""
     solve = ["solve", "--model", folder / "model", folder / "in.jsonl"]
     output = tmp_path / "out.jsonl"
@@ -70,7 +70,9 @@ def test_killed_and_started_again_it_goes_on(ptrnet, folder, tmp_path):
         (["--augment", "2"], "augment"),
     ],
 )
-def test_other_work_is_not_gone_on_with(ptrnet, folder, tmp_path, monkeypatch, other, what):
+def test_a_job_with_other_options_is_not_resumed(
+    ptrnet, folder, tmp_path, monkeypatch, other, what
+):
     solve = ["solve", "--model", folder / "model", folder / "in.jsonl"]
     solve += ["--output", tmp_path / "out.jsonl"]
     monkeypatch.setattr("ptrnet.jobs._join", interrupted)
@@ -80,7 +82,7 @@ def test_other_work_is_not_gone_on_with(ptrnet, folder, tmp_path, monkeypatch, o
     assert code == 2 and f"unfinished job with other options ({what}" in errors
 
 
-def test_another_network_is_other_work(folder, tmp_path, monkeypatch):
+def test_a_job_with_another_network_is_not_resumed(folder, tmp_path, monkeypatch):
     solver = library.load(folder / "model")
     monkeypatch.setattr("ptrnet.jobs._join", interrupted)
     with pytest.raises(KeyboardInterrupt):
@@ -110,7 +112,7 @@ def test_one_document_is_the_same_by_many_processes(ptrnet, folder):
     assert ptrnet(*command, "--jobs", "2")[:2] == (0, document)
 
 
-def test_lines_are_answered_as_they_come():
+def test_lines_of_standard_input_are_answered_as_they_arrive():
     """Each before the next is written; what cannot be used ends it, after the answers before."""
     command = [sys.executable, "-m", "ptrnet", "solve", "sort", "-"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -210,7 +212,7 @@ def test_options_of_another_decoder_are_refused(ptrnet, points, options, message
     refused(ptrnet("solve", "hull", points, *options), message)
 
 
-def test_parts_of_tours_are_solved_again(ptrnet, small, tmp_path):
+def test_reconstruct_decoding_is_available(ptrnet, small, tmp_path):
     small("tsp", "remaining-ptr-net").save_pretrained(tmp_path / "m")
     solve = ("solve", "--model", tmp_path / "m", "--random", "12", "--decoder", "reconstruct")
     code, out, _ = ptrnet(*solve, "--rounds", "20")
@@ -243,14 +245,14 @@ def test_other_numbers_are_not_left_out(ptrnet, table, header, refused):
 
 
 @pytest.mark.parametrize("verb", [("solve",), ("solve", "--json"), ("label",)])
-def test_the_answer_does_not_take_the_place_of_its_instance(ptrnet, table, verb, refused):
+def test_output_to_the_input_file_is_refused(ptrnet, table, verb, refused):
     name, *options = verb
     answered = ptrnet(name, "hull", table, "--output", table.parent / "." / table.name, *options)
     refused(answered, "holds the instance, and only its answer would be left")
     assert table.read_text() == TABLE
 
 
-def test_on_standard_input_it_is_said_that_a_table_is_a_file(ptrnet, table, refused, monkeypatch):
+def test_a_table_on_standard_input_is_refused(ptrnet, table, refused, monkeypatch):
     with table.open() as stream:
         monkeypatch.setattr("sys.stdin", stream)
         refused(ptrnet("solve", "hull", "-"), "if this is a .csv, name the file so")

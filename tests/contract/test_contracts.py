@@ -135,7 +135,9 @@ def test_beam_of_one_is_the_argmax_of_each_step(small, name, settings, model, co
 
 
 @covering(decoder=[*DECODERS, Beam(40)], seed=range(5))
-def test_a_constrained_decoder_obeys_and_never_dies(small, name, settings, model, decoder, seed):
+def test_a_constrained_decoder_obeys_the_constraint_and_meets_no_dead_end(
+    small, name, settings, model, decoder, seed
+):
     solver = small(name, model, seed=seed, scale=15.0, **settings)
     instances = served(solver)
     for instance, answer in zip(instances, solver.solve(instances, decoder), strict=True):
@@ -192,7 +194,7 @@ def test_a_label_scores_perfectly_and_tokens_come_back(name, settings):
 @EVERY_TASK
 @pytest.mark.parametrize("extension", formats.names())
 @pytest.mark.filterwarnings("ignore:.*of equal ones only the first is in answers")
-def test_an_example_survives_a_write_and_a_read(tmp_path, name, settings, extension):
+def test_an_example_is_unchanged_after_a_write_and_a_read(tmp_path, name, settings, extension):
     task = tasks.get(name, **settings)
     path = tmp_path / f"examples.{extension}"
     instances = degenerate(task)
@@ -241,7 +243,7 @@ def test_the_same_seed_gives_the_same_data_whatever_the_number_of_workers(name, 
 
 
 @TASKS
-def test_streams_are_counted(name, settings):
+def test_batches_of_streams_depend_on_seed_and_number_alone(name, settings):
     task = tasks.get(name, **settings)
     stream = ExampleStream(task, [4, 7], 3, seed=2)
     later = ExampleStream(task, [4, 7], 3, seed=2, first=5, num_prefetch=1)

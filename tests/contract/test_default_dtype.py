@@ -40,7 +40,7 @@ def recipe(**table):
 
 @MODELS
 @pytest.mark.parametrize("learning", ["answers", "self-labelling"])
-def test_models_are_trained(double, tmp_path, model, learning):
+def test_models_can_be_trained_with_default_dtype_float64(double, tmp_path, model, learning):
     saved = train(recipe(model=model, learning=learning), tmp_path / "run")
     assert {weight.dtype for weight in saved.model.parameters()} == {torch.float32}
     solver = ptrnet.Solver(saved.model, saved.task)
@@ -53,7 +53,7 @@ def answers():
     return {name: [a.tolist() for a in solver.solve(POINTS)] for name, solver in solvers.items()}
 
 
-def test_shipped_models_answer_as_ever(request):
+def test_shipped_models_answer_the_same_with_default_dtype_float64(request):
     expected = answers()
     request.getfixturevalue("double")
     assert answers() == expected
@@ -61,5 +61,5 @@ def test_shipped_models_answer_as_ever(request):
 
 
 @pytest.mark.parametrize("name", ["hull-ptr-net", "hull"])
-def test_models_are_exported(double, tmp_path, name):
+def test_models_can_be_exported_with_default_dtype_float64(double, tmp_path, name):
     export_onnx(ptrnet.load(name), tmp_path / "out", instances=3)

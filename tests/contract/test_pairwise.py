@@ -24,7 +24,7 @@ def test_every_pair_that_is_valid_is_covered_and_no_other(seed):
     assert pairs(rows) == pairs(set(every) - forbidden)
 
 
-def test_they_are_few():
+def test_pairwise_covering_needs_few_combinations():
     rows = pairwise(*(range(size) for size in (11, 7, 5, 5, 2)))
     assert pairwise(*(range(size) for size in (11, 7, 5, 5, 2))) == rows
     assert 11 * 7 <= len(rows) <= 11 * 7 + 4

@@ -24,7 +24,7 @@ def instructions():
     return [line.split(None, 1) for line in text.replace("\\\n", " ").splitlines() if line.strip()]
 
 
-def test_the_image_is_built_of_what_it_is_given():
+def test_the_image_copies_only_existing_files():
     allowed = (ROOT / ".dockerignore").read_text().split()
     stages = [text.split()[-1] for name, text in instructions() if name == "FROM"]
     for name, text in instructions():
@@ -35,20 +35,20 @@ def test_the_image_is_built_of_what_it_is_given():
             assert text.split()[0].removeprefix("--from=") in stages
 
 
-def test_it_ends_as_a_user_without_rights_that_it_made():
+def test_the_image_runs_as_an_unprivileged_user():
     found = dict(instructions())
     assert found["USER"] == "ptrnet" and "useradd" in (ROOT / "Dockerfile").read_text()
     names = [name for name, _ in instructions()]
     assert names.index("USER") < names.index("ENTRYPOINT")
 
 
-def test_its_health_is_asked_of_the_service():
+def test_the_health_check_uses_the_service():
     found = dict(instructions())
     (route,) = re.findall(rf"http://127\.0\.0\.1:{PORT}(/\w+)", found["HEALTHCHECK"])
     assert route in PROBES and found["EXPOSE"] == str(PORT)
 
 
-def test_its_command_is_the_programs(capsys):
+def test_the_command_of_the_image_is_valid(capsys):
     """Without the token that it names it is refused, and nothing else of it is."""
     words = shlex.split(dict(instructions())["ENTRYPOINT"].strip("[]").replace(",", " "))
     assert words[0] == "ptrnet"
@@ -56,7 +56,7 @@ def test_its_command_is_the_programs(capsys):
     assert "/run/secrets/token" in capsys.readouterr().err
 
 
-def test_what_it_computes_beforehand_can_be_computed():
+def test_the_images_warm_up_command_runs():
     text = (ROOT / "Dockerfile").read_text()
     (code,) = re.findall(r'^RUN python -c "(.*?)"$', text, re.DOTALL | re.MULTILINE)
     code = code.replace("\\\n", "")

@@ -37,7 +37,7 @@ def matches(printed, expected):
 
 
 @pytest.mark.parametrize("page", WITH_CODE)
-def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capfd):
+def test_the_code_of_each_page_runs(page, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     names = {"__name__": "__main__"}
@@ -57,7 +57,7 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capfd):
             printed = capfd.readouterr().out
 
 
-def test_what_is_not_run_says_why():
+def test_blocks_that_are_not_run_give_a_reason():
     """The list of reasons is short, and each is used."""
     reasons = {
         block.words for page in PAGES for block in blocks_of(page) if block.verb == "not run"
@@ -81,7 +81,7 @@ def test_no_command_hides_in_an_indented_block():
             assert not re.search(r"^    (ptrnet|python|pip|make) ", outside, re.MULTILINE), page
 
 
-def test_what_is_shown_is_compared():
+def test_shown_output_equals_real_output():
     assert matches("a 1\nb 2\nc\n", "a 1\n...\n")
     assert not matches("a 2\nb\n", "a 1\n...\n")
 

@@ -48,7 +48,7 @@ def served():
     return {name: weights.load(name) for name in ("hull", "tsp", "sort")}
 
 
-def test_questions_are_answered_as_it_says(served, tmp_path):
+def test_requests_of_the_page_get_the_answers_of_the_page(served, tmp_path):
     questions, arrays = commands("curl --json"), commands("curl -H 'Content-Type")
     (saving,) = commands("python -c .import numpy")
     assert len(questions) == GUIDE.count("curl --json") == 4 and len(arrays) == 1
@@ -68,7 +68,7 @@ def test_questions_are_answered_as_it_says(served, tmp_path):
     assert refused == documented('{"type": "about:blank"')
 
 
-def test_the_token_is_made_and_sent_as_it_says(served, tmp_path):
+def test_the_tokens_commands_of_the_page_work(served, tmp_path):
     (making,) = commands("python -c .import secrets")
     (asking,) = commands("curl -H .Authorization")
     run(making, "", tmp_path)
@@ -80,7 +80,7 @@ def test_the_token_is_made_and_sent_as_it_says(served, tmp_path):
         assert run(without, address, tmp_path)["status"] == 401
 
 
-def test_the_service_starts_as_it_says(tmp_path, small):
+def test_the_start_commands_of_the_page_work(tmp_path, small):
     """Each command of this page and of the page's, on a port that is free."""
     small(scale=8.0).save_pretrained(tmp_path / "runs" / "my-model")
     (tmp_path / "token").write_text("0123456789abcdef")

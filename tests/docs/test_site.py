@@ -100,7 +100,7 @@ def test_every_public_name_is_in_the_reference(site, pages):
     assert names <= anchors, names - anchors
 
 
-def test_what_is_in_the_reference_is_described(site, pages):
+def test_every_name_in_the_reference_has_a_docstring(site, pages):
     """Every class, function and property by a docstring of its own, not a dataclass's made one."""
     anchors = set().union(*(pages[path].anchors for path in (site / "reference").glob("*.html")))
     objects = {name: resolve_name(name) for name in anchors if name.startswith("ptrnet.")}

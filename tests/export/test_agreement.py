@@ -12,7 +12,7 @@ from ptrnet.models.base import PointerModel
 from tests.export.cases import SETTINGS, build
 
 
-def test_what_counts_as_agreement():
+def test_only_differences_beyond_rounding_are_disagreements():
     assert Agreement(9, 9, 0, 1e-5, 0.0).error() is None
     assert Agreement(9, 8, 1, 1e-5, 0.0).error() is None
     assert "1 of 9 greedy answers differ" in Agreement(9, 8, 0, 1e-5, 0.0).error()

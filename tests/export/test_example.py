@@ -32,7 +32,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}-{case[2]}")
-def test_answers_are_the_solvers(case, tmp_path):
+def test_answers_equal_those_of_the_solver(case, tmp_path):
     """Of points in the unit square, outside of it, lost in it, and of one point or two."""
     solver = build(*case)
     manifest = ptrnet.export_onnx(solver, tmp_path, instances=5)
@@ -62,7 +62,7 @@ def test_triangles_are_listed(tmp_path):
     assert triangles and all(1 <= len(triangle) <= 3 for triangle in triangles)
 
 
-def test_triangulations_grow_as_the_solvers(tmp_path):
+def test_grown_triangulations_equal_those_of_the_solver(tmp_path):
     solver = ptrnet.load("delaunay")
     manifest = ptrnet.export_onnx(solver, tmp_path, instances=3)
     assert manifest["constraint"]["obeyed_by_example"]
@@ -88,7 +88,7 @@ def test_nearly_equal_numbers_are_sorted_exactly(tmp_path):
         assert example.solve(numbers[:, None], tmp_path) == exact
 
 
-def test_a_numbers_wrong_place_is_not_corrected(tmp_path, monkeypatch):
+def test_a_clearly_wrong_order_is_not_corrected(tmp_path, monkeypatch):
     ptrnet.export_onnx(ptrnet.load("sort"), tmp_path, instances=3)
     numbers = np.array([[0.5], [0.3], [0.7]])
     assert example.solve(numbers, tmp_path) == [1, 0, 2]
@@ -228,7 +228,7 @@ def test_too_few_points_are_refused(tmp_path):
         example.solve(np.array(POINTS), tmp_path / "d")
 
 
-def test_a_cell_that_is_too_long_is_a_line_and_no_traceback(tmp_path):
+def test_a_cell_that_is_too_long_gives_one_line(tmp_path):
     (tmp_path / "example.py").write_bytes(Path(example.__file__).read_bytes())
     fields = [{"name": "due", "categories": [], "unknown_category": "refuse", "missing": None}]
     (tmp_path / "manifest.json").write_text(json.dumps({"inputs": {"fields": fields}, "files": {}}))

@@ -15,7 +15,7 @@ from tests.export.cases import build
 FILES = {"encoder.onnx", "step.onnx", "manifest.json", "example.py"}
 
 
-def test_the_folder_is_whole(tmp_path):
+def test_the_folder_has_graphs_manifest_and_example(tmp_path):
     path = tmp_path / "out"
     manifest = ptrnet.export_onnx(build("ptr-net"), path, instances=20)
     assert {file.name for file in path.iterdir()} == FILES
@@ -49,7 +49,7 @@ def test_a_link_to_an_empty_folder_is_filled(tmp_path):
     assert {file.name for file in (tmp_path / "real").iterdir()} == FILES
 
 
-def test_a_folder_that_another_export_fills_meanwhile(tmp_path, monkeypatch):
+def test_two_exports_to_one_folder_do_not_mix(tmp_path, monkeypatch):
     """It was left, and called written, with the other's weights in it."""
     path, write = tmp_path / "out", export_folder.write_graphs
 
@@ -63,7 +63,7 @@ def test_a_folder_that_another_export_fills_meanwhile(tmp_path, monkeypatch):
     assert [file.name for file in tmp_path.rglob("*")] == ["out", "other"]
 
 
-def test_wrong_graphs_are_not_given_away(tmp_path, monkeypatch):
+def test_graphs_with_wrong_answers_are_not_written(tmp_path, monkeypatch):
     """Those of another model: what is compared is the model that was given."""
     other, write = build("ptr-net", scale=3.0), export_folder.write_graphs
     monkeypatch.setattr(export_folder, "write_graphs", lambda model, path: write(other.model, path))
@@ -77,7 +77,7 @@ def outcome(capsys, *arguments):
     return code, *capsys.readouterr()
 
 
-def test_the_command(tmp_path, capsys):
+def test_ptrnet_export_writes_and_reports_the_folder(tmp_path, capsys):
     path = tmp_path / "sort"
     code, out, err = outcome(capsys, "export", "sort", path, "--instances", 20, "--quantize")
     assert code == 0 and not err, err
@@ -131,7 +131,7 @@ def test_a_missing_extra_is_named(tmp_path, monkeypatch, capsys):
         ptrnet.export_onnx(build("ptr-net"), tmp_path / "out")
 
 
-def test_arguments_out_of_range(tmp_path):
+def test_arguments_out_of_range_are_refused(tmp_path):
     solver = build("ptr-net")
     with pytest.raises(InputError, match="unknown weights 'int4'"):
         ptrnet.export_onnx(solver, tmp_path / "out", weights="int4")
@@ -174,6 +174,6 @@ def test_a_network_of_operators_without_a_counterpart_is_not_exported(tmp_path, 
     assert not (tmp_path / "out").exists() and capfd.readouterr() == ("", "")
 
 
-def test_arguments_in_the_wrong_order(tmp_path):
+def test_arguments_in_the_wrong_order_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"expected a model as ptrnet\.load gives it, got 'out'"):
         ptrnet.export_onnx("out", build("ptr-net"))

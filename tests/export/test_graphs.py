@@ -85,7 +85,7 @@ def test_prefixes_of_a_beam_are_served(exported):
             torch.testing.assert_close(log_probs[:, k], expected, rtol=1e-4, atol=1e-4)
 
 
-def test_ports_are_the_files_own(exported):
+def test_declared_inputs_and_outputs_equal_those_of_the_graphs(exported):
     """Names, types and axes; the exporter leaves some axes without a number."""
     _, _, graphs, model = exported
     types = {"float32": "tensor(float)", "int64": "tensor(int64)", "bool": "tensor(bool)"}
@@ -103,7 +103,7 @@ def test_ports_are_the_files_own(exported):
                     assert isinstance(size, int) or size in DIMENSIONS
 
 
-def test_a_model_stays_as_it_was(tmp_path):
+def test_exporting_does_not_change_the_model(tmp_path):
     """The exporter once put models into training mode: those that run free then took teachers."""
     solver = build("soft-ptr-net")
     before = {key: value.clone() for key, value in solver.model.state_dict().items()}
@@ -144,7 +144,7 @@ def test_copysign_reads_the_sign_of_zero(sign, tmp_path):
     assert np.array_equal(y, expected)
 
 
-def test_rounded_graphs_answer(exported, tmp_path):
+def test_quantized_graphs_give_answers(exported, tmp_path):
     """Products with a vector once had no int8 kernel."""
     solver, folder, _, whole = exported
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)

@@ -76,7 +76,7 @@ def test_refused_in_one_line(arguments, message, tmp_path, monkeypatch, capsys, 
     assert [path.name for path in tmp_path.iterdir()] == ["ort"]
 
 
-def test_models_that_the_page_cannot_draw(tmp_path, small, runtime):
+def test_models_that_the_page_cannot_draw_are_refused(tmp_path, small, runtime):
     own = small("custom", center=(0.5,), spread=(0.3,), kind="subset")
     for models, message in (
         ({}, "models: expected one or more, got none"),
@@ -91,7 +91,7 @@ def test_models_that_the_page_cannot_draw(tmp_path, small, runtime):
     assert not (tmp_path / "site").exists()
 
 
-def test_without_npm_the_other_way_is_named(tmp_path, monkeypatch):
+def test_without_npm_the_error_names_the_option_runtime(tmp_path, monkeypatch):
     monkeypatch.setattr(export_folder.shutil, "which", lambda name: None)
     with pytest.raises(InputError, match=r"npm is not installed.* or name with --runtime a folder"):
         export_page({"sort": ptrnet.load("sort")}, tmp_path / "site")
@@ -121,7 +121,7 @@ def test_only_the_pinned_package_is_unpacked(tmp_path, monkeypatch):
     assert {p.name: p.read_bytes() for p in (tmp_path / "out").iterdir()} == contents
 
 
-def test_what_npm_complains_of_is_said(tmp_path, monkeypatch):
+def test_errors_of_npm_are_shown(tmp_path, monkeypatch):
     program = tmp_path / "npm"
     program.write_text("#!/bin/sh\necho one >&2; echo no network >&2; exit 1\n")
     program.chmod(0o755)

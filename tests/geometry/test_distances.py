@@ -75,7 +75,7 @@ def test_halves_of_decimals_are_rounded_as_the_report_writes_it():
         assert distances.between(starts, ends, name).tolist() == expected
 
 
-def test_the_earth_between_its_poles():
+def test_geo_distance_between_the_poles_is_half_the_circumference():
     """Half a great circle, by the report's radius and its 3.141592, and a kilometre at one spot."""
     poles = np.array([[90.0, 0.0], [-90.0, 0.0], [-90.0, 0.0]])
     assert distances.matrix(poles, "GEO")[0, 1] == math.floor(6378.388 * 3.141592 + 1)
@@ -101,7 +101,7 @@ def test_motors_turn_at_once_and_the_first_the_shorter_way_round(name):
     ]
 
 
-def test_a_matrix_is_its_own_distances_but_for_the_diagonal():
+def test_explicit_distances_are_the_matrix_with_a_zero_diagonal():
     given = RNG.random((5, 5))
     dist = distances.matrix(given, "EXPLICIT")
     assert (dist == np.where(np.eye(5), 0, given)).all() and given[0, 0] > 0

@@ -15,7 +15,7 @@ def length(points, path):
 
 
 @pytest.mark.parametrize("limit", [0.3, 1.2, 1.8])
-def test_no_tour_collects_more_prizes(limit):
+def test_no_tour_by_brute_force_collects_more_prizes(limit):
     task = tasks.get("orienteering", limit=limit)
     inputs = task.sample(np.random.default_rng(0), 8, 7)
     for instance, answer in zip(inputs, task.label(inputs).rows(), strict=True):

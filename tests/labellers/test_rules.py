@@ -78,7 +78,7 @@ def test_exact_equals_held_karp(rules, directed, whole):
         assert cost(dist, tours["local-search"], rules) >= best - 1e-8
 
 
-def test_a_directed_proof_that_needs_the_linear_program(monkeypatch):
+def test_the_linear_program_proves_a_directed_tour(monkeypatch):
     """A search that gives up at once leaves no decision behind in the next one."""
     monkeypatch.setattr("ptrnet.labellers.exact.EASY", 30 * 60**2)
     rng = np.random.default_rng(2)

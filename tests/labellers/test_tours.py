@@ -176,7 +176,7 @@ def clusters(width):
         (grid(3, 9), 26 + np.sqrt(2)),
     ],
 )
-def test_easy_structure_is_proved(cities, expected, monkeypatch):
+def test_structured_instances_are_proved(cities, expected, monkeypatch):
     """By the first search alone, it would take more than a minute."""
     monkeypatch.setattr(exact, "EASY", 10**6)
     answers, proved = exact.label_with_proof(cities[None])
@@ -197,7 +197,7 @@ def test_equal_cities_are_solved_as_one(monkeypatch):
 
 
 @pytest.mark.parametrize("distance", distances.PLANAR[1:])
-def test_equal_cities_in_whole_distances(distance, monkeypatch):
+def test_equal_cities_with_whole_distances_are_proved(distance, monkeypatch):
     """Rounded down, a way round may be shorter: there equal cities need not stand together."""
     monkeypatch.setattr(exact, "EASY", 1)
     inputs = np.random.default_rng(4).integers(0, 5, (30, 8, 2)) * 0.4
@@ -251,7 +251,7 @@ def test_an_answer_without_proof_is_the_best_that_was_found(monkeypatch):
     ("n", "a1", "a2", "a3"),
     [(10, 3.07, 2.87, 2.87), (20, 4.24, 3.86, 3.85), (50, 6.46, 5.84, 5.79)],
 )
-def test_the_papers_table_2(n, a1, a2, a3):
+def test_tour_lengths_match_table_2_of_the_paper(n, a1, a2, a3):
     """A1 has to be as far from the best as V's; A2 and A3 may be better than V's."""
     inputs = np.random.default_rng(n).random((1000, n, 2))
     means = {name: lengths(inputs, labellers.get(name)(inputs)[0]).mean() for name in NAMES[:3]}
@@ -274,7 +274,7 @@ def test_local_search_is_near_the_shortest():
     assert (local / best - 1).mean() < 0.001 and (local >= best * (1 - 1e-12)).all()
 
 
-def test_local_search_of_a_thousand_cities():
+def test_local_search_is_within_its_gap_for_a_thousand_cities():
     """The shortest has about 0.7313 sqrt(n) in the unit square (Johnson and McGeoch 1996)."""
     inputs = np.random.default_rng(8).random((3, 1000, 2))
     local = lengths(inputs, labellers.get("local-search")(inputs)[0])
@@ -290,7 +290,7 @@ def test_search_by_pieces_is_about_as_good_as_search_of_the_whole(distance):
     assert lengths(inputs, tour[None], distance)[0] < 1.02 * expected
 
 
-def test_more_cities_than_any_matrix_holds():
+def test_local_search_works_without_a_matrix_of_distances():
     """In a square n cities have about 0.7124 sqrt(n) (Johnson and McGeoch 1996); some are equal."""
     inputs = np.random.default_rng(13).random((1, 12_001, 2))
     inputs[:, 500:600] = inputs[:, :1]

@@ -52,7 +52,7 @@ def test_the_interval_covers_the_error_of_many_instances():
     assert covered >= 180
 
 
-def test_the_edges_of_bins():
+def test_edges_of_bins_belong_to_the_upper_bin():
     assert bin_of(np.array([0.0, 0.0999, 0.1, 0.95, 1.0])).tolist() == [0, 0, 1, 9, 9]
 
 

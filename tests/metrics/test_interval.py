@@ -30,7 +30,7 @@ def test_normal_is_scipys():
     assert (measure.low, measure.high) == pytest.approx(expected)
 
 
-def test_too_few_to_say():
+def test_one_instance_has_no_interval():
     assert mean([]).value is None and share([]).value is None
     assert (mean([3.0]).value, mean([3.0]).low) == (3.0, None)
     assert mean([3.0]).to_dict() == {"value": 3.0, "low": None, "high": None, "count": 1}
@@ -47,12 +47,12 @@ def test_too_few_to_say():
         (Measure(None, None, None, 7, fail=True), 1, 100, "FAIL", ""),
     ],
 )
-def test_a_measure_as_text(measure, digits, scale, value, interval):
+def test_text_shows_value_and_interval(measure, digits, scale, value, interval):
     assert measure.value_and_interval(digits, scale) == (value, interval)
     assert measure.text(digits, scale) == (f"{value} ({interval})" if interval else value)
 
 
-def test_a_measure_comes_back_from_its_table():
+def test_from_dict_reverses_to_dict():
     for measure in (NINE_TENTHS, mean([]), Measure(None, None, None, 7, fail=True)):
         assert Measure(**measure.to_dict()) == measure
 
@@ -68,13 +68,13 @@ def test_moments_of_parts_add_up_to_those_of_all(cuts):
         assert added.squares == pytest.approx(scores.astype(float).var() * 50, rel=1e-9)
 
 
-def test_what_is_too_large_to_be_squared_has_no_bounds():
+def test_scores_whose_squares_overflow_have_no_interval():
     low, high = (Moments(False, 2, total, 0.0) for total in (-2e200, 2e200))
     assert (low + high).measure() == Measure(0.0, -np.inf, np.inf, 4)
     assert mean([np.inf]) == Measure(np.inf, None, None, 1)
     assert mean([np.inf, 1.0]).to_dict() == {"value": None, "low": None, "high": None, "count": 2}
 
 
-def test_scores_that_are_none_are_not_counted():
+def test_nan_scores_are_not_counted():
     assert mean([1.0, np.nan, 2.0]) == mean([1.0, 2.0])
     assert mean([np.nan]).count == 0

@@ -27,14 +27,14 @@ def test_start_direction_and_closing_repeat_do_not_matter(answer):
     assert measures["accuracy"].value == measures["simple"].value == measures["area"].value == 1
 
 
-def test_half_of_the_area():
+def test_half_of_the_hull_has_an_area_of_one_half():
     measures = score([0, 1, 2])
     assert measures["accuracy"].value == 0 and measures["simple"].value == 1
     assert measures["area"].value == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("answer", [[0, 2, 1, 3], [0, 1], [0], [], [0, 1, 2, 1], [0, 5, 1]])
-def test_not_simple(answer):
+def test_crossing_and_repeated_vertices_are_not_simple(answer):
     """Crossing edges; too few vertices; a vertex twice; no area."""
     measures = score(answer)
     assert measures["simple"].value == 0
@@ -100,7 +100,7 @@ def test_a_truth_without_area_is_no_division_by_zero():
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e200])
-def test_any_magnitude(size):
+def test_scores_do_not_depend_on_magnitude(size):
     measures = score([0, 1, 2], [3, 2, 1, 0], points=POINTS * size)
     assert measures["area"].value == pytest.approx(0.75)
     assert measures["accuracy"].value == 0.5 and measures["simple"].value == 1

@@ -23,7 +23,7 @@ def test_length_is_closed():
 @pytest.mark.parametrize(
     ("distance", "expected"), [("EUC_2D", 2 * 14 + 8), ("CEIL_2D", 2 * 15 + 8), ("ATT", 2 * 5 + 4)]
 )
-def test_the_distance_of_the_file(distance, expected):
+def test_lengths_use_the_distance_of_the_file(distance, expected):
     """Legs of 4 and 14.14; ATT: sqrt(16 / 10) = 1.26 up to 2, sqrt(200 / 10) = 4.47 up to 5."""
     points = np.array([[0.0, 0.0], [10, 10], [10, 14], [0, 4]])
     assert length(points, np.arange(4), distance) == expected

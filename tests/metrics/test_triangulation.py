@@ -33,12 +33,12 @@ def test_both_diagonals_of_a_square_are_right():
         [[0, 1, 2], [0, 2, 2]],
     ],
 )
-def test_what_is_no_triangulation_of_a_square(answer):
+def test_wrong_triangulations_of_a_square_are_wrong(answer):
     measures = measure([Example(SQUARE, ONE)], [np.array(answer)])
     assert measures["accuracy"].value == 0 and measures["triangle_coverage"].value == 0.5
 
 
-def test_an_edge_that_is_not_delaunay():
+def test_an_edge_that_is_not_delaunay_is_wrong():
     points = np.array([[0.0, 0.0], [2, 0], [2.2, 1], [0, 1]])
     wrong = np.array([[0, 1, 2], [0, 2, 3]])
     truth = np.array([[0, 1, 3], [1, 2, 3]])
@@ -48,7 +48,7 @@ def test_an_edge_that_is_not_delaunay():
 
 
 @pytest.mark.parametrize(("nudge", "right", "wrong"), [(1, ONE, OTHER), (-1, OTHER, ONE)])
-def test_a_hair_off_the_circle_is_told(nudge, right, wrong):
+def test_points_slightly_off_a_circle_are_distinguished(nudge, right, wrong):
     """Point 1 leaves the circle of the others, or enters it, by more than rounding."""
     points = SQUARE.copy()
     points[1] = [1 + nudge * 1e-13, 0]
@@ -70,7 +70,7 @@ def test_what_rounding_alone_takes_off_a_circle_counts_as_on_it(step, corner):
     assert is_delaunay(circle, fan) and is_delaunay(circle, (fan + 5) % 12)
 
 
-def test_of_all_sets_of_triangles_one_is_right():
+def test_only_one_of_all_sets_of_triangles_is_right():
     points = np.random.default_rng(3).random((5, 2)) * 1e5
     every = list(combinations(range(5), 3))
     truth = {tuple(sorted(t)) for t in Delaunay(points).simplices.tolist()}
@@ -115,7 +115,7 @@ def test_coverage_is_a_mean_over_instances():
     assert measures["accuracy"].value == 0.5
 
 
-def test_a_wrong_edge_inside_a_narrow_cluster_is_told():
+def test_a_wrong_edge_inside_a_narrow_cluster_is_wrong():
     """Where a third point far away makes all determinants of the cluster small."""
     cluster = np.array([[0, 0], [2e-9, 0], [2.2e-9, 1e-9], [0, 1e-9]])
     points = np.concatenate([cluster, [[1.0, 0.7]]])

@@ -79,7 +79,7 @@ def test_the_beams_prefixes_are_seen_on_demand(page):
     page.tab.wait_for_selector(".other path", state="attached")
 
 
-def test_an_instance_is_pasted_and_complained_of(page):
+def test_invalid_pasted_instances_show_an_error(page):
     page.open(fragment("hull"))
     page.tab.click("#text-details summary")
     page.tab.fill("#text", "0.1, 0.2\n0.3 nothing\n")
@@ -132,13 +132,13 @@ def test_a_link_holds_the_instance(open_page, service):
         ),
     ],
 )
-def test_what_is_left_out_of_a_link_is_said(page, link, message):
+def test_the_page_says_what_a_link_leaves_out(page, link, message):
     """Points at random stood there, as if they were those of the link."""
     page.open(link)
     page.see("#error", message)
 
 
-def test_how_many_are_drawn_at_random_is_what_the_field_then_says(page):
+def test_the_field_shows_how_many_random_points_were_drawn(page):
     page.open(fragment("hull"))
     for text, count in (("-3", 1), ("2.6", 3), ("201", 200), ("", 1)):
         page.tab.fill("#count", text)
@@ -177,7 +177,7 @@ def test_an_answer_appears_point_by_point(open_page, service):
     page.check()
 
 
-def test_it_works_by_keyboard_alone(page):
+def test_the_page_works_by_keyboard_alone(page):
     page.open(fragment("hull"))
     page.tab.focus("#clear")
     page.tab.keyboard.press("Enter")
@@ -211,7 +211,7 @@ def test_every_control_has_a_name(page):
 
 
 @pytest.mark.parametrize("width", [320, 360])
-def test_it_fits_a_phone_and_a_finger(open_page, service, width):
+def test_the_page_fits_a_phone_and_its_buttons_a_finger(open_page, service, width):
     page = open_page(
         service, viewport={"width": width, "height": 740}, has_touch=True, is_mobile=True
     )
@@ -224,7 +224,7 @@ def test_it_fits_a_phone_and_a_finger(open_page, service, width):
     page.check()
 
 
-def test_it_is_small_and_all_its_own():
+def test_the_page_is_small_and_loads_nothing_from_elsewhere():
     contents = {**files.parts(), files.INDEX: (files.FOLDER / files.INDEX).read_bytes()}
     assert sum(map(len, contents.values())) < 200_000
     for name, content in contents.items():
@@ -234,7 +234,7 @@ def test_it_is_small_and_all_its_own():
         assert not re.search(r"<script(?![^>]*src=)|\sstyle=|\son\w+=\"|<style", text), name
 
 
-def test_numbers_are_those_of_the_labellers(page):
+def test_the_page_shows_the_labellers_numbers(page):
     """Exact answers in JavaScript, of instances that rounding makes hard, too."""
     page.open(fragment("hull"))
     rng = np.random.default_rng(3)

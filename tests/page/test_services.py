@@ -7,7 +7,7 @@ from ptrnet.serve.app import create_app
 from tests.page.conftest import fragment, place, running
 
 
-def test_a_link_of_a_task_that_is_not_here(open_page, models):
+def test_a_link_to_a_task_without_a_model_shows_an_error(open_page, models):
     with running(create_app({"hull": models["hull"]})) as address:
         page = open_page(address)
         page.open(fragment("sort"))
@@ -16,7 +16,7 @@ def test_a_link_of_a_task_that_is_not_here(open_page, models):
         page.check()
 
 
-def test_a_service_that_has_ended_is_said(open_page, models):
+def test_the_page_says_that_the_service_has_ended(open_page, models):
     with running(create_app({"hull": models["hull"]})) as address:
         page = open_page(address)
         page.open(fragment("hull"))
@@ -24,7 +24,7 @@ def test_a_service_that_has_ended_is_said(open_page, models):
     page.see("#error", "The service does not answer")
 
 
-def test_an_exact_answer_that_takes_long_comes_later(open_page, models, monkeypatch):
+def test_a_slow_exact_answer_appears_later(open_page, models, monkeypatch):
     monkeypatch.setattr("ptrnet.serve.service.EXACT_SECONDS", 0.0)
     released = threading.Event()
     exact_of = tracing.exact_of
@@ -38,7 +38,7 @@ def test_an_exact_answer_that_takes_long_comes_later(open_page, models, monkeypa
         page.check()
 
 
-def test_a_service_that_is_gone_is_said_and_comes_back(open_page, service):
+def test_the_page_recovers_when_the_service_returns(open_page, service):
     page = open_page(service)
     page.open(fragment("hull"))
     page.tab.route("**/v1/**", lambda route: route.abort())

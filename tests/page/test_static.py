@@ -54,7 +54,7 @@ def traces(static_page):
     return sent, static_page.tab.evaluate(ASK, sent)
 
 
-def test_answers_are_the_solvers(traces, models):
+def test_answers_equal_those_of_the_solver(traces, models):
     sent, answered = traces
     for question, trace in zip(sent, answered, strict=True):
         solver, instance = models[question["model"]], np.array(question["instance"])
@@ -82,7 +82,7 @@ def test_nearly_equal_points_are_warned_of(static_page):
     assert warned == [[], near, [], []]
 
 
-def test_traces_are_the_services(traces, page, service):
+def test_traces_equal_those_of_the_service(traces, page, service):
     sent, answered = traces
     page.tab.goto(service)
     served = page.tab.evaluate(SERVED, sent)
@@ -118,7 +118,7 @@ def test_a_damaged_model_is_refused(static_page):
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_the_page_answers_by_itself(static_page, task):
+def test_the_static_page_answers_without_a_service(static_page, task):
     points = "0.1,0.2;0.8,0.1;0.9,0.7;0.5,0.9;0.4,0.4;0.3,0.8"
     go(static_page, task, "0.5;0.2;0.9;0.4" if task == "sort" else points)
     static_page.see("#facts", f"^{task}, greedy .* beside")
@@ -129,7 +129,7 @@ def test_the_page_answers_by_itself(static_page, task):
     static_page.check()
 
 
-def test_a_long_search_leaves_the_page_its_turns(static_page):
+def test_a_long_search_keeps_the_page_responsive(static_page):
     """And ends when something else is asked."""
     rng = np.random.default_rng(0)
     points = ";".join(f"{x:.3f},{y:.3f}" for x, y in rng.random((150, 2)))
@@ -158,7 +158,7 @@ def test_a_long_search_leaves_the_page_its_turns(static_page):
     static_page.see("#verdict", "^Right")
 
 
-def test_the_folder_is_whole(static_page, static):
+def test_the_folder_has_all_files_that_the_page_loads(static_page, static):
     _, folder = static
     policy = static_page.tab.get_attribute("meta[http-equiv]", "content")
     assert "default-src 'none'" in policy and "script-src 'self' 'wasm-unsafe-eval'" in policy

@@ -62,13 +62,13 @@ def test_half_precision_is_loaded_as_float32(small, tmp_path):
 
 
 @pytest.mark.parametrize("keep", [0, 4, 100, -1])
-def test_truncated(folder, keep):
+def test_truncated_files_are_refused(folder, keep):
     path = folder / "model.safetensors"
     path.write_bytes(path.read_bytes()[:keep])
     refused(folder, "not a whole safetensors file")
 
 
-def test_tensors_missing_extra_misshapen_not_finite(folder):
+def test_missing_extra_misshapen_and_infinite_tensors_are_refused(folder):
     change_tensors(folder, lambda t: t.update(w=torch.ones(1)))
     refused(folder, "tensor 'w' is not one of this model's")
     change_tensors(folder, lambda t: (t.pop("w"), t.update(v=torch.ones(3))))
@@ -116,18 +116,18 @@ def test_tensors_missing_extra_misshapen_not_finite(folder):
         ({"model": 3}, "must be str"),
     ],
 )
-def test_configurations(folder, changes, words):
+def test_invalid_configurations_are_refused(folder, changes, words):
     edit_config(folder, **changes)
     refused(folder, words)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"format": 1}', "\x00", "[" * 100_000])
-def test_not_a_configuration(folder, text):
+def test_files_that_are_not_a_configuration_are_refused(folder, text):
     (folder / "config.json").write_text(text)
     refused(folder, "config.json: ")
 
 
-def test_missing_files(folder):
+def test_missing_files_are_named(folder):
     (folder / "model.safetensors").unlink()
     refused(folder, "no such file")
     refused(folder / "config.json", "expected a model's folder, got a file")
@@ -150,14 +150,14 @@ def test_a_pickle_is_never_read(folder):
     refused(folder, "not a whole safetensors file")
 
 
-def test_types_that_are_no_weights(folder):
+def test_tensors_of_other_types_are_refused(folder):
     change_tensors(folder, lambda t: t.update(v=torch.ones(16).to(torch.float8_e4m3fn)))
     refused(folder, "tensor 'v' holds a value that is no finite number")
     change_tensors(folder, lambda t: t.update(v=torch.full((16,), 1e300, dtype=torch.float64)))
     refused(folder, "tensor 'v' holds a value that is no finite number")
 
 
-def test_every_flipped_bit_of_the_weights_is_told(checked):
+def test_every_flipped_bit_of_the_weights_is_detected(checked):
     path = checked / "model.safetensors"
     content = path.read_bytes()
     rng = np.random.default_rng(0)
@@ -170,7 +170,7 @@ def test_every_flipped_bit_of_the_weights_is_told(checked):
     model_folder.load(checked)
 
 
-def test_weights_put_in_their_place_are_refused_until_the_key_is_removed(checked, small, tmp_path):
+def test_replaced_weights_are_refused_until_the_checksum_is_removed(checked, small, tmp_path):
     small(seed=5).save_pretrained(tmp_path / "other")
     other = load_file(tmp_path / "other" / "model.safetensors")
     save_file(other, checked / "model.safetensors")
@@ -197,7 +197,7 @@ def test_a_full_disk_while_saving_keeps_the_old_model(small, folder, monkeypatch
     assert sorted(p.name for p in folder.iterdir()) == files
 
 
-def test_a_configuration_is_as_it_was_written(small, tmp_path):
+def test_a_configuration_is_unchanged_after_write_and_read(small, tmp_path):
     """A setting that has become another one would be answered with."""
     small("sort", "multi-ptr-net").save_pretrained(tmp_path)
     path = tmp_path / "config.json"
@@ -221,7 +221,7 @@ def test_a_network_without_a_name_is_not_saved(small, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
-def test_what_a_plug_in_has_brought_is_said(folder):
+def test_a_missing_plug_in_is_named(folder):
     edit_config(folder, task="top")
     refused(folder, "; name its plug-in by --plugins FILE or PTRNET_PLUGINS")
 

@@ -50,7 +50,7 @@ def test_named_arrays_are_one_instance_or_many():
         ({"outputs": [1, 0, 3]}, '"outputs": index 3: expected 0 to 2'),
     ],
 )
-def test_complaints_name_line_and_field(changes, complaint, tmp_path):
+def test_errors_name_line_and_field(changes, complaint, tmp_path):
     file = tmp_path / "instances.jsonl"
     file.write_text(json.dumps({**FIELDS, **changes}) + "\n")
     with pytest.raises(InputError) as error:

@@ -113,7 +113,7 @@ def test_built_in_problems_keep_their_contracts(name):
         (Raises, "allowed: raised KeyError"),
     ],
 )
-def test_each_fault_has_its_line(kind, complaint):
+def test_each_fault_gives_its_message(kind, complaint):
     check_problem(Right())
     with pytest.raises(InputError, match=complaint):
         check_problem(kind())

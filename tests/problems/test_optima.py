@@ -100,7 +100,7 @@ def test_rounded_routes_cost_whole_numbers():
 @pytest.mark.parametrize(
     "outputs", [[], [1], [1, 2, 3], [3, 0, 1, 2], [0, 3, 0, 0, 1, 2, 0], [2, 0, 1, 0, 3]]
 )
-def test_routes_survive_their_tokens(outputs):
+def test_routes_are_unchanged_after_conversion_to_tokens(outputs):
     task = tasks.get("cvrp")
     answers = Answers(np.array([outputs], np.int64).reshape(1, -1), np.array([len(outputs)]))
     tokens, lengths = task.to_tokens(answers)

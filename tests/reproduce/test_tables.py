@@ -56,7 +56,7 @@ def test_every_row_of_the_papers_is_there():
         ("chan2016/table2/hard-1000k", {"accuracy": 74.3}),
     ],
 )
-def test_the_papers_numbers(row, published):
+def test_published_numbers_equal_those_of_the_papers(row, published):
     (row,) = tables.select(row)
     assert row.published == published
 

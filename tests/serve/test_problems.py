@@ -13,7 +13,7 @@ def test_unknown_addresses_and_methods_are_problems(with_client):
     assert "method not allowed" in problem(wrong, 405)
 
 
-def test_a_defect_is_no_traceback(with_client, models):
+def test_a_defect_of_ours_shows_no_traceback(with_client, models):
     class Broken(Solver):
         def predict(self, *arguments, **options):
             raise ZeroDivisionError("secret")

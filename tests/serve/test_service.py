@@ -154,7 +154,7 @@ def test_what_is_too_large_is_413(with_client, limits, body, message):
     assert message in problem(response, 413) and taken == 0
 
 
-def test_a_client_that_waits_for_leave_to_send_too_much_gets_none(with_client):
+def test_expect_100_continue_of_a_large_body_is_refused(with_client):
     async def nothing():
         raise AssertionError("the body was asked for")
         yield

@@ -216,7 +216,7 @@ def test_a_task_without_labellers_has_no_exact_answer(with_client, models, small
         ({"instance": [[0, 0]], "decoder": "beam", "beam_size": 10**9}, 413, "expected at most"),
     ],
 )
-def test_refusals(with_client, models, body, status, detail):
+def test_invalid_requests_are_refused(with_client, models, body, status, detail):
     async def scenario(client):
         return await client.post("/v1/models/hull/trace", json=body)
 

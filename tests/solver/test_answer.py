@@ -11,7 +11,7 @@ from ptrnet.types import Example
 POINTS = np.random.default_rng(0).random((9, 2))
 
 
-def test_its_outputs_are_those_of_solve(small):
+def test_outputs_equal_those_of_solve(small):
     solver = small("tsp", scale=8.0)
     many = [POINTS, POINTS[:4]]
     for decoder in (None, ptrnet.Beam(3)):
@@ -24,7 +24,7 @@ def test_its_outputs_are_those_of_solve(small):
     assert np.asarray(one, np.int32).dtype == np.int32
 
 
-def test_what_it_says_is_true(small):
+def test_log_prob_cost_and_decoder_are_those_of_the_answer(small):
     solver = small("tsp", scale=8.0)
     answer = solver.answer(POINTS, ptrnet.Beam(2))
     steps = POINTS[answer.outputs] - np.roll(POINTS[answer.outputs], 1, axis=0)
@@ -46,7 +46,7 @@ def test_each_answer_has_its_own_warnings(small):
     assert parts.is_inside_training  # which are of other sizes than the whole
 
 
-def test_it_is_drawn(small):
+def test_an_answer_can_be_plotted(small):
     pytest.importorskip("matplotlib")
     solver = small("hull", scale=8.0)
     answer = solver.answer(POINTS)
@@ -76,12 +76,12 @@ def test_an_answer_leaves_the_filters_of_warnings_alone(small, monkeypatch):
     assert solver.answer(np.random.default_rng(0).random((9, 2))).warnings
 
 
-def test_it_is_a_sequence_of_indices(small):
+def test_an_answer_is_a_sequence_of_indices(small):
     answer = small("hull", scale=8.0).answer(POINTS)
     assert list(answer) == answer.outputs.tolist() == [answer[k] for k in range(len(answer))]
 
 
-def test_what_is_no_answer_model_or_decoder_is_refused(small):
+def test_invalid_instances_axes_and_decoders_are_refused(small):
     hull, sort = small("hull"), small("sort")
     for draw in (sort.plot, sort.plot_attention, sort.animate):
         with pytest.raises(ptrnet.InputError, match="an answer of task sort, got one of hull"):

@@ -29,7 +29,7 @@ def test_a_shuffled_field_loses_all_that_chance_does_not_give():
     assert (none["value"], none["low"], none["high"]) == (0, 0, 0)
 
 
-def test_the_same_seed_explains_alike():
+def test_the_same_seed_gives_the_same_importances():
     solver, examples = plackett_luce("choice", 2), choices(50)
     assert solver.explain(examples) == solver.explain(examples)
     assert solver.explain(examples, seed=1) != solver.explain(examples)
@@ -66,7 +66,7 @@ def test_all_features_of_a_field_are_shuffled_together():
     assert [np.arange(6)[part].tolist() for part in columns.values()] == [[0], [1, 2, 3], [4, 5]]
 
 
-def test_grades_lose_ndcg():
+def test_importance_of_grades_is_measured_by_ndcg():
     x = np.array([[2.0], [1.0], [0.0]])
     example = Example(x, np.arange(3), grades=np.array([2.0, 1, 0]))
     explained = plackett_luce("grades").explain([example] * 40)
@@ -74,7 +74,7 @@ def test_grades_lose_ndcg():
     assert explained["importance"]["feature 1"]["low"] > 0
 
 
-def test_what_cannot_be_explained_is_refused():
+def test_explain_refuses_invalid_arguments_and_other_tasks():
     with pytest.raises(InputError, match="repeats: expected"):
         plackett_luce("choice", 2).explain(choices(3), repeats=0)
     with pytest.raises(InputError, match="expected at least one, got none"):

@@ -17,7 +17,7 @@ def _no_window(monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")
 
 
-def test_evaluate_is_the_commands_json(small, tmp_path, capsys):
+def test_evaluate_equals_the_json_of_ptrnet_evaluate(small, tmp_path, capsys):
     solver = small(scale=8.0)
     solver.save_pretrained(tmp_path / "m")
     ptrnet.generate("hull", "3-6", 12, output=tmp_path / "a.jsonl")
@@ -48,7 +48,7 @@ def test_plots_are_of_the_models_answer(small):
         solver.plot([points, points])
 
 
-def test_what_are_no_axes_is_refused(small):
+def test_objects_that_are_not_axes_are_refused(small):
     solver, points = small(), np.random.default_rng(0).random((6, 2))
     for draw in (solver.plot, solver.plot_attention, lambda x, ax: solver.answer(x).plot(ax)):
         with pytest.raises(InputError, match="ax: expected axes of matplotlib, got int"):
@@ -66,7 +66,7 @@ def test_attention_is_drawn_step_by_step(small):
         solver.plot_attention(np.random.default_rng(0).random((201, 2)))
 
 
-def test_it_says_task_sizes_and_scores(small):
+def test_repr_shows_task_sizes_and_scores(small):
     solver = small("sort")
     assert repr(solver).startswith("Solver of task sort: PtrNet, ")
     assert "trained on n 5" in repr(solver)

@@ -64,7 +64,7 @@ def test_answers_are_of_the_instances_own_order(small):
         assert canonical.tolist() == solver.solve(instance).tolist()
 
 
-def test_a_loop_of_ones_own_learns(small):
+def test_a_reinforce_loop_of_the_user_learns(small):
     """REINFORCE in five lines: the sum of the first two numbers gets smaller."""
     solver = small("sort")
     optimizer = torch.optim.Adam(solver.model.parameters(), 0.02)
@@ -83,6 +83,6 @@ def test_a_loop_of_ones_own_learns(small):
 
 
 @pytest.mark.parametrize("seed", ["a", -1, 0.5])
-def test_a_seed_that_is_none_is_refused(small, seed):
+def test_invalid_seeds_are_refused(small, seed):
     with pytest.raises(InputError, match="seed: expected a whole number of 0 or more"):
         small().sample(np.random.default_rng(0).random((4, 2)), seed=seed)

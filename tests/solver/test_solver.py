@@ -23,7 +23,7 @@ def test_one_array_gives_one_answer_and_a_list_a_list(small):
     assert solver.solve([]) == []
 
 
-def test_a_map_far_outside_the_unit_square_is_answered_as_its_picture(small):
+def test_shifted_and_scaled_points_get_the_same_answer(small):
     solver = small(scale=8.0)
     points = np.random.default_rng(1).random((9, 2))
     points = (points - points.min(0)) / (points - points.min(0)).max()
@@ -93,7 +93,7 @@ def test_the_log_probability_is_that_of_the_answer(small):
     np.testing.assert_allclose(log_probs, solver.log_likelihoods(answered), rtol=1e-4)
 
 
-def test_names_of_any_length_are_refused_in_words():
+def test_unknown_names_of_any_length_give_an_error_message():
     for name in ("m" * 5000, "a/" + "m" * 5000):
         with pytest.raises(ptrnet.InputError):
             ptrnet.load(name)

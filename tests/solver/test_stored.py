@@ -54,7 +54,7 @@ def test_hub_ids_are_fetched_and_pushed_by_the_hubs_client(small, tmp_path, monk
             solver.push_to_hub(name)
 
 
-def test_a_hub_that_refuses_is_one_line(monkeypatch):
+def test_errors_of_the_hub_are_one_line(monkeypatch):
     def refuse(*_, **__):
         raise OSError("not found\nmore words")
 
@@ -63,7 +63,7 @@ def test_a_hub_that_refuses_is_one_line(monkeypatch):
         ptrnet.load("someone/nothing")
 
 
-def test_the_run_of_a_training_keeps_its_own_model(small, tmp_path):
+def test_saving_into_the_folder_of_a_run_is_refused(small, tmp_path):
     (tmp_path / "recipe.toml").write_text("")
     with pytest.raises(ptrnet.InputError, match="holds the run of a training; name another folder"):
         small().save_pretrained(tmp_path)
@@ -85,7 +85,7 @@ def test_scores_of_other_weights_are_left_out(tmp_path, pushed):
     assert ptrnet.load(tmp_path).card.endswith("# Mine\n")
 
 
-def test_a_readme_that_is_no_card_stays(small, tmp_path):
+def test_a_readme_of_the_user_is_not_overwritten(small, tmp_path):
     (tmp_path / "README.md").write_text("mine")
     small("sort").save_pretrained(tmp_path)
     assert (tmp_path / "README.md").read_text() == "mine"

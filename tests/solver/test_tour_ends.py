@@ -81,7 +81,7 @@ def test_a_closed_tour_is_cut_where_the_path_is_shortest(ends):
         assert ends.start in (None, path[0]) and ends.end in (None, path[-1])
 
 
-def test_ends_that_cannot_be_are_refused(solver, tmp_path):
+def test_invalid_ends_are_refused(solver, tmp_path):
     hull = Example(POINTS[0])
     for call, message in (
         (lambda: list(with_ends([hull], tasks.get("hull"), Ends(1))), "need task tsp, got"),

@@ -18,7 +18,7 @@ QUICK = [trial for part in PARTS for trial in trials_of(part) if not trial.name.
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("trial", QUICK, ids=lambda trial: trial.name)
-def test_a_case_of_each_trial(trial, tmp_path):
+def test_each_kind_of_trial_runs(trial, tmp_path):
     (tmp_path / "shared").mkdir()
     shared = trial.prepare(tmp_path / "shared")
     for k in range(2):
@@ -40,7 +40,7 @@ def made_up(wrong):
     return Trial("a/b", 10, lambda folder: None, case), cases
 
 
-def test_a_trial_that_was_stopped_goes_on(tmp_path, capsys):
+def test_a_stopped_trial_resumes(tmp_path, capsys):
     """Its counts are those of one that was not, and a trial that is done is not done again."""
     trial, cases = made_up({2, 7})
     run_trial(trial, 5, 0.5, tmp_path)
@@ -69,7 +69,7 @@ def test_a_finding_is_kept_and_can_be_seen_again(tmp_path, capsys):
     assert (cases[-1] / "number").read_text() == number
 
 
-def test_trials_go_side_by_side_in_processes_of_their_own(tmp_path):
+def test_trials_run_in_parallel_processes(tmp_path):
     """Two real ones; a third, which is none, is among those that failed."""
     trials = trials_of("geometry")[:2]
     assert run_lanes(trials, 3, 0.002, tmp_path, jobs=2) == []

@@ -23,7 +23,7 @@ def measured(task, truth, answer):
     return {name: measure.value for name, measure in measures.items()}
 
 
-def test_it_is_no_named_task():
+def test_custom_is_not_listed_among_the_named_tasks():
     assert "custom" not in tasks.names()
     with pytest.raises(InputError, match="task custom has no labeller"):
         custom().label(np.zeros((1, 3, 1)))
@@ -38,7 +38,7 @@ def test_kendalls_tau_is_scipys(seed):
 
 
 @pytest.mark.parametrize("answer", [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 4], [], [5]])
-def test_what_is_no_order_has_the_lowest_correlation(answer):
+def test_answers_that_are_not_an_order_have_kendall_tau_minus_1(answer):
     values = measured(custom("permutation"), range(6), answer)
     assert values["kendall_tau"] == -1 and values["accuracy"] == 0
 
@@ -65,11 +65,11 @@ def test_subsets_are_measured_in_order_and_as_sets(truth, answer, accuracy, same
     ("truth", "answer", "share"),
     [([1, 1, 2], [1, 1, 2], 1), ([1, 2, 3, 4], [1, 3, 3], 0.5), ([1], [1, 2], 0.5), ([], [], 1)],
 )
-def test_positions_that_agree(truth, answer, share):
+def test_in_place_is_the_share_of_equal_positions(truth, answer, share):
     assert measured(custom("sequence"), truth, answer)["in_place"] == share
 
 
-def test_what_answers_may_be():
+def test_each_kind_accepts_only_its_answers():
     cases = {
         "permutation": ([1, 0, 2], [1, 0]),
         "grades": ([1, 0, 2], [1, 0]),

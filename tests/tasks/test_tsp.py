@@ -30,7 +30,7 @@ def test_labels_are_the_shortest_and_canonical():
     assert TASK.label(SQUARE[None]).indices.tolist() == [[0, 2, 1, 3]]
 
 
-def test_answer_errors():
+def test_invalid_answers_are_described():
     assert TASK.answer_error(4, np.array([0, 2, 1, 3])) is None
     assert (
         TASK.answer_error(4, np.array([0, 2, 1]), 1) == "expected each of 4 cities once, got no 4"

@@ -61,7 +61,7 @@ def test_no_zeroed_sector_changes_what_is_read(path):
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, -1, -47, -48, -100])
-def test_a_cut_file_is_told_in_our_words(path, size):
+def test_a_truncated_checkpoint_gives_our_error_message(path, size):
     path.write_bytes(path.read_bytes()[:size])
     read = read_or_none(path)
     assert read is None or is_unchanged(read)  # of which only the checksum is cut off
@@ -70,12 +70,12 @@ def test_a_cut_file_is_told_in_our_words(path, size):
             checkpoint.read(path)
 
 
-def test_one_without_a_checksum_is_read(tmp_path):
+def test_a_checkpoint_without_a_checksum_can_be_read(tmp_path):
     torch.save(CONTENT, tmp_path / checkpoint.LAST)
     assert is_unchanged(checkpoint.read(tmp_path / checkpoint.LAST))
 
 
-def test_ours_is_one_that_torch_reads(path):
+def test_torch_can_read_our_checkpoints(path):
     assert is_unchanged(torch.load(path, weights_only=True))
 
 

@@ -109,7 +109,7 @@ def test_reinforce_follows_the_gradient_of_the_mean_cost():
 
 
 @pytest.mark.parametrize("learning", ["self-labelling", "reinforce"])
-def test_what_is_forbidden_becomes_unlikely(learning):
+def test_forbidden_answers_become_unlikely(learning):
     """Where no answer is better than another, that alone is learned."""
     batch, drawing = batch_of(), sampler()
     optimizer = torch.optim.Adam(drawing.model.parameters(), 0.1)
@@ -139,7 +139,7 @@ def test_self_labelling_learns_the_cheapest_sample():
     assert loss.item() == pytest.approx(expected.item())
 
 
-def test_equal_costs_teach_nothing():
+def test_equal_costs_have_zero_gradient():
     costs = torch.full((2, 3), 5.0)
     samples = Samples(torch.zeros(2, 3, 1, dtype=torch.int64), torch.ones(2, 3), costs)
     log_probs = torch.zeros(2, 3, requires_grad=True)
@@ -148,7 +148,7 @@ def test_equal_costs_teach_nothing():
     assert not log_probs.grad.any()
 
 
-def test_the_mean_of_others_leaves_each_out():
+def test_the_mean_baseline_excludes_the_sample_itself():
     costs = torch.tensor([[1.0, 2.0, 6.0]])
     assert mean_of_others(costs).tolist() == [[4.0, 3.5, 1.5]]
 

@@ -34,7 +34,7 @@ def mine(tmp_path):
     return path
 
 
-def test_a_file_of_ones_own_becomes_a_model(tmp_path, mine, monkeypatch, capsys):
+def test_ptrnet_train_makes_a_model_from_a_file(tmp_path, mine, monkeypatch, capsys):
     def ptrnet_command(*words):
         assert run([str(word) for word in words]) == 0
         return capsys.readouterr()
@@ -62,7 +62,7 @@ def test_a_file_of_ones_own_becomes_a_model(tmp_path, mine, monkeypatch, capsys)
     assert all(sorted(a) == list(range(len(a))) for a in answers) and len(answers) == 200
 
 
-def test_it_learns_features_as_they_come():
+def test_features_of_any_scale_are_learned():
     model = ptrnet.fit(
         rows(1500), "permutation", hidden_size=32, steps=400, learning_rate=0.01, valid_every=200
     )
@@ -73,7 +73,7 @@ def test_it_learns_features_as_they_come():
     assert sum(right) / 300 > 0.6  # by chance 0.19
 
 
-def test_sets_that_may_be_empty_and_sequences_with_repeats():
+def test_empty_sets_and_repeated_elements_are_learned():
     rng = np.random.default_rng(0)
     small = [(x, np.flatnonzero(x > 0.6)) for x in rng.random((800, 3))]
     model = ptrnet.fit(small, hidden_size=32, steps=400, learning_rate=0.01, valid_every=200)
@@ -98,7 +98,7 @@ def test_sets_that_may_be_empty_and_sequences_with_repeats():
     assert sum(right) / 200 > 0.6  # by chance, if it knew the form: 1/6
 
 
-def test_it_ends_when_nothing_gets_better_and_keeps_the_best(tmp_path):
+def test_early_stopping_keeps_the_best_weights(tmp_path):
     """Answers drawn at random can be learned by heart only: the validation soon gets worse."""
     rng = np.random.default_rng(0)
     noise = [(rng.random((5, 1)), rng.permutation(5)) for _ in range(60)]
@@ -190,7 +190,7 @@ def test_a_run_that_was_killed_keeps_the_best_weights(
         ([([[1.0]], [0])], None, "1 example, all kept to validate on; valid_share 0 keeps none"),
     ],
 )
-def test_examples_that_cannot_be_used(tmp_path, examples, kind, complaint):
+def test_invalid_examples_are_refused(tmp_path, examples, kind, complaint):
     with pytest.raises(InputError, match=complaint):
         ptrnet.fit(examples, kind, output=tmp_path / "m", steps=1)
     assert not (tmp_path / "m").exists()
@@ -210,7 +210,7 @@ def test_examples_that_cannot_be_used(tmp_path, examples, kind, complaint):
         ({"center": (10**400,)}, "fit: center follows"),
     ],
 )
-def test_fields_that_cannot_be_used_leave_nothing(tmp_path, fields, complaint):
+def test_invalid_fields_are_refused_before_a_folder_is_made(tmp_path, fields, complaint):
     with pytest.raises(InputError, match=complaint):
         ptrnet.fit(rows(20), output=tmp_path / "m", **fields)
     assert not (tmp_path / "m").exists()
@@ -221,7 +221,7 @@ def test_fields_that_cannot_be_used_leave_nothing(tmp_path, fields, complaint):
 
 
 @pytest.mark.parametrize("name", ["README.md", "data.txt", "examples", "model.safetensors"])
-def test_files_that_are_there_are_not_written_over(tmp_path, mine, name):
+def test_existing_files_are_not_overwritten(tmp_path, mine, name):
     (tmp_path / name).write_text("precious")
     with pytest.raises(InputError, match=f"holds a file {name} already"):
         ptrnet.fit(rows(20), output=tmp_path, steps=2, **TINY)
@@ -232,7 +232,7 @@ def test_files_that_are_there_are_not_written_over(tmp_path, mine, name):
     assert not (tmp_path / "recipe.toml").exists()
 
 
-def test_a_training_of_all_examples(tmp_path):
+def test_all_examples_can_be_used_for_training(tmp_path):
     """One example will do then; the last weights are the model."""
     model = ptrnet.fit([([[1.0], [2.0]], [1])], valid_share=0.0, steps=3, hidden_size=4)
     assert model.trained["steps"] == 3
@@ -241,7 +241,7 @@ def test_a_training_of_all_examples(tmp_path):
     assert "Of 2 examples" in (tmp_path / "m" / "README.md").read_text()
 
 
-def test_a_recipe_is_checked_against_its_file(tmp_path, mine):
+def test_a_file_that_contradicts_its_recipe_is_refused(tmp_path, mine):
     recipe, _, _ = infer_recipe(str(mine), {**TINY, "steps": 2})
     other = tmp_path / "other.jsonl"
     for line, complaint in (
@@ -258,7 +258,7 @@ def test_a_recipe_is_checked_against_its_file(tmp_path, mine):
     assert not (tmp_path / "m").exists()
 
 
-def test_a_folder_that_holds_a_run_is_left_alone(tmp_path):
+def test_a_folder_with_a_run_is_not_overwritten(tmp_path):
     examples = [*rows(20)]
     ptrnet.fit(examples, output=tmp_path / "m", steps=2, **TINY)
     before = (tmp_path / "m" / "examples" / "inputs.npy").read_bytes()

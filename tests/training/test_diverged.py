@@ -59,7 +59,7 @@ def test_the_program_exits_with_1_and_names_the_last_good_checkpoint(
     assert not (tmp_path / "run" / "model.safetensors").exists()
 
 
-def test_it_is_resumed_from_the_last_good_checkpoint(tmp_path, break_weights, monkeypatch):
+def test_a_diverged_run_resumes_from_the_last_good_checkpoint(tmp_path, break_weights, monkeypatch):
     recipe = Recipe.from_table(task="sort", n="3", steps=20, checkpoint_every=6, **SMALL)
     with monkeypatch.context():
         break_weights(8)
@@ -92,7 +92,7 @@ def test_a_run_shorter_than_its_validations_validates_at_its_end(tmp_path):
     assert torch.load(tmp_path / "run" / "checkpoint.ckpt", weights_only=True)["global_step"] == 4
 
 
-def test_what_is_no_probability_is_refused(tmp_path, monkeypatch):
+def test_a_model_without_normalised_log_probs_is_refused(tmp_path, monkeypatch):
     """Of a network that gives scores; its losses below 0 were taken for good ones."""
     step = TrainingModule.training_step
 
@@ -106,7 +106,7 @@ def test_what_is_no_probability_is_refused(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("learning", ["self-labelling", "reinforce"])
-def test_learning_from_costs_stops_alike(tmp_path, monkeypatch, learning):
+def test_a_diverged_training_from_costs_stops(tmp_path, monkeypatch, learning):
     """Its answers are searched for with the broken weights before there is any loss."""
     step = CostModule.training_step
 
@@ -125,7 +125,9 @@ def test_learning_from_costs_stops_alike(tmp_path, monkeypatch, learning):
     assert not (tmp_path / "run" / "model.safetensors").exists()
 
 
-def test_another_run_begins_where_one_diverged(tmp_path, break_weights, monkeypatch):
+def test_another_run_can_begin_with_the_weights_of_a_diverged_one(
+    tmp_path, break_weights, monkeypatch
+):
     """As the message says; with nothing to learn, to the very weights of the checkpoint."""
     with monkeypatch.context():
         break_weights(8)

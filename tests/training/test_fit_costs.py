@@ -96,13 +96,13 @@ def test_other_instances_do_not_resume_a_run(tmp_path):
         ({"cost": None, "learning": "reinforce"}, "fit: learning 'reinforce' needs a cost"),
     ],
 )
-def test_refused(tmp_path, arguments, complaint):
+def test_invalid_arguments_are_refused(tmp_path, arguments, complaint):
     options = {"examples": numbers(20), "constraint": "permutation", "cost": inversions, "steps": 2}
     with pytest.raises(InputError, match=complaint):
         ptrnet.fit(**{**options, **SMALL, **arguments})
 
 
-def test_recipes_of_costs():
+def test_invalid_recipes_for_costs_are_refused():
     table = {"task": "tsp", "learning": "self-labelling", "n": "5", "hidden_size": 8}
     assert Recipe.from_table({**table, "model": "transformer-ptr-net"}).samples == 16
     for change, complaint in (
@@ -114,7 +114,7 @@ def test_recipes_of_costs():
             Recipe.from_table({**table, **change})
 
 
-def test_tours_are_learned_from_the_program(tmp_path, capsys):
+def test_ptrnet_train_learns_tours_from_costs(tmp_path, capsys):
     from ptrnet.cli import run
 
     command = "train tsp --learning self-labelling --n 5-6 --steps 3 --hidden-size 8 --batch-size 8"

@@ -81,7 +81,7 @@ def test_instances_of_every_form_are_learned_from_costs():
         ((X, Y), {"random_state": 3}, "unknown recipe key 'random_state'; did you mean 'seed'?"),
     ],
 )
-def test_what_cannot_be_used_is_said_in_one_line(arguments, options, complaint):
+def test_invalid_inputs_are_refused_in_one_line(arguments, options, complaint):
     with pytest.raises(InputError, match=complaint) as error:
         ptrnet.fit(*arguments, **OPTIONS, **options)
     assert "\n" not in str(error.value)
@@ -95,7 +95,7 @@ def test_an_example_of_a_table_is_named_by_its_set():
         ptrnet.fit(examples, fields=["price"], missing="refuse", **OPTIONS)
 
 
-def test_names_of_other_libraries_lead_to_fields():
+def test_argument_names_of_other_libraries_suggest_ours():
     from ptrnet.training.recipe import ELSEWHERE, recipe_options
 
     known = set(recipe_options())
@@ -103,12 +103,12 @@ def test_names_of_other_libraries_lead_to_fields():
     assert {hint.split("'")[1] for hint in ELSEWHERE.values()} <= known
 
 
-def test_complaints_name_no_file_that_nobody_made():
+def test_errors_about_examples_in_memory_name_no_file():
     with pytest.raises(InputError, match=r"^examples: 1 example, all kept to validate on"):
         ptrnet.fit([([[1.0], [0.0]], [1, 0])], steps=1, hidden_size=8)
 
 
-def test_what_validates_nothing_is_said():
+def test_validation_without_examples_and_a_table_without_set_id_are_refused():
     examples = [(np.random.default_rng(k).random((3, 2)), [0, 1]) for k in range(4)]
     with pytest.raises(InputError, match="valid_batches: expected 0, or a file to validate on"):
         ptrnet.fit(examples, steps=1, hidden_size=8, valid_share=0, valid_batches=1)
@@ -117,7 +117,7 @@ def test_what_validates_nothing_is_said():
         ptrnet.fit(frame)
 
 
-def test_texts_are_no_numbers_however_many_features():
+def test_texts_in_arrays_are_refused_for_any_number_of_features():
     pairs = [([["a", "b"], ["c", "d"]], [0, 1])]
     with pytest.raises(InputError, match="expected elements of 2 numbers each, got strings"):
         ptrnet.fit(pairs, steps=1)

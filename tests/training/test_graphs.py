@@ -45,7 +45,7 @@ def with_gradients(outputs, model, scale=1.0):
 @needs_gpu
 @pytest.mark.parametrize("precision", ["bfloat16", "float32"])
 @pytest.mark.parametrize("name", models.names())
-def test_equal_to_what_was_recorded(name, precision):
+def test_a_replayed_graph_equals_the_plain_computation(name, precision):
     """Again and again: other batches of the shape, of other lengths, other weights, a scale."""
     model = model_of(name)
     graph_losses = graphs.GraphLosses(model)

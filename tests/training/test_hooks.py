@@ -39,7 +39,7 @@ class Memory(Logger):
         self.metrics.append((step, metrics))
 
 
-def test_they_see_the_training_and_change_nothing():
+def test_callbacks_and_loggers_do_not_change_the_weights():
     plain = ptrnet.fit(PAIRS, **OPTIONS)
     steps, memory = Steps(), Memory()
     seen = ptrnet.fit(PAIRS, **OPTIONS, callbacks=[steps], loggers=[memory])
@@ -72,7 +72,7 @@ def test_a_callback_may_keep_checkpoints_of_its_own(tmp_path):
     assert not (tmp_path / "mine" / "deep" / "previous.ckpt").exists()
 
 
-def test_with_costs_too():
+def test_callbacks_and_loggers_work_with_costs():
     def first(x, answer):
         return float(x[answer[0], 0])
 
@@ -94,20 +94,20 @@ def test_with_costs_too():
         ({"loggers": ["wandv"]}, "unknown logger 'wandv'; did you mean 'wandb'"),
     ],
 )
-def test_refused(options, message, tmp_path):
+def test_invalid_callbacks_and_loggers_are_refused(options, message, tmp_path):
     with pytest.raises(InputError, match=message):
         ptrnet.fit(PAIRS, **OPTIONS, **options, output=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("name", callbacks.LOGGERS)
-def test_a_package_that_is_missing_is_named(monkeypatch, name):
+def test_a_missing_logger_package_is_named(monkeypatch, name):
     monkeypatch.setattr(callbacks, "find_spec", lambda package: None)
     with pytest.raises(MissingExtraError, match=rf"ptrnet\[{name}\]"):
         Hooks(loggers=(name,))
 
 
-def test_the_command_line_takes_names(tmp_path, capsys):
+def test_ptrnet_train_accepts_names_of_loggers(tmp_path, capsys):
     from ptrnet.cli import run
 
     words = ["train", "sort", "--logger", "tensorbord", "--output", str(tmp_path / "run")]

@@ -27,7 +27,7 @@ def test_a_forked_process_keeps_no_folder_locked(tmp_path):
         os.waitpid(child, 0)
 
 
-def test_two_threads_may_train():
+def test_two_threads_can_train_at_the_same_time():
     one, other = trainer._named_as_launcher(), trainer._named_as_launcher()
     for entered in (one, other):
         entered.__enter__()
@@ -36,7 +36,7 @@ def test_two_threads_may_train():
     assert trainer._LAUNCHER not in os.environ
 
 
-def test_interrupted_before_it_begins_it_may_be_called_again(tmp_path, monkeypatch):
+def test_fit_can_be_called_again_after_an_early_interrupt(tmp_path, monkeypatch):
     examples = [(x, np.argsort(x)) for x in np.random.default_rng(0).random((20, 4))]
 
     def interrupted(*arguments):

@@ -77,7 +77,7 @@ def expected_terms(kind, model, example):
 
 
 @pytest.mark.parametrize("kind", ["set", "choice", "grades", "permutation"])
-def test_every_token_that_is_right_counts(scored, kind):
+def test_the_loss_sums_the_probabilities_of_all_right_tokens(scored, kind):
     task, model = scored(kind)
     examples = list(examples_of(kind))
     terms = [expected_terms(kind, model, example) for example in examples]
@@ -118,7 +118,7 @@ def test_without_ties_the_loss_is_the_likelihood_bit_by_bit(scored, model):
     assert torch.equal(losses(network, batch)[0], -likelihood.sum() / real.sum())
 
 
-def test_a_tie_is_learned_as_an_order_where_there_is_none(scored):
+def test_grades_without_ties_have_the_loss_of_their_order(scored):
     """Grades that all differ say what the order says."""
     task, model = scored("grades")
     examples = [

@@ -11,7 +11,7 @@ def gradient(parameter, step):
 
 
 @pytest.mark.parametrize("stop", [2, 5, 8])
-def test_one_after_the_other_and_resumed(stop):
+def test_adadelta_is_followed_by_rmsprop_also_after_a_resume(stop):
     """Adadelta for five steps, RMSprop for five; and the same with a stop between."""
     start = torch.linspace(-1, 1, 6).reshape(2, 3)
     parameter = torch.nn.Parameter(start.clone())
@@ -31,7 +31,7 @@ def test_one_after_the_other_and_resumed(stop):
         assert torch.equal(parameter, expected)
 
 
-def test_schedules_reach_both():
+def test_the_schedule_applies_to_both_optimizers():
     parameter = torch.nn.Parameter(torch.ones(2))
     optimizer = AdadeltaThenRMSprop([parameter], 1.0, switch=1)
     optimizer.param_groups[0]["lr"] = 0.0

@@ -63,7 +63,7 @@ def test_small_data_has_more_dropout_and_several_networks(file_of, kind):
     assert "times" not in summary
 
 
-def test_what_the_user_says_wins(file_of):
+def test_options_of_the_user_override_defaults(file_of):
     path = file_of("choice")
     given = {"dropout": 0.0, "ensemble": 1, "steps": 60, "batch_size": 7, "precision": "auto"}
     recipe, _, _ = infer_recipe(path, given)
@@ -103,7 +103,7 @@ def test_gains_are_learned_only_from_grades_that_have_some(file_of):
         (lambda rng, n: rng.integers(n, size=1), None),
     ],
 )
-def test_answers_that_follow_from_positions_are_doubted(tmp_path, recwarn, answer, doubt):
+def test_answers_that_follow_from_positions_give_a_warning(tmp_path, recwarn, answer, doubt):
     rng = np.random.default_rng(1)
     path = tmp_path / "mine.jsonl"
     with path.open("w") as stream:

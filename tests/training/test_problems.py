@@ -98,7 +98,7 @@ def test_models_and_problems_that_do_not_fit_are_refused(table, complaint):
         Recipe.from_table(table)
 
 
-def test_a_file_of_a_users_own_is_checked_trained_and_solved(tmp_path):
+def test_a_problem_file_can_be_checked_trained_and_solved(tmp_path):
     def ptrnet(*arguments):
         command = [sys.executable, "-m", "ptrnet", *map(str, arguments)]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -27,7 +27,7 @@ OPTIONS += ["--optimizer", "sgd", "--learning-rate", "0.5"]
 
 @pytest.mark.parametrize("count", [0, 1, 5, 16])
 @pytest.mark.parametrize("world_size", [1, 2, 3, 7])
-def test_parts_are_the_whole(count, world_size):
+def test_the_parts_of_all_processes_make_up_the_batch(count, world_size):
     rows = [list(range(count))[rows_of_rank(count, rank, world_size)] for rank in range(world_size)]
     assert [i for part in rows for i in part] == list(range(count))
     assert max(map(len, rows)) - min(map(len, rows)) <= 1

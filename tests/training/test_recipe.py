@@ -12,7 +12,7 @@ from ptrnet.training import optimizers
 from ptrnet.training.recipe import Recipe, recipe_options
 
 
-def test_shipped_recipes_are_recipes():
+def test_shipped_recipe_files_can_be_read():
     from importlib.resources import files
 
     folder = files("ptrnet") / "recipes"
@@ -22,13 +22,13 @@ def test_shipped_recipes_are_recipes():
         assert Recipe.read(folder / f"{name}.toml").task.name == weights.summary(name)["task"]
 
 
-def test_recipes_of_the_examples_are_recipes():
+def test_recipe_files_of_the_examples_can_be_read():
     paths = sorted((Path(__file__).parents[2] / "examples" / "recipes").glob("*.toml"))
     names = {Recipe.read(path).task.name for path in paths}
     assert names == {"tsp", *tasks.problem_names()}
 
 
-def test_a_recipe_survives_its_file(tmp_path):
+def test_a_recipe_is_unchanged_after_write_and_read(tmp_path):
     recipe = Recipe.from_table({"task": "hull", "start": "lower-left", "closed": True, "clip": 3})
     (tmp_path / "r.toml").write_text(recipe.toml())
     assert Recipe.read(tmp_path / "r.toml") == Recipe.from_table(recipe.table())
@@ -61,7 +61,7 @@ def test_a_recipe_survives_its_file(tmp_path):
         ('task = "hull"\nstart = "left"', "did you mean 'leftmost'"),
     ],
 )
-def test_refused(tmp_path, text, complaint):
+def test_invalid_recipes_are_refused(tmp_path, text, complaint):
     (tmp_path / "r.toml").write_text(text)
     with pytest.raises(InputError, match=complaint) as error:
         Recipe.read(tmp_path / "r.toml")
@@ -88,11 +88,11 @@ def test_one_cycle_rises_in_a_line_and_falls_along_half_a_cosine():
     assert rates[99] == pytest.approx(1 + math.cos(math.pi * 89 / 90))
 
 
-def test_constant_stays():
+def test_the_constant_schedule_keeps_the_rate():
     assert set(learning_rates(optimizer="sgd", schedule="constant", warmup=0.0)) == {2.0}
 
 
-def test_sgd_is_plain():
+def test_sgd_subtracts_the_rate_times_the_gradient():
     parameter = torch.nn.Parameter(torch.tensor([1.0]))
     recipe = Recipe.from_table(task="hull", optimizer="sgd", learning_rate=0.5)
     optimizer = optimizers.optimizer(recipe, [parameter])
@@ -101,13 +101,13 @@ def test_sgd_is_plain():
     assert parameter.item() == 0.0
 
 
-def test_any_path_survives_the_file(tmp_path):
+def test_any_path_is_unchanged_after_write_and_read(tmp_path):
     recipe = Recipe.from_table(task="hull", valid='odd "name"\\\u00e9.txt')
     (tmp_path / "r.toml").write_text(recipe.toml(), encoding="utf-8")
     assert Recipe.read(tmp_path / "r.toml").valid == recipe.valid
 
 
-def test_paths_that_are_no_recipes(tmp_path):
+def test_files_that_are_not_recipes_are_refused(tmp_path):
     (tmp_path / "deep.toml").write_text("a = " + "[" * 100_000)
     for path in (tmp_path, tmp_path / "deep.toml", tmp_path / "deep.toml" / "x"):
         with pytest.raises(InputError):
@@ -159,7 +159,7 @@ def test_settings_of_the_model_are_keys_of_the_recipe(tmp_path):
         ({"model": "seq2seq-attention", "n": "5,7"}, "has one n, such as 5; got 5,7"),
     ],
 )
-def test_settings_that_the_model_lacks(table, complaint):
+def test_settings_that_the_model_lacks_are_refused(table, complaint):
     with pytest.raises(InputError, match=complaint):
         Recipe.from_table({"task": "hull", **table})
 
@@ -194,7 +194,7 @@ def test_a_model_of_one_n_takes_it_from_the_recipe():
 
 @pytest.mark.parametrize("name", ["delaunay", "tsp"])
 @pytest.mark.parametrize("model", ["transformer-ptr-net", "remaining-ptr-net"])
-def test_each_way_out_of_answers_that_depend_on_indices_is_one(name, model):
+def test_each_remedy_for_answers_that_depend_on_indices_works(name, model):
     with pytest.raises(InputError, match="depend on indices") as refused:
         Recipe.from_table({"task": name, "model": model})
     ways = {
@@ -225,7 +225,7 @@ def test_the_values_of_an_option_are_in_its_help():
     assert options["start"].help.startswith("task hull: ")
 
 
-def test_a_recipe_holds_objects():
+def test_a_recipe_converts_texts_to_objects():
     recipe = Recipe.from_table(task="hull", n="5-8", start="lower-left", hidden_size=8)
     assert recipe.task == tasks.get("hull", start="lower-left")
     assert recipe.n == (5, 6, 7, 8) and recipe.table()["n"] == "5-8"

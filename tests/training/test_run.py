@@ -50,7 +50,7 @@ def test_stopped_and_resumed_is_bit_exact(tmp_path, stalled_training):
         train(recipe, killed)
 
 
-def test_no_run_hides_behind_a_shipped_model(tmp_path, monkeypatch):
+def test_a_run_cannot_have_the_name_of_a_shipped_model(tmp_path, monkeypatch):
     """`--model hull` would answer by the shipped one."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match="hull: a shipped model has that name"):
@@ -58,7 +58,7 @@ def test_no_run_hides_behind_a_shipped_model(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_it_learns(tmp_path):
+def test_ptrnet_train_reaches_a_high_accuracy(tmp_path):
     """Sorting two numbers, in seconds: from one half to nearly always."""
     recipe = Recipe.from_table(
         task="sort",
@@ -156,7 +156,7 @@ def test_bfloat16_and_float32_start_alike_and_differ(tmp_path):
     torch.testing.assert_close(*weights.values(), rtol=0.1, atol=5e-3)
 
 
-def test_validation_on_a_file(tmp_path):
+def test_a_file_is_used_for_validation(tmp_path):
     """The file's own examples are measured, mixed sizes and a clockwise answer among them."""
     path = tmp_path / "valid.txt"
     path.write_text("0 0 1 0 0 1 output 1 3 2 1\n0 0 1 0 1 1 0 1 0.5 0.5 output 1 2 3 4 1\n")

@@ -16,7 +16,7 @@ def parameters(folder):
     return torch.cat([p.ravel() for p in load(folder).model.parameters()])
 
 
-def test_it_begins_where_the_other_ended(tmp_path):
+def test_training_begins_with_the_given_weights(tmp_path):
     train(Recipe.from_table(task="sort", **SMALL), tmp_path / "first")
     begun = Recipe.from_table(
         task="sort", **SMALL, weights=str(tmp_path / "first"), learning_rate=1e-9, seed=5
@@ -28,7 +28,7 @@ def test_it_begins_where_the_other_ended(tmp_path):
     assert (parameters(tmp_path / "fresh") - first).abs().max() > 1e-2
 
 
-def test_resumed_it_does_not_begin_again(tmp_path, monkeypatch):
+def test_a_resumed_training_does_not_load_the_given_weights_again(tmp_path, monkeypatch):
     train(Recipe.from_table(task="sort", **SMALL), tmp_path / "first")
     recipe = Recipe.from_table(
         task="sort", **SMALL, weights=str(tmp_path / "first"), checkpoint_every=2
@@ -61,7 +61,7 @@ def test_resumed_it_does_not_begin_again(tmp_path, monkeypatch):
         ({"weights": "nothing"}, "unknown model 'nothing'"),
     ],
 )
-def test_another_network_is_refused_and_nothing_left(tmp_path, changes, message):
+def test_weights_of_another_network_are_refused_before_a_folder_is_made(tmp_path, changes, message):
     train(Recipe.from_table(task="sort", **SMALL), tmp_path / "first")
     table = {"task": "sort", **SMALL, "weights": str(tmp_path / "first"), **changes}
     with pytest.raises(InputError, match=message):
@@ -69,7 +69,7 @@ def test_another_network_is_refused_and_nothing_left(tmp_path, changes, message)
     assert not (tmp_path / "second").exists()
 
 
-def test_a_shipped_model_is_trained_on(tmp_path):
+def test_a_shipped_model_can_be_fine_tuned(tmp_path):
     table = {"task": "hull", "weights": "hull-ptr-net", "n": "5", "steps": 1, "batch_size": 2}
     saved = train(Recipe.from_table({**table, "valid_batches": 0}), tmp_path / "more")
     before = weights.load("hull-ptr-net").model.state_dict()
