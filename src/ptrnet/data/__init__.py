@@ -1,5 +1,16 @@
-"""Examples: read from files, drawn and labelled, checked, padded into batches.
+"""Examples: from files and from memory, checked, inferred, and padded into batches.
 
-`formats/` reads and writes files; `streams/` feeds examples to a training; `bulk/` draws and
-labels many of them, resumably.
+Read the modules in this order:
+
+- `dataset`: `Dataset`, which everything else takes and returns, and its makers for values in memory
+- `arrays`: arrays, tensors and frames of other libraries as NumPy arrays
+- `checks`: what an instance and an answer have to be; `cells`: what the cells of a table mean
+- `formats/`: reads and writes files, a module for each format
+- `tables`: long tables, in which a row is an element, as datasets
+- `stored`: the examples of a file as memory maps
+- `infer_schema`, `infer_task`: what the elements and the answers of a user's own examples are
+- `batches`, `symmetries`, `streams`: padded batches, and in which order a training draws them
+- `sizes`, `random_streams`: how sizes are written, and which random numbers are for what
+
+Rows are validated once, on the way into a `Dataset`.
 """
