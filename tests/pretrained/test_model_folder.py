@@ -1,6 +1,8 @@
 """Model folders: round trips, and hostile or broken files."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -243,3 +245,13 @@ def test_a_configuration_comes_last(small, tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "replace", lambda t, p: order.append(p.name) or replace(t, p))
     small("sort").save_pretrained(tmp_path)
     assert order[:2] == ["model.safetensors", "config.json"]
+
+
+def test_a_model_is_named_without_importing_other_networks():
+    code = (
+        "import sys; from ptrnet import models; from ptrnet.pretrained import model_folder;"
+        "model = models.build('set-ptr-net', 2, 1, hidden_size=8);"
+        "print(model_folder.registered_name(model), 'ptrnet.models.hard_ptr_net' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "set-ptr-net False\n", done.stderr

@@ -195,7 +195,9 @@ def registered_name(model: PointerModel) -> str:
         ModelError: the class has no name, so its files could not be loaded.
     """
     kind = type(model.networks()[0])
-    for name in [*models.names(), models.STATES]:
+    own = kind.__module__.rpartition(".")[2].replace("_", "-")
+    # The name of the class's own module comes first, so that no other network is imported.
+    for name in sorted([*models.names(), models.STATES], key=lambda name: name != own):
         known = models.kind(name)
         # Compare names, because a cell of a notebook may have defined the class again.
         if (known.__module__, known.__qualname__) == (kind.__module__, kind.__qualname__):

@@ -1,0 +1,230 @@
+"""Streams of batches: counted, complete in each epoch; random cuts; batches made ahead."""
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+import torch
+from scipy.spatial import ConvexHull
+
+from ptrnet import models, tasks
+from ptrnet.data import formats
+from ptrnet.data.stored import open_file
+from ptrnet.data.streams import CutStream, DatasetStream, ExampleStream, cut_batch, prefetch
+from ptrnet.data.symmetries import augment
+from ptrnet.errors import InputError
+from ptrnet.labels import generate_dataset
+from ptrnet.training.losses import cut_losses
+
+
+def test_every_batch_comes_once_in_an_epoch():
+    task = tasks.get("sort")
+    endless = ExampleStream(task, [3, 4], 8, seed=2)
+    epochs = ExampleStream(task, [3, 4], 8, seed=2, num_batches=6)
+    first = {endless.batch(k).inputs.numpy().tobytes(): k for k in range(6)}
+    orders = [
+        [first[epochs.batch(6 * epoch + k).inputs.numpy().tobytes()] for k in range(6)]
+        for epoch in range(4)
+    ]
+    assert all(sorted(order) == list(range(6)) for order in orders)
+    assert len({tuple(order) for order in orders}) > 1
+    assert torch.equal(epochs.batch(20).inputs, epochs.batch(20).inputs)
+
+
+SIZES = [3, 4, 6, 9]
+
+
+def stream_of(path, task, *arguments, **options):
+    return DatasetStream(open_file(path, task), task, *arguments, name=path, **options)
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A function that writes 50 examples of a task and gives the file's path and the examples."""
+
+    def write(name, **settings):
+        task = tasks.get(name, **settings)
+        examples = list(generate_dataset(task, SIZES, 50, seed=1))
+        path = str(tmp_path / f"{name}.txt")
+        formats.write(path, examples, task)
+        return task, path, examples
+
+    return write
+
+
+def each(batch):
+    """What tells an example: its inputs, and its tokens."""
+    for inputs, n, targets, m in zip(*batch[:4], strict=True):
+        yield tuple(inputs[:n].ravel().tolist()), tuple(targets[:m].tolist())
+
+
+def expected(task, examples):
+    """Generated answers are canonical: their tokens follow from the definition."""
+    for example in examples:
+        tokens = (example.outputs + task.num_specials).ravel().tolist()
+        yield tuple(example.inputs.astype(np.float32).ravel().tolist()), (*tokens, 0)
+
+
+@pytest.mark.parametrize("name", tasks.names())
+def test_every_example_once_in_every_epoch(written, name):
+    task, path, examples = written(name)
+    stream = stream_of(path, task, SIZES, 7, seed=3)
+    assert stream.batches_per_epoch == 8
+    epochs = [[stream.batch(8 * e + k) for k in range(8)] for e in range(3)]
+    for batches in epochs:
+        seen = [example for batch in batches for example in each(batch)]
+        assert sorted(seen) == sorted(expected(task, examples))
+        assert sorted(len(batch.lengths) for batch in batches) == [1] + [7] * 7
+        assert sum(len(set(batch.lengths.tolist())) > 1 for batch in batches) <= len(SIZES) - 1
+    orders = [[next(each(batch)) for batch in batches] for batches in epochs]
+    assert orders[0] != orders[1] != orders[2]
+    sizes = [batch.lengths[0].item() for batch in epochs[0]]
+    assert sizes != sorted(sizes), "sizes come mixed"
+
+
+def test_batches_are_counted(written):
+    task, path, _ = written("hull")
+    stream = stream_of(path, task, SIZES, 7, seed=3, transform=augment)
+    later = DatasetStream(
+        open_file(path, task), task, SIZES, 7, seed=3, first=9, num_prefetch=1, transform=augment
+    )
+    for k, batch in zip(range(9, 20), later, strict=False):
+        assert all(torch.equal(a, b) for a, b in zip(batch[:4], stream.batch(k)[:4], strict=True))
+    other = stream_of(path, task, SIZES, 7, seed=4)
+    assert list(each(other.batch(0))) != list(each(stream_of(path, task, SIZES, 7, 3).batch(0)))
+
+
+def test_an_example_is_changed_anew_each_time(written):
+    task, path, examples = written("hull")
+    stream = stream_of(path, task, [9], 100, seed=3, transform=augment)
+    first, second = set(each(stream.batch(0))), set(each(stream.batch(1)))
+    assert len(first) == sum(len(e.inputs) == 9 for e in examples) and not first & second
+
+
+def test_answers_are_made_canonical_and_instances_moved_into_the_square(tmp_path):
+    path = tmp_path / "f.txt"
+    # A square of side 40 whose corners are named clockwise; leftmost and lowest is the third.
+    path.write_text("10 60 50 60 10 20 50 20 30 40 output 2 4 3 1 2\n")
+    for settings, tokens in (
+        ({}, [3, 4, 2, 1, 0]),
+        ({"start": "lowest-index"}, [1, 3, 4, 2, 0]),
+        ({"closed": True}, [3, 4, 2, 1, 3, 0]),
+    ):
+        task = tasks.get("hull", **settings)
+        (batch,) = (stream_of(str(path), task, [5], 4, seed=1).batch(k) for k in [6])
+        assert batch.targets.tolist() == [tokens]
+        assert batch.inputs.tolist() == [[[0, 1], [1, 1], [0, 0], [1, 0], [0.5, 0.5]]]
+
+
+def test_other_sizes_are_left_out(written):
+    task, path, examples = written("sort")
+    stream = stream_of(path, task, [4, 9], 100, seed=1)
+    batch = stream.batch(0)
+    wanted = [len(e.inputs) for e in examples if len(e.inputs) in (4, 9)]
+    assert sorted(batch.lengths.tolist()) == sorted(wanted) and stream.batches_per_epoch == 1
+    with pytest.raises(InputError, match=r"sort.txt: none of its .*; they have 3 to 9 elements"):
+        stream_of(path, task, [5, 10], 100, seed=1)
+
+
+def test_elements_come_in_the_order_that_the_model_reads(written):
+    task, path, _ = written("hull", order="lexicographic")
+    stream = stream_of(path, task, SIZES, 50, seed=3, transform=augment)
+    batch = stream.batch(0)
+    fresh = ExampleStream(task, [9], 50, seed=3).batch(0)
+    for inputs, lengths, *_ in (batch, fresh):
+        for instance, n in zip(inputs[..., 0].tolist(), lengths.tolist(), strict=True):
+            assert instance[:n] == sorted(instance[:n])
+    for rows, targets, n in zip(batch.inputs, batch.targets - 1, batch.lengths, strict=True):
+        hull = ConvexHull(rows[:n]).vertices if n > 2 else range(n)
+        assert sorted(targets[targets >= 0].tolist()) == sorted(hull)
+
+
+def cycle(tour):
+    """A closed tour as the set of its edges."""
+    return {frozenset(edge) for edge in zip(tour, [*tour[1:], tour[0]], strict=True)}
+
+
+@pytest.mark.parametrize("task", [tasks.get("tsp"), tasks.get("hull"), tasks.get("sort")])
+def test_what_is_cut_is_the_answer(task):
+    stream = ExampleStream(task, [5, 7], 4, seed=3)
+    cut_stream, beginnings = CutStream(stream, task, 3, seed=3), set()
+    for k in range(30):
+        batch, cut = stream.batch(k), cut_stream.batch(k)
+        assert cut.inputs.shape == (12, *batch.inputs.shape[1:])
+        assert int(task.circular) <= cut.num_known < int(batch.target_lengths.max())
+        for row in range(12):
+            end = int(batch.target_lengths[row // 3])
+            assert torch.equal(cut.inputs[row], batch.inputs[row // 3])
+            actual, expected = cut.targets[row], batch.targets[row // 3]
+            assert cut.target_lengths[row] == end and actual[end - 1] == 0
+            if task.circular:
+                assert cycle(actual[: end - 1].tolist()) == cycle(expected[: end - 1].tolist())
+                beginnings.add((int(actual[0]), int(actual[1])))
+            else:
+                assert torch.equal(actual, expected)
+        again = CutStream(stream, task, 3, seed=3).batch(k)
+        assert again.num_known == cut.num_known and torch.equal(again.targets, cut.targets)
+    assert len(beginnings) > 20 or not task.circular
+
+
+@pytest.mark.parametrize("task", [tasks.get("tsp"), tasks.get("hull")])
+def test_an_example_without_a_token_to_learn_stays_one(task):
+    """As the part of a process to which a batch left no row."""
+    batch = ExampleStream(task, [5], 1, seed=3).batch(0)
+    batch = batch._replace(target_lengths=torch.zeros(1, dtype=torch.int64))
+    cut = cut_batch(np.random.default_rng(0), task, batch, 2)
+    assert cut.num_known == 0 and torch.equal(cut.targets, batch.targets.repeat(2, 1))
+    loss, right = cut_losses(models.build("ptr-net", 2, 1, hidden_size=4), cut)
+    assert loss == 0 and right.all()
+
+
+@pytest.mark.parametrize("name", ["ptr-net", "remaining-ptr-net"])
+def test_the_loss_of_a_rest_is_of_the_likelihoods(name):
+    """The next token's is that of `log_probs`; a plain model's others are, too."""
+    torch.manual_seed(1)
+    model, task = models.build(name, 2, 1, hidden_size=16).double(), tasks.get("hull")
+    batch = ExampleStream(task, [8], 6, seed=1).batch(0)
+    batch = batch._replace(inputs=batch.inputs.double())
+    likelihoods = model.log_probs(*batch[:4]).gather(2, batch.targets[..., None])[..., 0].detach()
+    for seed in range(5):
+        cut = cut_batch(np.random.default_rng(seed), task, batch, 1)
+        ends, num_known = batch.target_lengths.tolist(), cut.num_known
+        rows = [likelihoods[b, num_known:end] for b, end in enumerate(ends) if end > num_known]
+        first = -torch.stack([row[0] for row in rows]).mean()
+        rest = [-row[1:] for row in rows if len(row) > 1]
+        others = torch.cat(rest).mean() if rest else torch.tensor(0.0)
+        loss, right = cut_losses(model, cut)
+        if name == "ptr-net":
+            torch.testing.assert_close(loss, first + others)
+        next_rows = model.rest_log_probs(*cut[:4], cut.num_known)[:, 0]
+        torch.testing.assert_close(next_rows, model.log_probs(*cut[:4])[:, num_known])
+        assert right.shape == (6,) and loss > first - 1e-9
+
+
+def test_items_come_in_their_order_each_made_once():
+    made = []
+    items = prefetch(lambda k: made.append(k) or k, 3, 2)
+    assert [next(items) for _ in range(5)] == [3, 4, 5, 6, 7]
+    items.close()
+    assert made == sorted(set(made)) and made[-1] <= 9
+
+
+def test_an_error_is_raised_where_its_item_is_asked_for():
+    before = {*threading.enumerate()}  # other tests may have left a training of theirs
+    items = prefetch(lambda k: 1 // (2 - k), 0, 2)
+    assert [next(items), next(items)] == [0, 1]
+    with pytest.raises(ZeroDivisionError):
+        next(items)
+    assert {*threading.enumerate()} <= before
+
+
+def test_a_process_ends_well_while_items_are_made():
+    """The thread is inside torch, without the interpreter's lock, when the program ends."""
+    code = (
+        "import torch; from ptrnet.data.streams import prefetch; x = torch.ones(600, 600);"
+        "items = prefetch(lambda k: (x @ x).sum(), 0, 2); next(items)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True)
+    assert (result.returncode, result.stderr) == (0, b"")
