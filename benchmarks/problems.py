@@ -267,7 +267,7 @@ def curve(folder: Path) -> Iterator[str]:
     recipe = Recipe.read(folder / "recipe.toml")
     minutes, before = 0.0, -1
     (log,) = folder.glob("logs/csv/*/metrics.csv")
-    for row in csv.DictReader(log.open()):
+    for row in csv.DictReader(log.read_text().splitlines()):
         step = int(row["step"])
         if row["examples_per_second"]:
             examples = (step - before) * recipe.batch_size

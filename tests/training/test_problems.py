@@ -1,5 +1,6 @@
 """Trainings of problems: they lower costs, can be resumed, and leave a model that serves."""
 
+import csv
 import json
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 import torch
 
 from ptrnet import Solver, models, tasks
+from ptrnet.data import formats
 from ptrnet.errors import InputError
 from ptrnet.problems import names
 from ptrnet.training.callbacks import Hooks
@@ -78,6 +80,27 @@ def test_problems_learn_from_answers_of_a_labeller(tmp_path):
     ]
     fresh = Solver(untrained(recipe), task)
     assert solver.log_likelihoods(examples).sum() > fresh.log_likelihoods(examples).sum()
+
+
+def test_validation_measures_the_gap_of_instances_of_several_sizes(tmp_path):
+    task = tasks.get("knapsack")
+    rng = np.random.default_rng(0)
+    examples = []
+    for n in (4, 6):
+        inputs = task.sample(rng, 10, n)
+        pairs = zip(inputs, task.label(inputs).rows(), strict=True)
+        examples += [Example(x, outputs) for x, outputs in pairs]
+    file = str(tmp_path / "examples.jsonl")
+    formats.write(file, examples, task)
+    learned = {"task": "knapsack", "learning": "answers", "data": file, "valid": file}
+    recipe = Recipe.from_table({**SMALL, **learned, "n": "4,6", "steps": 2, "batch_size": 20})
+    solver = Solver(*train(recipe, tmp_path / "run"))
+    (log,) = (tmp_path / "run").glob("logs/csv/*/metrics.csv")
+    lines = log.read_text().splitlines()
+    gaps = [row["valid_gap"] for row in csv.DictReader(lines) if row["valid_gap"]]
+    answers = solver.solve([example.inputs for example in examples])
+    expected = task.score(examples, answers)["gap"].mean()
+    assert float(gaps[-1]) == pytest.approx(expected, abs=1e-6)
 
 
 def untrained(recipe):

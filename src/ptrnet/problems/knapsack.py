@@ -69,19 +69,13 @@ class Knapsack(Problem):
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Each answer with the items of the most value by weight first.
 
-        So a network that learns from answers meets the states that its own choices lead to: it
-        takes first what it is sure of.
+        So a network that learns from answers takes first what is nearly always right, and decides
+        last which items fill the knapsack.
         """
         density = inputs[..., 1] / np.maximum(inputs[..., 0], 1e-300)
         density = np.take_along_axis(density, answers.indices, 1)
         order = np.argsort(np.where(answers.mask, -density, np.inf), 1, kind="stable")
         return Answers(np.take_along_axis(answers.indices, order, 1), answers.lengths)
-
-    def grades(self, n: int, outputs: Indices, in_order: Floats | None) -> Floats:
-        """All items of an answer are equally right, whichever comes next."""
-        grades = np.zeros(n)
-        grades[outputs] = 1
-        return grades
 
     def cost(self, instance: Floats, answers: Indices) -> Floats:
         return -np.take_along_axis(self.unpack(instance)["value"], answers, 1).sum(1)

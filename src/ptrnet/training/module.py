@@ -20,7 +20,7 @@ from ptrnet.training.graphs import GraphLosses
 from ptrnet.training.hardware import has_run_on_gpu
 from ptrnet.training.losses import cut_losses, gain_losses, losses
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Batch, CutBatch, Example
+from ptrnet.types import Batch, CutBatch, Example, Indices
 
 Losses = Callable[[Any], tuple[Tensor, Tensor]]  # batch -> its loss, and which answers are right
 
@@ -36,21 +36,21 @@ def metric_of(task: Task) -> str | None:
 @torch.no_grad()
 def mean_of_metric(model: PointerModel, task: Task, batch: Batch, metric: str) -> float:
     """Return a metric of the task, averaged over the greedy answers to a batch."""
-    longest = [task.max_length(n) for n in batch.lengths.tolist()]
-    answers = Greedy().decode(
-        model,
-        batch.inputs,
-        batch.lengths,
-        torch.tensor(longest, device=batch.lengths.device),
-        task.build_constraint(),
-    )
-    examples = []
-    for k, n in enumerate(batch.lengths.tolist()):
-        grades = None if batch.grades is None else batch.grades[k, :n].double().cpu().numpy()
-        outputs = task.from_tokens(batch.targets[k].cpu().numpy())
-        inputs = batch.inputs[k, :n].double().cpu().numpy()
-        examples.append(Example(inputs, outputs, grades=grades))
-    answered = [task.from_tokens(tokens) for tokens in answers.tokens[:, 0].cpu().numpy()]
+    examples: list[Example] = []
+    answered: list[Indices] = []
+    for n in sorted(
+        set(batch.lengths.tolist())
+    ):  # some models answer instances of one size at a time
+        rows = (batch.lengths == n).nonzero()[:, 0]
+        inputs, lengths = batch.inputs[rows, :n], batch.lengths[rows]
+        longest = torch.full_like(lengths, task.max_length(n))
+        answers = Greedy().decode(model, inputs, lengths, longest, task.build_constraint())
+        answered += [task.from_tokens(tokens) for tokens in answers.tokens[:, 0].cpu().numpy()]
+        for k in rows.tolist():
+            grades = None if batch.grades is None else batch.grades[k, :n].double().cpu().numpy()
+            outputs = task.from_tokens(batch.targets[k].cpu().numpy())
+            features = batch.inputs[k, :n].double().cpu().numpy()
+            examples.append(Example(features, outputs, grades=grades))
     return float(task.score(examples, answered)[metric].mean())
 
 
