@@ -9,19 +9,19 @@ import http.server
 import os
 import re
 import shutil
+import subprocess
+import sys
 import threading
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import torch
 import uvicorn
 
 import ptrnet
 from ptrnet.errors import InputError
 from ptrnet.export import page as export_folder
 from ptrnet.export.page import export_page
-from ptrnet.serve.app import create_app
 
 TASKS = ("hull", "delaunay", "tsp", "sort")
 POINTS = "0.1,0.2;0.8,0.1;0.9,0.7;0.5,0.9;0.4,0.4;0.2,0.75"
@@ -76,13 +76,19 @@ def running(app):
 
 
 @pytest.fixture(scope="session")
-def service(models):
-    """The address of a service of the shipped models."""
-    app = create_app(models, threads=1)
-    before = torch.get_num_threads()
-    with running(app) as address:
-        yield address
-    torch.set_num_threads(before)
+def service():
+    """The address of a service of the shipped models.
+
+    It is a process of its own. In a thread it would answer while later tests of other files run,
+    and shapely and numba replace the filters of warnings for a moment, for the whole process.
+    """
+    command = [sys.executable, "-m", "ptrnet", "serve", "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        for line in process.stderr:
+            if match := re.search(r"serves .* at (http://\S+)$", line):
+                break
+        yield match[1] + "/"
+        process.kill()
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
