@@ -190,3 +190,13 @@ def test_a_depot_without_places_in_reach_has_no_tour():
     for labeller in task.labellers:
         with pytest.raises(InputError, match=r"no place can be visited|no answer was"):
             label_dataset(task, labeller, [Example(inputs, source="here")])
+
+
+@pytest.mark.parametrize("capacity", [9, 12, 15])
+@SEEDS
+def test_routes_of_few_customers_and_tight_capacities_are_the_best(seed, capacity):
+    """PyVRP would overload a vehicle, and find no answer, if overload were cheaper than a way."""
+    pytest.importorskip("pyvrp")
+    task, inputs = drawn("cvrp", 5, seed, capacity=capacity)
+    (label,) = task.label(inputs[None]).rows()
+    assert task.costs(Example(inputs), [label])[0] == pytest.approx(best_found(task, inputs))

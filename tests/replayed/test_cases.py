@@ -8,16 +8,20 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas
 import pytest
 
+import ptrnet
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.errors import InputError
+from ptrnet.data.formats import svmlight
+from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.geometry.distances import between
 from ptrnet.metrics import ranking
+from ptrnet.types import Example
 from tests.stress import exact_answers
 
-HULL, DELAUNAY, SORT, TSP = (tasks.get(name) for name in ("hull", "delaunay", "sort", "tsp"))
+HULL, DELAUNAY, TSP, CVRP = (tasks.get(name) for name in ("hull", "delaunay", "tsp", "cvrp"))
 
 
 def table(cases):
@@ -92,6 +96,15 @@ FILES = {
         "EDGE_WEIGHT_SECTION\n0\n3 0\n4 5 0\nEOF\n",
         MATRIX,
     ),
+    "TSP #7: a triangle by rows, broken elsewhere": (
+        f"DIMENSION: 4\n{EXPLICIT.format('LOWER_DIAG_ROW')}"
+        "EDGE_WEIGHT_SECTION\n0 7 0 2 9 0 4 5\n6 0\nEOF\n",
+        [[0, 7, 2, 4], [7, 0, 9, 5], [2, 9, 0, 6], [4, 5, 6, 0]],
+    ),
+    "Clp #73: a colon behind the section": (
+        f"DIMENSION: 3\n{FULL}EDGE_WEIGHT_SECTION:\n0 3 4\n3 0 5\n4 5 0\nEOF\n",
+        MATRIX,
+    ),
     "RouteOpt #19: a type of the coordinates before them": (
         "DIMENSION: 3\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_TYPE: TWOD_COORDS\n"
         "NODE_COORD_SECTION\n1 0 0\n2 30 0\n3 0 40\nEOF\n",
@@ -140,6 +153,114 @@ def test_tours_are_read(tmp_path, section):
     assert example.outputs.tolist() == [0, 2, 1]
 
 
+# ---- Routes.
+
+VRP = """TYPE : CVRP
+DIMENSION : 3
+EDGE_WEIGHT_TYPE : EUC_2D
+{keywords}CAPACITY : 5
+NODE_COORD_SECTION
+1 0 0
+2 30 0
+3 0 40
+DEMAND_SECTION
+1 {first}
+2 2
+3 {last}
+DEPOT_SECTION
+{depots}
+-1
+EOF
+"""
+
+
+def read_vrp(tmp_path, keywords="", first="0", last="3", depots="1"):
+    path = tmp_path / "a.vrp"
+    path.write_text(VRP.format(keywords=keywords, first=first, last=last, depots=depots))
+    (example,) = formats.read(str(path), CVRP)
+    return example
+
+
+REFUSED_ROUTES = {
+    "VRPLIB #126: several depots": ({"depots": "1\n2"}, "expected the id of one node, got 2"),
+    "pylkh #7: two demands of a node": ({"last": "3 0"}, "a.vrp:12: expected an id and a number"),
+    "or-tools #2235: negative demands": ({"last": "-3"}, "expected demands of 0 or more, got -3"),
+}
+
+
+@pytest.mark.parametrize(("changed", "complaint"), table(REFUSED_ROUTES))
+def test_files_of_other_routing_problems_are_refused(tmp_path, changed, complaint):
+    with pytest.raises(InputError, match=complaint):
+        read_vrp(tmp_path, **changed)
+
+
+IGNORED = {
+    "HGS-CVRP #42: the number of vehicles": "VEHICLES : 2",
+    "rl4co #137: how long a route may be": "DISTANCE : 50",
+}
+
+
+@pytest.mark.parametrize("keyword", [pytest.param(word, id=seen) for seen, word in IGNORED.items()])
+def test_keywords_of_routes_that_are_not_read_are_said(tmp_path, keyword):
+    with pytest.warns(AmbiguousInputWarning, match=f"a.vrp:4: {keyword} is not read"):
+        read_vrp(tmp_path, keywords=f"{keyword}\n")
+
+
+def test_the_depot_may_come_last(tmp_path):
+    """HGS-CVRP #42: node 3 is the depot, 50 from node 2 and 40 from node 1."""
+    example = read_vrp(tmp_path, first="1", last="0", depots="3")
+    assert example.nodes.ids == [3, 1, 2]
+    assert CVRP.costs(example, [np.array([1, 2])]).tolist() == [40 + 30 + 50]
+
+
+@pytest.mark.parametrize("task", ["cvrp", "orienteering"])
+def test_rounded_routes_are_as_long_as_tsplib_writes(task):
+    """PyVRP/Instances #14: halves. The two places are 142.5 apart, and hypot says a bit less."""
+    a, b = (347.42, 278.65), (461.42, 193.15)
+    leg = int(math.sqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2) + 0.5)
+    fields = (
+        {"demand": [0, 1], "capacity": 1} if task == "cvrp" else {"prize": [0, 1], "limit": 285}
+    )
+    problem = tasks.get(task)
+    inputs = problem.from_fields({"position": [a, b], "rounded": 1, **fields}, "")
+    assert leg == 143
+    (cost,) = problem.costs(Example(inputs), [np.array([1])])
+    assert cost == (2 * leg if task == "cvrp" else np.inf)  # 286 is over the limit of 285
+
+
+LOADS = {
+    "rl4co #101: three tenths": ([0.1, 0.1, 0.1], 0.3),
+    "rl4co #137: seven parts of 0.7": ([0.1] * 7, 0.7),
+    "vrpy #22: whole numbers": ([2, 1, 4], 7),
+    "attention-learn-to-route #49: no demand": ([0, 0, 0], 1),
+}
+
+
+@pytest.mark.parametrize(("demand", "capacity"), table(LOADS))
+def test_a_vehicle_may_be_full(demand, capacity):
+    """In decimal fractions the demands are at most the capacity; in floats their sum is more."""
+    assert sum(Fraction(str(x)) for x in demand) <= Fraction(str(capacity))
+    places = [(math.cos(k), math.sin(k)) for k in range(len(demand) + 1)]
+    fields = {"position": places, "demand": [0, *demand], "capacity": capacity}
+    inputs = CVRP.from_fields(fields, "")
+    customers = range(1, len(places))
+    assert CVRP.infeasible(inputs, np.array(customers)) is None
+    pytest.importorskip("pyvrp")
+    (route,) = CVRP.label(inputs[None], "pyvrp").rows()
+    assert sorted(route.tolist()) == list(customers)  # without a 0: one vehicle
+
+
+@pytest.mark.parametrize(("demand", "capacity"), [([0.1] * 4, 0.3), ([1 / 3, 2 / 3, 1e-6], 1.0)])
+def test_a_vehicle_is_not_overloaded(demand, capacity):
+    places = [(math.cos(k), math.sin(k)) for k in range(len(demand) + 1)]
+    fields = {"position": places, "demand": [0, *demand], "capacity": capacity}
+    inputs = CVRP.from_fields(fields, "")
+    assert CVRP.infeasible(inputs, np.arange(1, len(places))) is not None
+    pytest.importorskip("pyvrp")
+    (route,) = CVRP.label(inputs[None], "pyvrp").rows()
+    assert 0 in route and CVRP.infeasible(inputs, route) is None
+
+
 # ---- Hulls and triangulations, against exact fractions.
 
 RING = [(5, 0), (4, 3), (3, 4), (0, 5), (-3, 4), (-4, 3), (-5, 0), (0, -5)]  # on one circle
@@ -159,6 +280,15 @@ HULLS = {
         *([(6e-15, 0.08), (3e-16, -2e-18), (2e-30, -6e-13)] * 3)
     ],
     "scipy #12546: a grid": [(x, y) for x in range(4) for y in range(3)],
+    "geos #722: pairs around 0": [
+        *((x, y) for y in (-0.3, 0.3) for x in (-0.5, 2e-17, 0.5, -2e-17)),
+    ],
+    "geo #905: three on a line": [(0, 0), (3, 3), (6, 6)],
+    "graham_scan_js #8: one of four is inside": [(9, 1), (1, 9), (0, 0), (3, 2)],
+    "LazySets #892: a zero with a sign": [(0.0, -1), (-0.0, 1), (0.0, 1), (0.0, -1)],
+    "MIConvexHull #32: all on a level": [(26, 60), (28.5, 60), (31, 60), (33.5, 60)],
+    "geometry #829: whole numbers on a line": [(2, 1), (7, 6), (3, 2), (4, 3)],
+    "geometry #1208: a tenth of a line": [(0.1, 0.3), (0.2, 0.6), (0.3, 0.9), (0.4, 1.0)],
 }
 
 
@@ -185,6 +315,21 @@ TRIANGULATED = {
         (142.1, -12.3 + 1e-12),
         (142.2, -12.4),
         (141, -12),
+    ],
+    "delaunator #94: off a line by less than a unit": [
+        (0, 0),
+        (0.06, 0),
+        (0.02, 5e-18),
+        (0.01, 0.15),
+        (0.05, 0.02),
+        (0.02 - 1e-17, -5e-18),
+    ],
+    "hgeometry #209: three of four on a line": [(0, 0), (2, 2), (0, 4), (4, 0)],
+    "delaunator #61: a tilted grid": [
+        (x * 0.8 - y * 0.6, x * 0.6 + y * 0.8) for x in range(4) for y in range(4)
+    ],
+    "delabella #8: twelve on one circle": [
+        (sx * x, sy * y) for x, y in [(7, 1), (5, 5), (1, 7)] for sx in (1, -1) for sy in (1, -1)
     ],
     "SACCELERATOR #316: duplicates moved by 1e-6": [(0, 0), (1e-6, 1e-6), (3, 1), (1, 3), (3, 3)],
 }
@@ -222,6 +367,23 @@ RANKINGS = {
         (1 / math.log2(3), 1 / 2, 1 / 2),
     ),
     "XGBoost #6352: grades near 0": ((0, 1e-20), (0, 1), (1 / math.log2(3), 1 / 2, 1 / 2)),
+    "recommenders #1749: grades are gains, not 0 and 1": (
+        (2, 3, 0),
+        (0, 1, 2),
+        ((3 + 7 / math.log2(3)) / (7 + 3 / math.log2(3)), 1, 1),
+    ),
+    "scikit-learn #17639: grades below 0": ((-2, -5, 1), (2, 1, 0), (1, 1, 1)),
+    "scikit-learn #17639: all below 0": ((-2, -5), (1, 0), (1, 1, 1)),
+    "quepid #77: all alike": ((2, 2, 2), (2, 0, 1), (1, 1, 1)),
+    "trectools #51: the only relevant one last": (
+        (0, 0, 0, 1),
+        (0, 1, 2, 3),
+        (
+            1 / math.log2(5),
+            1 / 4,
+            1 / 4,
+        ),
+    ),
     "scholar #360: the last is the best": (
         (0, 0, 4),
         (0, 1, 2),
@@ -249,6 +411,92 @@ def test_a_ranking_does_not_depend_on_the_order_of_rows():
     for metric in (ranking.reciprocal_rank, ranking.average_precision, ranking.kendall_tau):
         assert metric(grades, order) == metric(grades[shuffled], moved)
     assert ranking.ndcg(grades, order, 5) == ranking.ndcg(grades[shuffled], moved, 5)
+
+
+def test_ndcg_is_at_most_1_with_more_relevant_elements_than_places():
+    """Rated-ranking-evaluator #71 and search-relevance #191: the ideal order was cut elsewhere."""
+    grades, order = np.array([1.0] * 12), np.arange(12)
+    assert ranking.ndcg(grades, order, 10) == 1
+    worse = np.append(grades, [0.0] * 3)
+    shifted = np.arange(15)[::-1]  # three irrelevant ones first
+    gains = [0] * 3 + [1] * 7
+    discounts = [1 / math.log2(place + 2) for place in range(10)]
+    expected = sum(g * d for g, d in zip(gains, discounts, strict=True)) / sum(discounts)
+    assert ranking.ndcg(worse, shifted, 10) == pytest.approx(expected, abs=1e-15)
+
+
+# ---- Tables: identifiers, and the sets and orders that they make.
+
+IDS = {
+    "pandas #5697: an empty line before 19 digits": (
+        "\n1111111111111111111,1\n1111111111111111112,1\n1111111111111111111,2\n",
+        [2, 1],
+    ),
+    "pandas #12340: 16 digits and zeros behind the point": (
+        "6144039378640938.0,1\n6144039378640937.0,1\n6144039378640938.0,2\n",
+        [2, 1],
+    ),
+    "readr #976: 23 digits": (
+        "11898508762506083287001,1\n11898508762506083287002,1\n11898508762506083287001,2\n",
+        [2, 1],
+    ),
+    "gdal #12008: neighbours above 2^53": ("9007199254740993,1\n9007199254740992,1\n", [1, 1]),
+    "LightGBM #3363: the rows of a set are apart": ("a,2\nb,1\na,1\nc,1\nb,2\n", [2, 2, 1]),
+}
+
+
+@pytest.mark.parametrize(("rows", "sizes"), table(IDS))
+def test_ids_stay_what_they_are(tmp_path, rows, sizes):
+    path = tmp_path / "t.csv"
+    path.write_text(f"id,r\n{rows}")
+    sets = ptrnet.read_table(str(path), set_id="id", rank="r")
+    assert [len(example.inputs) for example in sets] == sizes
+
+
+def test_ranks_beyond_64_bits_are_compared_as_whole_numbers(tmp_path):
+    """CSV.jl #1082 and pandas #11612: the ends of the range of 64 bits."""
+    ranks = [2**63 + 1, 2**63, -(2**63) - 1, 10**30 + 1, 10**30]
+    path = tmp_path / "t.csv"
+    path.write_text("id,r\n" + "".join(f"1,{rank}\n" for rank in ranks))
+    (example,) = ptrnet.read_table(str(path), set_id="id", rank="r")
+    assert example.outputs.tolist() == sorted(range(5), key=ranks.__getitem__)
+
+
+def test_ids_that_floats_may_have_merged_are_refused(tmp_path):
+    """Pandas #48170: an empty cell turns a column of whole numbers into floats."""
+    frame = pandas.DataFrame({"id": [None, 1234567890123456789], "r": [1, 2]})
+    with pytest.raises(InputError, match="id"):
+        ptrnet.read_table(frame, set_id="id", rank="r")
+    with pytest.raises(InputError, match="may have been another whole number"):
+        ptrnet.read_table(frame[1:], set_id="id", rank="r")
+
+
+LETOR = {
+    "LightGBM #2538: a set and a feature 0": (
+        "2 qid:0 0:5 1:2\n0 qid:0 1:1\n",
+        [({"0": 5, "1": 2}, 2), ({"0": 0, "1": 1}, 0)],
+    ),
+    "LightGBM #1117: comments": (
+        "1 qid:11 1:0.5 # docid = GX0 inc = 1\n0 qid:11 2:3 #docid = GX1\n",
+        [({"1": 0.5, "2": 0}, 1), ({"1": 0, "2": 3}, 0)],
+    ),
+    "svmlight-loader #1: features in any order": (
+        "1 qid:1 2:7 1:4\n0 qid:1 1:1\n",
+        [({"1": 4, "2": 7}, 1), ({"1": 1, "2": 0}, 0)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), table(LETOR))
+def test_files_of_svmlight_are_read(tmp_path, text, expected):
+    path = tmp_path / "a.svmlight"
+    path.write_text(text)
+    read = svmlight.table(str(path)).columns
+    features = [name for name in read if name.isdecimal()]
+    rows = [
+        ({name: read[name][k] for name in features}, grade) for k, grade in enumerate(read["grade"])
+    ]
+    assert rows == expected
 
 
 # ---- Networks.

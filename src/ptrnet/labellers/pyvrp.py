@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ptrnet.geometry import distances
 from ptrnet.types import Answers, Floats, pad_answers
 
 NEEDS = "pyvrp"
@@ -15,6 +16,7 @@ ITERATIONS = 1000
 # PyVRP computes with whole numbers: LONGEST is the longest distance, FULL a fractional capacity.
 # PyVRP's penalties for overloaded vehicles are too small for much longer distances.
 LONGEST, FULL = 10**4, 10**6
+SLACK = 1e-6  # how far rounding may move a product from a whole number
 
 
 def label(inputs: Floats, iterations: int = ITERATIONS) -> Answers:
@@ -33,22 +35,20 @@ def _routes(instance: Floats, iterations: int) -> list[int]:
     from pyvrp.stop import MaxIterations
 
     position, demand, capacity = instance[:, :2], instance[:, 2], instance[0, 3]
-    dist = np.hypot(*np.moveaxis(position[:, None] - position, -1, 0))
-    if instance[0, 4]:
-        dist = np.floor(dist + 0.5)
-    else:
+    dist = distances.matrix(position, "EUC_2D" if instance[0, 4] else distances.EUCLIDEAN)
+    if not instance[0, 4]:
         dist = np.round(dist * (LONGEST / max(dist.max(), 1e-300)))
     whole: Any = dist.astype(np.int64)
-    # PyVRP's demands are whole numbers, too. Round them up, so that no vehicle is overloaded.
-    unit = 1.0 if (instance[:, 2:4] == np.round(instance[:, 2:4])).all() else FULL / capacity
+    unit = _unit(instance[:, 2:4])
     n = len(instance)
     data = pyvrp.ProblemData(
         locations=[pyvrp.Location(x, y) for x, y in position],
         clients=[
-            pyvrp.Client(location=k, delivery=[int(np.ceil(demand[k] * unit))]) for k in range(1, n)
+            pyvrp.Client(location=k, delivery=[int(np.ceil(demand[k] * unit - SLACK))])
+            for k in range(1, n)
         ],
         depots=[pyvrp.Depot(location=0)],
-        vehicle_types=[pyvrp.VehicleType(max(n - 1, 1), [int(np.floor(capacity * unit))])],
+        vehicle_types=[pyvrp.VehicleType(max(n - 1, 1), [int(np.floor(capacity * unit + SLACK))])],
         distance_matrices=[whole],
         duration_matrices=[np.zeros((n, n), np.int64)],
     )
@@ -59,3 +59,19 @@ def _routes(instance: Floats, iterations: int) -> list[int]:
     for route in result.best.routes():
         answer += [0] * bool(answer) + [visit.idx + 1 for visit in route if visit.is_client()]
     return answer
+
+
+def _unit(demand_and_capacity: Floats) -> float:
+    """Return what makes demands and capacity whole numbers, the capacity of about `FULL`.
+
+    That is a multiple of a power of ten, if one does. Other demands are rounded up, so that no
+    vehicle is overloaded. As parts of the capacity three demands of 0.1 would be rounded up to more
+    than 0.3. The capacity is large because PyVRP limits the penalty for a unit of overload: it
+    would overload a vehicle if a long way were dearer.
+    """
+    capacity = demand_and_capacity[0, 1]
+    for unit in (1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6):
+        scaled = demand_and_capacity * unit
+        if (np.abs(scaled - np.rint(scaled)) <= SLACK).all():
+            return unit * float(max(1, FULL // max(scaled[0, 1], 1)))
+    return float(FULL / capacity)

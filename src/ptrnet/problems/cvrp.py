@@ -12,6 +12,7 @@ from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing
 from ptrnet.types import Answers, Floats, Indices, pad_answers
 
+TOLERANCE = 1e-9  # share of the capacity that a vehicle may carry more
 KNOWN_SIZES, CAPACITIES = (11, 21, 51, 101), (20, 30, 40, 50)
 
 
@@ -72,7 +73,7 @@ class Cvrp(Problem):
             "position": from_depot(state["position"]),
             "demand": state["demand"],
             "capacity": state["capacity"],
-            "left": state["capacity"],
+            "left": state["capacity"] * (1 + TOLERANCE),
             "unserved": unserved,
             "last": np.zeros(len(instance), np.int64),
         }
@@ -116,7 +117,7 @@ class Cvrp(Problem):
     def step(self, state: State, choice: Indices) -> State:
         customer, by_depot = np.divmod(choice, 2)
         rows = np.arange(len(choice))
-        left = np.where(by_depot, state["capacity"], state["left"])
+        left = np.where(by_depot, state["capacity"] * (1 + TOLERANCE), state["left"])
         unserved = state["unserved"].copy()
         unserved[rows, customer] = False
         left = left - state["demand"][rows, customer]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.problems.base import Problem, State
-from ptrnet.problems.routes import dist, path_length, place, round_where, route_lines
+from ptrnet.problems.routes import dist, dist_or_rounded, path_length, place, route_lines
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing
 from ptrnet.types import Answers, Example, Floats, Indices, pad_answers
@@ -75,8 +75,8 @@ class Orienteering(Problem):
         here = place(position, state["last"])[:, None]
         rounded = state["rounded"][:, None]
         return (
-            round_where(rounded, dist(position, here)),
-            round_where(rounded, dist(position, position[:, :1])),
+            dist_or_rounded(position, here, rounded),
+            dist_or_rounded(position, position[:, :1], rounded),
         )
 
     def allowed(self, state: State) -> NDArray[np.bool_]:

@@ -2,18 +2,21 @@
 
 import numpy as np
 
+from ptrnet.geometry.distances import EUCLIDEAN, between
 from ptrnet.problems.base import State
 from ptrnet.types import Floats, Indices
 
 
 def dist(a: Floats, b: Floats) -> Floats:
     """Euclidean distances of points `(..., 2)`, broadcast."""
-    return np.hypot(*np.moveaxis(a - b, -1, 0))  # type: ignore[no-any-return]
+    return between(a, b, EUCLIDEAN)
 
 
-def round_where(rounded: Floats, distances: Floats) -> Floats:
-    """Distances, to the nearest whole number where `rounded` is not 0, as TSPLIB's EUC_2D."""
-    return np.where(rounded != 0, np.floor(distances + 0.5), distances)
+def dist_or_rounded(a: Floats, b: Floats, rounded: Floats) -> Floats:
+    """As `dist`, but TSPLIB's EUC_2D, a whole number, where `rounded` is not 0."""
+    if not rounded.any():  # squares of large coordinates may overflow
+        return dist(a, b)
+    return np.where(rounded != 0, between(a, b, "EUC_2D"), dist(a, b))
 
 
 def place(position: Floats, last: Indices) -> Floats:
@@ -37,8 +40,8 @@ def path_length(fields: State, answers: Indices) -> Floats:
     """
     path = np.pad(answers, ((0, 0), (1, 1)))
     points = np.take_along_axis(fields["position"], path[..., None], 1)
-    legs = dist(points[:, 1:], points[:, :-1])
-    return round_where(fields["rounded"][:, None], legs).sum(1)  # type: ignore[no-any-return]
+    legs = dist_or_rounded(points[:, 1:], points[:, :-1], fields["rounded"][:, None])
+    return legs.sum(1)  # type: ignore[no-any-return]
 
 
 def route_lines(inputs: Floats, outputs: Indices) -> list[Floats]:
