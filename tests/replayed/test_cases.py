@@ -196,7 +196,7 @@ def test_files_of_other_routing_problems_are_refused(tmp_path, changed, complain
 
 IGNORED = {
     "HGS-CVRP #42: the number of vehicles": "VEHICLES : 2",
-    "rl4co #137: how long a route may be": "DISTANCE : 50",
+    "rl4co #137: how long a customer takes": "SERVICE_TIME : 10",
 }
 
 
@@ -226,6 +226,17 @@ def test_rounded_routes_are_as_long_as_tsplib_writes(task):
     assert leg == 143
     (cost,) = problem.costs(Example(inputs), [np.array([1])])
     assert cost == (2 * leg if task == "cvrp" else np.inf)  # 286 is over the limit of 285
+
+
+@pytest.mark.parametrize("labeller", tasks.get("orienteering").labellers)
+def test_labels_of_rounded_tours_keep_the_limit(labeller):
+    """The same two places: there and back are 286, and 284 if halves went down."""
+    problem, at = tasks.get("orienteering"), [(347.42, 278.65), (461.42, 193.15), (347.42, 279.65)]
+    fields = {"position": at, "prize": [0, 9, 1], "rounded": 1}
+    for limit, best in ((285, [2]), (286, [1])):
+        inputs = problem.from_fields({**fields, "limit": limit}, "")
+        (tour,) = problem.label(inputs[None], labeller).rows()
+        assert tour.tolist() == best
 
 
 LOADS = {

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ptrnet.geometry import distances
 from ptrnet.types import Answers, Floats, Indices, pad_answers
 
 NEEDS = "ortools"
@@ -44,9 +45,7 @@ def label_with_proof(inputs: Floats) -> tuple[Answers, NDArray[np.bool_]]:
 def _tour(instance: Floats) -> tuple[list[int], bool]:
     """Return the tour through an instance `(n, 5)`, and whether it is proved."""
     is_rounded = bool(instance[0, 4])
-    dist = np.hypot(*np.moveaxis(instance[:, None, :2] - instance[:, :2], -1, 0))
-    if is_rounded:
-        dist = np.floor(dist + 0.5)
+    dist = distances.matrix(instance[:, :2], "EUC_2D" if is_rounded else distances.EUCLIDEAN)
     prize, limit = instance[:, 2], instance[0, 3] * (1 + TOLERANCE)
     near = np.flatnonzero(2 * dist[0] <= limit)  # the depot, and what can be visited
     scale = 1.0 if is_rounded or limit == 0 else DIGITS / limit

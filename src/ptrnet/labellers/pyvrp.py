@@ -40,24 +40,27 @@ def _routes(instance: Floats, iterations: int) -> list[int]:
         dist = np.round(dist * (LONGEST / max(dist.max(), 1e-300)))
     whole: Any = dist.astype(np.int64)
     unit = _unit(instance[:, 2:4])
+    loads = np.ceil(demand * unit - SLACK).astype(np.int64).tolist()
+    room = int(np.floor(capacity * unit + SLACK))
     n = len(instance)
     data = pyvrp.ProblemData(
         locations=[pyvrp.Location(x, y) for x, y in position],
-        clients=[
-            pyvrp.Client(location=k, delivery=[int(np.ceil(demand[k] * unit - SLACK))])
-            for k in range(1, n)
-        ],
+        clients=[pyvrp.Client(location=k, delivery=[loads[k]]) for k in range(1, n)],
         depots=[pyvrp.Depot(location=0)],
-        vehicle_types=[pyvrp.VehicleType(max(n - 1, 1), [int(np.floor(capacity * unit + SLACK))])],
+        vehicle_types=[pyvrp.VehicleType(max(n - 1, 1), [room])],
         distance_matrices=[whole],
         duration_matrices=[np.zeros((n, n), np.int64)],
     )
     result = pyvrp.solve(data, MaxIterations(iterations), seed=0)
-    if not result.is_feasible():
-        return []
     answer: list[int] = []
     for route in result.best.routes():
-        answer += [0] * bool(answer) + [visit.idx + 1 for visit in route if visit.is_client()]
+        left = -1  # begin with a visit to the depot
+        for customer in (visit.idx + 1 for visit in route if visit.is_client()):
+            if loads[customer] > left:  # also within a route that PyVRP overloads
+                answer += [0] * bool(answer)
+                left = room
+            answer.append(customer)
+            left -= loads[customer]
     return answer
 
 
