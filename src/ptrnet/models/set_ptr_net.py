@@ -20,7 +20,10 @@ from ptrnet.models.parts.attention import (
 )
 from ptrnet.models.settings import SetSettings
 
-LINEAR_FACTOR = 20.0  # docs/dev/own-data-defaults.md has the measurements
+# docs/dev/own-data-defaults.md has the measurements.
+LINEAR_FACTOR = 20.0
+LOWEST_FREQUENCY = math.pi / 4  # a standardised feature, -2 to 2, is about half a wave
+AMPLITUDE = 0.5  # of waves; with 1, few examples are learned by heart
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,9 @@ class SetPtrNet(PointerModel):
             raise InputError(f"hidden_size: expected a multiple of {heads} heads, got {units}")
         self.answer, self.repeats = settings.answer, settings.repeats
         num_read = 2 * features
-        self.elements = Elements(num_read, units, settings.octaves, see_indices=False)
+        self.octaves = settings.octaves
+        num_waves = 2 * self.octaves * features
+        self.elements = Elements(num_read + num_waves, units, octaves=0, see_indices=False)
         self.special_inputs = nn.Parameter(normal_vectors(num_specials, units))
         self.encoder = nn.ModuleList(
             EncoderLayer(units, heads, settings.feed_forward, settings.dropout)
@@ -74,7 +79,7 @@ class SetPtrNet(PointerModel):
         lengths = full_lengths(inputs) if lengths is None else lengths
         special = self.special_inputs.expand(inputs.shape[0], -1, -1)
         read = with_deviations(inputs, lengths)
-        rows = torch.cat([special, self.elements(read)], 1)
+        rows = torch.cat([special, self.elements(torch.cat([read, *self._waves(inputs)], -1))], 1)
         is_token = length_mask(lengths + self.num_specials, rows.shape[1])
         bias = attention_bias(is_token, rows.dtype)[:, None, None]
         states = layer_norm(encode_rows(self.encoder, rows, bias))
@@ -84,6 +89,11 @@ class SetPtrNet(PointerModel):
         scores = scores + nn.functional.pad(of_elements, (self.num_specials, 0))
         scores = scores.masked_fill(~is_token, -torch.inf)
         return ScoredSet(scores.shape[1], (torch.zeros_like(is_token)[:, None],), scores)
+
+    def _waves(self, inputs: Tensor) -> list[Tensor]:
+        """Sines and cosines `(B, N, d)` of features `(B, N, d)` for each octave."""
+        angles = [2**k * LOWEST_FREQUENCY * inputs for k in range(self.octaves)]
+        return [AMPLITUDE * wave(angle) for angle in angles for wave in (torch.sin, torch.cos)]
 
     def step(
         self, encoded: ScoredSet, state: tuple[Tensor, ...], tokens: Tensor

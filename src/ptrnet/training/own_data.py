@@ -27,6 +27,7 @@ SIZES = (
 # For the last row, which has no dropout.
 LARGE = {"weight_decay": 0.0, "learning_rate": 4e-3}
 NOISY = ("choice", "grades")  # people's: after a few epochs, a network learns them by heart
+OCTAVES = 5  # set-ptr-net reads waves of features
 EPOCHS, FEWEST_STEPS, MOST_STEPS = 40, 150, 3_000
 MANY = 5_000  # examples of orders, from which on a decoder learns them step by step
 LARGEST_GAIN = 30.0  # of a grade: beyond, gains of 2^grade say nothing but which grade is highest
@@ -57,7 +58,7 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
             epochs = noisy_epochs if task.kind in NOISY else EPOCHS
             steps = min(max(epochs * count // batch_size, FEWEST_STEPS), MOST_STEPS)
             chosen |= {"dropout": dropout, "ensemble": networks}
-            chosen |= {"encoder_layers": layers, "precision": "float32"}
+            chosen |= {"encoder_layers": layers, "octaves": OCTAVES, "precision": "float32"}
             # Dropout and decay keep a network from learning few examples by heart. Many examples
             # do not need them: without both, the scores become as sharp as a rule asks for.
             chosen |= {"weight_decay": 0.02} if dropout else LARGE
