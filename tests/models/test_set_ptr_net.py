@@ -52,7 +52,17 @@ def scores_of(model, points):
     w = {key: value.tolist() for key, value in model.state_dict().items()}
     means = [sum(column) / len(points) for column in zip(*points, strict=True)]
     read = [[*p, *(x - mean for x, mean in zip(p, means, strict=True))] for p in points]
-    rows = [*w["special_inputs"], *(layer(w, "elements.map", row) for row in read)]
+    waves = [
+        [
+            wave(2**k * math.pi / 4 * x) / 2
+            for k in range(model.octaves)
+            for wave in (math.sin, math.cos)
+            for x in p
+        ]
+        for p in points
+    ]
+    encoded = [layer(w, "elements.map", [*r, *v]) for r, v in zip(read, waves, strict=True)]
+    rows = [*w["special_inputs"], *encoded]
     for k in range(2):
         attended = attention(w, f"encoder.{k}.attention", rows, 2)
         rows = [plus(row, a) for row, a in zip(rows, attended, strict=True)]
@@ -66,8 +76,9 @@ def scores_of(model, points):
     return plus(scores, linear)
 
 
-def test_scores_are_the_formula(network):
-    model = network()
+@pytest.mark.parametrize("octaves", [0, 3])
+def test_scores_are_the_formula(network, octaves):
+    model = network(octaves=octaves)
     points = np.random.default_rng(0).normal(size=(5, 3)).tolist()
     actual = model.encode(torch.tensor([points], dtype=torch.float64)).scores[0]
     np.testing.assert_allclose(actual.tolist(), scores_of(model, points), rtol=1e-9)
