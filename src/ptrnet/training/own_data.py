@@ -58,10 +58,11 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
             epochs = noisy_epochs if task.kind in NOISY else EPOCHS
             steps = min(max(epochs * count // batch_size, FEWEST_STEPS), MOST_STEPS)
             chosen |= {"dropout": dropout, "ensemble": networks}
-            chosen |= {"encoder_layers": layers, "octaves": OCTAVES, "precision": "float32"}
+            chosen |= {"encoder_layers": layers, "precision": "float32"}
             # Dropout and decay keep a network from learning few examples by heart. Many examples
-            # do not need them: without both, the scores become as sharp as a rule asks for.
-            chosen |= {"weight_decay": 0.02} if dropout else LARGE
+            # do not need them: without both, the scores become as sharp as a rule asks for. Waves
+            # of the features help where examples are few and answers are people's.
+            chosen |= {"weight_decay": 0.02, "octaves": OCTAVES} if dropout else LARGE
         else:
             steps = MOST_STEPS
             chosen |= {"hidden_size": 64, "feed_forward": 256, "clip": 1.0, "see_deviations": True}
