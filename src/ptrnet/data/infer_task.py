@@ -311,7 +311,7 @@ def _warn_of_other_forms(examples: Dataset) -> None:
     for form, doubt in _FORMS.items():
         if all(form(part, examples) for part in _parts(examples)):
             warnings.warn(
-                f"{doubt} As they are, indices may occur any number of times.",
+                f"{doubt} Otherwise an answer may contain an index any number of times.",
                 AmbiguousInputWarning,
                 stacklevel=4,
             )
@@ -346,12 +346,12 @@ def _are_padded(part: Dataset, whole: Dataset) -> bool:
 
 
 _FORMS: dict[Callable[[Dataset, Dataset], bool], str] = {
-    _are_masks: "each answer has a 0 or a 1 for every element: where they tell which elements "
-    "belong to it, ptrnet expects the positions of those.",
-    _are_closed: "each answer repeats its first index at the end, which ptrnet expects to be left "
-    "out.",
-    _are_padded: "answers are all of one length and repeat indices at their end alone: where that "
-    "is padding, ptrnet expects it to be left out.",
+    _are_masks: "each answer has a 0 or a 1 for every element. If these tell which elements belong "
+    "to the answer, write the positions of those elements instead.",
+    _are_closed: "each answer repeats its first index at the end. If answers are closed cycles, "
+    "leave the repeated index out.",
+    _are_padded: "all answers have one length, and repeat indices at their end alone. If that is "
+    "padding, leave it out.",
 }
 
 
@@ -383,8 +383,8 @@ def warn_of_positions(examples: Dataset) -> None:
         what = "the same elements by position" if form == "one answer" else f"elements {form}"
         warnings.warn(
             f"{counts[form] / num_rows:.0%} of the answers are {what}: were the elements sorted by "
-            "their answer? ptrnet learns from their features alone; if their order means "
-            "something, say so (ordered).",
+            "their answer? ptrnet learns from their features alone, unless you say that their "
+            "order means something (ordered).",
             AmbiguousInputWarning,
             stacklevel=4,
         )
