@@ -11,13 +11,28 @@ class PtrnetError(Exception):
     """Base class of all errors that ptrnet raises on purpose.
 
     The command line prints the message and exits with 2, or with 1 if a training has diverged.
+
+    Examples:
+        >>> try:
+        ...     ptrnet.load("hull").solve("triangle")
+        ... except ptrnet.PtrnetError as error:
+        ...     print(error)
+        instances: expected a list or an array, got str
     """
 
     exit_code = 2
 
 
 class InputError(PtrnetError, ValueError):
-    """An instance, an answer, a file or an option is invalid."""
+    """An instance, an answer, a file or an option is invalid.
+
+    Examples:
+        >>> try:
+        ...     ptrnet.load("hull").solve([[0, 0], [1, 0], [0, float("nan")]])
+        ... except ptrnet.InputError as error:
+        ...     print(error)
+        instance 0: element 3, number 2: expected a finite number, got nan
+    """
 
 
 class ShapeError(InputError):
@@ -25,7 +40,14 @@ class ShapeError(InputError):
 
 
 class ModelError(InputError):
-    """A model does not exist, its files are damaged, or it cannot answer an instance."""
+    """A model does not exist, its files are damaged, or it cannot answer an instance.
+
+    Examples:
+        >>> try:
+        ...     model = ptrnet.load("my-model")
+        ... except ptrnet.ModelError:
+        ...     model = ptrnet.load("hull")
+    """
 
 
 class NotFiniteError(ModelError):
@@ -59,7 +81,12 @@ class MissingExtraError(PtrnetError, ImportError):
 
 
 class OutOfDistributionWarning(UserWarning):
-    """An instance is out of distribution: its size or features differ from all training data."""
+    """An instance is out of distribution: its size or features differ from all training data.
+
+    Examples:
+        >>> import warnings
+        >>> warnings.simplefilter("error", ptrnet.OutOfDistributionWarning)  # raise it
+    """
 
 
 class AmbiguousInputWarning(UserWarning):

@@ -57,7 +57,7 @@ def test_fields_are_learned_and_stored(tmp_path, capsys):
     for numbers in ([[0.5, 1.0], [0.5, 0.0]], np.ones((2, 3))):  # of which nobody knows the fields
         with pytest.raises(InputError, match="expected elements with the fields price, colour"):
             again.solve(numbers)
-    with pytest.raises(InputError, match="no instances can be drawn of elements with fields"):
+    with pytest.raises(InputError, match="elements with fields cannot be drawn at random"):
         again.task.sample(rng, 1, 3)
 
     line = {"inputs": unseen[0][0], "outputs": unseen[0][1], "id": 7}
@@ -309,4 +309,4 @@ def test_a_table_of_one_instance_is_answered_as_any_format(tmp_path, capsys):
     assert run([*command[:-1], written(tmp_path, "x,y,x\n1,2,3\n", "two.csv")]) == 2
     assert "duplicate column name 'x'" in capsys.readouterr().err
     assert run(["solve", "--model", str(tmp_path / "m"), "--random", "3"]) == 2
-    assert "no instances can be drawn" in capsys.readouterr().err
+    assert "cannot be drawn at random" in capsys.readouterr().err

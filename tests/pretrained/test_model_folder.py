@@ -76,9 +76,9 @@ def test_missing_extra_misshapen_and_infinite_tensors_are_refused(folder):
     change_tensors(folder, lambda t: (t.pop("w"), t.update(v=torch.ones(3))))
     refused(folder, r"tensor 'v' must be \(16,\), got \(3,\)")
     change_tensors(folder, lambda t: t.update(v=torch.full((16,), torch.nan)))
-    refused(folder, "tensor 'v' holds a value that is no finite number")
+    refused(folder, "tensor 'v' has a value that is not finite")
     change_tensors(folder, lambda t: t.update(v=torch.ones(16, dtype=torch.int64)))
-    refused(folder, "tensor 'v' holds a value that is no finite number")
+    refused(folder, "tensor 'v' has a value that is not finite")
     change_tensors(folder, lambda t: t.pop("v"))
     refused(folder, "tensor 'v' is missing")
 
@@ -154,9 +154,9 @@ def test_a_pickle_is_never_read(folder):
 
 def test_tensors_of_other_types_are_refused(folder):
     change_tensors(folder, lambda t: t.update(v=torch.ones(16).to(torch.float8_e4m3fn)))
-    refused(folder, "tensor 'v' holds a value that is no finite number")
+    refused(folder, "tensor 'v' has a value that is not finite")
     change_tensors(folder, lambda t: t.update(v=torch.full((16,), 1e300, dtype=torch.float64)))
-    refused(folder, "tensor 'v' holds a value that is no finite number")
+    refused(folder, "tensor 'v' has a value that is not finite")
 
 
 def test_every_flipped_bit_of_the_weights_is_detected(checked):

@@ -77,7 +77,7 @@ def test_no_model_is_written_over_by_one_that_is_not_finite(small, tmp_path):
     before = (tmp_path / model_folder.TENSORS).read_bytes()
     with torch.no_grad():
         next(solver.model.parameters()).fill_(torch.inf)
-    with pytest.raises(ptrnet.InputError, match="no finite numbers"):
+    with pytest.raises(ptrnet.InputError, match="values that are not finite"):
         solver.save_pretrained(tmp_path)
     assert (tmp_path / model_folder.TENSORS).read_bytes() == before
 
@@ -93,7 +93,7 @@ def test_a_run_shorter_than_its_validations_validates_at_its_end(tmp_path):
 
 
 def test_a_model_without_normalised_log_probs_is_refused(tmp_path, monkeypatch):
-    """Of a network that gives scores; its losses below 0 were taken for good ones."""
+    """A network that returns scores has losses below 0, which once counted as good."""
     step = TrainingModule.training_step
 
     def scores(self, batch, index):
@@ -101,7 +101,7 @@ def test_a_model_without_normalised_log_probs_is_refused(tmp_path, monkeypatch):
         return {**outputs, "loss": outputs["loss"] - 50}
 
     monkeypatch.setattr(TrainingModule, "training_step", scores)
-    with pytest.raises(ModelError, match=r"below 0: the model's log_probs are no log-prob"):
+    with pytest.raises(ModelError, match=r"below 0: the model's log_probs must be log-prob"):
         train(Recipe.from_table(task="sort", n="3", steps=2, **SMALL), tmp_path / "run")
 
 

@@ -188,7 +188,7 @@ def test_answers_of_elements_need_no_indices():
 def test_a_model_of_one_n_takes_it_from_the_recipe():
     recipe = Recipe.from_table({"task": "sort", "model": "seq2seq", "n": "7", "hidden_size": 8})
     assert (recipe.network.hidden_size, recipe.network.n) == (8, 7)
-    with pytest.raises(InputError, match="the network serves n = 7 alone, got 8"):
+    with pytest.raises(InputError, match="the network only works for n = 7, got 8"):
         replace(recipe, n="8")
 
 

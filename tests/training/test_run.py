@@ -53,7 +53,7 @@ def test_stopped_and_resumed_is_bit_exact(tmp_path, stalled_training):
 def test_a_run_cannot_have_the_name_of_a_shipped_model(tmp_path, monkeypatch):
     """`--model hull` would answer by the shipped one."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="hull: a shipped model has that name"):
+    with pytest.raises(InputError, match="hull: is the name of a shipped model"):
         train(Recipe.from_table(task="hull", steps=1), Path("hull"))
     assert not list(tmp_path.iterdir())
 
@@ -192,7 +192,7 @@ def test_a_refused_run_leaves_no_folder(tmp_path, fields):
 
 def test_a_folder_with_a_model_is_not_overwritten(tmp_path, small):
     small().save_pretrained(tmp_path / "mine")
-    with pytest.raises(InputError, match="holds a model already"):
+    with pytest.raises(InputError, match="already holds a model"):
         train(Recipe.from_table(task="sort", n="2", steps=2), tmp_path / "mine")
     assert load(tmp_path / "mine").task.name == "hull"
 

@@ -53,17 +53,17 @@ def export_onnx(
     """Write a model as two ONNX graphs for programs in any language; see `docs/export.md`.
 
     The folder gets `encoder.onnx` and `step.onnx`, `manifest.json`, which says how to use them,
-    and `example.py`, which uses them. The folder appears only if onnxruntime answers fresh
-    instances as PyTorch does: its log-probabilities are equal to 1e-4, or to 4 times the float32
-    error of PyTorch.
+    and `example.py`, which uses them. The folder is written only if onnxruntime gives the same
+    answers as PyTorch on random instances. Log-probabilities may differ by 1e-4, or by 4 times the
+    float32 error of PyTorch.
 
     Args:
         solver: the model and its task, as `ptrnet.load` gives them.
-        folder: new or empty.
+        folder: a new or empty folder.
         weights: "int8" rounds the weights of matrix products after the check. The manifest then
             has the loss of accuracy under `quantization`.
         instances: the number of instances for the check, and for the loss of accuracy.
-        seed: of the instances, 0 or more.
+        seed: the seed of the instances, 0 or more.
 
     Returns:
         The content of the manifest.
@@ -72,6 +72,11 @@ def export_onnx(
         InputError: the folder cannot be written or is not empty, or an argument is out of range.
         MissingExtraError: onnx or onnxruntime is not installed.
         ModelError: the graphs do not compute what the model computes. Then nothing is written.
+
+    Examples:
+        >>> manifest = ptrnet.export_onnx(ptrnet.load("hull"), "hull-onnx")
+        >>> sorted(manifest["files"])
+        ['encoder.onnx', 'example.py', 'step.onnx']
     """
     if not isinstance(solver, Solver):
         raise InputError(f"expected a model as ptrnet.load gives it, got {short(solver)}")

@@ -54,7 +54,7 @@ def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None
     tensors = {k: v.to(dtype).contiguous() for k, v in saved.model.state_dict().items()}
     for name, tensor in tensors.items():
         if not tensor.isfinite().all():
-            raise InputError(f"{folder}: not saved: tensor {name!r} holds no finite numbers")
+            raise InputError(f"{folder}: not saved: tensor {name!r} has values that are not finite")
     config = {
         "format": FORMAT,
         "model": registered_name(saved.model),
@@ -185,7 +185,7 @@ def _check_tensors(path: Path, tensors: dict[str, torch.Tensor], model: PointerM
                 f"got {tuple(tensor.shape)}"
             )
         if tensor.dtype not in _DTYPES or not tensor.float().isfinite().all():
-            raise ModelError(f"{path}: tensor {name!r} holds a value that is no finite number")
+            raise ModelError(f"{path}: tensor {name!r} has a value that is not finite")
 
 
 def registered_name(model: PointerModel) -> str:

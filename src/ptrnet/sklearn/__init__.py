@@ -90,6 +90,13 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
 
         Raises:
             InputError: an example or a parameter is invalid.
+
+        Examples:
+            >>> X = [rng.random((5, 2)) for _ in range(200)]  # rng = np.random.default_rng(1)
+            >>> y = [np.argsort(x[:, 0]) for x in X]
+            >>> estimator = ptrnet.PointerEstimator("permutation", steps=200, random_state=1)
+            >>> estimator.fit(X, y).predict(X[:2])
+            array([array([1, 2, 0, 4, 3]), array([3, 4, 2, 1, 0])], dtype=object)
         """
         given = {name: getattr(self, name) for name in _OPTIONS} | {"seed": self.random_state}
         options = {name: value for name, value in given.items() if value is not None}
@@ -104,7 +111,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> NDArray[np.object_]:  # noqa: N803
-        """Answer instances: an array `(B,)` of arrays `(m,)` of 0-based indices.
+        """Return the answers to instances: an array `(B,)` of arrays `(m,)` of 0-based indices.
 
         The outer array has the dtype `object`, so that answers of different lengths fit, also in
         `cross_val_predict`. If all lengths are equal, `np.stack` makes an array `(B, m)` of it.
@@ -118,7 +125,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         return _column([example.outputs for example in solved])
 
     def predict_proba(self, X: Any) -> NDArray[np.object_]:  # noqa: N803
-        """A probability for each element: an array `(B,)` of arrays `(n,)`.
+        """Return a probability for each element: an array `(B,)` of arrays `(n,)`.
 
         See `Solver.predict_proba`. Raises the same errors as `predict`.
         """
@@ -126,7 +133,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         return _column(self.solver_.predict_proba(self._instances(X)))
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
-        """The mean of the kind's metric; higher is better.
+        """Return the mean of the kind's metric; higher is better.
 
         It is `kendall_tau` for permutations, `f1` for subsets and sets, `in_place` for sequences,
         `accuracy` for choices and `ndcg@10` for grades.

@@ -565,6 +565,11 @@ class Solver(HubMixin):
         Args:
             examples: with the true answers.
             decoder: this and the others as in `predict`.
+
+        Examples:
+            >>> data = ptrnet.generate("hull", n="5-10", count=100, seed=1)
+            >>> ptrnet.load("hull").measure(data)["accuracy"].text(3)
+            '1.000 (0.963 to 1.000)'
         """
         examples = self._dataset(examples)
         answered = self.predict(
@@ -580,6 +585,12 @@ class Solver(HubMixin):
         Args:
             examples: with the true answers.
             answered: the same examples with the model's answers, from `predict`.
+
+        Examples:
+            >>> model, data = ptrnet.load("hull"), ptrnet.generate("hull", n=9, count=100, seed=1)
+            >>> answered = model.predict(data, ptrnet.Beam(4))
+            >>> model.score(data, answered)["accuracy"].text(3)
+            '1.000 (0.963 to 1.000)'
         """
         from ptrnet.evaluation import evaluate
         from ptrnet.solver.scoring import judgements_of

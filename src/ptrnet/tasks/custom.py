@@ -1,6 +1,6 @@
-"""The task of a user's own examples: its settings are inferred from them.
+"""The task of your own examples. Its settings are inferred from them.
 
-No labeller serves it, so it is not among the named tasks; only a model's folder names it.
+It has no labeller, so `tasks.names()` does not list it. Only the files of a model name it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Kind = Literal["permutation", "subset", "sequence", "set", "choice", "grades"]
 Unknown = Literal["refuse", "ignore"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-# What answers were called by the constraint that they obey: the values that `constraint` takes.
+# Values of the option `constraint`, an older way to give the kind.
 CONSTRAINTS: dict[str, Kind] = {
     "permutation": "permutation",
     "subset": "subset",
@@ -38,38 +38,38 @@ METRICS: dict[Kind, str] = {
     "choice": "accuracy",
     "grades": "ndcg@10",
 }
-MAX_LENGTH = 100_000  # indices of an answer
-MIN_SPREAD = 1e-290  # a feature of less is as good as constant
-MAX_NORMALIZED = 1000.0  # numbers beyond, after scaling, are clipped to it
+MAX_LENGTH = 100_000  # the most indices of an answer
+MIN_SPREAD = 1e-290  # a feature with a smaller standard deviation counts as constant
+MAX_NORMALIZED = 1000.0  # standardized features are clipped to this
 
 
 @dataclass(frozen=True)
 class Custom(Task):
     """The task `custom`: answers are of one of several kinds.
 
-    An instance is `(n, d)`, an answer `(m,)`. The kinds, and what several right answers have in
-    common:
+    An instance is `(n, d)`, an answer `(m,)`. These are the kinds:
 
     - `permutation`: an order of all elements.
-    - `subset`: some elements, each at most once, in an order that counts.
-    - `sequence`: an order in which elements may stand several times.
-    - `set`: some elements, in whatever order.
+    - `subset`: some elements in an order that matters, each at most once.
+    - `sequence`: elements in an order that matters, with repetition.
+    - `set`: some elements, in any order.
     - `choice`: one element.
-    - `grades`: an order of all elements, the highest grade first; equal grades in whatever order.
+    - `grades`: an order of all elements, highest grade first. Equal grades may come in any order.
 
-    Subsets, sequences and sets may be empty. The metrics are in `docs/own-examples.md`.
+    Subsets, sequences and sets may be empty. `docs/own-examples.md` describes the metrics.
 
     Args:
-        kind: what answers are.
-        fields: where elements are dictionaries, the fields that are read; see `Schema`.
-        categories: of each field the texts that it may be; none where it is a number.
-        filled: the fields of which a missing number becomes the mean, and a feature that says so.
+        kind: the kind of the answers.
+        fields: the fields that the model reads, if elements are dictionaries. See `Schema`.
+        categories: for each field, the texts that it may have; empty if the field is a number.
+        filled: the fields that may lack a number. The mean replaces a missing number, and one more
+            feature marks it.
         context: the fields that all elements of an instance share.
-        unknown_category: whether any other text is refused, or ignored: none of the categories.
+        unknown_category: whether to refuse other texts, or to treat them as none of the categories.
         center: the mean of each feature, d numbers.
         spread: the standard deviation of each feature, d numbers.
-        longest_answer: the most indices of an answer, whatever the size of its instance.
-        longest_share: the most indices of an answer for each element.
+        longest_answer: the longest allowed answer is at least this long, for any instance.
+        longest_share: the longest allowed answer, per element of the instance.
     """
 
     name: ClassVar[str] = "custom"
@@ -131,7 +131,7 @@ class Custom(Task):
 
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
         if self.schema is not None:
-            raise InputError("no instances can be drawn of elements with fields: name a FILE")
+            raise InputError("elements with fields cannot be drawn at random: name a FILE")
         return super().sample(rng, count, n)
 
     @property
@@ -143,8 +143,8 @@ class Custom(Task):
         return int(self.kind == "choice")
 
     def normalize(self, inputs: Floats) -> Floats:
-        """Instances `(..., n, d)` as the model reads them: each feature standardized."""
-        # Halved before it is subtracted: the range of 1e308 and -1e308 is no float.
+        """Return instances `(..., n, d)` as the model reads them: each feature standardized."""
+        # Halve before subtracting, because the difference of 1e308 and -1e308 is not finite.
         half_deviations = inputs / 2 - np.array(self.center) / 2
         with np.errstate(over="ignore"):
             standardized = half_deviations / (np.array(self.spread) / 2)
@@ -172,7 +172,7 @@ class Custom(Task):
 
     @property
     def is_ranking(self) -> bool:
-        """Whether answers have all elements."""
+        """Whether each answer has all elements."""
         return self.kind in ("permutation", "grades")
 
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
@@ -220,14 +220,14 @@ class Custom(Task):
 
     @property
     def metric(self) -> str:
-        """The metric by which models of the kind are compared; more of it is better."""
+        """The main metric of the kind; higher is better."""
         return METRICS[self.kind]
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
-        """The elements, joined in the order of the answer.
+        """Draw the elements, joined in the order of the answer.
 
-        Elements of one feature stand over their positions in the instance; those of more than two
-        are projected on the first two principal components of the instance.
+        Elements with one feature are drawn above their positions in the instance. Elements with
+        more than two features are projected on the first two principal components of the instance.
         """
         if self.num_features == 1:
             points = np.column_stack([np.arange(len(inputs)), inputs[:, 0]])
@@ -242,13 +242,13 @@ class Custom(Task):
 
 
 def kind_of(kind: str | None, constraint: str | None = None) -> Kind | None:
-    """The kind that a user names, by its own name or by that of a constraint; None if neither is.
+    """Return the kind that a user gave, by its own name or as a constraint; None if neither.
 
     Raises:
-        InputError: an unknown name, or both.
+        InputError: a name is unknown, or both are given.
     """
     if kind is not None and constraint is not None:
-        raise InputError(f"kind and constraint say the same: leave out constraint {constraint}")
+        raise InputError(f"kind and constraint are the same option: omit constraint {constraint}")
     if constraint is not None and constraint not in CONSTRAINTS:
         raise unknown("constraint", constraint, CONSTRAINTS)
     if kind is not None:

@@ -135,8 +135,9 @@ class BestWeights(pl.Callback):
             trainer.should_stop = True
             if trainer.is_global_zero:
                 print(
-                    f"ended at step {trainer.global_step}: no better loss in {self.patience} "
-                    f"validations than that of step {self.step}",
+                    f"stopped at step {trainer.global_step}: the validation loss has not improved "
+                    f"in {self.patience} validations; the best weights are those of step "
+                    f"{self.step}",
                     file=sys.stderr,
                 )
 
@@ -229,8 +230,8 @@ class FiniteLoss(pl.Callback):
         is_negative = self.is_likelihood and bool((losses < -LOSS_ROUNDING).any())
         if trainer.strategy.reduce_boolean_decision(is_negative, all=False):
             raise ModelError(
-                "the loss is below 0: the model's log_probs are no "
-                "log-probabilities, as log_softmax gives them"
+                "the loss is below 0: the model's log_probs must be log-probabilities, such as the "
+                "output of log_softmax"
             )
         finite = losses.isfinite()
         has_diverged = not finite.all()
@@ -246,14 +247,15 @@ class FiniteLoss(pl.Callback):
 def diverged_error(folder: Path, step: int) -> DivergedError:
     """Return the error of a diverged run. It names the checkpoint to start again from."""
     good = run_checkpoint.read_last(folder)
-    advice = "no checkpoint had been written; begin again with a smaller --learning-rate"
+    advice = "there is no checkpoint yet; start again with a smaller --learning-rate"
     if good:
         advice = (
             f"the last good checkpoint, of step {good.content['global_step']}, is {good.path}; "
-            f"--weights {folder} with a smaller --learning-rate and another --output begins there"
+            f"to start from it, use --weights {folder} with a smaller --learning-rate and another "
+            "--output"
         )
     return DivergedError(
-        f"training diverged at step {step}: its loss or its weights are no finite numbers; {advice}"
+        f"training diverged at step {step}: the loss or the weights are not finite; {advice}"
     )
 
 

@@ -99,6 +99,16 @@ def fit(
             the recipe is wrong, or the folder is in use.
         MissingExtraError: the extra "train" is not installed.
         DivergedError: the loss is not finite.
+
+    Examples:
+        Learn to sort points by their first coordinate:
+
+        >>> rng = np.random.default_rng(1)
+        >>> X = [rng.random((5, 2)) for _ in range(200)]
+        >>> y = [np.argsort(x[:, 0]) for x in X]
+        >>> model = ptrnet.fit(zip(X, y), "permutation", steps=200, seed=1)
+        >>> model.solve(X[0]), y[0]
+        (array([1, 2, 0, 4, 3]), array([1, 2, 0, 4, 3]))
     """
     try:
         import ptrnet.training.run  # noqa: F401

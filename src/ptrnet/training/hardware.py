@@ -13,10 +13,10 @@ DEVICES = ("auto", "cpu", "cuda")
 
 
 def device_of(name: str) -> str:
-    """`cpu` or `cuda`; for `auto` cuda where torch finds it.
+    """Return `cpu` or `cuda`. For `auto`, return cuda if torch finds a CUDA device.
 
     Raises:
-        InputError: another name, or cuda where torch finds none.
+        InputError: the name is unknown, or it is cuda and torch finds no such device.
     """
     if name not in DEVICES:
         raise unknown("device", name, DEVICES)
@@ -29,25 +29,27 @@ def device_of(name: str) -> str:
 
 
 def has_run_on_gpu(recipe: Recipe) -> bool:
-    """Whether such trainings have run on a GPU. Others use neither bfloat16 nor CUDA graphs there.
+    """Whether we have run such trainings on a GPU.
 
-    With `precision="bfloat16"` the user asks for it.
+    Others use neither bfloat16 nor CUDA graphs there by default. `precision="bfloat16"` turns
+    bfloat16 on.
     """
     from_answers = recipe.learning == "answers" and recipe.loss == "tokens" and not recipe.cuts
     return recipe.model == "ptr-net" and from_answers
 
 
 def precision_of(recipe: Recipe, device: str) -> str:
-    """`bfloat16`, `tf32` or `float32`, of the large products; for `auto` what is fast here.
+    """Return the precision of large products: `bfloat16`, `tf32` or `float32`.
 
-    Recurrent products on a GPU are TensorFloat-32 even with `bfloat16`.
+    For `auto`, return the fastest one that is safe on this hardware. Recurrent products on a GPU
+    are TensorFloat-32 even with `bfloat16`.
 
     Raises:
-        InputError: tf32 where the device has none.
+        InputError: the precision is tf32, and the device does not support it.
     """
     name = recipe.precision
     if name == "tf32" and not (device == "cuda" and _ampere()):
-        raise InputError("precision: tf32 is of newer GPUs; here choose bfloat16 or float32")
+        raise InputError("precision: tf32 needs a newer GPU; choose bfloat16 or float32")
     if name != "auto":
         return name
     if device == "cuda":
@@ -58,13 +60,13 @@ def precision_of(recipe: Recipe, device: str) -> str:
 
 
 def _ampere() -> bool:
-    """Whether the GPU is of the generation that brought bfloat16 and TensorFloat-32, or newer."""
+    """Whether the GPU supports bfloat16 and TensorFloat-32 (Ampere or newer)."""
     return torch.cuda.get_device_capability() >= (8, 0)
 
 
 @contextmanager
 def matmul_precision(precision: str, device: str) -> Iterator[None]:
-    """Inside, a GPU takes float32 products in TensorFloat-32, unless `precision` is float32."""
+    """In this context, a GPU uses TensorFloat-32 for float32 products, unless it is `float32`."""
     if device != "cuda":
         yield
         return

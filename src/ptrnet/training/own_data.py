@@ -1,4 +1,4 @@
-"""What a training on own examples does unless the user says otherwise: it follows from the data.
+"""Defaults of a training on your own examples. They follow from the data.
 
 `docs/dev/own-data-defaults.md` has the measurements behind the numbers.
 """
@@ -26,20 +26,20 @@ SIZES = (
 )
 # For the last row, which has no dropout.
 LARGE = {"weight_decay": 0.0, "learning_rate": 4e-3}
-NOISY = ("choice", "grades")  # people's: after a few epochs, a network learns them by heart
-OCTAVES = 5  # set-ptr-net reads waves of features
+NOISY = ("choice", "grades")  # judgements of people, which a network overfits after a few epochs
+OCTAVES = 5  # set-ptr-net also reads sines and cosines of features
 EPOCHS, FEWEST_STEPS, MOST_STEPS = 40, 150, 3_000
 MANY = 5_000  # examples of orders, from which on a decoder learns them step by step
-LARGEST_GAIN = 30.0  # of a grade: beyond, gains of 2^grade say nothing but which grade is highest
+LARGEST_GAIN = 30.0  # for larger grades, only the highest one would matter among gains of 2^grade
 
 
 def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The recipe's keys that follow from the examples, as far as the user has not given them.
+    """Return the keys of a recipe that follow from the examples.
 
     Args:
         inferred: the task and the examples.
-        ordered: whether the order of the elements means something.
-        given: the keys that the user has given.
+        ordered: whether the order of the elements has a meaning.
+        given: the keys that the user gives. They take precedence, and other keys follow from them.
     """
     task, count = inferred.task, len(inferred.examples)
     model = given.get("model") or _model(inferred, ordered, given)
@@ -59,9 +59,9 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
             steps = min(max(epochs * count // batch_size, FEWEST_STEPS), MOST_STEPS)
             chosen |= {"dropout": dropout, "ensemble": networks}
             chosen |= {"encoder_layers": layers, "precision": "float32"}
-            # Dropout and decay keep a network from learning few examples by heart. Many examples
-            # do not need them: without both, the scores become as sharp as a rule asks for. Waves
-            # of the features help where examples are few and answers are people's.
+            # Dropout and weight decay reduce overfitting to few examples. Many examples do not need
+            # them, and without both the scores can become as sharp as an exact rule requires. Sines
+            # and cosines of the features help with few examples of people's choices.
             chosen |= {"weight_decay": 0.02, "octaves": OCTAVES} if dropout else LARGE
         else:
             steps = MOST_STEPS
@@ -78,9 +78,9 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
 
 
 def _model(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) -> str:
-    """The network for the data, or the first one that has the settings which are given.
+    """Return the network for the data, or the first one that has all settings of the user.
 
-    Where an order counts, a network with a decoder learns more from many examples.
+    If the order of the answer matters, a network with a decoder learns more from many examples.
     """
     kind, count = inferred.task.kind, len(inferred.examples)
     has_order = kind in ("permutation", "subset") and count >= MANY
@@ -93,12 +93,12 @@ def _model(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) ->
 
 
 def _settings() -> set[str]:
-    """The names of settings that models have."""
+    """Return the names of settings that models have."""
     return set(every_setting())
 
 
 def _are_gains(inferred: "InferredTask") -> bool:
-    """Whether grades are of the size that gains `2^grade - 1` are made for."""
+    """Whether gains `2^grade - 1` make sense for these grades."""
     grades = inferred.examples.grades
     if grades is None:
         return False
@@ -106,7 +106,7 @@ def _are_gains(inferred: "InferredTask") -> bool:
 
 
 def describe(recipe: "Recipe") -> str:
-    """One line on what is trained: the network, how long, whether it sees the order."""
+    """Describe in one line the network, the length of the training, and the elements' order."""
     network = recipe.network
     layers = getattr(network, "encoder_layers", 0)
     size = f"{recipe.model} of {network.hidden_size} units"

@@ -231,13 +231,13 @@ def _shared_settings(model: str, task: Task, n: Sizes) -> dict[str, Any]:
 
 
 def _check_combination(recipe: Recipe) -> None:
-    """Refuse sizes that do not suit the task, and values that contradict each other."""
+    """Raise InputError for sizes that the task does not allow, and for contradictory values."""
     checks.check_sizes(recipe.n, recipe.task)
     if recipe.columns and not (recipe.data and isinstance(recipe.task, Custom)):
         raise InputError("recipe: set_id needs a table as data, and no TASK")
     one_n = getattr(recipe.network, "n", None)  # of a dictionary
     if one_n is not None and recipe.n != (one_n,):
-        raise InputError(f"recipe: the network serves n = {one_n} alone, got {recipe.n}")
+        raise InputError(f"recipe: the network only works for n = {one_n}, got {recipe.n}")
     if recipe.batch_size % (recipe.devices * recipe.nodes):
         raise InputError(
             f"recipe: a batch of {recipe.batch_size} cannot be shared evenly by "
@@ -245,8 +245,8 @@ def _check_combination(recipe: Recipe) -> None:
         )
     if recipe.examples % recipe.batch_size:
         raise InputError(
-            f"recipe: {recipe.examples} examples are no whole number of batches of "
-            f"{recipe.batch_size}"
+            f"recipe: examples: expected a multiple of batch_size {recipe.batch_size}, got "
+            f"{recipe.examples}"
         )
     largest = recipe.n[-1]
     if recipe.batch_size * max(recipe.cuts, 1) * largest > LARGEST_BATCH:
@@ -263,14 +263,14 @@ def _check_combination(recipe: Recipe) -> None:
 
 
 def _check_answers(recipe: Recipe) -> None:
-    """Refuse a training on answers that nothing computes, or that the model cannot learn.
+    """Check a training on known answers.
 
     Raises:
-        InputError: a labeller that does not serve the task; a model that cannot tell the answers;
-            options that have no meaning without another one.
+        InputError: the labeller is not for this task, the model cannot learn the answers, or an
+            option needs another one.
     """
     task = recipe.task
-    any_start = task.circular and recipe.cuts > 0  # where a tour starts is not learned then
+    any_start = task.circular and recipe.cuts > 0  # cuts do not teach where a tour starts
     if task.depends_on_indices and not (recipe.network.sees_order or any_start):
         ways = ["sort elements (order lexicographic)"]
         if "see_indices" in options_of(type(recipe.network)):
@@ -303,7 +303,7 @@ def _check_answers(recipe: Recipe) -> None:
 
 
 def _check_costs(recipe: Recipe) -> None:
-    """Refuse a training from costs of a task without any, and options of one on answers."""
+    """Raise InputError if the task has no cost, or for options of a training on answers."""
     if recipe.network.ensemble > 1:
         raise InputError("recipe: ensemble is for learning from answers, not from costs")
     if not (recipe.task.has_costs or isinstance(recipe.task, Custom)):
@@ -314,9 +314,9 @@ def _check_costs(recipe: Recipe) -> None:
 
 
 def recipe_options() -> dict[str, Option]:
-    """Every key of a recipe, except the task, by its name: the options of `ptrnet train`.
+    """Return every key of a recipe, except the task, by its name: the options of `ptrnet train`.
 
-    What the help says of a setting ends with the names that its value may have.
+    The help text of an option ends with the list of its values, if there is one.
     """
     options = dict(options_of(Recipe))
     options.update(options_of(Columns))
@@ -376,7 +376,7 @@ def _task_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
 
 
 def _model_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
-    """Every setting that some model has, except `n`, which is the recipe's."""
+    """Return every setting of any model, except `n`, which is the recipe's."""
     options = {name: option for name, option in every_setting().items() if name != "n"}
     for name in options.keys() & of_recipe.keys():
         raise InputError(f"model setting {name}: a recipe has a field of that name; rename it")
@@ -384,17 +384,17 @@ def _model_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
 
 
 def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, "Dataset"]:
-    """The recipe of a training on a file of examples, one line on what they are, and the examples.
+    """Return the recipe of a training on a file of examples, a summary, and the examples.
 
     Args:
-        path: of the file; see `ptrnet.data.infer_task`.
-        overrides: keys of a recipe, which overrule what follows from the examples. `kind`, or
-            `constraint`, is what answers are, guessed by default; `fields`, a list or a text such
-            as price,colour, names what is read of elements that are objects; `ordered`, whether the
-            order of the elements means something. What is not given follows from the examples.
+        path: the path of the file; see `ptrnet.data.infer_task`.
+        overrides: keys of a recipe. They take precedence over what follows from the examples.
+            `kind`, or `constraint`, is the kind of the answers. `fields` lists the fields to read
+            of elements that are objects, also as a text such as price,colour. `ordered` says
+            whether the order of the elements has a meaning.
 
     Raises:
-        InputError: examples, or keys, that cannot be used.
+        InputError: the examples or a key cannot be used.
     """
     from ptrnet.data.infer_task import infer_task
 
@@ -421,12 +421,12 @@ def kind_and_reading(overrides: Mapping[str, Any]) -> tuple[Kind | None, "Readin
 
 
 def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any]) -> Recipe:
-    """The recipe of a training on own examples.
+    """Return the recipe of a training on your own examples.
 
     Args:
         inferred: the examples and their task.
-        data: their file, or what messages call them.
-        overrides: keys of a recipe, which overrule what follows from the examples.
+        data: their file, or their name in messages.
+        overrides: keys of a recipe. They take precedence over what follows from the examples.
     """
     from ptrnet.data.infer_task import warn_of_positions
 
@@ -453,10 +453,10 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
 
 
 def field_names(key: str, fields: str | Sequence[str]) -> tuple[str, ...]:
-    """The names of a list, or of a text such as price,colour.
+    """Return the names in a list, or in a text such as price,colour.
 
     Raises:
-        InputError: no such list, or a name that is empty.
+        InputError: the value is neither, or a name is empty.
     """
     if isinstance(fields, str):
         fields = [name.strip() for name in fields.split(",")]
@@ -466,10 +466,10 @@ def field_names(key: str, fields: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def validation(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """How a training on own examples validates: on a file, not at all, or on a share of them.
+    """Return the keys for validation: on a file, not at all, or on a share of the examples.
 
     Raises:
-        InputError: batches to validate on are asked for, and no examples are left for them.
+        InputError: `valid_batches` is given, but there are no examples for it.
     """
     if overrides.get("valid"):
         return {"patience": own_data.PATIENCE}
@@ -483,12 +483,12 @@ def validation(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def summary(inferred: "InferredTask", recipe: Recipe, is_guessed: bool) -> str:
-    """One line on what own examples are, and one on what is trained on them."""
+    """Describe your own examples in one line, and the training on them in another."""
     sizes, lengths = inferred.examples.sizes, inferred.examples.lengths
     d = inferred.task.num_features
     schema = inferred.task.schema
     fields = f": {schema.describe()}" if schema else ""
-    hint = " (guessed; the option kind says otherwise)" if is_guessed else ""
+    hint = " (guessed; change it with the option kind)" if is_guessed else ""
     return (
         f"{len(sizes):,} examples of {sizes.min()} to {sizes.max()} elements of {d} "
         f"feature{'s' * (d > 1)}{fields}; answers of {lengths.min()} to {lengths.max()} indices, "

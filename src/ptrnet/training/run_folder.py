@@ -27,17 +27,17 @@ def check_unused(folder: Path, *others: str) -> None:
     """
     if str(folder) in weights.names():
         raise InputError(
-            f"{folder}: a shipped model has that name and would be found instead; choose another"
+            f"{folder}: is the name of a shipped model, which --model would load; choose another"
         )
     if exists(folder / RECIPE):
         raise InputError(
             f"{folder}: already holds a run; resume it with --resume, or name another folder"
         )
     if exists(folder / model_folder.CONFIG):
-        raise InputError(f"{folder}: holds a model already; name another folder")
+        raise InputError(f"{folder}: already holds a model; name another folder")
     for file in (*_OUTPUTS, *others):
         if exists(folder / file):
-            raise InputError(f"{folder}: holds a file {file} already; name another folder")
+            raise InputError(f"{folder}: already holds a file {file}; name another folder")
 
 
 @contextlib.contextmanager

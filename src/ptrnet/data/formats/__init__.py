@@ -320,6 +320,12 @@ def read_table(
 
     Raises:
         InputError: no such file or column, or a cell that cannot be used, by its line or row.
+
+    Examples:
+        >>> orders = {"order": [1, 1, 2, 2], "price": [3.0, 2.5, 9.0, 8.0], "bought": [0, 1, 0, 1]}
+        >>> sets = read_table(pandas.DataFrame(orders), set_id="order", chosen="bought")
+        >>> sets[0].elements, sets[0].outputs.tolist()
+        ([{'price': 3.0}, {'price': 2.5}], [1])
     """
     from ptrnet.data.tables import Columns, Sets
 
