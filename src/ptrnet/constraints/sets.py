@@ -72,8 +72,8 @@ class Permutation(Subset):
 class Tour(Permutation):
     """Each element exactly once, beginning with element 0.
 
-    A tour is a circle, so any city can be its first. Fixing it leaves each circle only its two
-    directions.
+    A tour is a circle, so any city can be its first. With a fixed first city, each circle can be
+    written in only two ways, one for each direction.
     """
 
     def allowed(self, state: Remaining) -> Tensor:

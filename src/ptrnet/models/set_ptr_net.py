@@ -28,7 +28,7 @@ AMPLITUDE = 0.5  # of waves; with 1, few examples are learned by heart
 
 @dataclass(frozen=True)
 class ScoredSet(Encoded):
-    """The scores of all tokens; nothing else of the instance is needed after it was read."""
+    """The scores of all tokens. The steps need nothing else of the instance."""
 
     scores: Tensor  # (B, S + N), -inf on padding
 
@@ -36,16 +36,16 @@ class ScoredSet(Encoded):
 class SetPtrNet(PointerModel):
     """`u_j = w' relu(W e_j) + s v' x_j`, `p(C_i) = softmax(u)` over what remains (Plackett 1975).
 
-    `e` are the states of special slots (their inputs are learned) and elements; all attend to each
-    other, in the encoder of a transformer. `x_j` are the features of element j and how far each is
-    from its mean over the instance: what is linear in them needs no hidden unit. The scores are
-    computed once and do not depend on the tokens before, so the greedy answer sorts the elements.
-    Scores are computed in float32 under autocast, too.
+    `e` are the states of special slots (their inputs are learned) and elements. They all attend to
+    each other in the encoder of a transformer. `x_j` are the features of element j, and the
+    differences of these features from their means over the instance. Scores that are linear in
+    `x_j` need no hidden units. The scores are computed once and do not depend on earlier tokens, so
+    the greedy answer sorts the elements. Scores are computed in float32 under autocast, too.
 
     The linear part begins at 0. An optimiser such as Adam moves all weights about equally fast: the
     factor `s = 20 / sqrt(d)`, with d numbers in `x_j`, lets the linear part learn first.
 
-    A step's state says which tokens came before, `(B, K, S + N)`.
+    The state of a step is a boolean `(B, K, S + N)`: True for tokens that came before.
     """
 
     Settings = SetSettings

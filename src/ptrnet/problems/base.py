@@ -1,6 +1,6 @@
-"""What a problem is: a task whose right answers nobody has to know.
+"""Problems: tasks that have costs and need no known answers.
 
-A problem says what may come next after each choice, and what an answer costs. A network learns from
+A problem defines which choices are allowed next, and what an answer costs. A network learns from
 the costs of its own answers. `docs/dev/problems.md` says how problems and tasks relate.
 """
 
@@ -22,29 +22,30 @@ if TYPE_CHECKING:
     from ptrnet.metrics.interval import Scores
 
 State = dict[str, NDArray[Any]]  # arrays `(B, ...)`, one row for each instance of a batch
-STAY = -1  # in place of a choice: the answer has ended
+STAY = -1  # instead of a choice: the answer has ended
 
 
 @dataclass(frozen=True)
 class Problem(Task):
     """A problem, stated by six methods: `sample`, `start`, `allowed`, `features`, `step`, `cost`.
 
-    All of them take and return NumPy arrays with a leading batch axis, and all instances of a batch
-    have one number of elements. No method may change its arguments.
+    All of them take and return NumPy arrays with a leading batch axis. All instances of a batch
+    have the same number of elements. No method may change its arguments.
 
-    An instance is an array `(n, d)`: a row for each element, with the numbers of `element_fields`
-    and then those of `shared_fields`, which are the same in every row. `pack` makes instances from
-    named arrays, `unpack` takes them apart. In files an instance is an object with these names.
+    An instance is an array `(n, d)` with a row for each element: first the numbers of
+    `element_fields`, then those of `shared_fields`, which are the same in every row. `pack` makes
+    instances from named arrays, and `unpack` makes named arrays from instances. In files an
+    instance is an object with these names.
 
-    A choice is an element that comes next. Where there are two `ways` to an element, directly (0)
-    or by element 0 (1), a choice is `2 * element + way`. An answer lists the elements in the order
-    in which they were chosen; element 0 stands between those that were reached by it.
+    A choice is the element that comes next. If `ways` is 2, an element can be reached directly (way
+    0) or by element 0 (way 1), and a choice is `2 * element + way`. An answer lists the elements in
+    the order in which they were chosen, with a 0 in front of each that was reached by element 0.
     """
 
     element_fields: ClassVar[Mapping[str, int]]  # numbers that each element has, by name
     shared_fields: ClassVar[Mapping[str, int]] = {}  # numbers that an instance has once
     optional: ClassVar[Mapping[str, float]] = {}  # shared fields that files may lack, with values
-    ways: ClassVar[int] = 1  # to an element: 1, or 2 (directly, or by element 0)
+    ways: ClassVar[int] = 1  # ways to an element: 1, or 2 (directly, or by element 0)
     fixed: ClassVar[int] = 0  # leading elements that are not chosen, such as a depot
     repeats: ClassVar[bool] = False  # type: ignore[misc]  # whether an element may come twice
 
@@ -71,55 +72,58 @@ class Problem(Task):
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
-        """`(count, n, d)` fresh instances of n elements; see `pack`."""
+        """Draw instances `(count, n, d)` of n elements; see `pack`."""
 
     @abstractmethod
     def start(self, instance: Floats) -> State:
-        """The state of `(B, n, d)` instances before the first choice.
+        """Return the state of instances `(B, n, d)` before the first choice.
 
-        It holds all that the other methods need, also the parts of the instance.
+        It must hold everything that the other methods need, including parts of the instance.
         """
 
     @abstractmethod
     def allowed(self, state: State) -> NDArray[np.bool_]:
-        """`(B, n)`, or `(B, n, 2)` with two ways: what may come next. Nothing: the answer ends."""
+        """Return `(B, n)`, or `(B, n, 2)` with two ways, which choices are allowed next.
+
+        The answer ends if no choice is allowed.
+        """
 
     @abstractmethod
     def features(self, state: State) -> tuple[Floats, Floats]:
-        """`(B, n, f)` numbers of each element and `(B, g)` of the whole, all of them about 1.
+        """Return what the network sees of the state: numbers with magnitudes of about 1.
 
-        They are what the network sees of the state.
+        They are `(B, n, f)` for each element, and `(B, g)` for the whole instance.
         """
 
     @abstractmethod
     def step(self, state: State, choice: Indices) -> State:
-        """The state after `(B,)` choices, each of which is allowed."""
+        """Return the state after choices `(B,)`, which are all allowed."""
 
     @abstractmethod
     def cost(self, instance: Floats, answers: Indices) -> Floats:
-        """`(B,)` costs of `(B, m)` answers to `(B, n, d)` instances; less is better."""
+        """Return the costs `(B,)` of answers `(B, m)` to instances `(B, n, d)`; less is better."""
 
-    # ---- What a problem may define; `max_length`, `instance_error`, `canonicalize`, `draw` too.
+    # ---- What a problem may define, as well as `max_length`, `canonicalize`, `draw` and others.
 
     def may_end(self, state: State) -> NDArray[np.bool_]:
-        """`(B,)`: whether the answer may end although something is allowed. By default not."""
+        """Return `(B,)`, whether the answer may end although a choice is allowed. Default: no."""
         return np.zeros(len(next(iter(state.values()))), bool)
 
     def remaining(self, state: State) -> NDArray[np.bool_]:
-        """`(B, n)`: the elements that still matter. By default all; fewer make training faster."""
+        """Return `(B, n)`, which elements still matter. Default: all. Fewer speed up training."""
         return np.ones(self.allowed(state).shape[:2], bool)
 
     def max_length(self, n: int) -> int:
-        """The most choices in an answer to an instance of n elements."""
+        """Return the largest number of choices in an answer to an instance of n elements."""
         return n - self.fixed
 
     # ---- Instances and their named arrays.
 
     def pack(self, **fields: Any) -> Floats:
-        """`(B, n, d)` instances of named arrays.
+        """Return instances `(B, n, d)`, given named arrays.
 
         Args:
-            fields: each `(B, n)` or `(B, n, numbers)`; those that are shared `(B,)` or
+            fields: arrays `(B, n)` or `(B, n, numbers)`; shared fields are `(B,)` or
                 `(B, numbers)`.
         """
         columns = [_with_width(np.asarray(fields[name], float), 3) for name in self.element_fields]
@@ -130,7 +134,7 @@ class Problem(Task):
         return np.concatenate(columns, -1)
 
     def unpack(self, instance: Floats) -> State:
-        """The named arrays of `(B, n, d)` instances, as `pack` takes them."""
+        """Return the named arrays of instances `(B, n, d)`, as `pack` takes them."""
         state, column = {}, 0
         for fields, rows in ((self.element_fields, instance), (self.shared_fields, instance[:, 0])):
             for name, width in fields.items():
@@ -140,10 +144,11 @@ class Problem(Task):
         return state
 
     def from_fields(self, fields: Mapping[str, Any], source: str) -> Floats:
-        """One instance `(n, d)` of named lists.
+        """Return one instance `(n, d)`, given named lists.
 
         Raises:
-            InputError: `source`, and the field that is missing or misshapen.
+            InputError: a field is missing or has a wrong shape. The message names `source` and the
+                field.
         """
         arrays = {}
         n = 0
@@ -168,7 +173,7 @@ class Problem(Task):
         return self.pack(**arrays)[0]
 
     def to_fields(self, inputs: Floats) -> dict[str, Any]:
-        """The named lists of an instance `(n, d)`; what `from_fields` takes."""
+        """Return the named lists of an instance `(n, d)`, as `from_fields` takes them."""
         fields = {name: values[0] for name, values in self.unpack(inputs[None]).items()}
         return {
             name: (values.astype(np.int64) if _are_whole(values) else values).tolist()
@@ -176,7 +181,7 @@ class Problem(Task):
             if name not in self.optional or values != self.optional[name]
         }
 
-    # ---- What `Task` asks for, by the methods above.
+    # ---- Methods of `Task`, by means of the methods above.
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -190,7 +195,7 @@ class Problem(Task):
 
     @cached_property
     def feature_sizes(self) -> tuple[int, int]:
-        """How many features an element has, and how many the whole."""
+        """The number of features of an element, and that of the whole instance."""
         n = max(self.min_elements, self.fixed + 2)
         of_elements, of_whole = self.features(
             self.start(self.sample(np.random.default_rng(0), 1, n))
@@ -198,7 +203,7 @@ class Problem(Task):
         return of_elements.shape[-1], of_whole.shape[-1]
 
     def normalize(self, inputs: Floats) -> Floats:
-        """Instances as they are: `features` says what the network sees of them."""
+        """Return the instances unchanged, because `features` prepares what the network sees."""
         return inputs
 
     def build_constraint(self) -> "Constraint":
@@ -207,7 +212,7 @@ class Problem(Task):
         return Anything()
 
     def free_constraint(self) -> "Constraint":
-        """The same: the network gives no probability to what is not allowed."""
+        """Return `build_constraint`: the network gives forbidden choices probability 0 anyway."""
         return self.build_constraint()
 
     def read_instance(self, row: dict[str, Any], source: str) -> Any:
@@ -247,7 +252,7 @@ class Problem(Task):
         return None if self.repeats else duplicate_error(chosen, first)
 
     def advance(self, state: State, choices: Indices) -> State:
-        """The state after `(B,)` choices, where STAY leaves a row as it is."""
+        """Return the state after choices `(B,)`. STAY leaves a row unchanged."""
         moves = choices != STAY
         if moves.all():
             return self.step(state, choices)
@@ -260,14 +265,14 @@ class Problem(Task):
         return advanced
 
     def decisions(self, state: State) -> NDArray[np.bool_]:
-        """`(B, 1 + n * ways)`: which tokens may come next, END among them."""
+        """Return `(B, 1 + n * ways)`, which tokens may come next, including END."""
         allowed = self.allowed(state)
         allowed = allowed.reshape(len(allowed), -1)
         may_end = ~allowed.any(1) | self.may_end(state)
         return np.concatenate([may_end[:, None], allowed], 1)
 
     def answer_errors(self, inputs: Floats, answers: Sequence[Indices]) -> list[str | None]:
-        """Why each answer cannot answer the instance `(n, d)`; None if it can."""
+        """Return for each answer why it is not valid for the instance `(n, d)`; None if it is."""
         errors: list[str | None] = [self.answer_error(len(inputs), answer) for answer in answers]
         longest = self.max_length(len(inputs))
         kept = [k for k, error in enumerate(errors) if error is None]
@@ -292,7 +297,7 @@ class Problem(Task):
         return self.answer_errors(inputs, [outputs])[0]
 
     def costs(self, example: Example, answers: Sequence[Indices]) -> Floats:
-        """The cost of each answer; infinite for what is not an answer to the instance."""
+        """Return the cost of each answer. Invalid answers have infinite cost."""
         costs = np.full(len(answers), np.inf)
         by_length: dict[int, list[int]] = {}
         for k, error in enumerate(self.answer_errors(example.inputs, answers)):
@@ -311,9 +316,10 @@ class Problem(Task):
                 raise InputError(f"{source}: instance {k} of {len(instance)} elements: {error}")
 
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
-        """`cost`; `gap`, to the cost of the example's answer, as a share; `valid`.
+        """Return `cost`, `gap` and `valid` of the answers.
 
-        Cost and gap are those of valid answers.
+        The gap is the difference from the cost of the example's answer, as a share of it. Cost and
+        gap are NaN for answers that are not valid.
         """
         pairs = zip(examples, answers, strict=True)
         costs = [self.costs(e, [a] if e.outputs is None else [a, e.outputs]) for e, a in pairs]

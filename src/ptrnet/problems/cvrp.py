@@ -20,12 +20,15 @@ KNOWN_SIZES, CAPACITIES = (11, 21, 51, 101), (20, 30, 40, 50)
 class Cvrp(Problem):
     """The problem `cvrp`: an answer lists customers route by route, with a 0 between routes.
 
-    Element 0 is the depot, where every route begins and ends; `n` counts it. Fields of an instance:
-    `position`, `(n, 2)`; the `demand` of each element, 0 for the depot; the `capacity` of a
-    vehicle; and `rounded`, 1 where distances are rounded to whole numbers, by default 0. The cost
-    is the length of all routes.
+    Element 0 is the depot, where every route begins and ends. It counts in `n`. The cost is the
+    length of all routes. An instance has these fields:
 
-    Fresh instances are those of Kool et al. (2019): uniform positions, demands of 1 to 9.
+    - `position`, `(n, 2)`.
+    - `demand`: the demand of each element, 0 for the depot.
+    - `capacity`: the capacity of a vehicle.
+    - `rounded`: 1 if distances are rounded to whole numbers, 0 by default.
+
+    Random instances are drawn as by Kool et al. (2019): uniform positions, demands of 1 to 9.
     """
 
     name: ClassVar[str] = "cvrp"
@@ -39,7 +42,7 @@ class Cvrp(Problem):
     recipe: ClassVar[dict[str, Any]] = {**Problem.recipe, "n": "21"}
 
     capacity: float = setting(
-        0.0, "of drawn instances; 0: as Kool et al., 30 with 20 customers, 40 with 50", ge=0
+        0.0, "of random instances; 0: as Kool et al., 30 for 20 customers, 40 for 50", ge=0
     )
 
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
@@ -81,7 +84,7 @@ class Cvrp(Problem):
     def allowed(self, state: State) -> NDArray[np.bool_]:
         unserved = state["unserved"]
         direct = unserved & (state["demand"] <= state["left"][:, None])
-        by_depot = unserved & (state["last"] > 0)[:, None]  # at the depot both ways are one
+        by_depot = unserved & (state["last"] > 0)[:, None]  # at the depot both ways are the same
         return np.stack([direct, by_depot], -1)
 
     def remaining(self, state: State) -> NDArray[np.bool_]:
@@ -98,7 +101,7 @@ class Cvrp(Problem):
             *np.moveaxis(position - here[:, None], -1, 0),
             to_last,
             to_depot,
-            home + to_depot - to_last,  # what the detour by the depot adds
+            home + to_depot - to_last,  # the length that a detour by the depot adds
             demand,
             left - demand,
             demand <= left,
@@ -127,7 +130,7 @@ class Cvrp(Problem):
         return path_length(self.unpack(instance), answers)
 
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
-        """The fullest route first, each from that of its ends that is nearer to the depot."""
+        """Sort the routes by their load, fullest first. Each begins at the end near the depot."""
         return pad_answers([_canonical(*pair) for pair in zip(inputs, answers.rows(), strict=True)])
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:

@@ -13,18 +13,19 @@ from ptrnet.settings import setting
 from ptrnet.tasks.base import Bar, Drawing
 from ptrnet.types import Answers, Floats, Indices
 
-MOST = 20  # operations of a job, and machines
+MOST = 20  # the most operations of a job, and the most machines
 NONE = -1  # the machine of an operation that a job does not have
 
 
 @dataclass(frozen=True)
 class JobShop(Problem):
-    """The problem `job-shop`: an answer names, for each operation to be started, its job.
+    """The problem `job-shop`: an answer lists the jobs whose next operation starts, in order.
 
-    An element is a job; its operations have a fixed order, so an answer has each job as often as it
-    has operations. The cost is the makespan: the time at which the last operation ends. In files an
-    instance is `"jobs"`: for each job a list of `[machine, duration]`, machines from 0 on. In an
-    array an element has 20 machines, then 20 durations; machine -1 stands for no operation.
+    An element is a job. Its operations have a fixed order, so an answer contains each job once for
+    each of its operations. The cost is the makespan: the time at which the last operation ends. In
+    files an instance is `"jobs"`: for each job a list of `[machine, duration]`, with machines
+    numbered from 0. In arrays, an element has 20 machines and then 20 durations. Machine -1 means
+    that there is no operation.
 
     The network gives active schedules alone (Giffler and Thompson 1960): no operation could start
     earlier without another one starting later. Some optimal schedule is among them. Fresh instances
@@ -74,7 +75,7 @@ class JobShop(Problem):
         }
 
     def _next(self, state: State) -> tuple[NDArray[np.bool_], Indices, Floats, Floats]:
-        """Of each job's next operation: whether there is one, its machine, duration, and start."""
+        """Return for each job whether it has a next operation, its machine, duration and start."""
         done = np.minimum(state["done"], MOST - 1)[..., None]
         machine = np.take_along_axis(state["machine"], done, 2)[..., 0]
         duration = np.take_along_axis(state["duration"], done, 2)[..., 0]
@@ -83,13 +84,17 @@ class JobShop(Problem):
         return waits, machine, duration, np.maximum(state["job_free"], free)
 
     def allowed(self, state: State) -> NDArray[np.bool_]:
-        """Operations on a machine of one that could end first, if they can start before that."""
+        """Allow operations that lead to active schedules (Giffler and Thompson 1960).
+
+        Take the operation that could end first. Allowed are all operations on its machine that can
+        start before that end.
+        """
         waits, machine, duration, start = self._next(state)
         end = np.where(waits, start + duration, np.inf)
         earliest_end = end.min(1, keepdims=True)
         is_first = waits & (end == earliest_end)
         machine = np.maximum(machine, 0)
-        ends_first = np.zeros((len(end), MOST), bool)  # the machines of the operations that do
+        ends_first = np.zeros((len(end), MOST), bool)  # machines of the operations that end first
         rows, jobs = np.nonzero(is_first)
         ends_first[rows, machine[rows, jobs]] = True
         on_those = np.take_along_axis(ends_first, machine, 1)
@@ -111,7 +116,7 @@ class JobShop(Problem):
         unit = np.where(unit > 0, unit, 1)[:, None]
         now = np.where(waits, start, np.inf).min(1, keepdims=True)
         now = np.where(np.isfinite(now), now, 0)
-        bound = np.where(waits, start + work, 0)  # no earlier than this ends the job
+        bound = np.where(waits, start + work, 0)  # a lower bound of the job's end
         machine_bound = (state["machine_free"] + load).max(1, keepdims=True)
         longest = np.maximum(bound.max(1, keepdims=True), machine_bound)
         of_machine = np.take_along_axis(load, np.maximum(machine, 0), 1)
@@ -153,7 +158,7 @@ class JobShop(Problem):
         return {**state, "done": done, "job_free": job_free, "machine_free": machine_free}
 
     def cost(self, instance: Floats, answers: Indices) -> Floats:
-        """The makespan, where each operation starts as early as its job and its machine can."""
+        """Return the makespan. Operations start as soon as their job and machine are free."""
         fields = self.unpack(instance)
         rows = np.arange(len(answers))
         done = np.zeros(instance.shape[:2], np.int64)
@@ -168,7 +173,7 @@ class JobShop(Problem):
         return job_free.max(1)  # type: ignore[no-any-return]
 
     def answer_errors(self, inputs: Floats, answers: Sequence[Indices]) -> list[str | None]:
-        """Any order of all operations is an answer, whether its schedule is active or not."""
+        """Accept any order of all operations, even if its schedule is not active."""
         expected = (inputs[:, :MOST] != NONE).sum(1)
         errors: list[str | None] = []
         for answer in answers:
@@ -182,10 +187,10 @@ class JobShop(Problem):
         return errors
 
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
-        """Active schedules in which no operation ends later.
+        """Return active schedules in which no operation ends later than in the answers.
 
-        Of the operations that may come next, that comes next which starts first in the answer. But
-        none overtakes an operation that starts only after the earliest end, lest it delay that.
+        Next comes the allowed operation that starts first in the answer. It must not overtake an
+        operation that starts only after the earliest end, because it could delay that one.
         """
         batch, n, _ = inputs.shape
         starts = np.full((batch, n, MOST + 1), np.inf)
@@ -238,7 +243,7 @@ class JobShop(Problem):
         return {"jobs": jobs}
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
-        """A Gantt chart: a row for each machine, a color for each job."""
+        """Draw a Gantt chart: a row for each machine, a color for each job."""
         state, bars = self.start(inputs[None]), []
         for job in outputs:
             _, machine, duration, start = (part[0, job] for part in self._next(state))

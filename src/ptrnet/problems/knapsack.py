@@ -67,10 +67,10 @@ class Knapsack(Problem):
         return None
 
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
-        """Each answer with the items of the most value by weight first.
+        """Sort the items of each answer by value per weight, highest first.
 
-        So a network that learns from answers takes first what is nearly always right, and decides
-        last which items fill the knapsack.
+        So a network that learns from answers first takes items that are nearly always right, and
+        decides last which items fill the knapsack.
         """
         density = inputs[..., 1] / np.maximum(inputs[..., 0], 1e-300)
         density = np.take_along_axis(density, answers.indices, 1)
@@ -86,7 +86,7 @@ class Knapsack(Problem):
         return {**stats, "weight": answered.inputs[answered.outputs, 0].sum()} if stats else stats
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
-        """All items by weight and value; no lines. Chosen elements have a color of their own."""
+        """Draw all items by weight and value, without lines. Chosen items have their own color."""
         return Drawing(inputs[:, :2], [], equal_axes=False, axes=("weight", "value"))
 
 

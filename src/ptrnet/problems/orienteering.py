@@ -20,10 +20,13 @@ KNOWN_SIZES, LIMITS = (21, 51, 101), (2, 3, 4)
 class Orienteering(Problem):
     """The problem `orienteering`: an answer lists the places of a tour, without the depot.
 
-    Element 0 is the depot, where the tour begins and ends; `n` counts it. Fields of an instance:
-    `position`, `(n, 2)`; the `prize` of each element, 0 for the depot; the `limit` of the tour's
-    length; and `rounded`, 1 where distances are rounded to whole numbers, by default 0. The cost is
-    minus the prizes.
+    Element 0 is the depot, where the tour begins and ends. It counts in `n`. The cost is minus the
+    sum of the prizes. An instance has these fields:
+
+    - `position`, `(n, 2)`.
+    - `prize`: the prize of each element, 0 for the depot.
+    - `limit`: the largest length of the tour.
+    - `rounded`: 1 if distances are rounded to whole numbers, 0 by default.
 
     Fresh instances are those of Kool et al. (2019): uniform positions, and prizes that grow with
     the distance from the depot.
@@ -70,7 +73,7 @@ class Orienteering(Problem):
         return {**state, "left": left, "unvisited": unvisited, "last": last}
 
     def _distances(self, state: State) -> tuple[Floats, Floats]:
-        """`(B, n)` each: from the last place, and to the depot."""
+        """Return the distances `(B, n)` from the last place, and those to the depot."""
         position = state["position"]
         here = place(position, state["last"])[:, None]
         rounded = state["rounded"][:, None]
@@ -105,7 +108,7 @@ class Orienteering(Problem):
             np.maximum(left - there - back, 0),
             prize,
         ]
-        # Places out of reach are not encoded, and may be at any distance.
+        # Places out of reach are not encoded. Their features may be too large, so set them to 0.
         of_places = [np.where(is_allowed, part, 0) for part in of_places]
         of_whole = [left[:, 0], home[:, 0], left[:, 0] - home[:, 0], *here.T, is_allowed.mean(1)]
         return np.stack(of_places, -1), np.stack(of_whole, -1)
@@ -119,7 +122,7 @@ class Orienteering(Problem):
         return {**state, "left": left, "unvisited": unvisited, "last": choice}
 
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
-        """Each tour from that of its ends that is nearer to the depot."""
+        """Begin each tour at the end that is nearer to the depot."""
         rows = []
         for instance, answer in zip(inputs, answers.rows(), strict=True):
             ends = dist(instance[answer[[0, -1]], :2], instance[0, :2]) if len(answer) else (0, 0)

@@ -157,19 +157,12 @@ class Drawing:
 
 
 class Bar(NamedTuple):
-    """A bar of a schedule.
+    """A bar of a schedule."""
 
-    Args:
-        row: where it is, such as a machine; 0 is the uppermost row.
-        start: the time at which it starts.
-        length: how long it takes.
-        group: its number, such as that of a job. The bars of a group share a color.
-    """
-
-    row: int
-    start: float
-    length: float
-    group: int
+    row: int  # such as a machine; 0 is the uppermost row
+    start: float  # time at which the bar starts
+    length: float  # time that it takes
+    group: int  # such as the number of a job; the bars of a group share a color
 
 
 @dataclass(frozen=True)
