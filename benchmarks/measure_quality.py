@@ -163,19 +163,20 @@ def page(machine: str, commit: str, tsplib: Path) -> Iterator[str]:
     yield "# How well the shipped models answer"
     yield ""
     yield f"`python benchmarks/measure_quality.py`, seed {SEED}, commit {commit}, on"
-    yield f"{machine}. Percent, with 95% intervals; gaps are to the shortest tour (to that of a"
-    yield "local search beyond 50 cities; behind the first tables from 50 on). Answers under the"
-    yield "task's constraint, greedy, where no column says otherwise."
+    yield f"{machine}. Numbers are in percent, with 95% intervals. Gaps are to the shortest tour;"
+    yield "above 50 cities, and from 50 cities on in the tables of views and of other kinds of"
+    yield "points, to the tour of a local search. Answers obey the task's constraint and are"
+    yield "greedy, unless a column says otherwise."
     for task in tasks.names():
         yield from ("", f"## {task}", "")
         yield from score_rows(task)
     yield from ("", "## Views, and time", "")
     yield f"`augment={VIEWS}` answers {VIEWS} views of each instance and keeps the best answer."
-    yield "Times are of one instance after another from Python."
+    yield "Times are for one instance after another in Python."
     yield ""
     yield from view_rows()
     yield from ("", "## Points of other kinds", "")
-    yield f"{COUNT} fresh instances of each kind; see `ptrnet train --help`, `--points`."
+    yield f"{COUNT} random instances of each kind; see `--points` in `ptrnet train --help`."
     yield ""
     yield from kind_rows()
     yield from ("", "## Real coordinates", "")

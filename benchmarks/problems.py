@@ -269,10 +269,10 @@ def write_shops(file: Path) -> None:
 INTRODUCTION = """\
 `python benchmarks/problems.py`, commit {}, on {}, which other work shared; seed {}.
 
-Gaps are to the first row of a table, or to the best known makespans, in percent of them, with 95%
-intervals over the instances. Seconds are those of one thread for an answer, in batches. Samples of
-`cvrp` and `orienteering` come from eight rotated and mirrored views. *Published* gaps are those
-of other instances of the same kind, as the papers report them; nothing was run for them.
+Gaps are relative to the first row of a table, or to the best known makespans, in percent. The 95%
+intervals are over the instances. Seconds are the time per answer on one thread, in batches. Samples
+of `cvrp` and `orienteering` come from eight rotated and mirrored views. *Published* gaps are the
+papers' own, on other instances of the same kind; we did not run them.
 
 The curves of trainings have the mean gap of greedy answers to validation instances, to the answers
 of the labeller. Minutes are those of one thread, while other work shared the core."""
