@@ -126,7 +126,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
             return
         target = Path(os.path.realpath(path))
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
-        temporary = _temporary_beside(target)
+        temporary = _temporary_path(target)
         try:
             temporary.touch(0o666 if mode is None else 0o600)  # the old file may be private
             yield temporary
@@ -150,7 +150,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         InputError: the parent folder is missing or not writable, or the disk is full.
     """
     target = Path(os.path.realpath(path))
-    temporary = _temporary_beside(target)
+    temporary = _temporary_path(target)
     try:
         temporary.mkdir()
         yield temporary
@@ -201,7 +201,7 @@ def _is_stream(path: Path) -> bool:
         return False
 
 
-def _temporary_beside(path: Path) -> Path:
+def _temporary_path(path: Path) -> Path:
     """Return a hidden, unused name in the same folder, so that it can be renamed to `path`."""
     return path.with_name(f".{path.name}.{secrets.token_hex(6)}")
 

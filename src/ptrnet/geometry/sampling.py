@@ -80,7 +80,7 @@ def _grid(rng: np.random.Generator, shape: Shape) -> Floats:
 
 
 def _duplicates(rng: np.random.Generator, shape: Shape) -> Floats:
-    """Uniform points, of which a share of 0.1 to 0.9 repeats another one."""
+    """Draw uniform points, and replace a share of 0.1 to 0.9 by copies of others."""
     batch, n, _ = shape
     points = rng.random(shape)
     indices = rng.integers(0, n, (batch, n))

@@ -109,7 +109,7 @@ def _best_circuit(dist: Indices, limit: int, prize: Floats) -> tuple[list[int], 
 
 
 def _lengthened(path: list[int], dist: Floats, prize: Floats, limit: float) -> list[int]:
-    """Return a path from 0 that goes on, to the largest prize in reach, as far as it can."""
+    """Extend a path from 0 as far as possible, each time by the largest prize in reach."""
     path, length = list(path), _length(dist, path)
     while True:
         there = length + dist[path[-1]]

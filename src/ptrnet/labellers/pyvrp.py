@@ -65,12 +65,13 @@ def _routes(instance: Floats, iterations: int) -> list[int]:
 
 
 def _unit(demand_and_capacity: Floats) -> float:
-    """Return what makes demands and capacity whole numbers, the capacity of about `FULL`.
+    """Return a factor that makes demands and capacity whole numbers, with a capacity near `FULL`.
 
-    That is a multiple of a power of ten, if one does. Other demands are rounded up, so that no
-    vehicle is overloaded. As parts of the capacity three demands of 0.1 would be rounded up to more
-    than 0.3. The capacity is large because PyVRP limits the penalty for a unit of overload: it
-    would overload a vehicle if a long way were dearer.
+    The factor is a multiple of a power of ten, if that makes all numbers whole. Otherwise demands
+    are rounded up, so that no vehicle is overloaded. Powers of ten matter: with other factors,
+    three demands of 0.1 could be rounded up to more than a capacity of 0.3. The capacity is large
+    because PyVRP limits the penalty for a unit of overload. With a small one, it would overload a
+    vehicle to save a long way.
     """
     capacity = demand_and_capacity[0, 1]
     for unit in (1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6):

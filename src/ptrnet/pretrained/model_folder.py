@@ -22,7 +22,8 @@ from ptrnet.tasks.base import Task
 
 FORMAT = 1
 CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
-# Of TENSORS, and of the other keys of CONFIG. A user who edits one of these removes its checksum.
+# Keys of the checksums of TENSORS, and of the other keys of CONFIG. Users who edit one of them
+# have to remove its checksum.
 _CHECKSUM, _CONFIG_CHECKSUM = "sha256", "config_sha256"
 _KEYS = {
     "format": int,

@@ -58,7 +58,7 @@ def read(table: str, results: Path) -> list[Record]:
         written = document["sha256"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError(
-            f"{path}: expected results of ptrnet reproduce; move it away to begin anew"
+            f"{path}: expected results of ptrnet reproduce; move it away to start again"
         ) from None
     if written != json_checksum(document["records"]):
         raise InputError(f"{path}: damaged: its checksum does not match; move it away")

@@ -68,7 +68,7 @@ def solve_file(
         return
     instances = with_ends(formats.read(path, task), task, ends)
     if path == target == "-":
-        formats.print_as_they_come(_stream(solver, job, instances), task)
+        formats.print_stream(_stream(solver, job, instances), task)
         return
     formats.check_not_overwritten(path, target)
     examples = formats.output_format(target, path).checked(instances, task)

@@ -111,9 +111,10 @@ class Tsp(Task):
         return [] if start is None or end is None else [end, start]
 
     def obey(self, example: Example, outputs: Indices) -> Indices:
-        """The tour begun where the rules want it; if an end of a path is free, cut there.
+        """Return the tour in a form that obeys the rules.
 
-        It is cut at its longest leg, or at the longer one of the two at the city that is named.
+        It begins at the given start. If an end of an open path is free, the tour is cut at its
+        longest edge, or at the longer one of the two edges at the given city.
         """
         (start, end, is_open, _), n = example.rules, len(example.inputs)
         if n < 2 or self.answer_error(n, outputs) is not None:
@@ -175,7 +176,7 @@ class Tsp(Task):
         return bool(gap < 1e-9)  # rounding: another start sums in another order
 
     def costs(self, example: Example, answers: Sequence[Indices]) -> Floats:
-        """The lengths of tours; infinite for what is no tour."""
+        """Return the lengths of tours. Answers that are not tours have infinite length."""
         from ptrnet.metrics.sequence import is_permutation
         from ptrnet.metrics.tour import length
 

@@ -406,7 +406,7 @@ def write_table(path: str, table: "Table") -> None:
         target.module.write_table(stream, table)
 
 
-def print_as_they_come(examples: Iterable[Example], task: Task) -> None:
+def print_stream(examples: Iterable[Example], task: Task) -> None:
     """Print each example as soon as it is computed, in the format of standard input."""
     target = output_format("-", "-")
     for example in target.checked(examples, task):
