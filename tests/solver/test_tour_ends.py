@@ -50,9 +50,8 @@ def test_networks_answer_with_the_ends_that_are_asked_for(solver, ends, options)
         best = ptrnet.label("tsp", inputs, start=ends.start, end=ends.end, open=ends.is_open)
         shortest = length(inputs, best.outputs, is_open=ends.is_open)
         assert best.rules == row.rules == TourRules(*ends)
-        # A closed tour that is cut is longer than the best path: by 24% at most here.
         assert shortest * (1 - 1e-9) <= length(inputs, row.outputs, is_open=ends.is_open)
-        assert length(inputs, row.outputs, is_open=ends.is_open) <= 1.3 * shortest
+        assert length(inputs, row.outputs, is_open=ends.is_open) <= 1.1 * shortest
 
 
 def test_an_answer_with_ends_does_not_depend_on_its_batch(solver):
@@ -131,3 +130,21 @@ def test_files_say_that_a_path_is_open(tmp_path, extension):
     assert [row.outputs.tolist() for row in rows] == [row.outputs.tolist() for row in paths]
     if extension == "jsonl":
         assert json.loads(path.read_text().splitlines()[0])["open"] is True
+
+
+@pytest.mark.parametrize("start", [None, 0])
+def test_free_ends_of_paths_are_searched(solver, start):
+    """A cut closed tour is 3 (both ends free) to 8% (one) longer than the best path."""
+    points = np.random.default_rng(7).random((8, 10, 2))
+    ends = Ends(start, None, True)
+    gaps = [
+        length(row.inputs, row.outputs, is_open=True)
+        / length(row.inputs, best(row.inputs, start).outputs, is_open=True)
+        - 1
+        for row in solver.predict(examples(ends, points))
+    ]
+    assert min(gaps) >= -1e-12 and np.mean(gaps) < 0.01
+
+
+def best(inputs, start):
+    return ptrnet.label("tsp", inputs, labeller="held-karp", start=start, open=True)

@@ -21,7 +21,7 @@ from ptrnet.kernels.eager import use_compiled_kernels
 from ptrnet.kernels.threads import one_thread
 from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.tasks.base import Task
-from ptrnet.types import END, Floats, Indices
+from ptrnet.types import END, Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.decoding import Sample
@@ -79,6 +79,8 @@ class PredictJob:
                     )
             for row, *candidates in zip(rows, *views, strict=True):
                 best = best_candidate(self.task, data[row], list(chain(*candidates)))
+                if not self.decoder.needs_circular:  # its answers need not keep given ends
+                    best = self._with_best_ends(data[row], best, constraint)
                 outputs = settle_valid(self.task, data[row].inputs, best.outputs)
                 answers[row] = best._replace(outputs=outputs)
         ordered = [answers[row] for row in range(len(data))]
@@ -86,6 +88,44 @@ class PredictJob:
             [answer.outputs for answer in ordered],
             np.array([answer.log_prob for answer in ordered]),
         )
+
+    def _with_best_ends(
+        self, example: Example, best: Candidate, constraint: Constraint
+    ) -> Candidate:
+        """Return the best answer after trials of other ends, if the example leaves an end free."""
+        for end in ("end", "start"):
+            trials = self.task.with_free_end(example, best.outputs, end)
+            if trials:
+                best = self._best_trial(example, best, trials, constraint)
+        if example.rules.is_open:
+            best = best._replace(outputs=self.task.obey(example, best.outputs))
+        return best
+
+    def _best_trial(
+        self, example: Example, best: Candidate, trials: list[Example], constraint: Constraint
+    ) -> Candidate:
+        """Answer each trial, and return the best of these answers and of the known one."""
+        inputs = self.task.normalize(example.inputs)
+        count = max(MAX_BATCH_ELEMENTS // (len(inputs) * self.decoder.size), 1)
+        candidates = [best]
+        for first in range(0, len(trials), count):
+            some = trials[first : first + count]
+            found = decode_view(
+                0,
+                [inputs] * len(some),
+                self.task,
+                self.model,
+                self.decoder,
+                constraint,
+                [np.array(self.task.beginning(trial)) for trial in some],
+            )
+            for trial, of_trial in zip(some, found, strict=True):
+                candidates += [
+                    candidate._replace(outputs=self.task.obey(trial, candidate.outputs))
+                    for candidate in of_trial
+                ]
+        costs = self.task.costs(example, [candidate.outputs for candidate in candidates])
+        return candidates[int(np.argmin(np.asarray(costs)))]
 
     def key(self) -> dict[str, Any]:
         """Return everything that the answers to an instance depend on, as JSON."""

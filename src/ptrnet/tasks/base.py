@@ -325,6 +325,16 @@ class Task(Settings, Labelling):
         """Change a network's answer in canonical form so that it obeys the example's rules."""
         return outputs
 
+    def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
+        """The example with other ends of its answer, each of which a network should try.
+
+        Args:
+            example: the example.
+            outputs: the best answer so far.
+            end: which end may change, "end" or "start".
+        """
+        return []
+
     def unreadable(self, example: Example) -> str | None:
         """Why networks cannot answer an instance, although algorithms can; None if they can."""
         return None

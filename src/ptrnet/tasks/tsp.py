@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
     from ptrnet.metrics.interval import Scores
 
+MAX_ENDS = 32  # cities that are tried as a free end of a path
+
 
 @dataclass(frozen=True)
 class Tsp(Task):
@@ -136,6 +138,22 @@ class Tsp(Task):
         else:
             is_backwards = path[0 if end is None else -1] != fixed
         return path[::-1].copy() if is_backwards else path
+
+    def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
+        """The open path with each city as its other end, of `MAX_ENDS` near the present one."""
+        rules, n = example.rules, len(example.inputs)
+        is_free = rules.start is None if end == "start" else rules.end is None
+        if not rules.is_open or not is_free or self.answer_error(n, outputs) is not None:
+            return []
+        free, kept = outputs[[0, -1]] if end == "start" else outputs[[-1, 0]]
+        points = np.stack([np.full(n, free), np.arange(n)], 1)
+        legs = np.array([along(example.inputs, pair, example.distance)[0] for pair in points])
+        legs[free] = 0
+        near = np.argsort(legs, kind="stable")
+        near = near[near != kept][:MAX_ENDS].tolist()
+        kept = int(kept)
+        ends = [(city, kept) if end == "start" else (kept, city) for city in near]
+        return [example.replace(rules=TourRules(*pair, is_open=True)) for pair in ends]
 
     def unreadable(self, example: Example) -> str | None:
         what = ""
