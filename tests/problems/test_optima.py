@@ -200,3 +200,11 @@ def test_routes_of_few_customers_and_tight_capacities_are_the_best(seed, capacit
     task, inputs = drawn("cvrp", 5, seed, capacity=capacity)
     (label,) = task.label(inputs[None]).rows()
     assert task.costs(Example(inputs), [label])[0] == pytest.approx(best_found(task, inputs))
+
+
+def test_cp_sat_refuses_durations_that_are_not_whole():
+    pytest.importorskip("ortools")
+    task = tasks.get("job-shop")
+    inputs = task.from_fields({"jobs": [[[0, 2.5]], [[0, 1]]]}, "here")
+    with pytest.raises(InputError, match="durations that are whole numbers"):
+        label_dataset(task, "cp-sat", [Example(inputs, source="here")])

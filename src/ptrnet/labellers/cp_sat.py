@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ptrnet.errors import InputError
 from ptrnet.types import Answers, Floats, pad_answers
 
 NEEDS = "ortools"
@@ -36,6 +37,8 @@ def label_with_proof(inputs: Floats) -> tuple[Answers, NDArray[np.bool_]]:
 def _schedule(instance: Floats) -> tuple[list[int], bool]:
     from ortools.sat.python import cp_model
 
+    if (instance != np.round(instance)).any():
+        raise InputError("labeller cp-sat: expected durations that are whole numbers")
     machines, durations = np.split(instance.astype(int), 2, axis=1)
     horizon = int(durations.sum())
     model = cp_model.CpModel()

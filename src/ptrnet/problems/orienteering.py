@@ -62,6 +62,8 @@ class Orienteering(Problem):
             return f"element 0 is the depot: expected a prize of 0, got {inputs[0, 2]:g}"
         if (inputs[:, 2] < 0).any():
             return f"expected prizes of 0 or more, got {inputs[:, 2].min():g}"
+        if inputs[0, 3] < 0:
+            return f"expected a limit of 0 or more, got {inputs[0, 3]:g}"
         return None
 
     def start(self, instance: Floats) -> State:

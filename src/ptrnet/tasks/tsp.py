@@ -153,7 +153,7 @@ class Tsp(Task):
         near = near[near != kept][:MAX_ENDS].tolist()
         kept = int(kept)
         ends = [(city, kept) if end == "start" else (kept, city) for city in near]
-        return [example.replace(rules=TourRules(*pair, is_open=True)) for pair in ends]
+        return [example.replace(rules=TourRules(first, last, True)) for first, last in ends]
 
     def unreadable(self, example: Example) -> str | None:
         what = ""

@@ -6,7 +6,7 @@ from typing import NamedTuple, TextIO
 from ptrnet.data import checks
 from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.formats import tsp
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 from ptrnet.problems import Problem
 from ptrnet.types import Example, Nodes
 
@@ -50,7 +50,8 @@ def read(path: str, problem: Problem, form: Form) -> Example:
     numbers = _numbers(file, ids, form.section)
     depots = [fields for _, fields in file.section(DEPOTS) if fields != ["-1"]]
     if len(depots) != 1 or depots[0] not in ([str(node)] for node in ids):
-        raise InputError(f"{path}: {DEPOTS}: expected the id of one node, got {len(depots)} lines")
+        got = ", ".join(" ".join(fields) for fields in depots) or "none"
+        raise InputError(f"{path}: {DEPOTS}: expected the id of one node, got {short(got)}")
     first = ids.index(int(depots[0][0]))
     order = [first, *(k for k in range(len(ids)) if k != first)]
     fields = {
