@@ -93,3 +93,13 @@ def test_a_readme_of_the_user_is_not_overwritten(small, tmp_path):
     card = (tmp_path / "other" / "README.md").read_text()
     small("hull").save_pretrained(tmp_path / "other")  # the folder of a model: its card is ours
     assert (tmp_path / "other" / "README.md").read_text() != card
+
+
+@pytest.mark.parametrize(
+    ("features", "specials", "complaint"),
+    [(3, 1, "2 features, got one of 3"), (2, 0, "1 special slots, got one of 0"), (2, 3, "of 3")],
+)
+def test_a_network_that_was_built_for_another_task_is_refused(features, specials, complaint):
+    network = ptrnet.models.build("ptr-net", features, specials, hidden_size=4)
+    with pytest.raises(ptrnet.ModelError, match=f"the task hull needs a network of .*{complaint}"):
+        ptrnet.Solver(network, ptrnet.tasks.get("hull"))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 from zlib import crc32
 
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, ModelError
 from ptrnet.files import exists
 from ptrnet.models.base import PointerModel
 from ptrnet.pretrained import card, model_folder
@@ -17,7 +17,11 @@ RECIPE = "recipe.toml"  # in the folder of a training's run
 
 
 class HubMixin:
-    """Base class of `Solver`, with its methods for files and the hub. See there for arguments."""
+    """Base class of `Solver`, with its methods for files and the hub. See there for arguments.
+
+    Raises:
+        ModelError: the network was built for elements or special slots other than the task's.
+    """
 
     def __init__(
         self,
@@ -26,6 +30,14 @@ class HubMixin:
         trained: dict[str, Any] | None = None,
         card: str = "",
     ) -> None:
+        for what, built, needed in (
+            ("features", model.features, task.num_features),
+            ("special slots", model.num_specials, task.num_specials),
+        ):
+            if built != needed:
+                raise ModelError(
+                    f"the task {task.name} needs a network of {needed} {what}, got one of {built}"
+                )
         self.model, self.task, self.trained = model.eval(), task, trained or {}
         self.card = card
         # The card, and a checksum of the weights that the card and the scores describe.
