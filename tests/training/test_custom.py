@@ -223,10 +223,10 @@ def test_invalid_fields_are_refused_before_a_folder_is_made(tmp_path, fields, co
 @pytest.mark.parametrize("name", ["README.md", "data.txt", "examples", "model.safetensors"])
 def test_existing_files_are_not_overwritten(tmp_path, mine, name):
     (tmp_path / name).write_text("precious")
-    with pytest.raises(InputError, match=f"holds a file {name} already"):
+    with pytest.raises(InputError, match=f"already holds a file {name}"):
         ptrnet.fit(rows(20), output=tmp_path, steps=2, **TINY)
     if name != "examples":
-        with pytest.raises(InputError, match=f"holds a file {name} already"):
+        with pytest.raises(InputError, match=f"already holds a file {name}"):
             train(infer_recipe(str(mine), {**TINY, "steps": 2})[0], tmp_path)
     assert (tmp_path / name).read_text() == "precious"
     assert not (tmp_path / "recipe.toml").exists()
