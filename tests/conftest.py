@@ -6,6 +6,7 @@ runtime.tune()
 
 import gc  # noqa: E402
 import os  # noqa: E402
+import signal  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import hypothesis  # noqa: E402
@@ -21,6 +22,10 @@ NUM_WORKERS = int(
     os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1)
 )  # of pytest-xdist: they share cores
 torch.set_num_threads(max(1, torch.get_num_threads() // NUM_WORKERS))
+
+# A shell starts background jobs with Ctrl-C ignored, and so are programs that these start. Some
+# tests interrupt programs.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A machine that is busy with something else is no defect of what is tested.
 hypothesis.settings.register_profile(
