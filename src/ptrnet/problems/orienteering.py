@@ -124,11 +124,16 @@ class Orienteering(Problem):
         return {**state, "left": left, "unvisited": unvisited, "last": choice}
 
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
-        """Begin each tour at the end that is nearer to the depot."""
+        """Begin each tour at the end that is nearer to the depot.
+
+        A tour stays as it is if, turned round, it could go on to one more place.
+        """
         rows = []
         for instance, answer in zip(inputs, answers.rows(), strict=True):
             ends = dist(instance[answer[[0, -1]], :2], instance[0, :2]) if len(answer) else (0, 0)
-            rows.append(answer if ends[0] <= ends[1] else answer[::-1])
+            turned = answer[::-1]
+            turns = ends[0] > ends[1] and self.answer_errors(instance, [turned]) == [None]
+            rows.append(turned if turns else answer)
         return pad_answers(rows)
 
     def cost(self, instance: Floats, answers: Indices) -> Floats:
