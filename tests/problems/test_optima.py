@@ -63,6 +63,16 @@ def test_best_tour_within_a_length(seed):
     assert best_found(task, inputs) == pytest.approx(-best, rel=1e-12)
 
 
+@pytest.mark.parametrize("labeller", ["best-tour", "circuit"])
+def test_tours_go_on_to_places_without_a_prize(labeller):
+    """An answer may end only where no place can follow."""
+    task, _ = drawn("orienteering", 7, 0)
+    instances = task.sample(np.random.default_rng(0), 20, 8)
+    instances[:, [3, 5], 2] = 0
+    for inputs, answer in zip(instances, task.label(instances, labeller).rows(), strict=True):
+        assert task.answer_errors(inputs, [answer]) == [None]
+
+
 def makespan(jobs, order):
     done, job_free, machine_free = [0] * len(jobs), [0] * len(jobs), [0] * 20
     for job in order:

@@ -4,12 +4,11 @@ The solver has one worker and a limit in deterministic time, so that the same in
 answers. It proves most answers of 21 elements in a second, and some of 51 within the limit.
 """
 
-from itertools import pairwise
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.geometry import distances
+from ptrnet.labellers.best_tour import lengthened, path_length
 from ptrnet.types import Answers, Floats, Indices, pad_answers
 
 NEEDS = "ortools"
@@ -55,12 +54,12 @@ def _tour(instance: Floats) -> tuple[list[int], bool]:
         whole = rounding(dist[np.ix_(near, near)] * scale).astype(np.int64)
         tour, proved = _best_circuit(whole, round(np.floor(limit * scale)), prize[near])
         path = [0, *near[tour].tolist()]
-        if _length(dist, [*path, 0]) <= limit:
+        if path_length(dist, [*path, 0]) <= limit:
             break
     if len(path) > 1 and dist[0, path[-1]] < dist[0, path[1]]:
         path[1:] = path[:0:-1]
     proved = proved and rounding is np.floor
-    return _lengthened(path, dist, prize, limit)[1:], proved
+    return lengthened(path, dist, prize, limit)[1:], proved
 
 
 def _best_circuit(dist: Indices, limit: int, prize: Floats) -> tuple[list[int], bool]:
@@ -106,20 +105,3 @@ def _best_circuit(dist: Indices, limit: int, prize: Floats) -> tuple[list[int], 
         tour.append(place)
         place = following[place]
     return tour, status == cp_model.OPTIMAL
-
-
-def _lengthened(path: list[int], dist: Floats, prize: Floats, limit: float) -> list[int]:
-    """Extend a path from 0 as far as possible, each time by the largest prize in reach."""
-    path, length = list(path), _length(dist, path)
-    while True:
-        there = length + dist[path[-1]]
-        may_follow = there + dist[0] <= limit
-        may_follow[path] = False
-        if not may_follow.any():
-            return path
-        path.append(int(np.argmax(np.where(may_follow, prize, -1))))
-        length = float(there[path[-1]])
-
-
-def _length(dist: Floats, path: list[int]) -> float:
-    return float(sum(dist[pair] for pair in pairwise(path)))
