@@ -29,6 +29,7 @@ ELSEWHERE = {
     "docs/reliability.md": "tests/stress/test_machine.py",
 }
 REASONS = {
+    "needs an account on the hub",
     "installs",
     "needs a GPU",
     "needs a cluster",

@@ -46,7 +46,7 @@ def test_ptrnet_train_makes_a_model_from_a_file(tmp_path, mine, monkeypatch, cap
     assert "200 examples of 2 to 5 elements of 3 features; answers of 2 to 5 indices" in err
     assert "taken as permutation (guessed" in err
     card = (tmp_path / "m" / "README.md").read_text()
-    assert "answers are orders of all elements" in card and "Of 20 examples" in card
+    assert "orders of all elements" in card and "Measured on 20 examples" in card
     assert "set-ptr-net of 16 units and 1 layer, dropout 0.3, 30 steps of 16 examples" in card
     assert "| kendall_tau |" in card
     out, _ = ptrnet_command("evaluate", "--model", "m", mine, "--json")
@@ -90,7 +90,7 @@ def test_empty_sets_and_repeated_elements_are_learned():
         return np.argsort(x)[[0, 1, 1]]
 
     free = [(x, twice(x)) for x in rng.random((800, 3))]
-    with pytest.warns(AmbiguousInputWarning, match="where that is padding"):
+    with pytest.warns(AmbiguousInputWarning, match="If that is padding"):
         model = ptrnet.fit(free, hidden_size=32, steps=400, learning_rate=0.01, valid_every=200)
     assert model.task.kind == "sequence"
     new = rng.random((200, 3))
@@ -238,7 +238,7 @@ def test_all_examples_can_be_used_for_training(tmp_path):
     assert model.trained["steps"] == 3
     short = ptrnet.fit(rows(20), output=tmp_path / "m", steps=3, hidden_size=4)
     assert short.trained["steps"] == 3  # validated once, at its end
-    assert "Of 2 examples" in (tmp_path / "m" / "README.md").read_text()
+    assert "Measured on 2 examples" in (tmp_path / "m" / "README.md").read_text()
 
 
 def test_a_file_that_contradicts_its_recipe_is_refused(tmp_path, mine):
@@ -262,6 +262,6 @@ def test_a_folder_with_a_run_is_not_overwritten(tmp_path):
     examples = [*rows(20)]
     ptrnet.fit(examples, output=tmp_path / "m", steps=2, **TINY)
     before = (tmp_path / "m" / "examples" / "inputs.npy").read_bytes()
-    with pytest.raises(InputError, match="holds a run already"):
+    with pytest.raises(InputError, match="already holds a run"):
         ptrnet.fit(examples[:9], output=tmp_path / "m", steps=2, **TINY)
     assert (tmp_path / "m" / "examples" / "inputs.npy").read_bytes() == before

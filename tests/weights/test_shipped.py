@@ -18,8 +18,11 @@ SHIPPED = pytest.mark.parametrize("name", weights.names())
 
 
 def test_every_task_has_a_shipped_model():
-    assert set(weights.names()) >= set(tasks.names())
-    for name in tasks.names():
+    ours = {
+        name for name in tasks.names() if type(tasks.get(name)).__module__.startswith("ptrnet.")
+    }
+    assert set(weights.names()) >= ours  # other tests may have registered tasks of their own
+    for name in ours:
         assert ptrnet.load(name).task.name == name
 
 
