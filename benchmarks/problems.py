@@ -275,7 +275,8 @@ of `cvrp` and `orienteering` come from eight rotated and mirrored views. *Publis
 papers' own, on other instances of the same kind; we did not run them.
 
 The curves of trainings have the mean gap of greedy answers to validation instances, to the answers
-of the labeller. Minutes are those of one thread, while other work shared the core."""
+of the labeller. Minutes are those of one thread (`orienteering`: two), while other work shared the
+cores."""
 
 
 def curve(folder: Path) -> Iterator[str]:
