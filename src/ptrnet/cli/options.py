@@ -204,7 +204,7 @@ def task_and_file(arguments: list[str] | None, model: str | None) -> tuple[str |
 
 
 def task_alone(arguments: list[str] | None, model: str | None) -> str | None:
-    """Return TASK if there is no FILE. If the user left it out, because the model knows it: None.
+    """Return TASK where no FILE is given, or None if only the model names the task.
 
     Raises:
         InputError: there is neither TASK nor a model, or the task is unknown.

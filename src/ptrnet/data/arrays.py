@@ -224,7 +224,7 @@ def columns_of(frame: Any) -> dict[str, list[Any]]:
 
 
 def _check_frame(frame: Any) -> None:
-    """Refuse frames of other libraries, and two columns of one name, of which one would be lost."""
+    """Refuse frames of other libraries. Refuse equal column names: one column would be lost."""
     if not hasattr(frame, "to_dicts") and not hasattr(frame, "to_dict"):
         raise InputError(f"expected a frame of pandas or polars, got {type(frame).__name__}")
     names = list(frame.columns)

@@ -154,7 +154,7 @@ def required_answer(example: Example, task: Task, source: str = "") -> Indices:
 
 
 def labeller_advice(task: Task) -> str:
-    """Return how to get answers without a network, to end a message; empty if there is no way."""
+    """Return the end of a message: how to label without a network. It is empty if nothing can."""
     if not task.labellers:
         return ""
     return f"; ptrnet label {task.name} computes answers by an algorithm"

@@ -262,7 +262,7 @@ def _prefix(task: Task) -> str:
 
 
 def _folders(path: Path) -> tuple[Path, Path]:
-    """Return the folders that may hold a file's arrays: beside it, and in the user's cache."""
+    """Return the folders that may hold a file's arrays: one beside it, one in the user's cache."""
     digest = checksum(os.fsencode(path.resolve()))[:16]
     cached = runtime.cache_folder() / f"{path.name}-{digest}.packed"
     return path.with_name(f"{path.name}.packed"), cached

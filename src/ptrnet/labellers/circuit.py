@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.geometry import distances
-from ptrnet.labellers.best_tour import lengthened, path_length
+from ptrnet.labellers.best_tour import TOLERANCE, lengthened, path_length
 from ptrnet.types import Answers, Floats, Indices, pad_answers
 
 NEEDS = "ortools"
@@ -17,7 +17,6 @@ FAILURE = "no place can be visited within the limit"
 LIMIT = 10.0  # units of CP-SAT's deterministic time; a unit is about a second
 DIGITS = 10**7  # CP-SAT computes with whole numbers: the limit of the length becomes this one
 PRIZES = 10**6  # and the largest prize this one
-TOLERANCE = 1e-9  # share of the limit that a tour may be longer
 
 
 def label(inputs: Floats) -> Answers:

@@ -65,7 +65,7 @@ def standard_input_is_json() -> bool:
     return _first_bytes[stream] == b"{"
 
 
-# Of each standard input: we can peek at the first bytes only before they are read.
+# The first byte of each standard input. We keep it, because it can be peeked only before reading.
 _first_bytes: "WeakKeyDictionary[TextIO, bytes]" = WeakKeyDictionary()
 
 
