@@ -1,4 +1,4 @@
-# The service, `ptrnet serve`, on CPUs: about 1.3 GB, of which torch takes 0.75.
+# The service, `ptrnet serve`, on CPUs. The image has about 1.3 GB; torch takes 0.75 GB of it.
 #
 #   docker build -t ptrnet .
 #   head -c 32 /dev/urandom | base64 > token && chmod 644 token

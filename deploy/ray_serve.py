@@ -1,4 +1,4 @@
-"""The service on Ray Serve: replicas on the machines of a Ray cluster, behind one address.
+"""Run the service on Ray Serve: replicas on the machines of a Ray cluster, behind one address.
 
     serve run deploy.ray_serve:app
 
@@ -35,13 +35,13 @@ CHOSEN = {k: v for k, v in os.environ.items() if k in ("PTRNET_MODELS", "PTRNET_
 
 @serve.deployment(
     num_replicas=int(os.environ.get("PTRNET_REPLICAS", "2")),
-    # More than the queue of the replica, so that the replica itself answers 429, and not Ray.
+    # More than fit into a replica's queue, so that the replica answers 429, and not Ray.
     max_ongoing_requests=256,
     ray_actor_options={"num_cpus": 1, "runtime_env": {"env_vars": CHOSEN}},
 )
 @serve.ingress(build)
 class PtrNet:
-    """A replica."""
+    """A replica of the service."""
 
 
 app = PtrNet.bind()

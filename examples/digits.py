@@ -1,11 +1,12 @@
-"""Real data: images of handwritten digits, to be put in the order of what they show.
+"""Sort images of handwritten digits by the numbers that they show.
 
     pip install scikit-learn
     python examples/digits.py [STEPS [EXAMPLES]]
 
-The images, 8 x 8, ship inside scikit-learn. An element is an image, as 64 numbers; the examples
-show five different digits each and tell their order, but never which digit is which. The plain
-baseline learns from the same: a linear regression of an image's place in its order, and a sort.
+The images have 8 x 8 pixels and come with scikit-learn. An element is an image, as 64 numbers. Each
+example has images of five different digits and their order, but never says which digit is which.
+The baseline learns from the same examples: a linear regression predicts the position of an image in
+its order, and we sort the images by this prediction.
 """
 
 import sys
@@ -20,7 +21,7 @@ SHOWN = 5
 
 
 def draw(rng, images, digits):
-    """Images of different digits, and their order."""
+    """Return images of different digits, and their order."""
     chosen = [rng.choice(np.flatnonzero(digits == d)) for d in rng.permutation(10)[:SHOWN]]
     return images[chosen], np.argsort(digits[chosen])
 
@@ -30,7 +31,7 @@ count = int(sys.argv[2]) if len(sys.argv) > 2 else 20_000
 images, digits = load_digits(return_X_y=True)
 rng = np.random.default_rng(0)
 shuffled = rng.permutation(len(images))
-old, new = shuffled[:1300], shuffled[1300:]  # no image of the test is ever trained on
+old, new = shuffled[:1300], shuffled[1300:]  # test images are not used in training
 train = [draw(rng, images[old], digits[old]) for _ in range(count)]
 test = [draw(rng, images[new], digits[new]) for _ in range(1000)]
 
@@ -41,7 +42,7 @@ baseline = [np.argsort(line.predict(numbers)) for numbers, _ in test]
 model = ptrnet.fit(train, "permutation", augment=True, steps=steps, hidden_size=128)
 network = model.solve([numbers for numbers, _ in test])
 
-print(f"of {len(test)} drawings of {SHOWN} of {len(new)} images that are new")
+print(f"{len(test)} sets of {SHOWN} digits, from {len(new)} new images")
 for name, answers in (("regression and sort", baseline), ("pointer network", network)):
     right = np.mean([np.array_equal(a, o) for a, (_, o) in zip(answers, test, strict=True)])
-    print(f"{name:20} in the right order {right:6.1%}")
+    print(f"{name:20} right order {right:6.1%}")

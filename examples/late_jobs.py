@@ -1,10 +1,10 @@
-"""An order over what are no points: jobs on one machine, so that little is late.
+"""Order the jobs of one machine so that the total cost of lateness is small.
 
     python examples/late_jobs.py [STEPS [EXAMPLES]]
 
-A job has a time that it takes, a day that it is due, and a cost for each day that it is late. The
-examples are the best of all orders. A second network is told no order, only what its own orders
-cost. The plain baselines go by the due day, and by cost over time.
+A job has a duration, a due day, and a cost for each day that it is late. The first network learns
+from examples with the best orders. The second network sees no orders, only the costs of the orders
+that it tried. The baselines sort by due day, and by cost divided by duration.
 """
 
 import sys
@@ -19,13 +19,13 @@ ORDERS = np.array(list(permutations(range(JOBS))))
 
 
 def cost(jobs, orders):
-    """What orders `(..., JOBS)` of one list of jobs cost for being late."""
+    """Return the costs of orders `(..., JOBS)` of one list of jobs."""
     time, due, weight = np.moveaxis(jobs[orders], -1, 0)
     return (weight * np.maximum(0, time.cumsum(-1) - due)).sum(-1)
 
 
 def best(jobs):
-    """Of the orders that cost least, the one that starts with the earliest due days."""
+    """Return the order with the least cost; of several, the one with early due days first."""
     by_due = np.argsort(jobs[:, 1])
     return by_due[ORDERS[np.argmin(cost(jobs[by_due], ORDERS))]]
 
@@ -44,7 +44,7 @@ learner = ptrnet.fit(
     [jobs for jobs, _ in train], "permutation", cost=cost, steps=steps, hidden_size=128
 )
 orders = {
-    "as they come": [np.arange(JOBS) for _ in test],
+    "as given": [np.arange(JOBS) for _ in test],
     "by due day": [np.argsort(jobs[:, 1]) for jobs, _ in test],
     "by cost over time": [np.argsort(-jobs[:, 2] / jobs[:, 0]) for jobs, _ in test],
     "pointer network": model.solve([jobs for jobs, _ in test], ptrnet.Beam(8)),
@@ -52,7 +52,7 @@ orders = {
     "the best order": [order for _, order in test],
 }
 least = np.mean([cost(jobs, order) for jobs, order in test])
-print(f"the mean cost of {len(test)} lists of {JOBS} jobs that are new, the least being 1")
+print(f"mean cost of {len(test)} new lists of {JOBS} jobs, relative to the best orders")
 for name, answers in orders.items():
     costs = [cost(jobs, order) for (jobs, _), order in zip(test, answers, strict=True)]
     print(f"{name:18} {np.mean(costs) / least:6.3f}")

@@ -1,9 +1,9 @@
-"""A subset: the vectors of five numbers that no other vector beats in all five.
+"""Find a subset: the vectors of five numbers that no other vector beats in all five.
 
     python examples/non_dominated.py [STEPS [EXAMPLES]]
 
-Think of offers by price, time, weight, noise and range, each to be large. The plain baseline takes
-those whose sum comes near enough to the largest sum; how near is fitted on the same examples.
+The vectors could be grades of offers, in five respects. The baseline chooses all vectors whose sum
+is at most a margin below the largest sum. The margin is fitted on the same examples.
 """
 
 import sys
@@ -14,26 +14,26 @@ import ptrnet
 
 
 def offers(rng):
-    """5 to 12 vectors: a common quality, and five numbers around it."""
+    """Draw 5 to 12 vectors. The five numbers of a vector vary around its own random mean."""
     n = rng.integers(5, 13)
     return rng.normal(size=(n, 1)) + rng.normal(size=(n, 5))
 
 
 def non_dominated(x):
-    """The indices, the largest sum first."""
+    """Return the indices of the vectors that are not beaten, the largest sum first."""
     beaten = (x[None] >= x[:, None]).all(2) & (x[None] > x[:, None]).any(2)
     remaining = np.flatnonzero(~beaten.any(1))
     return remaining[np.argsort(-x[remaining].sum(1))]
 
 
 def near_the_best(x, margin):
-    """What the baseline takes."""
+    """Return the indices that the baseline chooses."""
     sums = x.sum(1)
     return np.flatnonzero(sums >= sums.max() - margin)
 
 
 def mean_f1(answers, known):
-    """Twice the vectors in both, over those in each: 1 where the sets are the same."""
+    """Return the mean F1 of sets of indices: 1 if all sets are equal."""
     pairs = zip(answers, known, strict=True)
     return np.mean([2 * len(np.intersect1d(a, o)) / (len(a) + len(o)) for a, (_, o) in pairs])
 
@@ -52,7 +52,7 @@ baseline = [near_the_best(x, margin) for x, _ in test]
 model = ptrnet.fit(train, "subset", augment=True, steps=steps, hidden_size=128)
 network = model.solve([x for x, _ in test])
 
-print(f"of {len(test)} sets that are new, {np.mean([len(x) for x, _ in test]):.1f} vectors each")
+print(f"{len(test)} new sets, with {np.mean([len(x) for x, _ in test]):.1f} vectors on average")
 for name, answers in (("sums near the largest", baseline), ("pointer network", network)):
     same = np.mean([set(a) == set(o) for a, (_, o) in zip(answers, test, strict=True)])
-    print(f"{name:22} the very set {same:6.1%}   F1 {mean_f1(answers, test):.3f}")
+    print(f"{name:22} exactly right {same:6.1%}   F1 {mean_f1(answers, test):.3f}")

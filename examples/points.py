@@ -1,4 +1,4 @@
-"""The convex hull of random points, pointed out by the shipped network."""
+"""Find the convex hull of random points with the shipped network."""
 
 import numpy as np
 
@@ -9,4 +9,4 @@ points = np.random.default_rng(7).random((30, 2))
 answer = model.solve(points)
 wider = model.solve([points, points[:10]], decoder=ptrnet.Beam(8))
 print("vertices, counter-clockwise:", answer)
-print("by beam search, and of the first ten points:", *wider)
+print("the same by beam search, and for the first ten points:", *wider)

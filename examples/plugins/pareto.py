@@ -1,10 +1,11 @@
-"""A plug-in: a task, the algorithm that answers it, a model and a file format of one's own.
+"""Example of a plug-in: a task, a labeller (an algorithm), a model and a file format.
 
     ptrnet --plugins examples/plugins/pareto.py train pareto --model pooled-ptr-net --n 5-20
     ptrnet --plugins examples/plugins/pareto.py generate pareto --n 5 --count 3 --output fronts.pts
 
-The task: of offers by two numbers, each to be small, those that no other offer beats in both, the
-cheapest first. The model is a Ptr-Net without a recurrent encoder.
+An offer has two numbers, such as price and weight; smaller is better. The answer consists of the
+offers that no other offer beats in both numbers, the cheapest first. The model is a Ptr-Net whose
+encoder is not recurrent.
 """
 
 from dataclasses import dataclass
@@ -27,18 +28,18 @@ from ptrnet.tasks.base import Drawing, Task, duplicate_error
 from ptrnet.types import Answers, Example
 
 
-class sweep:  # noqa: N801  a module would do as well: what counts is its `label`
-    """Offers from the cheapest on: each that is better than all before it in the second number."""
+class sweep:  # noqa: N801  stands in for a module: ptrnet only calls its function `label`
+    """Sort the offers by price, and keep those that beat all cheaper ones in the second number."""
 
     @staticmethod
     def label(inputs):
-        """`(B, n, 2)` to their answers."""
+        """Return the answers of instances `(B, n, 2)`."""
         order = np.lexsort((inputs[..., 1], inputs[..., 0]), axis=-1)
         second = np.take_along_axis(inputs[..., 1], order, -1)
         best_before = np.minimum.accumulate(second, -1)[:, :-1]
         stays = np.pad(second[:, 1:] < best_before, ((0, 0), (1, 0)), constant_values=True)
         lengths = stays.sum(-1)
-        first = np.argsort(~stays, axis=-1, kind="stable")  # those that stay, in their order
+        first = np.argsort(~stays, axis=-1, kind="stable")  # the kept offers, in order
         indices = np.take_along_axis(order, first, -1)[:, : lengths.max()]
         return Answers(indices * (np.arange(indices.shape[1]) < lengths[:, None]), lengths)
 
@@ -46,7 +47,7 @@ class sweep:  # noqa: N801  a module would do as well: what counts is its `label
 @tasks.register
 @dataclass(frozen=True)
 class Pareto(Task):
-    """The task `pareto`."""
+    """The task `pareto`: the offers that no other offer beats, the cheapest first."""
 
     name = "pareto"
     labellers = ("sweep",)
@@ -73,13 +74,13 @@ class Pareto(Task):
 
 @dataclass(frozen=True, kw_only=True)
 class PooledSettings(AttentionSettings):
-    """Settings of the model."""
+    """Settings of `pooled-ptr-net`."""
 
-    pool: Literal["mean", "max"] = setting("mean", "pooled-ptr-net: what the decoder starts from")
+    pool: Literal["mean", "max"] = setting("mean", "pooled-ptr-net: first state of the decoder")
 
 
 class PooledPtrNet(PtrNet):
-    """A Ptr-Net whose encoder sees each element alone; its decoder starts from all of them."""
+    """A Ptr-Net that encodes each element alone. The decoder starts from their mean or maximum."""
 
     Settings = PooledSettings
 
@@ -95,12 +96,12 @@ class PooledPtrNet(PtrNet):
             pooled = states.masked_fill(~real, -torch.inf).amax(1)
         else:
             pooled = (states * real).sum(1) / lengths[:, None]
-        parts = [pooled.tanh(), pooled]  # of an LSTM: its output and its cell
+        parts = [pooled.tanh(), pooled]  # an LSTM's state is an output and a cell
         return states, tuple(parts if self._settings.cell == "lstm" else parts[:1])
 
 
 class pts:  # noqa: N801
-    """Files with a line `x,y;x,y;... > i i ...` for each example, indices from 0 on."""
+    """Files with a line `x,y;x,y;... > i i ...` for each example; indices start at 0."""
 
     CAPABILITIES = formats.Capabilities()
 

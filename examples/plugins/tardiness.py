@@ -1,7 +1,9 @@
-"""A problem of one's own: jobs on one machine, and what it costs that they are late.
+"""Example of a problem: order the jobs of one machine so that lateness costs little.
 
-ptrnet check examples/plugins/tardiness.py
-ptrnet train examples/plugins/tardiness.py --n 10 --steps 1000
+    ptrnet check examples/plugins/tardiness.py
+    ptrnet train examples/plugins/tardiness.py --n 10 --steps 1000
+
+docs/problems.md explains this file.
 """
 
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ from ptrnet.problems import Problem, register
 @register
 @dataclass(frozen=True)
 class Tardiness(Problem):
-    """In which order jobs run. Each costs its weight times how long after its due time it ends."""
+    """Order of jobs. A job that ends after its due time costs its weight times the delay."""
 
     name = "tardiness"
     element_fields = {"duration": 1, "due": 1, "weight": 1}
