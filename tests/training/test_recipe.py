@@ -88,6 +88,13 @@ def test_one_cycle_rises_in_a_line_and_falls_along_half_a_cosine():
     assert rates[99] == pytest.approx(1 + math.cos(math.pi * 89 / 90))
 
 
+def test_a_trapezoid_is_constant_and_falls_in_a_line_over_its_last_fifth():
+    rates = learning_rates(schedule="trapezoid", warmup=0.1)
+    assert rates[:10] == pytest.approx([0.2 * k for k in range(1, 11)])
+    assert set(rates[10:81]) == {2.0}
+    assert rates[80:] == pytest.approx([0.1 * k for k in range(20, 0, -1)])
+
+
 def test_the_constant_schedule_keeps_the_rate():
     assert set(learning_rates(optimizer="sgd", schedule="constant", warmup=0.0)) == {2.0}
 

@@ -10,6 +10,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from ptrnet.training.recipe import Recipe
 
+DECAY = 0.2  # share of the steps in which a trapezoid's rate falls
 RMSPROP_RATE = 1e-3  # RMSprop's rate / Adadelta's; their usual rates are 0.001 and 1
 
 
@@ -65,14 +66,21 @@ def optimizer(recipe: Recipe, parameters: Iterable[Parameter]) -> Optimizer:
 
 
 def scheduler(recipe: Recipe, optimizer: Optimizer) -> LambdaLR:
-    """Return a linear warm-up, followed by a constant rate or a half-cosine decay to zero."""
+    """Return a linear warm-up, followed by what `recipe.schedule` says.
+
+    Haegele et al. (2024) find the trapezoid as good as one cycle. Its rate does not depend on the
+    number of steps before the decay, so a run can be made longer from a checkpoint before it.
+    """
     warmup_steps = max(1, round(recipe.warmup * recipe.steps))
+    decay_steps = max(1, round(DECAY * recipe.steps))
 
     def factor(step: int) -> float:
         if step < warmup_steps:
             return (step + 1) / warmup_steps
         if recipe.schedule == "constant":
             return 1.0
+        if recipe.schedule == "trapezoid":
+            return min(1.0, max(0, recipe.steps - step) / decay_steps)
         progress = (step - warmup_steps) / max(1, recipe.steps - warmup_steps)
         return (1 + math.cos(math.pi * min(1.0, progress))) / 2
 

@@ -107,8 +107,10 @@ class Recipe(Settings):
     learning_rate: float = setting(
         2e-3, "its peak (1.0 with sgd in Vinyals et al., and for adadelta)", gt=0
     )
-    schedule: Literal["one-cycle", "constant"] = setting(
-        "one-cycle", "one-cycle: linear warm-up, cosine decay to zero"
+    schedule: Literal["one-cycle", "constant", "trapezoid"] = setting(
+        "one-cycle",
+        "of the learning rate after a linear warm-up. one-cycle: cosine decay to zero; trapezoid: "
+        "constant, then linear decay to zero in the last fifth of the steps",
     )
     warmup: float = setting(0.05, "share of the steps in which the rate rises", ge=0, lt=1)
     beta1: float = setting(0.9, "adamw: decay of the mean gradient", ge=0, lt=1)
