@@ -1,4 +1,4 @@
-"""Long tables become instances of elements with fields, and become tables again."""
+"""Long tables are read as sets of elements, and written again."""
 
 import json
 from decimal import Decimal
@@ -28,7 +28,7 @@ ROWS = [
 ]
 
 
-def written(tmp_path, text, name="t.csv"):
+def write_text(tmp_path, text, name="t.csv"):
     (tmp_path / name).write_text(text)
     return str(tmp_path / name)
 
@@ -38,8 +38,8 @@ def frames():
     return [pandas.DataFrame(ROWS), polars.DataFrame(ROWS)]
 
 
-def test_rows_of_one_id_are_an_instance(tmp_path):
-    for table in (written(tmp_path, TABLE), ROWS, iter(ROWS), *frames()):
+def test_rows_with_one_id_become_one_instance(tmp_path):
+    for table in (write_text(tmp_path, TABLE), ROWS, iter(ROWS), *frames()):
         a, b = ptrnet.read_table(table, set_id="order", rank="place")
         assert a.outputs.tolist() == [2, 0] and b.outputs.tolist() == [0]
         assert a.elements[0] == {"price": 3.5, "colour": "red", "title": "one, two"}
@@ -47,16 +47,15 @@ def test_rows_of_one_id_are_an_instance(tmp_path):
         assert (a.extra, b.extra) == ({"order": "A"}, {"order": "B"})
 
 
-def test_members_are_a_set_and_without_a_column_there_is_no_answer(tmp_path):
-    path = written(tmp_path, "s,x,in\n1,5,true\n1,6,No\n1,7,1\n2,8,0\n")
+def test_member_column_gives_a_set_and_no_column_gives_no_answer(tmp_path):
+    path = write_text(tmp_path, "s,x,in\n1,5,true\n1,6,No\n1,7,1\n2,8,0\n")
     first, second = ptrnet.read_table(path, set_id="s", member="in")
     assert first.outputs.tolist() == [0, 2] and second.outputs.tolist() == []
     assert ptrnet.read_table(path, set_id="s")[0].outputs is None
     assert ptrnet.read_table(path, set_id="s")[0].elements[0] == {"x": 5, "in": "true"}
 
 
-def test_the_answers_of_random_tables_are_what_their_columns_say():
-    """Against a plain reading of each set's rows; rows are shuffled."""
+def test_answers_of_random_tables_equal_those_of_a_plain_loop():
     rng = np.random.default_rng(0)
     for _ in range(20):
         rows = [
@@ -87,7 +86,7 @@ def test_the_answers_of_random_tables_are_what_their_columns_say():
             assert inside[k].outputs.tolist() == [i for i in places if members[i]["in"]]
 
 
-def test_ranks_with_ties_are_grades_in_the_opposite_order():
+def test_ranks_with_ties_become_grades_in_opposite_order():
     rows = [{"s": s, "r": r} for s, r in (("a", 1), ("a", 2), ("a", 1), ("b", 3), ("a", None))]
     a, b = ptrnet.read_table(rows, set_id="s", rank="r")
     assert a.grades.tolist() == [2, 1, 2, 0] and a.outputs.tolist() == [0, 2, 1, 3]
@@ -95,12 +94,14 @@ def test_ranks_with_ties_are_grades_in_the_opposite_order():
 
 
 @pytest.mark.parametrize("as_text", [False, True])
-def test_long_whole_numbers_stay_apart_as_ranks_and_as_ids(tmp_path, as_text):
+def test_long_whole_numbers_are_not_rounded_in_ranks_and_ids(tmp_path, as_text):
     ranks = [1700000000000000002, 1700000000000000001, 1700000000000000003]
     ids = [2**53, 2**53 + 1, 2**53]
     table = [{"id": i, "r": r} for i, r in zip(ids, ranks, strict=True)]
     if as_text:
-        table = written(tmp_path, "id,r\n" + "".join(f"{row['id']},{row['r']}\n" for row in table))
+        table = write_text(
+            tmp_path, "id,r\n" + "".join(f"{row['id']},{row['r']}\n" for row in table)
+        )
     first, second = ptrnet.read_table(table, set_id="id", rank="r")
     assert first.outputs.tolist() == [0, 1] and first.grades is None
     assert [str(e.extra["id"]) for e in (first, second)] == [str(2**53), str(2**53 + 1)]
@@ -110,7 +111,7 @@ def test_long_whole_numbers_stay_apart_as_ranks_and_as_ids(tmp_path, as_text):
     assert one_set[0].outputs.tolist() == [1, 0, 2] and one_set[0].grades is None
 
 
-def test_floats_that_may_have_merged_ids_or_ranks_are_refused():
+def test_refuses_ids_and_ranks_that_may_have_been_rounded():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"id": [2**53, 2**53 + 1, None], "r": [1, 2, 3]})
     with pytest.raises(InputError, match=r'^row 0: "id": 9007199254740992 may have been another'):
@@ -128,11 +129,11 @@ def test_floats_that_may_have_merged_ids_or_ranks_are_refused():
         (
             TABLE,
             {"set_id": "order", "rank": "title"},
-            't.csv:2: "title": expected a number or nothing',
+            't.csv:2: "title": expected a number or an empty cell',
         ),
         (TABLE, {"set_id": "order", "member": "place"}, "expected 1 or 0, got '2'"),
         (TABLE, {"set_id": "order", "rank": "a", "member": "b"}, "got rank and member"),
-        (TABLE, {"set_id": "", "rank": "place"}, "rank: goes with set_id"),
+        (TABLE, {"set_id": "", "rank": "place"}, "rank: needs set_id"),
         ("s,c\n1,0\n1,0\n", {"set_id": "s", "chosen": "c"}, "one chosen row of s '1', got 0"),
         ("s,c\n1,1\n2,1\n1,1\n", {"set_id": "s", "chosen": "c"}, 't.csv:2: "c": expected one'),
         ("s,g\n1,1\n1,\n", {"set_id": "s", "grade": "g"}, 't.csv:3: "g": expected a grade'),
@@ -153,16 +154,16 @@ def test_floats_that_may_have_merged_ids_or_ranks_are_refused():
         ('s,x\n1,"2\n', {"set_id": "s"}, "not CSV"),
     ],
 )
-def test_what_is_no_table_is_refused_by_its_line(tmp_path, text, options, complaint):
+def test_refuses_malformed_table_and_names_the_line(tmp_path, text, options, complaint):
     with pytest.raises(InputError) as error:
-        ptrnet.read_table(written(tmp_path, text), **options)
+        ptrnet.read_table(write_text(tmp_path, text), **options)
     assert complaint in str(error.value) and "\n" not in str(error.value)
 
 
-def test_names_that_look_like_numbers_stay_names(tmp_path):
-    """007 and 7 are two instances; a column has numbers where all its cells are written as such."""
+def test_names_that_look_like_numbers_stay_texts(tmp_path):
+    """007 and 7 are two ids. A column is numeric only if all its cells are plain numbers."""
     text = "id,zip,sku,n,x,y\n007,01234,9007199254740993,nan,1,1.50\n7,02222,12,1_1,,-2e1\n"
-    first, second = ptrnet.read_table(written(tmp_path, text), set_id="id")
+    first, second = ptrnet.read_table(write_text(tmp_path, text), set_id="id")
     assert (first.extra, second.extra) == ({"id": "007"}, {"id": "7"})
     assert first.elements == [
         {"zip": "01234", "sku": 9007199254740993, "n": "nan", "x": 1, "y": 1.5}
@@ -170,28 +171,27 @@ def test_names_that_look_like_numbers_stay_names(tmp_path):
     assert second.elements == [{"zip": "02222", "sku": 12, "n": "1_1", "x": None, "y": -20.0}]
 
 
-def test_a_text_in_quotes_keeps_its_blank_lines(tmp_path):
-    path = written(tmp_path, 'id,t\n\n1,"one\n\ntwo"\n \n1,x\n')
+def test_quoted_text_keeps_its_blank_lines(tmp_path):
+    path = write_text(tmp_path, 'id,t\n\n1,"one\n\ntwo"\n \n1,x\n')
     (example,) = ptrnet.read_table(path, set_id="id")
     assert [e["t"] for e in example.elements] == ["one\n\ntwo", "x"]
 
 
-def test_places_of_other_types():
+def test_ranks_may_be_decimals():
     rows = [{"id": 1, "rank": Decimal(rank)} for rank in ("3", "NaN", "1.5")]
     assert ptrnet.read_table(rows, set_id="id", rank="rank")[0].outputs.tolist() == [2, 0]
 
 
-def test_flags_are_no_ranks():
-    """Of two elements the one that was chosen came last."""
+def test_refuses_booleans_as_ranks():
+    """True sorts after False, so the chosen element would have come last."""
     rows = [{"id": 1, "rank": True}, {"id": 1, "rank": False}]
-    with pytest.raises(InputError, match=r"row 0: .* got True; a column that tells which elements"):
+    with pytest.raises(InputError, match=r"row 0: .* got True; if the column marks the elements"):
         ptrnet.read_table(rows, set_id="id", rank="rank")
     assert ptrnet.read_table(rows, set_id="id", member="rank")[0].outputs.tolist() == [0]
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), ""])
-def test_missing_cells(missing):
-    """Have no place, are in no subset, and are no instance's id."""
+def test_missing_cell_is_not_in_the_answer_and_is_refused_as_an_id(missing):
     rows = [{"id": 1, "rank": rank, "in": "yes"} for rank in (3, missing, 1, missing, 0)]
     (example,) = ptrnet.read_table(rows, set_id="id", rank="rank")
     assert example.outputs.tolist() == [4, 2, 0]
@@ -203,8 +203,8 @@ def test_missing_cells(missing):
 
 
 @pytest.mark.parametrize("key", ["inputs", "outputs"])
-def test_an_id_does_not_take_the_place_of_the_answer(tmp_path, capsys, key):
-    table, lines = written(tmp_path, TABLE.replace("order", key)), tmp_path / "t.jsonl"
+def test_refuses_an_id_column_named_inputs_or_outputs_in_jsonl(tmp_path, capsys, key):
+    table, lines = write_text(tmp_path, TABLE.replace("order", key)), tmp_path / "t.jsonl"
     columns = ["--set-id", key, "--rank", "place"]
     assert run(["convert", table, str(lines), *columns]) == 2
     assert (
@@ -219,7 +219,7 @@ LINE = {"inputs": [{"x": 1}, {"x": 2}], "outputs": [1, 0], "id": "a"}
 @pytest.mark.parametrize(
     ("others", "options", "complaint"),
     [
-        ({"inputs": [{"x": 1}], "outputs": [0]}, [], 'expected the key "id", which is the id'),
+        ({"inputs": [{"x": 1}], "outputs": [0]}, [], 'expected the key "id" with the id'),
         ({"inputs": [{"x": 1}], "id": "b"}, [], "has no answer"),
         ({**LINE, "customer": "c"}, [], "expected elements with the fields x, got"),
         ({**LINE, "inputs": [{"x": 1}, 3]}, [], "element 2: expected an object, got 3"),
@@ -227,34 +227,34 @@ LINE = {"inputs": [{"x": 1}, {"x": 2}], "outputs": [1, 0], "id": "a"}
         (LINE, ["--member", "y"], "got rank and member"),
     ],
 )
-def test_what_no_table_holds_is_refused(tmp_path, capsys, others, options, complaint):
-    lines = written(tmp_path, f"{json.dumps(LINE)}\n{json.dumps(others)}\n", "t.jsonl")
+def test_refuses_examples_that_do_not_fit_a_table(tmp_path, capsys, others, options, complaint):
+    lines = write_text(tmp_path, f"{json.dumps(LINE)}\n{json.dumps(others)}\n", "t.jsonl")
     out = tmp_path / "t.csv"
     arguments = ["convert", lines, str(out), "--set-id", "id", "--rank", "place", *options]
     assert run(arguments) == 2
     assert complaint in capsys.readouterr().err and not out.exists()
 
 
-def test_what_else_a_line_has_is_a_column(tmp_path, capsys):
-    lines = written(tmp_path, json.dumps({**LINE, "customer": "ACME"}) + "\n", "t.jsonl")
+def test_other_keys_of_a_json_line_become_columns(tmp_path, capsys):
+    lines = write_text(tmp_path, json.dumps({**LINE, "customer": "ACME"}) + "\n", "t.jsonl")
     out = tmp_path / "t.csv"
     assert run(["convert", lines, str(out), "--set-id", "id", "--rank", "place"]) == 0
     assert out.read_text() == "id,place,customer,x\na,2,ACME,1\na,1,ACME,2\n"
     assert run(["convert", lines, str(out), "--set-id", "ordr", "--rank", "place"]) == 2
-    assert 'expected the key "ordr", which is the id' in capsys.readouterr().err
+    assert 'expected the key "ordr" with the id' in capsys.readouterr().err
     for clash in ("x", "id", "customer"):
         assert run(["convert", lines, str(out), "--set-id", "id", "--rank", clash]) == 2
 
 
 @pytest.mark.parametrize("table", [None, 3, {"a": [1]}, [1, 2], [], "t.jsonl"])
-def test_what_is_no_table_at_all(tmp_path, monkeypatch, table):
+def test_refuses_values_that_are_not_a_table(tmp_path, monkeypatch, table):
     monkeypatch.chdir(tmp_path)
-    written(tmp_path, "{}\n", "t.jsonl")
+    write_text(tmp_path, "{}\n", "t.jsonl")
     with pytest.raises(InputError, match=r"^(table|row 0|t\.\w+): expected"):
         ptrnet.read_table(table, set_id="a")
 
 
-def test_frames_of_other_kinds():
+def test_refuses_duplicate_columns_lazy_frames_and_cells_with_lists():
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     frame = pandas.DataFrame([[1, 2]], columns=["x", "x"])
     with pytest.raises(InputError, match="has duplicate column names: \\['x', 'x'"):
@@ -271,9 +271,8 @@ def test_frames_of_other_kinds():
         ptrnet.read_table(pandas.DataFrame({"t": [pandas.NaT, pandas.NaT]}), set_id="t")
 
 
-def test_a_table_goes_through_the_program_and_back(tmp_path, capsys):
-    """With the places; the titles are carried though no model reads them."""
-    table, lines, again = written(tmp_path, TABLE), tmp_path / "t.jsonl", tmp_path / "again.csv"
+def test_convert_to_jsonl_and_back_keeps_the_table(tmp_path, capsys):
+    table, lines, again = write_text(tmp_path, TABLE), tmp_path / "t.jsonl", tmp_path / "again.csv"
     columns = ["--set-id", "order", "--rank", "place"]
     assert run(["convert", table, str(lines), *columns]) == 0
     first, _ = map(json.loads, lines.read_text().splitlines())
@@ -297,11 +296,11 @@ def test_a_table_goes_through_the_program_and_back(tmp_path, capsys):
     assert "A,1,0.25" in again.read_text()
 
 
-def test_parquet_files_and_frames_are_the_tables_that_csv_files_are(tmp_path):
+def test_parquet_and_csv_give_the_same_sets(tmp_path):
     pandas = pytest.importorskip("pandas")
     names = {"set_id": "order", "rank": "place"}
     pandas.DataFrame(ROWS).to_parquet(tmp_path / "t.parquet")
-    expected = ptrnet.read_table(written(tmp_path, TABLE), **names)
+    expected = ptrnet.read_table(write_text(tmp_path, TABLE), **names)
     for known, read in zip(
         expected, ptrnet.read_table(str(tmp_path / "t.parquet"), **names), strict=True
     ):
@@ -310,7 +309,7 @@ def test_parquet_files_and_frames_are_the_tables_that_csv_files_are(tmp_path):
 
 
 @pytest.mark.parametrize("extension", ["csv", "parquet"])
-def test_a_table_is_written_with_all_its_columns_and_the_places(tmp_path, extension):
+def test_writes_all_columns_and_the_ranks_of_answers(tmp_path, extension):
     pa = pytest.importorskip("pyarrow")
     path, out = tmp_path / f"t.{extension}", tmp_path / f"out.{extension}"
     if extension == "csv":
@@ -327,20 +326,22 @@ def test_a_table_is_written_with_all_its_columns_and_the_places(tmp_path, extens
     assert [int(place) for place in after["place"]] == [3, 1, 1, 2]
     for name in before.keys() - {"place"}:
         assert list(before[name]) == list(after[name])
-    with pytest.raises(InputError, match='has a column "place"; name one for the answers'):
+    with pytest.raises(InputError, match='has a column "place" already; name another column'):
         formats.open_sets(str(path), Columns(set_id="order")).answered(answers, "grades")
 
 
-def test_a_choice_is_written_as_a_column_of_ones_and_zeros():
+def test_choices_are_written_as_ones_and_zeros():
     sets = Sets(Table.of(ROWS), Columns(set_id="order"))
     table = sets.answered([np.array([2]), np.array([0])], "choice")
     assert table.columns["chosen"] == [0, 1, 0, 1]
     sets = Sets(Table.of(ROWS), Columns(set_id="order", rank="place"))
-    with pytest.raises(InputError, match="order 'A': an element needs one place"):
+    with pytest.raises(
+        InputError, match="order 'A': a column cannot hold an answer that has an element twice"
+    ):
         sets.answered([np.array([1, 1]), np.array([0])], "sequence")
 
 
-def test_columns_that_a_model_reads_are_found_in_any_order_and_others_are_ignored():
+def test_columns_are_found_by_name_and_others_are_ignored():
     sets = Sets(Table.of(ROWS), Columns(set_id="order", rank="place"))
     schema, data = sets.for_training(["price", "colour"])
     shuffled = [{"new": 1, **dict(reversed(row.items()))} for row in ROWS]
@@ -351,7 +352,7 @@ def test_columns_that_a_model_reads_are_found_in_any_order_and_others_are_ignore
         Sets(Table.of([{"order": 1}]), Columns(set_id="order")).dataset(task_of(schema))
 
 
-def test_names_and_ids_are_no_fields_unless_they_are_asked_for():
+def test_ids_and_texts_of_many_values_are_not_fields_by_default():
     rows = [{"s": k // 2, "id": k, "title": f"t{k}", "x": k} for k in range(2002)]
     sets = Sets(Table.of(rows), Columns(set_id="s"))
     schema, _ = sets.for_training()
@@ -360,8 +361,8 @@ def test_names_and_ids_are_no_fields_unless_they_are_asked_for():
         sets.for_training(["title"])
 
 
-def test_a_text_in_a_known_column_of_numbers_is_refused_by_its_own_line(tmp_path):
+def test_refuses_a_text_in_a_numeric_column_and_names_its_line(tmp_path):
     task = task_of(Schema(("x",), ((),)))
-    path = written(tmp_path, "s,x\na,1\na,2\nb,007\n")
+    path = write_text(tmp_path, "s,x\na,1\na,2\nb,007\n")
     with pytest.raises(InputError, match=r't\.csv:4: "x": expected a number, got \'007\''):
         list(formats.read(path, task, Columns(set_id="s")))

@@ -1,8 +1,8 @@
-"""Long tables: a row is an element, and one column tells to which set it belongs.
+"""Long tables: each row is an element, and one column says to which set the element belongs.
 
-A `Table` is columns of cells, whatever file or frame it was made of. `Sets` are its rows by sets,
-which may be anywhere in it. They become a `Dataset`: to train on (`Sets.for_training`), or for a
-model that is there (`Sets.dataset`).
+A `Table` holds columns of cells, read from a file or a frame. `Sets` groups its rows by set; the
+rows of a set need not be next to each other. `Sets.for_training` makes a `Dataset` to train on, and
+`Sets.dataset` makes one for an existing task.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,20 +42,23 @@ ANSWERS = ("chosen", "rank", "grade", "member")
 
 @dataclass(frozen=True)
 class Columns(Settings):
-    """The columns of a long table that are not fields of its elements; at most one answer.
+    """The names of the columns that hold the set and the answer; all other columns are fields.
+
+    Name at most one of the columns `chosen`, `rank`, `grade` and `member`.
 
     Args:
-        set_id: whose value the rows of a set share; empty if the data is not a long table.
-        chosen: 1 in the one row of a set that was chosen, 0 elsewhere.
-        rank: the place of an element in the answer: any numbers, the least first. Equal ones are
-            ties; an empty cell is not in the answer.
-        grade: how right an element is, a number, the highest first.
-        member: 1 if an element belongs to the answer, a set without an order.
+        set_id: all rows of a set have the same value in this column. Empty if the data is not a
+            long table.
+        chosen: 1 in the row that was chosen, 0 in the other rows of its set.
+        rank: the element's rank, any number; the lowest comes first. Equal ranks are ties. The cell
+            of an element that is not in the answer is empty.
+        grade: the element's grade, a number; the highest comes first.
+        member: 1 if the element belongs to the answer, 0 if not. Such an answer has no order.
     """
 
     set_id: str = setting("", "long table: the column whose value the rows of a set share")
     chosen: str = setting("", "its column that is 1 in the row that was chosen")
-    rank: str = setting("", "or the column with an element's place in the answer; equal: ties")
+    rank: str = setting("", "or the column with an element's rank, the lowest first; may have ties")
     grade: str = setting("", "or the column with an element's grade, the highest first")
     member: str = setting("", "or the column that is 1 if an element is in the answer, a set")
 
@@ -65,18 +68,18 @@ class Columns(Settings):
         if len(given) > 1:
             raise InputError(f"expected one of {', '.join(ANSWERS)}, got {' and '.join(given)}")
         if given and not self.set_id:
-            raise InputError(f"{given[0]}: goes with set_id, the column that says what a set is")
+            raise InputError(f"{given[0]}: needs set_id, the column whose value a set shares")
 
     def __bool__(self) -> bool:
         return bool(self.set_id)
 
     @property
     def answer(self) -> tuple[str, str]:
-        """How the answer is written, one of the settings, and its column; empty if it is not."""
+        """The setting that is given, such as "rank", and its column; both empty if none is."""
         return next(((n, getattr(self, n)) for n in ANSWERS if getattr(self, n)), ("", ""))
 
 
-NO_COLUMNS = Columns()  # of what is not a long table
+NO_COLUMNS = Columns()  # for data that is not a long table
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +87,12 @@ class Table:
     """Columns of cells.
 
     Args:
-        columns: by name, all of one length.
-        source: of the table, for messages.
-        place: what messages call a row.
-        is_text: whether all cells are texts, of which some may mean numbers.
-        default: the number of a field whose column is not there; None if that is refused.
-        arrow: the `pyarrow.Table`, if it was one.
+        columns: the cells of each column, by its name. All columns have one length.
+        source: the name of the table in error messages.
+        place: returns the name of row k in error messages, such as `sets.csv:12`.
+        is_text: whether all cells are texts that still have to be parsed, as those of a .csv.
+        default: the value of a field that has no column; None refuses a missing column.
+        arrow: the `pyarrow.Table` that the columns were read from, if any. It keeps their types.
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -102,7 +105,7 @@ class Table:
 
     @classmethod
     def of(cls, values: Any) -> Self:
-        """Return the table of a frame, or of a list of dictionaries."""
+        """Make a table from a frame or from a list of dictionaries."""
         if is_frame(values):
             columns = columns_of(values)
         else:
@@ -122,14 +125,14 @@ class Table:
         return len(next(iter(self.columns.values()), ()))
 
     def cells(self, name: str) -> Sequence[Any]:
-        """Return a column as it is. Raises InputError if there is none of this name."""
+        """Return a column, unparsed. Raises InputError if the table has no such column."""
         if name not in self.columns:
             names = short(", ".join(map(str, self.columns)))
             raise InputError(f'{self.source}: expected the column "{name}", got {names}')
         return self.columns[name]
 
     def values(self, name: str) -> Sequence[Any]:
-        """Return a column whose cells are numbers, None and texts."""
+        """Return a column with its texts parsed: a list of numbers and None, or of texts."""
         if name not in self.columns and self.default is not None:
             return np.full(len(self), self.default).tolist()
         column = self.cells(name)
@@ -141,10 +144,10 @@ class Table:
         return self._parsed[name]
 
     def typed(self, schema: Schema) -> "Table":
-        """Return the table with the values that the fields of a schema have.
+        """Return the table with its texts parsed as the fields of a schema require.
 
-        In a column of numbers, a text that is not a number stays as it is, so that it is refused
-        by its own row. Categories stay as they are written.
+        In a numeric field, a text that is not a number stays a text, so that the error message can
+        name its row. Categories also stay as they were written.
         """
         if not self.is_text:
             return self
@@ -164,14 +167,14 @@ class Table:
         return np.hstack(parts)
 
     def elements(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        """Return each row as a dictionary of some of its columns."""
+        """Return each row as a dictionary of the named columns."""
         if not names:
             return [{} for _ in range(len(self))]
         rows = zip(*map(self.values, names), strict=True)
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def with_column(self, name: str, values: Sequence[Any]) -> "Table":
-        """Return the table with another column, in place of one of its name."""
+        """Return the table with a new column, which replaces a column of the same name."""
         arrow = self.arrow
         if arrow is not None and name in arrow.column_names:
             arrow = arrow.drop_columns(name)
@@ -179,14 +182,20 @@ class Table:
 
 
 class Sets:
-    """The rows of a table by sets, which are in the order of their first rows.
+    """The rows of a table, grouped by set. Sets are in the order of their first rows.
 
     Args:
         table: the table.
-        columns: which of its columns say what.
+        columns: the names of its columns of ids and answers.
 
     Raises:
-        InputError: a column is missing, or an id is not one.
+        InputError: a column is missing, or a cell cannot be an id.
+
+    Examples:
+        >>> rows = [{"trip": 7, "price": 3.5, "bought": 0}, {"trip": 7, "price": 2.0, "bought": 1}]
+        >>> sets = Sets(Table.of(rows), Columns(set_id="trip", chosen="bought"))
+        >>> sets.ids, sets.kind, sets.examples()[0].outputs.tolist()
+        ([7], 'choice', [1])
     """
 
     def __init__(self, table: Table, columns: Columns) -> None:
@@ -197,11 +206,11 @@ class Sets:
             for k, value in enumerate(table.cells(columns.set_id))
         ]
         self.ids = list(numbers)
-        self.rows: Indices = np.argsort(codes, kind="stable")  # of the table, set by set
+        self.rows: Indices = np.argsort(codes, kind="stable")  # row numbers, set after set
         self.starts: Indices = np.concatenate([[0], np.bincount(codes).cumsum()])
         self.sources = [f"{columns.set_id} {short(key)}" for key in self.ids]
         keys = {columns.set_id, columns.answer[1]}
-        self.names = [name for name in table.columns if name not in keys]  # of elements' fields
+        self.names = [name for name in table.columns if name not in keys]  # the fields
 
     def _place(self, k: int) -> str:
         return self.table.place(int(self.rows[k]))
@@ -210,15 +219,19 @@ class Sets:
         return [values[row] for row in self.rows.tolist()]
 
     def _split(self, values: Any) -> list[Any]:
-        """Return the values of each set, from values that are sorted by sets."""
+        """Split values that are in the order of `self.rows` into one part for each set."""
         return [values[a:b] for a, b in pairwise(self.starts.tolist())]
 
     def _elements(self, table: Table) -> list[list[dict[str, Any]]]:
-        """Return the elements of each set as dictionaries, from a table of the same rows."""
+        """Return the elements of each set as dictionaries.
+
+        Args:
+            table: `self.table`, or a copy of it with parsed cells.
+        """
         return self._split(self._sorted(table.elements(self.names)))
 
     def examples(self) -> list[Example]:
-        """Return the sets one by one; as inputs they have their elements."""
+        """Return an example for each set. Its `inputs` are its elements, as dictionaries."""
         answers: list[Any] = [None] * len(self.ids)
         grades: list[Any] = [None] * len(self.ids)
         if self.columns.answer[0]:
@@ -239,15 +252,15 @@ class Sets:
         ]
 
     def dataset(self, task: Task, with_answers: bool = True) -> Dataset:
-        """Return the sets as instances of a task that is known, with their elements.
+        """Return the sets as instances of an existing task.
 
         Args:
-            task: of the instances.
-            with_answers: whether the column of answers is read, if there is one.
+            task: if it has a schema, the schema says which fields are read.
+            with_answers: whether to read the column of answers, if there is one.
 
         Raises:
-            InputError: a field is missing, a value does not suit, or an answer is none of the
-                task.
+            InputError: a column is missing, a cell cannot be used, or the task does not allow an
+                answer.
         """
         schema = task.schema
         table = self.table if schema is None else self.table.typed(schema)
@@ -272,15 +285,16 @@ class Sets:
         ignores_unknown: bool = False,
         missing: Missing = "fill",
     ) -> tuple[Schema, Dataset]:
-        """Return the schema of the elements, and the sets by it.
+        """Infer the schema of the elements. Return it, and the sets encoded by it.
 
         Args:
-            fields: that the model reads; if empty, all but ids and those with too many texts.
+            fields: the columns that the model reads. By default all columns, except ids and
+                columns with more than MAX_CATEGORIES different texts.
             ignores_unknown: see `Schema`.
             missing: see `schema_of`.
 
         Raises:
-            InputError: a field is missing, or a value cannot be used.
+            InputError: a column is missing, or a cell cannot be used.
         """
         source = self.table.source
         names = list(fields) or [name for name in self.names if not cells.is_id(name)]
@@ -315,11 +329,11 @@ class Sets:
 
     @property
     def kind(self) -> Kind:
-        """What the answers are, by the column that holds them."""
-        way, name = self.columns.answer
+        """The kind of the answers, which follows from the column that holds them."""
+        role, name = self.columns.answer
         kinds: dict[str, Kind] = {"chosen": "choice", "member": "set", "grade": "grades"}
-        if way in kinds:
-            return kinds[way]
+        if role in kinds:
+            return kinds[role]
         if self._answers[1] is not None:
             return "grades"
         has_gaps = any(map(is_missing, self.table.cells(name)))
@@ -327,13 +341,16 @@ class Sets:
 
     @cached_property
     def _answers(self) -> tuple[list[Indices], Floats | None]:
-        """The answer of each set, and the grades of all elements if there are ties."""
-        way, name = self.columns.answer
+        """The answer of each set; and the grades of all elements, set after set.
+
+        Grades are None unless the column holds grades, or ranks with ties.
+        """
+        role, name = self.columns.answer
         column = self._sorted(self.table.cells(name))
-        if way in ("chosen", "member"):
+        if role in ("chosen", "member"):
             flags = self._split(self._flags(column, name))
             indices: list[Indices] = [np.flatnonzero(part) for part in flags]
-            for k, chosen in enumerate(indices if way == "chosen" else ()):
+            for k, chosen in enumerate(indices if role == "chosen" else ()):
                 if len(chosen) != 1:
                     first = self._place(int(self.starts[k]))
                     raise InputError(
@@ -341,7 +358,7 @@ class Sets:
                         f"{len(chosen)}"
                     )
             return indices, None
-        if way == "grade":
+        if role == "grade":
             grades = to_numbers(self._sorted(self.table.values(name)), name, self._place)
             if np.isnan(grades).any():
                 k = int(np.isnan(grades).argmax())
@@ -364,22 +381,21 @@ class Sets:
         return flags
 
     def answered(self, answers: Iterable[Indices], kind: str) -> Table:
-        """Return the table with a column of answers, new or in place of the one that it has.
+        """Return the table with a column of answers, which replaces the column that it has.
 
-        The column is 1 or 0 if answers are a choice or a set, else the place in the answer from 1
-        on, empty for an element that is not in it.
+        See `answer_cells` for the values of the column.
 
         Args:
-            answers: of each set.
-            kind: what they are.
+            answers: one for each set.
+            kind: the kind of the answers.
 
         Raises:
-            InputError: an element is in an answer twice; or the table has a column of the name.
+            InputError: an element is in an answer twice, or another column has the name.
         """
-        name, way = self.answer_column(kind), _WAYS.get(kind, "rank")
+        name, role = self.answer_column(kind), _ROLES.get(kind, "rank")
         sizes = np.diff(self.starts).tolist()
         parts = [
-            answer_cells(way, outputs, n, source)
+            answer_cells(role, outputs, n, source)
             for outputs, n, source in zip(answers, sizes, self.sources, strict=True)
         ]
         column = np.empty(len(self.rows), object)
@@ -387,41 +403,44 @@ class Sets:
         return self.table.with_column(name, column.tolist())
 
     def answer_column(self, kind: str) -> str:
-        """Return the name of the column for answers of a kind.
+        """Return the name of the column that answers of a kind are written to.
 
         Raises:
-            InputError: the table has another column of the name.
+            InputError: the table already has another column of this name.
         """
-        way = _WAYS.get(kind, "rank")
+        role = _ROLES.get(kind, "rank")
         given, name = self.columns.answer
-        if given == way:
+        if given == role:
             return name
-        name = "place" if way == "rank" else way
+        name = "place" if role == "rank" else role
         if name in self.table.columns:
             raise InputError(
-                f'{self.table.source}: has a column "{name}"; name one for the answers ({way})'
+                f'{self.table.source}: has a column "{name}" already; name another column for the '
+                f"answers ({role})"
             )
         return name
 
 
-_WAYS = {"choice": "chosen", "set": "member"}  # how a column tells answers of a kind; else by rank
+# The setting of `Columns` that suits answers of a kind; "rank" for all other kinds.
+_ROLES = {"choice": "chosen", "set": "member"}
 
 
-def answer_cells(way: str, outputs: Indices, n: int, source: str) -> list[Any]:
-    """Return what a column says of an answer, for each of n elements.
+def answer_cells(role: str, outputs: Indices, n: int, source: str) -> list[Any]:
+    """Return the cells of an answer, one for each of n elements.
 
     Args:
-        way: a setting of `Columns`: 1 or 0, or the place in the answer from 1 on.
+        role: "chosen" or "member" for cells of 1 and 0; "rank" for the position in the answer,
+            counted from 1, and None for elements that are not in it.
         outputs: the answer.
-        n: the elements.
-        source: of the answer.
+        n: the number of elements.
+        source: the name of the answer in error messages.
 
     Raises:
         InputError: an element is in the answer twice.
     """
     if outputs.ndim != 1 or len({*outputs.tolist()}) != len(outputs):
-        raise InputError(f"{source}: an element needs one place in the answer, got several")
-    is_flag = way in _WAYS.values()
+        raise InputError(f"{source}: a column cannot hold an answer that has an element twice")
+    is_flag = role in _ROLES.values()
     column: list[Any] = [0 if is_flag else None] * n
     for place, index in enumerate(outputs.tolist(), 1):
         column[index] = 1 if is_flag else place
@@ -429,23 +448,23 @@ def answer_cells(way: str, outputs: Indices, n: int, source: str) -> list[Any]:
 
 
 def table_of_examples(examples: Iterable[Example], columns: Columns, source: str) -> Table:
-    """Return a table with a row for each element of examples.
+    """Return a long table with a row for each element of the examples.
 
-    Its columns are the id, the answer, the rest of `extra`, which all elements of an instance
-    share, and the fields of the elements.
+    Its columns are the id, the answer, the other keys of `extra`, and the fields of the elements.
+    The values of `extra` are repeated in each row of an instance.
 
     Args:
-        examples: with `elements`. The id is in `extra` under `set_id`; if examples have no `extra`
-            at all, it is the number of the instance from 1 on.
-        columns: the names of the columns of id and answer.
-        source: of the examples.
+        examples: with `elements`. The id is in `extra` under the key `set_id`. If no example has
+            an `extra`, instances are numbered from 1.
+        columns: the names of the columns of the id and the answer.
+        source: the name of the examples in error messages.
 
     Raises:
-        InputError: no answer, an answer with an element twice, elements with other fields than
-            the first, or a field with the name of another column.
+        InputError: an example has no answer, an answer has an element twice, an element has other
+            fields than the first element, or two columns would have one name.
     """
-    way, answer = columns.answer
-    if not way:
+    role, answer = columns.answer
+    if not role:
         raise InputError(f"{source}: expected the column of the answers: {', '.join(ANSWERS)}")
     rows: list[dict[str, Any]] = []
     has_ids = False
@@ -456,13 +475,13 @@ def table_of_examples(examples: Iterable[Example], columns: Columns, source: str
             has_ids = key is not None
         if has_ids != (key is not None) or (not has_ids and shared):
             raise InputError(
-                f'{example.source}: expected the key "{columns.set_id}", which is the id'
+                f'{example.source}: expected the key "{columns.set_id}" with the id of the set'
             )
         elements = example.elements or ()
-        if way == "grade" and example.grades is not None:
+        if role == "grade" and example.grades is not None:
             answers = example.grades.tolist()
-        elif way != "grade" and example.outputs is not None:
-            answers = answer_cells(way, example.outputs, len(elements), example.source)
+        elif role != "grade" and example.outputs is not None:
+            answers = answer_cells(role, example.outputs, len(elements), example.source)
         else:
             raise InputError(f"{example.source}: has no answer for the column {answer}")
         for cell, element in zip(answers, elements, strict=True):
@@ -478,11 +497,11 @@ def table_of_examples(examples: Iterable[Example], columns: Columns, source: str
     return Table.of(rows)
 
 
-# Ids and ranks, which stay exact
+# Ids and ranks. They are never converted to float64, which would merge long whole numbers.
 
 
 def _id(value: Any, source: str) -> Any:
-    """Return an id as it is compared. Raises InputError if it is none, or may have been rounded."""
+    """Return an id. Raises InputError if the value cannot be an id, or may have been rounded."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, bool) or is_empty(value) or not isinstance(value, str | Real | date):
         raise InputError(f"{source}: expected a name or a number, got {short(value)}")
@@ -491,33 +510,33 @@ def _id(value: Any, source: str) -> Any:
 
 
 def _check_unrounded(value: Any, source: str) -> None:
-    """Refuse a float beyond 2^53: it may have been another whole number."""
+    """Refuse a float beyond 2^53, because it may be another whole number that was rounded."""
     if isinstance(value, float) and abs(value) > LARGEST_UNROUNDED:
         raise InputError(
-            f"{source}: {value:.0f} may have been another whole number, as floats of this size are "
-            "rounded; read the column as whole numbers or as text"
+            f"{source}: {value:.0f} may have been another whole number, because floats of this "
+            "size are rounded; read the column as whole numbers or as text"
         )
 
 
 def _rank(value: Any, source: str) -> Any:
-    """Return a rank, exact in whatever type it came; None if there is none."""
+    """Return a rank as an exact number, and None for a missing one."""
     value = value.item() if isinstance(value, np.generic) else value
     if is_missing(value):
         return None
     if isinstance(value, str) and cells.is_plain_number(value):
         return int(value) if value.lstrip("+-").isdecimal() else Decimal(value)
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
-        flag = "; a column that tells which elements belong to the answer is chosen or member"
+        advice = "; if the column marks the elements of the answer, use chosen or member"
         raise InputError(
-            f"{source}: expected a number or nothing, got {short(value)}"
-            + flag * isinstance(value, bool)
+            f"{source}: expected a number or an empty cell, got {short(value)}"
+            + advice * isinstance(value, bool)
         )
     _check_unrounded(value, source)
     return value
 
 
 def _grades_of_ranks(ranks: Sequence[Any]) -> Floats:
-    """Return grades that order elements as their ranks do: 1 for the last, 0 without a rank."""
+    """Convert ranks to grades: 1 for the last rank, more for earlier ones, 0 for no rank."""
     distinct = sorted({rank for rank in ranks if rank is not None}, reverse=True)
     grades = {rank: grade for grade, rank in enumerate(distinct, 1)}
     return np.array([0 if rank is None else grades[rank] for rank in ranks], np.float64)
