@@ -1,4 +1,4 @@
-"""Whatever holds the numbers, the answer is that to NumPy's float64 array of them."""
+"""Arrays, tensors and frames of any library are answered as the same numbers in float64."""
 
 import datetime
 from decimal import Decimal
@@ -13,12 +13,12 @@ from ptrnet.data.arrays import real_array
 from ptrnet.errors import InputError
 from ptrnet.types import Example
 
-# Eighths: exact in every type of floats.
+# Multiples of 1/8 are exact in every floating-point type.
 POINTS = np.random.default_rng(0).integers(0, 8, (7, 2)) / 8
 
 
 class Frame:
-    """What pandas and polars frames have in common."""
+    """A minimal frame, with what pandas and polars have in common."""
 
     def __init__(self, values):
         self._values = np.asarray(values)
@@ -27,7 +27,7 @@ class Frame:
         return self._values
 
     def __iter__(self):
-        return iter(["x", "y"])  # names of columns, as pandas gives them
+        return iter(["x", "y"])  # iterating over a pandas frame gives the names of columns
 
     def __len__(self):
         return len(self._values)
@@ -76,7 +76,7 @@ ONE = {
 
 
 @pytest.mark.parametrize("kind", ONE)
-def test_one_instance_is_one_and_a_list_of_it_many(small, kind):
+def test_every_type_is_one_instance_and_a_list_of_it_is_many(small, kind):
     solver = small(scale=8.0)
     expected = solver.solve(POINTS).tolist()
     assert solver.solve(ONE[kind]()).tolist() == expected
@@ -94,7 +94,7 @@ def test_one_instance_is_one_and_a_list_of_it_many(small, kind):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16", "int64", "uint64"])
-def test_whole_numbers_of_every_size(small, dtype):
+def test_every_integer_type_gives_the_same_answer(small, dtype):
     points = (POINTS * 8).astype(dtype)
     solver = small(scale=8.0)
     expected = solver.solve(points.astype(float)).tolist()
@@ -119,7 +119,7 @@ def many(kind):
 @pytest.mark.parametrize(
     "kind", ["array", "tensor", "lists", "generator", "object array", "series", "frames"]
 )
-def test_many_instances(small, kind):
+def test_every_container_of_instances_is_read(small, kind):
     solver = small(scale=8.0)
     second = POINTS[:4] if kind in ("object array", "series") else POINTS[::-1]
     expected = [solver.solve(POINTS).tolist(), solver.solve(second).tolist()]
@@ -128,7 +128,7 @@ def test_many_instances(small, kind):
     assert [x.tolist() for x, _ in pairs] == [POINTS.tolist(), second.tolist()]
 
 
-def test_numbers_to_sort_are_columns_or_flat(small):
+def test_instances_of_sort_may_be_flat_or_columns(small):
     solver = small("sort", scale=8.0)
     column = [[0.3], [0.1], [0.2]]
     flat = np.array([0.3, 0.1, 0.2])
@@ -137,7 +137,10 @@ def test_numbers_to_sort_are_columns_or_flat(small):
         assert solver.solve(one).tolist() == expected
     for two in ([flat, flat], [column, column], [torch.tensor(flat)] * 2, np.array([column] * 2)):
         assert [a.tolist() for a in solver.solve(two)] == [expected] * 2
-    for many in ([[0.3, 0.1, 0.2]], [[0.3, 0.1, 0.2], [0.1]]):  # rows of numbers are no columns
+    for many in (
+        [[0.3, 0.1, 0.2]],
+        [[0.3, 0.1, 0.2], [0.1]],
+    ):  # a list of lists of numbers is many instances
         assert [a.tolist() for a in solver.solve(many)] == [expected, [0]][: len(many)]
     with pytest.raises(InputError, match="instance 1: expected"):
         solver.solve([[0.1], 0.2, 0.3])
@@ -181,7 +184,7 @@ def test_numbers_to_sort_are_columns_or_flat(small):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_no_real_number_is_refused_in_words(small, bad, complaint):
+def test_refuses_values_that_are_not_real_numbers(small, bad, complaint):
     calls = [small().solve, lambda x: ptrnet.label("hull", x)]
     for call in calls:
         with pytest.raises(InputError, match=complaint) as error:
@@ -194,7 +197,7 @@ def test_float64_is_not_copied():
 
 
 @pytest.mark.parametrize("name", ["pandas", "polars"])
-def test_real_frames(name, small):
+def test_frames_of_pandas_and_polars(name, small):
     library = pytest.importorskip(name)
     frame = library.DataFrame({"x": POINTS[:, 0], "y": POINTS[:, 1]})
     assert ptrnet.label("hull", frame)[0].tolist() == POINTS.tolist()
@@ -209,7 +212,7 @@ def test_real_frames(name, small):
             small().solve(library.DataFrame({"x": column, "y": [1.0, 2.0]}))
 
 
-def test_pandas_own_types(small):
+def test_types_of_pandas(small):
     pandas = pytest.importorskip("pandas")
     odd = [
         (pandas.to_datetime(["2020-01-01", "2021-01-01"]), "got Timestamp"),
@@ -219,11 +222,11 @@ def test_pandas_own_types(small):
     for column, message in odd:
         with pytest.raises(InputError, match=message):
             small().solve(pandas.DataFrame({"x": column, "y": [1.0, 2.0]}))
-    frame = pandas.DataFrame(POINTS, index=range(5, 5 + len(POINTS)))  # rows count, names do not
+    frame = pandas.DataFrame(POINTS, index=range(5, 5 + len(POINTS)))  # the index is ignored
     assert small().solve(frame).tolist() == small().solve(POINTS).tolist()
 
 
-def test_labels_of_arrays_are_written(tmp_path):
+def test_labels_of_arrays_survive_a_write_and_a_read(tmp_path):
     pairs = ptrnet.label("hull", [POINTS, POINTS[:4]])
     ptrnet.label("hull", [POINTS, POINTS[:4]], output=tmp_path / "a.jsonl")
     again = ptrnet.label("hull", tmp_path / "a.jsonl")
@@ -233,7 +236,7 @@ def test_labels_of_arrays_are_written(tmp_path):
         ptrnet.label("hull", [POINTS, POINTS], output=tmp_path / "a.csv")
 
 
-def test_triangles_are_answers_too(small):
+def test_triangles_may_be_arrays_lists_or_tensors(small):
     solver = small("delaunay", scale=8.0)
     (inputs, triangles), expected = ptrnet.generate("delaunay", 6, 1)[0], None
     for outputs in (triangles, triangles.tolist(), torch.tensor(triangles), triangles.ravel()):
@@ -244,7 +247,7 @@ def test_triangles_are_answers_too(small):
         solver.log_likelihoods((inputs, [[0, 1], [1, 2]]))
 
 
-def test_attention_of_many_and_of_pairs(small):
+def test_attention_takes_one_instance_many_and_pairs(small):
     solver = small(scale=8.0)
     pair = (POINTS, [0, 1, 2])
     one = solver.attention(pair)
@@ -263,11 +266,11 @@ def test_attention_of_many_and_of_pairs(small):
         [[np.int64(2**53 + 1)], [0]],
     ],
 )
-def test_whole_numbers_that_float64_would_round_are_refused(values):
+def test_refuses_whole_numbers_that_float64_would_round(values):
     with pytest.raises(InputError, match=r"^here: expected whole numbers that float64 holds, got"):
         real_array(values, "here", "numbers")
 
 
 @pytest.mark.parametrize("values", [[[2**54], [1e300]], np.array([[2**60], [2**53]])])
-def test_whole_numbers_that_float64_holds_are_taken(values):
+def test_accepts_large_whole_numbers_that_float64_can_hold(values):
     assert real_array(values, "", "").tolist() == [[float(v) for v in row] for row in values]

@@ -1,4 +1,4 @@
-"""Which columns and fields are features: numbers, ids, missing values, foreign notations."""
+"""Which columns and fields are features: numbers, ids, missing values, other notations."""
 
 import json
 
@@ -15,13 +15,13 @@ NAMES = ["id", "Index", " nr ", "#"]
 
 
 def elements(name, fields):
-    """Dictionaries of an id and of the first coordinates."""
+    """Return elements with an id, and with the first coordinates as the other fields."""
     rows = zip(range(1, 10), *POINTS.T, strict=True)
     return [dict(zip([name, *fields], row, strict=False)) for row in rows]
 
 
-def forms(rows, folder):
-    """The same elements in all forms that have names."""
+def all_forms(rows, folder):
+    """Yield the same elements as dictionaries, as frames and in files."""
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     yield rows
     yield pandas.DataFrame(rows)
@@ -44,23 +44,23 @@ def solve(solver, form):
 def test_skips_an_id_beside_the_coordinates(name, small, tmp_path):
     solver = small(scale=8.0)
     expected = solver.solve(POINTS).tolist()
-    for form in forms(elements(name, ["x", "y"]), tmp_path):
+    for form in all_forms(elements(name, ["x", "y"]), tmp_path):
         assert solve(solver, form) == expected
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_refuses_to_read_an_id_as_a_coordinate(name, small, tmp_path):
     solver = small(scale=8.0)
-    for form in forms(elements(name, ["x"]), tmp_path):
+    for form in all_forms(elements(name, ["x"]), tmp_path):
         with pytest.raises(InputError, match=f"besides ids, got '({name.strip()}|{name})'"):
             solve(solver, form)
 
 
-def test_a_single_number_may_have_the_name_of_an_id(small, tmp_path):
+def test_a_single_number_may_be_named_as_an_id(small, tmp_path):
     solver = small("sort", scale=8.0)
     numbers = np.arange(9, 0, -1.0)
     rows = [{"number": x} for x in numbers]
-    for form in forms(rows, tmp_path):
+    for form in all_forms(rows, tmp_path):
         assert solve(solver, form) == solver.solve(numbers).tolist()
 
 
@@ -77,14 +77,14 @@ def test_refuses_to_skip_fields_in_foreign_notation(elements):
         instances_of(elements, HULL)
 
 
-def test_refuses_to_skip_a_field_in_which_pandas_misses_numbers():
+def test_refuses_to_skip_a_field_with_missing_values_of_pandas():
     pandas = pytest.importorskip("pandas")
     for missing in (pandas.NA, pandas.NaT):
         with pytest.raises(InputError, match='element 1: "y": expected a number'):
             instances_of([{"x": 1, "y": missing, "z": 3}, {"x": 2, "y": 3, "z": 4}], HULL)
 
 
-def test_skips_codes_and_names_of_objects():
+def test_skips_fields_of_codes_and_names():
     elements = [{"zip": "10115", "name": "1a", "x": 1, "y": 2}, {"zip": "04109", "x": 2, "y": 3}]
     (example,), _ = instances_of(elements, HULL)
     assert example.inputs.tolist() == [[1, 2], [2, 3]]
@@ -104,7 +104,7 @@ def test_skips_codes_and_names_of_objects():
         ([], False),
     ],
 )
-def test_foreign_numbers_share_one_unit_and_are_not_codes(texts, are_foreign):
+def test_recognizes_numbers_in_foreign_notation(texts, are_foreign):
     assert cells.are_foreign_numbers(texts) == are_foreign
 
 
@@ -122,11 +122,11 @@ def test_foreign_numbers_share_one_unit_and_are_not_codes(texts, are_foreign):
         (["1", "inf", "red"], ["1", "inf", "red"]),
     ],
 )
-def test_a_column_of_a_long_table_is_numeric_if_its_cells_are_plain_numbers(column, expected):
+def test_column_is_numeric_if_all_its_cells_are_plain_numbers(column, expected):
     assert cells.parse_column(column, str) == expected
 
 
 @pytest.mark.parametrize("cell", ["inf", "-Infinity", "1e400", "9" * 5000])
-def test_infinite_numbers_are_refused_by_their_place(cell):
+def test_refuses_infinite_numbers_and_names_the_row(cell):
     with pytest.raises(InputError, match=r"^row 1: expected a finite number"):
         cells.parse_column(["1", cell], "row {}".format)

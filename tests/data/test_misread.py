@@ -1,4 +1,4 @@
-"""Input that was read as something else without a word, each with what is said of it now."""
+"""Regressions: inputs that were once silently misread."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from ptrnet.types import Example
 HULL, SORT, TSP = (tasks.get(name) for name in ("hull", "sort", "tsp"))
 
 
-def test_a_set_has_no_order():
+def test_refuses_sets_because_they_have_no_order():
     for values, task in (({(0, 0), (1, 0), (0, 1)}, HULL), (frozenset({3, 1, 2}), SORT)):
         with pytest.raises(InputError, match=r"expected a list or an array, got (frozen)?set"):
             instances_of(values, task)
@@ -25,7 +25,7 @@ def test_whole_numbers_of_frames_are_not_rounded(library):
         instances_of(frame, HULL)
 
 
-def test_indices_of_examples_are_looked_at(small):
+def test_evaluate_checks_the_indices_of_examples(small):
     solver, points = small(), np.random.default_rng(0).random((3, 2))
     for outputs, message in (
         ([1, 2, 3], "expected 0 to 2, got 3"),
@@ -37,7 +37,7 @@ def test_indices_of_examples_are_looked_at(small):
                 measure([Example(points, np.array(outputs))])
 
 
-def test_a_field_that_the_first_element_lacks_is_not_forgotten():
+def test_refuses_a_field_that_the_first_element_lacks():
     sets = [[{"price": 3}, {"price": 2, "weight": 5}], [{"price": 1}, {"price": 4, "weight": 2}]]
     options = {"steps": 1, "hidden_size": 8, "valid_batches": 0}
     with pytest.raises(InputError, match='element 2: "weight": the first element has no such'):
@@ -45,7 +45,7 @@ def test_a_field_that_the_first_element_lacks_is_not_forgotten():
     assert ptrnet.fit(sets, [[1, 0], [0, 1]], fields=["price"], **options).task.num_features == 1
 
 
-def test_a_tensor_that_is_conjugated_lazily_is_read_as_its_numbers():
+def test_lazily_conjugated_tensor_is_resolved():
     imaginary = torch.tensor([[1 + 2j, 3 + 1j], [1j, 2 + 0j]]).conj().imag
     (example,), _ = instances_of(imaginary, HULL)
     assert example.inputs.tolist() == [[-2, -1], [-1, 0]]

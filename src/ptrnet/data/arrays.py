@@ -1,7 +1,8 @@
-"""Arrays, tensors and frames of other libraries as NumPy arrays: only this module knows of them.
+"""Convert arrays, tensors and frames of other libraries to NumPy arrays.
 
-An array is what NumPy takes for one, a torch tensor (with a gradient, on any device), a frame or a
-series with `to_numpy` (pandas, polars), or lists of numbers. None of these libraries is imported.
+All other modules leave this to the functions here. They accept everything that NumPy can convert,
+torch tensors (on any device, also with a gradient), frames and series with `to_numpy` (pandas,
+polars), and nested lists of numbers. They import none of these libraries.
 """
 
 import contextlib
@@ -18,8 +19,8 @@ from ptrnet.errors import InputError, short
 from ptrnet.tasks.schema import LARGEST_UNROUNDED
 from ptrnet.types import Floats
 
-_NO_LISTS = (str, bytes, Mapping, set, frozenset, np.ma.MaskedArray)  # a set has no order
-_PLAIN = {float, int, list, tuple}  # what a list of numbers is made of
+_NOT_ARRAYS = (Mapping, set, frozenset, np.ma.MaskedArray)  # a set has no order
+_PLAIN = {float, int, list, tuple}  # the types in a nested list that NumPy can convert as it is
 _KINDS = {
     "c": "complex numbers",
     "M": "dates",
@@ -32,26 +33,26 @@ _KINDS = {
 
 
 def real_array(values: Any, source: str, expected: str) -> Floats:
-    """Return real numbers of any type and layout as float64, without a copy if they are float64.
+    """Convert real numbers to a float64 array. A float64 array is returned without a copy.
 
     Args:
-        values: an array, or lists of arrays or of numbers; booleans are 0 and 1.
-        source: the file and line, or the argument, that they came from.
-        expected: what the message says was expected.
+        values: an array, or nested lists of arrays or numbers; booleans become 0 and 1.
+        source: the file and line, or the argument, that the values came from.
+        expected: the form that error messages ask for.
 
     Raises:
-        InputError: anything but an array of real numbers, such as masked arrays, strings, dates,
-            missing values or lists of different lengths; or a whole number beyond 2^53 that
-            float64 would round.
+        InputError: the values are not an array of real numbers, for example masked arrays,
+            strings, dates, missing values or lists of different lengths; or a whole number beyond
+            2^53 would be rounded.
     """
     array = to_array(values, source, expected)
-    with np.errstate(over="ignore"):  # a longdouble beyond float64 is refused as infinite
+    with np.errstate(over="ignore"):  # too large a longdouble becomes infinite; callers refuse that
         floats = array.astype(np.float64, copy=False)
     is_large = np.abs(floats) > LARGEST_UNROUNDED
     if is_large.any():
-        whole = array if array.dtype.kind in "iu" else np.array(_unrounded(values), object)
+        exact = array if array.dtype.kind in "iu" else np.array(_exact_numbers(values), object)
         for index in map(tuple, np.argwhere(is_large)):
-            value, near = whole[index], floats[index]
+            value, near = exact[index], floats[index]
             if isinstance(value, Integral) and np.isfinite(near) and int(value) != int(near):
                 raise InputError(
                     f"{source}: expected whole numbers that float64 holds, got {int(value)}, "
@@ -60,17 +61,17 @@ def real_array(values: Any, source: str, expected: str) -> Floats:
     return floats
 
 
-def _unrounded(values: Any) -> Any:
-    """Return numbers in their own types. NumPy would give all columns of a frame one type."""
+def _exact_numbers(values: Any) -> Any:
+    """Return the numbers in their own types. `to_numpy` gives all columns of a frame one type."""
     if is_frame(values):
         return [[*row.values()] for row in rows_of(values)]
-    return _unwrapped(values)
+    return _convert_nested(values)
 
 
 def to_array(values: Any, source: str, expected: str) -> NDArray[Any]:
-    """Return the values as a NumPy array of their own type; all else is as in `real_array`."""
+    """Convert values to a NumPy array, as `real_array` does, but keep the type of the numbers."""
     try:
-        array = np.asarray(_unwrapped(values))
+        array = np.asarray(_convert_nested(values))
         if array.dtype.kind == "O":
             return _objects_to_floats(array)
         if array.dtype.kind in _KINDS:
@@ -85,7 +86,7 @@ def to_array(values: Any, source: str, expected: str) -> NDArray[Any]:
 
 
 def _objects_to_floats(array: NDArray[Any]) -> Floats:
-    """Convert Python objects to floats. Raises TypeError at the first that is not a number."""
+    """Convert Python objects to floats. Raises TypeError for the first that is not a number."""
     flat = array.ravel().tolist()
     for value in flat:
         if isinstance(value, str):
@@ -97,31 +98,34 @@ def _objects_to_floats(array: NDArray[Any]) -> Floats:
     return np.array([float(value) for value in flat]).reshape(array.shape)
 
 
-def _unwrapped(values: Any) -> Any:
-    """Return arrays as NumPy's, in lists too. Raises TypeError for what is not an array."""
+def _convert_nested(values: Any) -> Any:
+    """Convert arrays to NumPy arrays, also in nested lists. Raises TypeError for dictionaries etc.
+
+    Nested lists of numbers are returned unchanged, which is much faster than a walk through them.
+    """
     if isinstance(values, list | tuple):
         types = {*map(type, values)}
         rows = (row for row in values if isinstance(row, list | tuple))
         if types <= _PLAIN and all({*map(type, row)} <= _PLAIN for row in rows):
             return values
-        return [_unwrapped(item) for item in values]
-    if isinstance(values, Mapping | set | frozenset | np.ma.MaskedArray):
+        return [_convert_nested(item) for item in values]
+    if isinstance(values, _NOT_ARRAYS):
         raise TypeError(_type_name(values))
-    return _single(values)
+    return _convert_array(values)
 
 
-def _single(values: Any) -> Any:
-    """Return a tensor, frame or array as NumPy's array, and anything else as it is."""
+def _convert_array(values: Any) -> Any:
+    """Convert a tensor, frame or array to a NumPy array. Return any other value unchanged."""
     if isinstance(values, np.ndarray):
         return values
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(values, torch.Tensor):
         tensor = values.detach().cpu().to_dense()
-        if tensor.dtype is torch.bfloat16:  # which NumPy does not have
+        if tensor.dtype is torch.bfloat16:  # NumPy has no such type
             tensor = tensor.float()
         return tensor.resolve_conj().resolve_neg().numpy()
     if hasattr(values, "to_numpy"):
-        with contextlib.suppress(ValueError):  # pyarrow raises it if it would have to copy
+        with contextlib.suppress(ValueError):  # pyarrow raises ValueError instead of copying
             return np.asarray(values.to_numpy())
     if hasattr(values, "__array__") or hasattr(values, "__array_interface__"):
         return np.asarray(values)
@@ -133,60 +137,65 @@ def _type_name(values: Any) -> str:
 
 
 def split(values: Any, source: str) -> list[Any]:
-    """Return the items along the first axis of an array, list, series or iterator.
+    """Return the items of an array (along its first axis), list, series or iterator.
 
     Raises:
-        InputError: anything else: a number, a text, a set, a dictionary.
+        InputError: the values are of another type, such as a number, a text, a set or a dictionary.
     """
-    values = _single(values)
+    values = _convert_array(values)
     is_scalar = isinstance(values, np.ndarray) and not values.ndim
-    if is_scalar or isinstance(values, _NO_LISTS) or not isinstance(values, Iterable):
+    is_refused = is_scalar or isinstance(values, (str, bytes, *_NOT_ARRAYS))
+    if is_refused or not isinstance(values, Iterable):
         raise InputError(f"{source}: expected a list or an array, got {_type_name(values)}")
     return list(values)
 
 
 def unpack_objects(values: Any) -> Any:
-    """Return an array or series of Python objects, such as arrays of several lengths, as a list."""
-    array = values if is_frame(values) else _single(values)
+    """Convert an array or series of Python objects to a list. Return other values unchanged.
+
+    Such an array may hold instances of different sizes.
+    """
+    array = values if is_frame(values) else _convert_array(values)
     if isinstance(array, np.ndarray) and array.dtype.kind == "O" and array.ndim == 1:
         return list(array)
     return values
 
 
 def depth(values: Any) -> int:
-    """Return how deep the first number of nested lists and arrays is: 2 in a list of lists.
+    """Return the number of axes of nested lists and arrays: 2 for a list of lists of numbers.
 
-    A dictionary counts as a list.
+    Only the first item of each list is looked at. A dictionary counts as a list of numbers.
     """
     if isinstance(values, list | tuple):
         return 1 + (depth(values[0]) if values else 0)
     if isinstance(values, Mapping):
         return 1
-    array = _single(values)
+    array = _convert_array(values)
     return array.ndim if isinstance(array, np.ndarray) else 0
 
 
 def count_features(values: Any) -> int:
-    """Return d of an instance `(n, d)`, and 1 for any other values."""
+    """Return d if the values are an instance `(n, d)`, and 1 if they are not."""
     try:
-        shape = np.shape(_unwrapped(values))
+        shape = np.shape(_convert_nested(values))
     except (TypeError, ValueError):
         return 1
     return shape[1] if len(shape) == 2 and shape[1] else 1
 
 
-# Elements with names
+# Elements with named fields
 
 
 def is_frame(values: Any) -> bool:
-    """Whether these are a table with names of columns."""
-    return hasattr(type(values), "columns")  # asking the values costs polars' lazy ones a query
+    """Whether the values are a frame, a table with named columns."""
+    # Ask the type: `columns` of a polars LazyFrame runs a query.
+    return hasattr(type(values), "columns")
 
 
 def records_of(values: Any) -> list[Mapping[str, Any]] | None:
-    """Return the elements of an instance if they have names: dictionaries, or rows of a frame.
+    """Return the elements of an instance if they have named fields: dictionaries, or frame rows.
 
-    Return None if they are numbers, as in a frame whose columns are all numbers.
+    Return None if the elements are numbers. All columns of a frame may be numbers, too.
     """
     if isinstance(values, list | tuple):
         return list(values) if values and isinstance(values[0], Mapping) else None
@@ -199,14 +208,14 @@ def records_of(values: Any) -> list[Mapping[str, Any]] | None:
 
 
 def named_records_of(values: Any) -> list[Mapping[str, Any]] | None:
-    """As `records_of`, with the rows of every frame whose columns' names are texts."""
+    """As `records_of`, but also return the rows of numeric frames if columns have text names."""
     if is_frame(values) and all(isinstance(name, str) for name in values.columns):
         return rows_of(values)
     return records_of(values)
 
 
 def rows_of(frame: Any) -> list[Mapping[str, Any]]:
-    """Return the rows of a frame of pandas or polars, by its columns' names."""
+    """Return the rows of a pandas or polars frame as dictionaries."""
     _check_frame(frame)
     rows: list[Mapping[str, Any]] = (
         frame.to_dicts() if hasattr(frame, "to_dicts") else frame.to_dict("records")
@@ -215,7 +224,7 @@ def rows_of(frame: Any) -> list[Mapping[str, Any]]:
 
 
 def columns_of(frame: Any) -> dict[str, list[Any]]:
-    """Return the columns of a frame of pandas, polars or pyarrow by their names."""
+    """Return the columns of a pandas, polars or pyarrow frame by their names."""
     if hasattr(frame, "to_pydict"):  # pyarrow
         columns: dict[str, list[Any]] = frame.to_pydict()
         return columns
@@ -224,7 +233,7 @@ def columns_of(frame: Any) -> dict[str, list[Any]]:
 
 
 def _check_frame(frame: Any) -> None:
-    """Refuse frames of other libraries. Refuse equal column names: one column would be lost."""
+    """Refuse frames of other libraries, and duplicate column names, which would lose a column."""
     if not hasattr(frame, "to_dicts") and not hasattr(frame, "to_dict"):
         raise InputError(f"expected a frame of pandas or polars, got {type(frame).__name__}")
     names = list(frame.columns)

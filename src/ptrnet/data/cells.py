@@ -1,9 +1,9 @@
-"""What the values of a table mean: numbers, missing values, ids, headers.
+"""Decide which cells of a table are numbers, and which columns are features.
 
-The readers of `.csv`, of long tables, of `.jsonl` and of frames decide by these functions which of
-a user's columns are features. Where a column of numbers would be skipped without a word, because
-its numbers are written `1,5` or `3 kg` or because some are missing, they refuse it: otherwise the
-next column of numbers, perhaps one of ids, would be read as a coordinate.
+The readers of `.csv`, of long tables, of `.jsonl` and of frames share these rules. A column is not
+a feature if it holds texts or ids. But its numbers may only be written in another notation, such as
+`1,5` or `3 kg`, or some may be missing. We refuse such a column. If we skipped it, the next numeric
+column, perhaps one of ids, would silently be read as a coordinate.
 """
 
 import math
@@ -19,12 +19,12 @@ from ptrnet.errors import InputError, short
 from ptrnet.tasks.schema import LARGEST_UNROUNDED, Place, is_missing
 
 _ID_NAMES = {"", "#", "id", "index", "no", "nr", "number", "node", "unnamed: 0"}
-# 007 and 1_000 do not match: they are names.
+# 007 and 1_000 do not match, because people write codes and names like this.
 _PLAIN = re.compile(r"[+-]?(0|[1-9][0-9]*|[0-9]*\.[0-9]+|(0|[1-9][0-9]*)\.)([eE][+-]?[0-9]+)?")
 _SPACES = " \u00a0\u202f"
 _UNIT = r"%|\u00b0?[NSEWO]|\u00b0|[$\u20ac\u00a3\u00a5]|[kcm]?m|[km]?g|m?s|h|min|mi|ft|lb"
-# A sign, which may be the typographic minus, a currency, digits in groups of three or with a
-# decimal comma, and a unit: 1,234 or 52,5 or $3.50 or 3 kg or 13.4E; not 14a.
+# A sign (also the typographic minus), a currency, digits in groups of three or with a decimal
+# comma, and a unit. Matches 1,234 and 52,5 and $3.50 and 3 kg and 13.4E, but not 14a.
 _FOREIGN = re.compile(
     rf"[<>~]?[-+\u2212]?[$\u20ac\u00a3\u00a5]?[{_SPACES}]?"
     rf"(?:\d{{1,3}}(?:[,.'\u2019{_SPACES}]\d{{3}})+(?:[.,]\d+)?|\d+[.,]\d+|\d+)"
@@ -37,7 +37,7 @@ _DIRECTIONS = {*"NSEWO"}
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is meant as a number. `nan` and `1e400` are; `parse_number` refuses them."""
+    """Whether Python reads a text as a float, which may be NaN or infinite, as `nan` or `1e400`."""
     try:
         float(text)
     except ValueError:
@@ -51,15 +51,18 @@ def is_finite_number(text: str) -> bool:
 
 
 def is_plain_number(text: str) -> bool:
-    """Whether a text is written as numbers usually are, unlike 007 and 1_000."""
+    """Whether a text is a number in the usual notation, unlike `007`, `1_000` and `nan`."""
     return _PLAIN.fullmatch(text) is not None
 
 
 def parse_cells(column: Sequence[str]) -> list[Any]:
-    """Return the number in each cell, None for a missing one, and other texts as they are.
+    """Return the numbers of cells, None for missing ones, and all other texts unchanged.
 
-    Every reader of .csv decides by this rule which cells are numbers. A number beyond float64
-    becomes infinity.
+    All readers of .csv use this rule. A number beyond float64 becomes infinity.
+
+    Examples:
+        >>> parse_cells(["3", "2.5", "n/a", "007", "red"])
+        [3, 2.5, None, '007', 'red']
     """
     if all(map(_PLAIN.fullmatch, column)):
         return [_parse_plain(cell) for cell in column]
@@ -80,12 +83,16 @@ def _parse_plain(cell: str) -> int | float:
 
 
 def parse_column(column: Sequence[str], place: Place) -> Sequence[Any]:
-    """Return the numbers of a column, None for a missing one; its texts if it has others.
+    """Return numbers and None for the cells of a column, or the texts if one is not a number.
 
-    This is the rule for long tables, in which any column may hold names.
+    Long tables use this rule, because any of their columns may hold names.
+
+    Args:
+        column: the cells.
+        place: returns the name of cell k in error messages.
 
     Raises:
-        InputError: a number is infinite, or too large for a float.
+        InputError: a number is infinite, or too large for float64.
     """
     values = parse_cells(column)
     types = {*map(type, values)}
@@ -99,9 +106,13 @@ def parse_column(column: Sequence[str], place: Place) -> Sequence[Any]:
 
 
 def are_foreign_numbers(texts: Collection[str]) -> bool:
-    """Whether texts are numbers in a notation that Python does not read, all with one unit if any.
+    """Whether texts are numbers in a notation that Python cannot read, with at most one unit.
 
-    Digits alone are not: codes and ids are written so.
+    Return False if all texts are digits alone, because codes and ids are written like this.
+
+    Examples:
+        >>> are_foreign_numbers(["1,5", "2,25"]), are_foreign_numbers(["3 kg", "1 m"])
+        (True, False)
     """
     matches = [_FOREIGN.fullmatch(text.strip()) for text in texts]
     units = {match["unit"].strip(f"\u00b0{_SPACES}") for match in matches if match} - {""}
@@ -114,16 +125,16 @@ def are_foreign_numbers(texts: Collection[str]) -> bool:
 
 
 def is_real(value: Any) -> bool:
-    """Whether a value is a real number of any library; booleans are not."""
+    """Whether a value is a real number of any library. Booleans are not numbers here."""
     return isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_)
 
 
 def parse_number(text: str, source: str) -> float:
-    """Return the finite float that a text stands for.
+    """Convert a text to a finite float.
 
     Raises:
-        InputError: other text, `nan`, `inf`, overflow, or the digits of a whole number that
-            float64 would round, so that we would answer another instance.
+        InputError: the text is not a finite number, or is a whole number that float64 would round.
+            A rounded number would silently change the user's instance.
     """
     try:
         value = float(text)
@@ -141,7 +152,10 @@ def parse_number(text: str, source: str) -> float:
 
 
 def parse_index(text: str, source: str) -> int:
-    """Return the whole number of at most 18 digits that a text stands for, or raise InputError."""
+    """Convert a text of at most 18 digits to a whole number. Raises InputError for other texts.
+
+    Numbers of 18 digits fit into int64.
+    """
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal()) or len(digits) > 18:
         raise InputError(f"{source}: expected an index, got {short(text)}")
@@ -153,29 +167,30 @@ def parse_index(text: str, source: str) -> int:
 
 def numeric_columns(
     columns: Mapping[Any, Sequence[Any]],
-    others: Mapping[Any, Sequence[int]],
+    misfits: Mapping[Any, Sequence[int]],
     names: Sequence[Any],
     d: int,
     place: Callable[[Any, int], str],
 ) -> list[Any]:
-    """Return the keys of the columns of numbers; if there are more than d, without ids.
+    """Return the keys of the numeric columns. If there are more than d, leave out ids.
 
     Args:
         columns: the values of each column, by its key.
-        others: where the values of each column are not numbers.
-        names: of the columns, by which ids are known.
-        d: how many columns of numbers are expected. The caller checks that there are so many.
-        place: what messages call value k of a column.
+        misfits: the positions of the values of each column that are not numbers.
+        names: the names of the columns, which tell the ids.
+        d: the expected number of numeric columns. The caller checks that the result has d.
+        place: returns the name of value k of a column in error messages.
 
     Raises:
-        InputError: a column that would be skipped was probably meant as numbers.
+        InputError: a column that is not numeric was probably meant to be.
     """
-    numbers = [key for key in columns if not others[key]]
+    candidates = [key for key in columns if not misfits[key]]
     named = dict(zip(columns, names, strict=True))
-    numeric = without_ids(numbers, [named[key] for key in numbers], d)
-    for key, bad in others.items():
+    numeric = without_ids(candidates, [named[key] for key in candidates], d)
+    for key, bad in misfits.items():
         values, count = [columns[key][k] for k in bad], len(columns[key])
         is_hidden = bool(bad) and _hides_numbers(values, has_numbers=len(bad) < count)
+        # If too few columns are numeric, the user may have meant one that mostly holds numbers.
         if is_hidden or (len(numeric) < d and 0 < len(bad) < count / 2):
             is_foreign = is_hidden and not all(map(is_missing, values))
             like = " such as 1234.5" if is_foreign and isinstance(values[0], str) else ""
@@ -185,39 +200,39 @@ def numeric_columns(
     return numeric
 
 
-def _hides_numbers(others: Sequence[Any], has_numbers: bool) -> bool:
+def _hides_numbers(misfits: Sequence[Any], has_numbers: bool) -> bool:
     """Whether a column that is not numeric was probably meant to be.
 
     Args:
-        others: its values that are not numbers.
-        has_numbers: whether it has numbers, too.
+        misfits: the values of the column that are not numbers.
+        has_numbers: whether the column also has numbers.
     """
-    filled = [value for value in others if not is_missing(value)]
+    filled = [value for value in misfits if not is_missing(value)]
     if not all(isinstance(value, str) for value in filled):
-        return False  # lists and the like: we carry them along
+        return False  # lists, dates and other objects are never features
     return are_foreign_numbers(filled) or (has_numbers and all(map(is_finite_number, filled)))
 
 
 def is_id(name: Any) -> bool:
-    """Whether a column or field has a name that people give to ids."""
+    """Whether a name of a column or field is one that people give to ids."""
     return isinstance(name, str) and name.strip().lower() in _ID_NAMES
 
 
 def without_ids(columns: Sequence[Any], names: Sequence[Any], d: int) -> list[Any]:
-    """Return the numeric columns; if there are more than d, without those that are named as ids."""
+    """Return the columns, but if there are more than d, only those not named as ids."""
     if len(columns) <= d:
         return list(columns)
     return [column for column, name in zip(columns, names, strict=True) if not is_id(name)]
 
 
 def check_no_ids(names: Iterable[Any], d: int, source: str) -> None:
-    """Refuse to read ids among the d numbers of an element.
+    """Refuse columns of ids as features, unless d is 1.
 
-    If an element is a single number, ids may be exactly what the user wants to sort.
+    If an element is a single number, the user may want to sort the ids themselves.
     """
     ids = [name for name in names if is_id(name)] if d > 1 else []
     if ids:
         raise InputError(
             f"{source}: expected {d} numbers of each element besides ids, got "
-            f"{short(ids[0])} among them; if it is not an id, rename it"
+            f"{short(ids[0])} as one of them; if it is not an id, rename it"
         )
