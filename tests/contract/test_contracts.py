@@ -193,7 +193,7 @@ def test_a_label_scores_perfectly_and_tokens_come_back(name, settings):
 
 @EVERY_TASK
 @pytest.mark.parametrize("extension", formats.names())
-@pytest.mark.filterwarnings("ignore:.*of equal ones only the first is in answers")
+@pytest.mark.filterwarnings("ignore:.*answers only have the first of equal elements")
 def test_an_example_is_unchanged_after_a_write_and_a_read(tmp_path, name, settings, extension):
     task = tasks.get(name, **settings)
     path = tmp_path / f"examples.{extension}"

@@ -1,4 +1,4 @@
-"""`Dataset`: rows come out as they went in; the rule for one instance or many."""
+"""`Dataset` keeps its rows, and the shape of values decides between one instance and many."""
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ RNG = np.random.default_rng(0)
 TASK_NAMES = ["hull", "delaunay", "tsp", "sort"]
 
 
-def rows(count=7, d=2):
-    """Examples of several sizes, some without an answer, with everything that a row carries."""
+def make_examples(count=7, d=2):
+    """Return examples of several sizes, some without an answer, that set every field."""
     return [
         Example(
             RNG.random((k + 1, d)),
@@ -42,8 +42,8 @@ def assert_same(actual, expected):
         assert getattr(actual, name) == getattr(expected, name)
 
 
-def test_rows_come_out_as_they_went_in():
-    examples = rows()
+def test_rows_equal_the_examples():
+    examples = make_examples()
     data = Dataset.of(examples)
     assert len(data) == 7
     for actual, expected in zip(data, examples, strict=True):
@@ -55,7 +55,7 @@ def test_rows_come_out_as_they_went_in():
 
 @pytest.mark.parametrize("cut", [slice(2, 5), slice(0, 0), slice(5, None), slice(-3, -1)])
 def test_a_slice_is_a_view_of_the_same_rows(cut):
-    examples = rows()
+    examples = make_examples()
     data = Dataset.of(examples)
     part = data[cut]
     assert len(part) == len(examples[cut])
@@ -95,7 +95,7 @@ def test_rows_of_one_size_are_padded_together():
     assert [a.tolist() for a in answers.rows()] == [[1, 0, 2], [0], [2, 1]]
 
 
-def test_no_rows_are_a_dataset_too():
+def test_a_dataset_may_be_empty():
     empty = Dataset.of([])
     assert len(empty) == 0 and list(empty) == [] and len(empty.with_answers([])) == 0
 
@@ -141,14 +141,14 @@ FLAT = RNG.random(5)
         ("sort", [Example(FLAT[:, None])], 1),
     ],
 )
-def test_one_instance_or_many_follows_from_the_shape(task, values, count):
+def test_the_shape_decides_between_one_instance_and_many(task, values, count):
     data, is_one = instances_of(values, tasks.get(task))
     assert is_one == (count is None) and len(data) == (1 if count is None else count)
     assert all(row.outputs is None for row in data)
 
 
 @pytest.mark.parametrize("task", TASK_NAMES)
-def test_a_dataset_is_many_everywhere(small, task):
+def test_every_function_takes_a_dataset_as_many_instances(small, task):
     solver, data = small(task), ptrnet.generate(task, 6, 3)
     assert isinstance(data, Dataset) and len(data) == 3
     instances = [inputs for inputs, _ in data]
@@ -162,13 +162,13 @@ def test_a_dataset_is_many_everywhere(small, task):
     assert solver.evaluate(data) == solver.evaluate(list(data))
 
 
-def test_the_outputs_of_a_pair_are_checked_even_where_they_are_not_used(small):
+def test_solve_checks_the_outputs_of_a_pair(small):
     with pytest.raises(InputError, match="outputs: expected a list of whole numbers"):
         small().solve((POINTS, POINTS[:, 0]))
 
 
 @pytest.mark.parametrize("name", ["log_likelihoods", "evaluate"])
-def test_instances_without_answers_are_refused_where_answers_are_needed(small, name):
+def test_scoring_refuses_instances_without_answers(small, name):
     pandas = pytest.importorskip("pandas")
     for values in (POINTS, POINTS.tolist(), pandas.DataFrame(POINTS, columns=["x", "y"])):
         with pytest.raises(InputError, match=r"pairs of inputs .* got an instance without an ans"):
@@ -179,7 +179,7 @@ def test_instances_without_answers_are_refused_where_answers_are_needed(small, n
         getattr(small(), name)([Example(POINTS)])
 
 
-def test_what_is_neither_one_nor_many_is_refused():
+def test_refuses_values_without_items():
     for values in (3.5, "abc", {"x": [1.0]}, {1, 2}, None):
         with pytest.raises(InputError, match="expected a list or an array"):
             instances_of(values, tasks.get("hull"))

@@ -1,4 +1,4 @@
-"""Grades, an order with ties, through files and memory maps."""
+"""Grades, which are rankings with ties, survive files and memory maps."""
 
 import json
 
@@ -23,7 +23,7 @@ def lines_of(tmp_path, *rows, name="g.jsonl"):
 GRADED = {"inputs": [[0, 1], [2, 3], [4, 5]], "grades": [0, 2.5, 2.5]}
 
 
-def test_the_ranking_of_grades_is_stable_and_begins_with_the_highest():
+def test_ranking_is_stable_and_starts_with_the_highest_grade():
     rng = np.random.default_rng(0)
     for _ in range(50):
         grades = rng.integers(0, 4, rng.integers(1, 9)).astype(float)
@@ -31,7 +31,7 @@ def test_the_ranking_of_grades_is_stable_and_begins_with_the_highest():
         assert ranking(grades).tolist() == expected
 
 
-def test_grades_are_read_and_an_answer_follows_from_them(tmp_path):
+def test_grades_without_outputs_give_a_ranking_as_answer(tmp_path):
     path = lines_of(tmp_path, GRADED, {**GRADED, "outputs": [2]}, {**GRADED, "grades": None})
     first, second, third = formats.read(path, TASK)
     assert first.grades.tolist() == second.grades.tolist() == [0, 2.5, 2.5]
@@ -66,14 +66,14 @@ def test_grades_survive_a_write_and_a_read(tmp_path, extension):
         ([[1], [2], [3]], "expected a number for each of 3 elements, got shape"),
     ],
 )
-def test_grades_that_are_not_a_number_for_each_element_are_refused(tmp_path, grades, complaint):
+def test_refuses_grades_that_are_not_a_number_for_each_element(tmp_path, grades, complaint):
     path = lines_of(tmp_path, GRADED, {**GRADED, "grades": grades})
     with pytest.raises(InputError) as error:
         list(formats.read(path, TASK))
     assert str(error.value).startswith(f'{path}:2: "grades": {complaint}')
 
 
-def test_a_training_file_has_grades_in_every_example_or_in_none(tmp_path):
+def test_refuses_a_training_file_with_grades_in_some_examples(tmp_path):
     plain = {"inputs": GRADED["inputs"], "outputs": [0]}
     for first, second, words in ((GRADED, plain, "expected grades"), (plain, GRADED, "no grades")):
         path = lines_of(tmp_path, first, first, second)
@@ -81,7 +81,7 @@ def test_a_training_file_has_grades_in_every_example_or_in_none(tmp_path):
             open_file(path, TASK)
 
 
-def test_a_dataset_keeps_which_of_its_rows_are_graded(tmp_path):
+def test_a_dataset_may_have_grades_in_some_rows(tmp_path):
     from ptrnet.data.dataset import Dataset
 
     path = lines_of(tmp_path, GRADED, {"inputs": [[0, 1]], "outputs": [0]})
@@ -90,7 +90,7 @@ def test_a_dataset_keeps_which_of_its_rows_are_graded(tmp_path):
     assert data[1:][0].grades is None
 
 
-def test_grades_are_a_key_of_the_users_in_files_of_other_tasks(tmp_path):
+def test_other_tasks_keep_grades_as_a_key_of_the_user(tmp_path):
     from ptrnet import tasks
 
     path = lines_of(tmp_path, {"inputs": [[0, 0], [1, 0], [0, 1]], "grades": "A"})

@@ -1,7 +1,7 @@
-"""Checks of instances and of answers to them.
+"""Validate instances and answers.
 
-In every function `source` is the file and line, or the argument, that values came from. Each error
-message begins with it. `task` is the task of the instance, and n its number of elements.
+In every function `source` is the file and line, or the argument, that the values came from. Each
+error message begins with it. `task` is the task of the instance, and n is its number of elements.
 """
 
 import warnings
@@ -19,18 +19,20 @@ from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import Element, to_numbers
 from ptrnet.types import Answers, Example, Floats, Indices
 
-MAX_COORDINATE = 1e10  # if distances are whole numbers: sums of 100,000 are still exact floats
+# The limit if distances are rounded to whole numbers. A tour of LARGEST elements is then shorter
+# than 3e15, which is less than 2^53, so float64 adds up its distances exactly.
+MAX_COORDINATE = 1e10
 
 # Instances
 
 
 def check_instance(values: Any, task: Task, source: str) -> Floats:
-    """Return the values as an instance of the task: `(n, d)` finite float64 numbers.
+    """Convert values to an instance of the task: `(n, d)` finite float64 numbers.
 
     Args:
-        values: an instance in any form that `real_array` takes; with d = 1 it may be flat, `(n,)`.
-            Or dictionaries, or a frame: a task with a schema reads its fields, any other task all
-            d numbers. If there are more than d numbers, ids are left out.
+        values: everything that `real_array` accepts; `(n,)` if d is 1. Or elements with named
+            fields: dictionaries, or a frame. A task with a schema reads the fields of its schema.
+            Other tasks read all numeric fields, and leave out ids if there are more than d fields.
 
     Raises:
         InputError: the values are not an instance of the task, ids would be read as coordinates,
@@ -74,12 +76,12 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
 
 
 def frame_as_rows(values: Any, task: Task) -> Any:
-    """Return the rows of a frame if the task reads fields by names, and any other values as is."""
+    """Return the rows of a frame if the task reads named fields. Return other values unchanged."""
     return rows_of(values) if task.schema is not None and is_frame(values) else values
 
 
 def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -> Any:
-    """Return the d numbers of each element; `values` as they are for a frame without d numbers."""
+    """Return the d numbers of each element; `values` unchanged for a frame without d of them."""
 
     def place(k: int) -> str:
         return f"{source}: element {k + 1}"
@@ -89,16 +91,16 @@ def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -
             raise InputError(f"{place(k)}: expected a dictionary, got {short(element)}")
     names = dict.fromkeys(name for element in elements for name in element)
     columns = {name: [element.get(name) for element in elements] for name in names}
-    others = {
+    misfits = {
         name: [k for k, value in enumerate(column) if not cells.is_real(value)]
         for name, column in columns.items()
     }
     fields = cells.numeric_columns(
-        columns, others, list(names), d, lambda name, k: f'{place(k)}: "{name}"'
+        columns, misfits, list(names), d, lambda name, k: f'{place(k)}: "{name}"'
     )
     if len(fields) != d:
         if is_frame(values):
-            return values  # `real_array` will say what is not a number
+            return values  # the error of `real_array` says what is not a number
         raise InputError(
             f"{source}: expected elements of {d} number{'s' * (d > 1)} each, got {len(fields)} "
             f"fields that are numbers{': ' * bool(fields)}{', '.join(map(str, fields))}"
@@ -108,13 +110,13 @@ def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -
 
 
 def check_size(n: int, least: int, source: str) -> None:
-    """Refuse fewer elements than the least, or more than any instance has."""
+    """Refuse fewer than `least` or more than LARGEST elements."""
     if not least <= n <= LARGEST:
         raise InputError(f"{source}: expected {least} to {LARGEST} elements, got {n}")
 
 
 def check_sizes(sizes: Sequence[int], task: Task) -> None:
-    """Refuse numbers of elements if the least of them is too small for the task."""
+    """Refuse sizes of instances that are too small for the task."""
     if min(sizes) < task.min_elements:
         raise InputError(
             f"n: expected {task.min_elements} or more for {task.name}, got {min(sizes)}"
@@ -122,10 +124,10 @@ def check_sizes(sizes: Sequence[int], task: Task) -> None:
 
 
 def check_solvable(inputs: Floats, task: Task, source: str) -> None:
-    """Refuse an instance that has no solution, such as points on one line to be triangulated.
+    """Refuse an instance that has no solution, such as a triangulation of points on one line.
 
     Warns:
-        AmbiguousInputWarning: an element that no answer has, because it equals another one.
+        AmbiguousInputWarning: two elements are equal, so that answers leave out the second.
     """
     reason = task.instance_error(inputs)
     if reason:
@@ -135,7 +137,7 @@ def check_solvable(inputs: Floats, task: Task, source: str) -> None:
         file = file_of(source)
         which = f"elements {pair[1] + 1} and {pair[0] + 1}" if file == source else "some elements"
         warnings.warn(
-            f"{file}: {which} are equal; of equal ones only the first is in answers",
+            f"{file}: {which} are equal; answers only have the first of equal elements",
             AmbiguousInputWarning,
             stacklevel=3,
         )
@@ -145,7 +147,7 @@ def check_solvable(inputs: Floats, task: Task, source: str) -> None:
 
 
 def required_answer(example: Example, task: Task, source: str = "") -> Indices:
-    """Return the example's answer. Raises InputError if it has none."""
+    """Return the answer of an example. Raises InputError if it has none."""
     if example.outputs is None:
         raise InputError(
             f"{example.source or source}: has no answer to measure against{labeller_advice(task)}"
@@ -154,21 +156,21 @@ def required_answer(example: Example, task: Task, source: str = "") -> Indices:
 
 
 def labeller_advice(task: Task) -> str:
-    """Return the end of a message: how to label without a network. It is empty if nothing can."""
+    """Return the end of an error message: how to compute answers. Empty without a labeller."""
     if not task.labellers:
         return ""
     return f"; ptrnet label {task.name} computes answers by an algorithm"
 
 
 def check_answer(values: Sequence[int], n: int, task: Task, source: str, first: int = 0) -> Indices:
-    """Return whole numbers as a valid answer: 0-based, `(m,)`, or `(t, item_size)` for t items.
+    """Convert indices to a valid answer: 0-based, `(m,)`, or `(t, item_size)` for t items.
 
     Args:
-        values: flat; `first` stands for the first element.
-        first: the number of the first element: 1 in formats that count from 1.
+        values: the indices, flat.
+        first: the index of the first element: 1 in formats that count from 1.
 
     Raises:
-        InputError: an index out of range, repeated although the task forbids it, or missing.
+        InputError: an index is out of range, or the task does not allow the answer.
     """
     for number, value in enumerate(values, 1):
         if not first <= value < n + first:
@@ -189,10 +191,10 @@ def check_answer(values: Sequence[int], n: int, task: Task, source: str, first: 
 
 
 def check_outputs(values: Any, n: int, task: Task, source: str) -> Indices:
-    """Return an array or list of 0-based indices as a valid answer; see `check_answer`.
+    """Convert an array or list of 0-based indices to a valid answer; see `check_answer`.
 
     Args:
-        values: whole numbers in any form that `real_array` takes: `(m,)`, or `(t, item_size)`.
+        values: whole numbers `(m,)` or `(t, item_size)`, in any form that `real_array` accepts.
     """
     size = task.item_size
     expected = "a list of whole numbers" if size == 1 else f"lists of {size} whole numbers"
@@ -205,7 +207,7 @@ def check_outputs(values: Any, n: int, task: Task, source: str) -> Indices:
 
 
 def check_grades(values: Any, n: int, source: str) -> Floats:
-    """Return finite numbers as the grades of n elements, `(n,)`."""
+    """Convert finite numbers to the grades of n elements, `(n,)`."""
     grades = real_array(values, source, f"{n} numbers")
     if grades.shape != (n,):
         got = len(grades) if grades.ndim == 1 else f"shape {grades.shape}"
@@ -217,7 +219,10 @@ def check_grades(values: Any, n: int, source: str) -> Floats:
 
 
 def check_feasible(inputs: Floats, outputs: Indices, task: Task, source: str) -> None:
-    """Refuse an answer that some other instance of this size might have, but not this one."""
+    """Refuse an answer that is not feasible for these inputs, such as an overloaded route.
+
+    `check_answer` looks at the indices alone, this function also at the inputs.
+    """
     reason = task.infeasible(inputs, outputs)
     if reason:
         raise InputError(f"{source}: answer: {reason}")
@@ -227,10 +232,10 @@ def check_feasible(inputs: Floats, outputs: Indices, task: Task, source: str) ->
 
 
 def check_matrix(values: Any, task: Task, source: str) -> Floats:
-    """Return finite numbers as `(n, n)` distances of n elements, with 0 on the diagonal.
+    """Convert finite numbers to a matrix `(n, n)` of distances, with 0 on the diagonal.
 
     Args:
-        values: in any form that `real_array` takes; those on the diagonal are not read.
+        values: in any form that `real_array` accepts. Their diagonal is ignored.
     """
     dist = real_array(values, source, "a square matrix of distances").copy()
     if dist.ndim != 2 or dist.shape[0] != dist.shape[1]:
@@ -241,18 +246,18 @@ def check_matrix(values: Any, task: Task, source: str) -> Floats:
         i, j = np.argwhere(~np.isfinite(dist))[0]
         raise InputError(
             f"{source}: row {i + 1}, column {j + 1}: expected a finite distance, got {dist[i, j]}; "
-            "write a large number if there is no way"
+            "write a large number if two elements are not connected"
         )
     check_distances(dist, EXPLICIT, source)
     return dist
 
 
 def check_distances(inputs: Floats, distance: str, source: str) -> None:
-    """Refuse coordinates so large that distances in whole numbers would not be exact.
+    """Refuse coordinates that are too large for exact sums of rounded distances.
 
     Warns:
-        AmbiguousInputWarning: coordinates of GEO that cannot be degrees and minutes, or distances
-            that are equal only because they were rounded.
+        AmbiguousInputWarning: coordinates of GEO cannot be degrees and minutes, or distances are
+            equal only because they were rounded.
     """
     if distance == EUCLIDEAN:
         return
@@ -267,12 +272,12 @@ def check_distances(inputs: Floats, distance: str, source: str) -> None:
 
 
 def pop_distance(row: dict[str, Any], inputs: Floats, task: Task, source: str) -> str:
-    """Take the key "distance" out of a row and return its value, EUCLIDEAN without the key.
+    """Remove the key "distance" from a row, and return its value. The default is EUCLIDEAN.
 
-    For a task that measures no distances the key has no meaning, and stays in the row.
+    If the task has no choice of distances, the key belongs to the user and stays in the row.
 
     Raises:
-        InputError: a distance that the task does not know, or coordinates too large for it.
+        InputError: the task does not know the distance, or coordinates are too large for it.
     """
     if task.distances == (EUCLIDEAN,):
         return EUCLIDEAN

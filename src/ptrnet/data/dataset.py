@@ -1,13 +1,15 @@
-"""`Dataset`: instances and what is known of them, as columns.
+"""`Dataset`: a table of instances, with their answers if these are known.
 
-Everything that answers, labels, measures or learns maps a `Dataset` to a `Dataset`. Rows become one
-from values in memory (`instances_of`, `examples_of`), or from a file that `ptrnet.data.formats`
-reads (`chunks_of`). Each instance and each answer is validated once, before it becomes a row. What
-takes a `Dataset` does not check it again.
+Functions that solve, label, evaluate or train take a `Dataset`. Make one from values in memory with
+`instances_of` or `examples_of`, or from the examples of a file with `chunks_of`. These functions
+validate each instance and each answer once. The functions that take a `Dataset` do not check again.
 
-The rule for one or many: an array, tensor or frame `(n, d)`, or nested lists of that shape, is one
-instance (`(n,)` as well where d = 1); a list of instances, or an array `(B, n, d)`, is many; and a
-tuple `(inputs, outputs)` is an instance with its answer.
+The shape of values decides whether they are one instance or many:
+
+- One instance is an array, tensor or frame `(n, d)`, or nested lists of that shape. If d is 1, the
+  shape may also be `(n,)`.
+- Many instances are a list of instances, or an array `(B, n, d)`.
+- A tuple `(inputs, outputs)` is an instance with its answer.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +27,7 @@ from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Answers, Example, Floats, Indices
 
-# The fields of an `Example` that are neither arrays of a `Dataset` nor derived from them.
+# The fields of an `Example` that a `Dataset` keeps as lists in `carried`, not as arrays.
 _CARRIED = tuple(
     f for f in fields(Example) if f.name not in ("inputs", "outputs", "log_prob", "grades")
 )
@@ -43,14 +45,21 @@ class Dataset(Sequence[Example]):
         starts: `(B + 1,)`, where each instance begins in `elements`, and the end.
         answers: `(num_indices,)` 0-based indices of all answers, flat; None if no answer is known.
         answer_starts: `(B + 1,)`, where each answer begins in `answers`, and the end.
-        is_answered: `(B,)`, which answers are known; None if all of `answers` are.
-        item_size: the indices of one item of an answer: 3 for triangles.
-        log_probs: `(B,)` of the answers, if a model gave them.
-        grades: `(num_elements,)`, how right each element is; NaN in rows without grades. None if
-            no row has any.
-        carried: by name the B values of a field of `Example` that is carried along: `source`,
+        is_answered: `(B,)`, which answers are known; None if all are.
+        item_size: the number of indices in one item of an answer, such as 3 for triangles.
+        log_probs: `(B,)`, the log-probabilities of answers of a model.
+        grades: `(num_elements,)`, the grade of each element, NaN in rows without grades. None if
+            no row has grades.
+        carried: the B values of other fields of `Example`, by the name of the field: `source`,
             `extra`, `table`, `nodes`, `distance`, `rules`, `elements` (the user's dictionaries).
-        fingerprint: of the file that the arrays are of, if they are on disk.
+        fingerprint: identifies the content, if the arrays are on disk or of a long table.
+
+    Examples:
+        >>> data, is_one = instances_of([[0.3, 0.1], [0.5, 0.2, 0.4]], tasks.get("sort"))
+        >>> is_one, len(data), data.elements.ravel().tolist(), data.starts.tolist()
+        (False, 2, [0.3, 0.1, 0.5, 0.2, 0.4], [0, 2, 5])
+        >>> data[1].inputs.tolist()
+        [[0.5], [0.2], [0.4]]
     """
 
     elements: Floats
@@ -66,20 +75,21 @@ class Dataset(Sequence[Example]):
 
     @classmethod
     def of(cls, examples: Iterable[Example], item_size: int = 1) -> "Dataset":
-        """Return the columns of examples that have been validated.
+        """Make a dataset of examples that have been validated before.
 
         Args:
-            examples: all with elements of d numbers.
-            item_size: of the task.
+            examples: their elements all have d numbers.
+            item_size: the number of indices in one item of an answer.
         """
         if isinstance(examples, Dataset):
             return examples
         rows = list(examples)
         elements = [row.inputs for row in rows]
         widths = {inputs.shape[1] for inputs in elements}
-        if len(widths) > 1:  # matrices of distances, points of space
+        if len(widths) > 1:  # possible for `tsp`: matrices of distances, and points in space
             raise InputError(
-                f"expected instances with equally many numbers an element, got {sorted(widths)}"
+                "expected elements with the same number of features in all instances, got "
+                f"{sorted(widths)}"
             )
         carried, grades, log_probs = {}, None, None
         for f in _CARRIED:
@@ -88,8 +98,10 @@ class Dataset(Sequence[Example]):
             if any(value != default for value in values):
                 carried[f.name] = values
         if any(row.grades is not None for row in rows):
-            none = np.nan
-            parts = [np.full(len(r.inputs), none) if r.grades is None else r.grades for r in rows]
+            parts = [
+                np.full(len(row.inputs), np.nan) if row.grades is None else row.grades
+                for row in rows
+            ]
             grades = np.concatenate(parts)
         if any(row.log_prob is not None for row in rows):
             log_probs = np.array([np.nan if r.log_prob is None else r.log_prob for r in rows])
@@ -108,11 +120,11 @@ class Dataset(Sequence[Example]):
     def with_answers(
         self, answers: Sequence[Indices | None], log_probs: Floats | None = None
     ) -> "Dataset":
-        """Return the same instances with other answers: `(m,)` or `(t, item_size)`; None: unknown.
+        """Return the same instances with other answers.
 
         Args:
-            answers: B of them.
-            log_probs: `(B,)`, if a model gave them.
+            answers: B answers, `(m,)` or `(t, item_size)` each; None for an unknown answer.
+            log_probs: `(B,)`, if a model gave the answers.
         """
         known = [np.zeros(0, np.int64) if a is None else a.ravel() for a in answers]
         return replace(
@@ -134,19 +146,19 @@ class Dataset(Sequence[Example]):
 
     @cached_property
     def lengths(self) -> Indices:
-        """`(B,)`: the number of indices of each answer; 0 if it is not known."""
+        """`(B,)`: the number of indices of each answer; 0 for an unknown answer."""
         if self.answer_starts is None:
             return np.zeros(len(self), np.int64)
         return np.diff(self.answer_starts)
 
     @property
     def indices(self) -> Indices:
-        """`(num_indices,)`: a copy of all answers, flat; they have to be known."""
+        """`(num_indices,)`: a copy of all answers, flat. All of them have to be known."""
         assert self.answers is not None
         return self.answers.astype(np.int64)
 
     def outputs(self, row: int) -> Indices | None:
-        """Return the answer of one row, `(m,)` or `(t, item_size)`; None if it is not known."""
+        """Return the answer of one row, `(m,)` or `(t, item_size)`; None if it is unknown."""
         if self.answers is None or self.answer_starts is None:
             return None
         if self.is_answered is not None and not self.is_answered[row]:
@@ -156,7 +168,10 @@ class Dataset(Sequence[Example]):
         return outputs if self.item_size == 1 else outputs.reshape(-1, self.item_size)
 
     def grades_in_order(self, row: int) -> Floats | None:
-        """Return the grades `(m,)` of a row's answer, element by element; None if it has none."""
+        """Return the grades `(m,)` of the elements in a row's answer, in the order of the answer.
+
+        Return None if the row has no grades or no answer.
+        """
         grades = self._grades(self.starts[row], self.starts[row + 1])
         if grades is None:
             return None
@@ -164,7 +179,7 @@ class Dataset(Sequence[Example]):
         return None if outputs is None else grades[outputs]
 
     def rows_of_one_size(self, rows: Indices) -> tuple[Floats, Answers]:
-        """Return inputs `(B, n, d)` and padded answers `(B, M)` of rows that have one size n."""
+        """Return inputs `(B, n, d)` and padded answers `(B, M)` of rows of n elements each."""
         assert self.answers is not None and self.answer_starts is not None
         elements = np.arange(self.sizes[rows[0]])
         inputs = self.elements[self.starts[rows][:, None] + elements]
@@ -175,7 +190,7 @@ class Dataset(Sequence[Example]):
         return inputs, Answers(np.where(mask, flat, 0).astype(np.int64), lengths)
 
     def chunks(self, size: int) -> Iterator["Dataset"]:
-        """Yield views of `size` rows, the last one of fewer."""
+        """Yield views of `size` consecutive rows; the last one may have fewer."""
         for first in range(0, len(self), size):
             yield self[first : first + size]
 
@@ -189,7 +204,7 @@ class Dataset(Sequence[Example]):
     def __getitem__(self, index: int | slice) -> "Example | Dataset":
         if isinstance(index, slice):
             return self._view(*index.indices(len(self)))
-        row = range(len(self))[index]  # negative numbers count from the end; raises IndexError
+        row = range(len(self))[index]  # resolves negative indices, and raises IndexError
         begin, end = self.starts[row], self.starts[row + 1]
         return Example(
             np.asarray(self.elements[begin:end]),
@@ -231,22 +246,22 @@ def _starts_of(counts: Sequence[int]) -> Indices:
 
 
 def chunks_of(examples: Iterable[Example], task: Task, size: int) -> Iterator[Dataset]:
-    """Yield validated examples as datasets of `size` rows, the last one of fewer."""
+    """Yield validated examples as datasets of `size` rows; the last one may have fewer."""
     rest = iter(examples)
     while chunk := list(islice(rest, size)):
         yield Dataset.of(chunk, task.item_size)
 
 
-# Datasets of values in memory. Messages name an instance by its number, from 0 on.
+# Datasets of values in memory. Error messages call instances by their number, counted from 0.
 
 
 def instances_of(values: Any, task: Task) -> tuple[Dataset, bool]:
-    """Return one instance or many as a dataset, and whether it was one.
+    """Validate one instance or many. Return them as a dataset, and whether it was one instance.
 
     Args:
-        values: by the rule of this module; a `Dataset` is taken as it is. The outputs of a tuple
-            are checked, and left out.
-        task: of the instances.
+        values: see the docstring of this module. A `Dataset` is returned unchanged. The outputs of
+            tuples are checked, then dropped.
+        task: the task of the instances.
     """
     if isinstance(values, Dataset):
         return values, False
@@ -269,13 +284,16 @@ def instances_of(values: Any, task: Task) -> tuple[Dataset, bool]:
 
 
 def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
-    """Return one example with its answer or many as a dataset, and whether it was one.
+    """Validate one example or many. Return them as a dataset, and whether it was one example.
 
     Args:
-        values: an `Example` or a tuple `(inputs, outputs)`; a list of such, or a `Dataset`. The
-            arrays of an `Example` are taken as they are, so that an answer of a model that is not
-            a valid answer of the task can be measured, too.
-        task: of the examples.
+        values: an `Example` or a tuple `(inputs, outputs)`, or a list of these, or a `Dataset`. The
+            arrays of an `Example` are hardly checked, because a model's answer has to be measured
+            even if the task does not allow it.
+        task: the task of the examples.
+
+    Raises:
+        InputError: an example is malformed or has no answer.
     """
     if isinstance(values, Dataset):
         for row in values:
@@ -293,7 +311,7 @@ def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
 
 
 def one_example(values: Any, task: Task) -> Example:
-    """Return one validated instance, with its answer if it has one."""
+    """Validate a single instance, and its answer if it has one."""
     data, is_one = (examples_of if has_answer(values, task) else instances_of)(values, task)
     if not is_one:
         raise InputError(f"expected one instance, got a list of {len(data)}")
@@ -301,7 +319,7 @@ def one_example(values: Any, task: Task) -> Example:
 
 
 def is_example(values: Any, task: Task) -> bool:
-    """Whether this is an `Example`, or a tuple of an instance and an answer."""
+    """Whether the values are an `Example`, or a tuple of an instance and an answer."""
     if isinstance(values, Example):
         return True
     if not isinstance(values, tuple) or len(values) != 2:
@@ -311,19 +329,19 @@ def is_example(values: Any, task: Task) -> bool:
 
 
 def has_answer(values: Any, task: Task) -> bool:
-    """Whether this is one example whose answer is known."""
+    """Whether the values are one example whose answer is known."""
     return is_example(values, task) and inputs_and_outputs(values, "")[1] is not None
 
 
 def _is_instance(values: Any, d: int) -> bool:
-    """Whether this has the shape of one instance, by the rule of this module."""
+    """Whether the values have the shape of one instance; see the docstring of this module."""
     if is_frame(values):
         return True
     is_list = isinstance(values, list | tuple)
     if isinstance(values, Mapping) or (is_list and (not values or is_row(values[0]))):
         return False
     ndim = depth(values)
-    if d == 1 and is_list and ndim == 2:  # (n, 1) if each row has one number; else rows are (n,)
+    if d == 1 and is_list and ndim == 2:  # one instance (n, 1), or a list of instances (n,)
         return all(
             isinstance(row, Mapping) or (depth(row) == 1 and len(row) == 1) for row in values
         )
@@ -331,15 +349,15 @@ def _is_instance(values: Any, d: int) -> bool:
 
 
 def is_row(values: Any) -> bool:
-    """Whether this is a row of a dataset, or an instance that is a frame."""
+    """Whether the values are an `Example` or a frame, each of which is one instance."""
     return isinstance(values, Example) or is_frame(values)
 
 
 def checked_instance(values: Any, task: Task, source: str) -> Example:
-    """Return one validated instance, which keeps everything that an `Example` knows."""
+    """Validate one instance. If it is an `Example`, its other fields are kept."""
     example = values if isinstance(values, Example) else Example(values, source=source)
     source = example.source or source
-    # `inputs` may be the features of the elements that another model reads.
+    # If there are named elements, `inputs` may hold features that another model's schema made.
     inputs = example.inputs if example.elements is None else example.elements
     inputs = checks.frame_as_rows(inputs, task)
     return example.replace(
@@ -350,7 +368,7 @@ def checked_instance(values: Any, task: Task, source: str) -> Example:
 
 
 def checked_example(pair: Any, task: Task, source: str) -> Example:
-    """Return a validated example with its answer, from an `Example` or a pair."""
+    """Validate an `Example` with an answer, or a pair of inputs and outputs."""
     example = None
     if isinstance(pair, Example):
         example = pair
@@ -368,7 +386,7 @@ def checked_example(pair: Any, task: Task, source: str) -> Example:
 
 
 def _check_indices(outputs: NDArray[Any], n: int, source: str) -> None:
-    """Refuse indices of no element. The answer need not be one that the task allows."""
+    """Refuse indices that are out of range. Accept answers that the task does not allow."""
     if outputs.dtype.kind not in "iu":
         raise InputError(f"{source}: outputs: expected whole numbers, got {outputs.dtype}")
     outside = outputs[(outputs < 0) | (outputs >= n)]
@@ -377,13 +395,13 @@ def _check_indices(outputs: NDArray[Any], n: int, source: str) -> None:
 
 
 def example_name(number: int, item: Any) -> str:
-    """Return what messages call an item of a list: its number, and where it was read."""
+    """Return the name of an item of a list in error messages: its number, and its source if any."""
     source = item.source if isinstance(item, Example) else ""
     return f"example {number}" + (f" ({source})" if source else "")
 
 
 def pairs_of(inputs: Any, outputs: Any) -> Iterator[tuple[Any, Any]]:
-    """Return the pairs of two sequences. Raises InputError if their lengths differ."""
+    """Pair the items of two sequences. Raises InputError if their lengths differ."""
     xs, ys = split(inputs, "inputs"), split(outputs, "outputs")
     if len(xs) != len(ys):
         raise InputError(
@@ -393,7 +411,7 @@ def pairs_of(inputs: Any, outputs: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def inputs_and_outputs(values: Any, source: str) -> tuple[Any, Any]:
-    """Return inputs and outputs. Raises InputError if the values are not a pair."""
+    """Unpack a pair of inputs and outputs. Raises InputError if the values are not a pair."""
     try:
         if isinstance(values, Mapping | str):
             raise TypeError
