@@ -1,10 +1,11 @@
-"""Compare two ways to compute attention to a few elements on a CPU: PyTorch's fused and ours.
+"""Compare PyTorch's fused attention with ours on a CPU, for a few elements.
 
     python benchmarks/attention.py [REPEATS]
 
-B=128, 256 units, 4 heads, all elements attend to all, as in the encoder of `transformer-ptr-net`:
-queries, keys and values are parts of one tensor. Sides are taken in turn. The times of one thread
-are those of the processor, which other processes cannot stretch; of two they are by the clock.
+B=128, 256 units, 4 heads. All elements attend to each other, as in the encoder of
+`transformer-ptr-net`, where queries, keys and values are parts of one tensor. The two sides run in
+turn. With one thread we measure processor time, which other processes do not lengthen; with two
+threads we measure time by the clock.
 """
 
 from ptrnet import runtime

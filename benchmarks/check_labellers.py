@@ -1,9 +1,9 @@
-"""Check that the labellers of tours keep their promises, and write results/labellers.md.
+"""Check the labellers of tours against independent results, and write results/labellers.md.
 
     python benchmarks/check_labellers.py --machine "2 cores of an AMD EPYC" --commit COMMIT
 
-Brute force and the dynamic programme are the oracles of exactness, V's Table 2 that of A1 to A3.
-It takes a quarter of an hour on two cores, nearly all of it the dynamic programme at n = 20.
+Brute force and dynamic programming check the exact labellers. Table 2 of the paper (V) checks A1 to
+A3. This takes a quarter of an hour on two cores, mostly for dynamic programming at n = 20.
 `ptrnet bench label` measures how fast the labellers are.
 """
 
@@ -32,29 +32,29 @@ TABLE_2 = {  # V: n, A1, A2, A3
 
 
 def instances(n: int, count: int) -> Floats:
-    """Random instances, the same in every run."""
+    """Draw random instances, the same in every run."""
     return np.random.default_rng([SEED, n]).random((count, n, 2))
 
 
 def lengths(inputs: Floats, tours: Indices) -> Floats:
-    """The lengths of closed tours `(B, n)`."""
+    """Return the lengths of closed tours `(B, n)`."""
     path = np.take_along_axis(inputs, tours[..., None], 1)
     return distances.between(path, np.roll(path, -1, 1)).sum(-1)
 
 
 def labelled(name: str, inputs: Floats) -> Floats:
-    """The lengths of a labeller's tours."""
+    """Return the lengths of a labeller's tours."""
     return lengths(inputs, labellers.get(name)(inputs).indices)
 
 
 def shared(work: Callable[[Floats], Floats], inputs: Floats) -> Floats:
-    """The results of `work` for all instances, computed on all cores."""
+    """Return the results of `work` for all instances, computed on all cores."""
     pieces = [inputs[k : k + PIECE] for k in range(0, len(inputs), PIECE)]
     return np.concatenate(list(ordered_map(work, pieces, -1)))
 
 
 def brute_force(inputs: Floats) -> Floats:
-    """The length of the shortest tour, by brute force."""
+    """Return the length of the shortest tour, by brute force."""
     one_way = (rest for rest in permutations(range(1, inputs.shape[1])) if rest[0] < rest[-1])
     orders = np.array([(0, *rest) for rest in one_way])
     next_cities = np.roll(orders, -1, 1)
@@ -62,7 +62,7 @@ def brute_force(inputs: Floats) -> Floats:
 
 
 def exactness() -> Iterator[str]:
-    """Lines with the largest differences from the oracles."""
+    """Return a table of the largest differences from brute force and dynamic programming."""
     yield "| labeller | oracle | n | instances | largest difference of lengths |"
     yield "|---|---|---|---|---|"
     for n in range(3, 10):
@@ -79,7 +79,7 @@ def exactness() -> Iterator[str]:
 
 
 def table_2() -> Iterator[str]:
-    """Lines that compare mean lengths with those of V's table 2."""
+    """Return a table that compares mean lengths with those of V's Table 2."""
     yield "| n | labeller | mean length (95%) | Table 2 | difference | above the shortest |"
     yield "|---|---|---|---|---|---|"
     for n, columns in TABLE_2.items():
@@ -95,7 +95,7 @@ def table_2() -> Iterator[str]:
 
 
 def structured() -> Iterator[tuple[str, Floats]]:
-    """Instances whose structure, not their size, makes a proof hard."""
+    """Return instances whose proofs are hard because of their structure, not their size."""
     rng = np.random.default_rng([SEED, 0])
     yield "30 on a line", np.linspace(0, 1, 30)[:, None] * [[1 / 3, 1 / 7]]
     yield "10 five times each", rng.random((10, 2)).repeat(5, 0)
@@ -108,7 +108,7 @@ def structured() -> Iterator[tuple[str, Floats]]:
 
 
 def structure() -> Iterator[str]:
-    """Lines that say whether `exact` proves its tours of structured instances."""
+    """Return a table that says which structured instances `exact` proves."""
     yield "| cities | n | length | proved |"
     yield "|---|---|---|---|"
     for name, cities in structured():
@@ -125,10 +125,11 @@ def main() -> None:
     arguments = parser.parse_args()
     facts = f"seed {SEED}, commit {arguments.commit}, on {arguments.machine}"
     lines = [
-        "# The labellers of tours, held to what they promise",
+        "# Labellers of tours: are they exact?",
         "",
         f"`python benchmarks/check_labellers.py`, {facts}.",
-        "Cities uniform in the unit square; 10,000 instances of each size beside Table 2.",
+        "The cities are uniform in the unit square. The comparison with Table 2 uses 10,000",
+        "instances of each size.",
     ]
     parts = {"Exactness": exactness, "Structure": structure, "The paper's Table 2": table_2}
     for title, part in parts.items():

@@ -12,8 +12,8 @@ WHAT is one of
 - `precisions`: trainings in bfloat16 and in float32, with the same seeds (results/precision.md)
 - `decoders`: how the shipped `hull-ptr-net` answers large sets (results/decoders.md)
 
-Trainings are kept in DIR, by default runs/WHAT: a stopped comparison can be resumed. Hulls of the
-tests are labelled by Qhull, orders by NumPy; `designs` uses ptrnet's exact labellers.
+Trainings are kept in DIR, by default runs/WHAT, so a stopped comparison can be resumed. Qhull
+labels the test hulls, and NumPy sorts the test numbers; `designs` uses ptrnet's exact labellers.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def train(command: list[str], **environment: str) -> None:
 
 
 def train_in_parallel(commands: list[list[str]]) -> None:
-    """Run trainings side by side, one core each, which takes less time than one after the other."""
+    """Run trainings at the same time, each on one core. This is faster than one after the other."""
     with ThreadPoolExecutor(os.cpu_count()) as lanes:
         for done in [lanes.submit(train, command, OMP_NUM_THREADS="1") for command in commands]:
             done.result()
@@ -76,7 +76,7 @@ def fresh_hulls(seed: list[int], count: int, n: int) -> list[Example]:
 
 
 def fresh_examples(task: str) -> list[Example]:
-    """Test instances with answers by another library."""
+    """Draw test instances, with answers of another library."""
     if task == "hull":
         return fresh_hulls([SEED, N], COUNT, N)
     numbers = np.random.default_rng([SEED, N]).random((COUNT, N, 1))
@@ -114,7 +114,7 @@ def model_command(task: str, model: str, steps: int, output: Path) -> list[str]:
 
 
 def model_step_seconds(runs: Path) -> dict[str, dict[str, float]]:
-    """Seconds of a step on all cores by task and model, medians of short trainings."""
+    """Return the seconds of a step on all cores by task and model: medians of short trainings."""
     path = runs / "steps.json"
     if path.exists():
         return json.loads(path.read_text())
@@ -144,13 +144,14 @@ def compare_models(facts: str, runs: Path) -> Iterator[str]:
         "# Every model in the same time",
         "",
         f"`python benchmarks/compare.py models`, {facts}.",
-        f"n = {N}, {UNITS} units, {MODEL_SECONDS / 60:.0f} minutes each on all cores: the number",
-        "of steps of 128 random examples follows from the measured time of a step, which includes",
-        "data, clipping and update. Other options are the defaults of `ptrnet train`, with seed 1.",
-        "The soft, hard and multi models are trained without teacher forcing. Accuracy is in",
-        f"percent of {COUNT:,} instances, greedy, without and with the constraint. The 95%",
-        "intervals are over these instances, not over seeds. Models that read their own choices",
-        "take one step after the other, so they made about half as many training steps.",
+        f"We trained each model for {MODEL_SECONDS / 60:.0f} minutes on all cores, with n = {N}",
+        f"and {UNITS} units. The number of steps of 128 random examples follows from the measured",
+        "time of a step, which includes data, clipping and update. Other options are the defaults",
+        "of `ptrnet train`, with seed 1. We trained the soft, hard and multi models without",
+        "teacher forcing. They read their own choices and so decode step by step, which allowed",
+        f"about half as many training steps. Accuracy is in percent of {COUNT:,} instances, greedy,",
+        "without and with the constraint. The 95% intervals are over these instances, not over",
+        "seeds.",
         "",
         "| task | model | weights | ms a step | steps | accuracy | constrained |",
         "|---|---|---|---|---|---|---|",
@@ -166,13 +167,14 @@ def compare_models(facts: str, runs: Path) -> Iterator[str]:
             f"{1000 * seconds[task][model]:.1f} | {count:,} | "
             f"{free[task, model].text(1, 100)} | {constrained.text(1, 100)} |"
         )
-    yield from ("", "## The papers' orders", "", "Differences of accuracy, free, in percent.", "")
+    yield from ("", "## The papers' orders", "")
+    yield from ("Differences in accuracy without the constraint, in percent.", "")
     for task, paper, worse, better in PAPERS_ORDER:
         yield f"- {paper}, on {task}: {better} above {worse} {verdict(free, task, worse, better)}"
 
 
 def verdict(free: dict[tuple[str, str], Measure], task: str, worse: str, better: str) -> str:
-    """Whether a paper's order holds, by the 95% interval of the difference."""
+    """Say whether a paper's order holds, by the 95% interval of the difference."""
     a, b = free[task, worse], free[task, better]
     assert a.value is not None and b.value is not None
     gain = b.value - a.value
@@ -241,7 +243,7 @@ def design_command(design: Design, steps: int, output: Path) -> list[str]:
 
 
 def design_step_seconds(design: Design, kept: Path) -> float:
-    """Processor time of a step, examples included. Other work on the machine does not count."""
+    """Return the processor time of a step, examples included, without other work on the machine."""
     if not kept.exists():
         seconds = []
         for steps in (SHORT, SHORT, LONG):  # the first run may compile
@@ -255,13 +257,13 @@ def design_step_seconds(design: Design, kept: Path) -> float:
 
 
 def _child_seconds() -> float:
-    """Processor time of all child processes that have ended."""
+    """Return the processor time of all child processes that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 def design_score(design: Design, run: Path, kept: Path) -> str:
-    """The metric on fresh instances of the largest trained size."""
+    """Return the metric on fresh instances of the largest trained size."""
     if not kept.exists():
         solver, (_, n) = ptrnet.load(run), SIZES[design.task]
         examples = list(generate_dataset(solver.task, [n], COUNT, SEED))
@@ -278,10 +280,11 @@ def compare_designs(facts: str, runs: Path) -> Iterator[str]:
         "# Designs in the same time",
         "",
         f"`python benchmarks/compare.py designs`, {facts}.",
-        f"Each design is trained for {DESIGN_SECONDS:.0f} seconds of one core, in steps of 128",
-        "random examples (data, clipping and update included), with seed 1.",
-        f"Sizes of the training: {sizes}. Measured on {COUNT:,} instances of the size in brackets,",
-        "greedy, with the constraint. The 95% intervals are over these instances, not over seeds.",
+        f"We trained each design for {DESIGN_SECONDS:.0f} seconds on one core, in steps of 128",
+        "random examples (data, clipping and update included), with seed 1. The sizes of the",
+        f"training are {sizes}. The scores are",
+        f"those of {COUNT:,} instances of the size in brackets, greedy, with the constraint. The",
+        "95% intervals are over these instances, not over seeds.",
         "",
         "| task | design | options | ms a step | steps | exact %, of tours gap % |",
         "|---|---|---|---|---|---|",
@@ -315,10 +318,11 @@ def compare_precisions(facts: str, runs: Path) -> Iterator[str]:
         "# Training in bfloat16 and in float32",
         "",
         f"`python benchmarks/compare.py precisions`, {facts}.",
-        f"Hull, n = {N}, {UNITS} units, {STEPS:,} steps of 128 fresh examples, the defaults of",
-        f"`ptrnet train` otherwise. Accuracy in percent of {COUNT:,} instances, free greedy",
-        "decoding, with 95% intervals of these instances. The trainings of a row start with the",
-        "same weights and see the same examples.",
+        f"We trained Ptr-Nets on hulls with n = {N} and {UNITS} units, for {STEPS:,} steps of 128",
+        "fresh examples; other options are the defaults of `ptrnet train`. The trainings of a row",
+        "start with the same weights and see the same examples. Accuracy is in percent of",
+        f"{COUNT:,} instances, greedy, without the constraint, with 95% intervals over these",
+        "instances.",
         "",
         "| seed | bfloat16 | float32 |",
         "|---|---|---|",
@@ -352,8 +356,8 @@ def compare_decoders(facts: str, runs: Path) -> Iterator[str]:
         "# The shipped hull-ptr-net by decoder",
         "",
         f"`python benchmarks/compare.py decoders`, seed {HULL_SEED}, {facts}.",
-        "Percent, with 95% intervals; the model was trained on 5 to 50 points. All under the",
-        "constraint.",
+        "The model was trained on 5 to 50 points. Scores are in percent, with 95% intervals. All",
+        "decoders obey the constraint.",
         "",
         "| n | instances | decoder | accuracy | simple | area | seconds |",
         "|---|---|---|---|---|---|---|",

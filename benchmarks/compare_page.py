@@ -43,7 +43,7 @@ class Files(http.server.SimpleHTTPRequestHandler):
 
 
 def compare(tab: Page, name: str, instances: Sequence[Any], size: int) -> str:
-    """The line to print for a model and a beam size."""
+    """Return the line to print for a model and a beam size."""
     decoder = "greedy" if size == 1 else "beam"
     asked = [
         {"model": name, "instance": x.tolist(), "decoder": decoder, "beamSize": size}

@@ -2,8 +2,8 @@
 
     python benchmarks/draw_docs.py [NAME ...]
 
-writes docs/pictures/NAME.svg; by default all of them, and README's picture. On one machine they
-have the same bytes each time.
+writes docs/pictures/NAME.svg; by default all of them, and README's picture. Each run on one machine
+writes the same bytes.
 """
 
 import re
@@ -30,7 +30,7 @@ DARK = "#0d1117"  # the background of pages in dark mode
 BLUE, RED, INK, QUIET, LIGHT = "#1f5fbf", "#d1495b", "#333333", "#8a8f98", "#d9dce1"
 STYLE = {
     "svg.hashsalt": "ptrnet",
-    "svg.fonttype": "none",  # text stays text
+    "svg.fonttype": "none",  # write text as text, not as outlines
     "font.family": "sans-serif",
     "font.size": 9,
     "axes.titlesize": 9,
@@ -43,7 +43,7 @@ STYLE = {
 
 @contextmanager
 def panels(name: str, width: float, height: float, columns: int, plane: bool = True) -> Iterator:
-    """Axes side by side, saved as `name`.svg at the end of the block; bare if they show a plane."""
+    """Yield axes side by side, and save them as `name`.svg. Hide the axes if they show a plane."""
     with matplotlib.rc_context(STYLE):
         figure, row = pyplot.subplots(
             1, columns, figsize=(width, height), layout="constrained", squeeze=False
@@ -233,7 +233,7 @@ def newer() -> None:
 
 
 def fence() -> None:
-    """Draw the tutorial's first picture by the tutorial's own file and command."""
+    """Draw the tutorial's first picture, by the tutorial's file and command."""
     tutorial = (PICTURES.parent / "tutorial.md").read_text()
     (trees,) = re.findall(r"```csv\n(.*?)```", tutorial, re.DOTALL)
     with tempfile.TemporaryDirectory() as folder:

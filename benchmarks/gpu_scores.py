@@ -2,8 +2,8 @@
 
     python benchmarks/gpu_scores.py
 
-Forward and backward: the time with launches, the time of the kernels on the GPU alone, and the
-most memory beyond inputs held meanwhile.
+For forward and backward together, prints the time with launches, the time of the kernels alone, and
+the peak memory in addition to the inputs.
 """
 
 import sys
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def peak_mb(step) -> float:
-    """The GPU memory that a call needs in addition to that in use before."""
+    """Return the GPU memory that a call needs in addition to the memory in use before."""
     step()  # compiles
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
@@ -78,7 +78,7 @@ def peak_mb(step) -> float:
 
 
 def kernels_ms(step) -> float:
-    """The time of a call's kernels on the GPU, without the time to launch them."""
+    """Return the time of a call's kernels on the GPU, without the time to launch them."""
     torch.cuda.synchronize()
     with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as profiled:
         for _ in range(CALLS):

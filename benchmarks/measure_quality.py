@@ -3,10 +3,10 @@
     python benchmarks/measure_quality.py --machine "2 cores of an AMD EPYC" --commit COMMIT \
         --tsplib DIR
 
-Scores on uniform instances are those of `results/MODEL.json`, which `benchmarks/ship.py` writes. We
-measure here: answers of several views, the time of one answer, points of other kinds, and real
-coordinates that no training saw: TSPLIB's files in DIR, the capitals of `examples/`, and the pairs
-of features of the tables that ship with scikit-learn.
+The scores on uniform instances come from `results/MODEL.json`, which `benchmarks/ship.py` writes.
+This script measures answers of several views, the time of one answer, points of other kinds, and
+real coordinates that no training saw. These are TSPLIB's files in DIR, the capitals of `examples/`,
+and pairs of features of the tables that ship with scikit-learn.
 """
 
 import argparse
@@ -67,19 +67,19 @@ def score_rows(task: str) -> Iterator[str]:
 
 
 def beam_key(row: dict) -> str:
-    """The key of the beam's metric in a row, such as "beam_4"."""
+    """Return the key of the beam's metric in a row, such as "beam_4"."""
     return next(key for key in row if key.startswith("beam_") and key[5:].isdigit())
 
 
 def fresh(solver: Solver, n: int, count: int) -> list[Example]:
-    """Uniform instances with their answers."""
+    """Draw uniform instances, and label them."""
     task = tasks.with_points(solver.task, "uniform")
     inputs = task.sample(np.random.default_rng([SEED, n]), count, n)
     return labelled(solver, list(inputs))
 
 
 def labelled(solver: Solver, instances: list[np.ndarray]) -> list[Example]:
-    """Label instances exactly, but tours of 50 cities or more by local search."""
+    """Label instances exactly; tours of 50 cities or more by local search."""
     task = tasks.get(solver.task.name)
     pairs = []
     for instance in instances:
@@ -89,7 +89,7 @@ def labelled(solver: Solver, instances: list[np.ndarray]) -> list[Example]:
 
 
 def measured(solver: Solver, known: list[Example], views: int = 1) -> Measure:
-    """The task's metric of constrained greedy answers."""
+    """Return the task's metric of constrained greedy answers."""
     answers = [e.outputs for e in solver.predict(known, augment=views)]
     measures = solver.task.measure(known, [a for a in answers if a is not None])
     return measures[METRIC.get(solver.task.name, "accuracy")]
@@ -132,7 +132,7 @@ def kind_rows() -> Iterator[str]:
 
 
 def real_sets(tsplib: Path) -> list[np.ndarray]:
-    """Real coordinates, from TSPLIB and other data sets."""
+    """Return real coordinates, from TSPLIB and other data sets."""
     files = [*sorted(tsplib.glob("*.tsp")), Path("examples/capitals.csv")]
     sets = [e.inputs for file in files for e in formats.read(str(file), tasks.get("tsp"))]
     linnerud = datasets.load_linnerud()
@@ -159,20 +159,20 @@ def real_rows(sets: list[np.ndarray]) -> Iterator[str]:
 
 
 def page(machine: str, commit: str, tsplib: Path) -> Iterator[str]:
-    """The lines of the page."""
+    """Yield the lines of the page."""
     yield "# How well the shipped models answer"
     yield ""
     yield f"`python benchmarks/measure_quality.py`, seed {SEED}, commit {commit}, on"
-    yield f"{machine}. Numbers are in percent, with 95% intervals. Gaps are to the shortest tour;"
-    yield "above 50 cities, and from 50 cities on in the tables of views and of other kinds of"
-    yield "points, to the tour of a local search. Answers obey the task's constraint and are"
-    yield "greedy, unless a column says otherwise."
+    yield f"{machine}. Numbers are in percent, with 95% intervals. Answers obey the task's"
+    yield "constraint and are greedy, unless a column says otherwise. Gaps compare tours with the"
+    yield "shortest ones. Above 50 cities, and from 50 cities on in the tables of views and of"
+    yield "other kinds of points, gaps compare them with tours of a local search."
     for task in tasks.names():
         yield from ("", f"## {task}", "")
         yield from score_rows(task)
     yield from ("", "## Views, and time", "")
     yield f"`augment={VIEWS}` answers {VIEWS} views of each instance and keeps the best answer."
-    yield "Times are for one instance after another in Python."
+    yield "We measured the times in Python, one instance after another."
     yield ""
     yield from view_rows()
     yield from ("", "## Points of other kinds", "")

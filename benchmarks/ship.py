@@ -1,13 +1,14 @@
-"""Turn a trained run into a shipped model: half precision, scores on fresh instances, a card.
+"""Make a shipped model of a trained run: half precision, scores on fresh instances, a card.
 
     python benchmarks/ship.py runs/hull --commit COMMIT \
         --minutes 70 --machine "2 cores of an AMD EPYC (Zen 4, AVX512-BF16)"
 
-The model is called like its task, or `--name`; its recipe is the one of that name.
+The model gets the name of its task, or `--name`. The run must have been trained by the recipe of
+that name.
 
-The test instances are drawn by NumPy's generator from seeds that no training uses. Hulls and
-triangulations are labelled by Qhull, not by this project's own algorithm; tours are proved the
-shortest by labeller `exact`.
+NumPy's generator draws the test instances, from seeds that no training uses. Qhull, and not this
+project's own algorithm, labels hulls and triangulations. The labeller `exact` finds and proves the
+shortest tours.
 """
 
 import argparse
@@ -41,7 +42,7 @@ SIZES = {
     "sort": (2, 5, 10, 15, 20, 25),
 }
 COUNT = 10_000
-FEWER = {  # sizes whose answers take longer, or for which the papers have no number
+FEWER = {  # for sizes that take longer, and for sizes without a number in the papers
     ("hull", 200): 1000,
     ("hull", 500): 1000,
     **{("delaunay", n): 2000 for n in (6, 7, 8, 9, 12, 15)},
@@ -65,83 +66,85 @@ BEAM_COUNTS = {"tsp": 256}  # beams answer the first of the instances; 1000 of o
 PROVED = 50  # cities; larger tours are compared with those of a local search
 SEED = 20_260_000
 LABELS = {
-    "hull": "labels by Qhull",
-    "delaunay": "labels by Qhull",
-    "tsp": "gaps are to tours that are proved to be the shortest (above 50 cities, to tours of a "
-    "local search), over valid tours",
-    "sort": "labels by NumPy",
+    "hull": "Qhull labelled them.",
+    "delaunay": "Qhull labelled them.",
+    "tsp": "Gaps compare the valid tours with proved shortest tours, or above 50 cities with tours\n"
+    "of a local search. Lengths are in units of the square's side, not in percent.",
+    "sort": "NumPy labelled them.",
 }
 SUBJECT = {
-    "hull": "planar convex hull: the vertices of the hull of points in the plane",
-    "delaunay": "planar Delaunay triangulation: the triangles whose circumcircles contain no point",
-    "tsp": "the travelling salesman in the plane: a short closed tour of all cities",
-    "sort": "sorting: the order of numbers",
+    "hull": "the convex hull of points in the plane: its vertices, counter-clockwise",
+    "delaunay": "the Delaunay triangulation of points in the plane: the triangles whose "
+    "circumcircles contain no other point",
+    "tsp": "the travelling salesman problem in the plane: a short closed tour through all cities",
+    "sort": "sorting numbers in increasing order",
 }
 NETWORK = {
     "ptr-net": "A Pointer Network (Vinyals et al. 2015, section 2.3)",
-    "transformer-ptr-net": "A transformer over the set that points at its elements",
-    "remaining-ptr-net": "A network that encodes what remains at every step (docs/models.md)",
+    "transformer-ptr-net": "A transformer that reads a set and points at its elements,",
+    "remaining-ptr-net": "A network that encodes the remaining elements again at every step",
 }
-EDGE = {"last": "last edge", "open": "edge that is continued"}
+EDGE = {"last": "the last edge", "open": "the edge that is to get its triangle"}
 LIMITS = {
     "sort": (
         "We trained this model on 2 to 20 numbers of all kinds of `--points`, including equal\n"
-        "ones. It also reads the numbers as sines and cosines in ten octaves. Accuracy falls for\n"
-        "more than 25 numbers, because neighbours are then closer together than in training, and\n"
-        "if each number occurs many times. Under the constraint every answer is a permutation,\n"
-        "but not always the right one."
+        "ones. It also reads the sines and cosines of each number in ten octaves. Accuracy falls\n"
+        "for more than 25 numbers, because neighbours are then closer together than in training.\n"
+        "It also falls if each number occurs many times. Under the constraint every answer is a\n"
+        "permutation, but not always the right one."
     ),
     "delaunay": (
-        "At every step the network sees the position of each point relative to the edge that is\n"
-        "continued. So it learns which point comes next, not what an angle is. We trained it on 5\n"
-        "to 15 points, uniform in the unit square. It makes most mistakes if four points are\n"
-        "nearly on one circle, and if points coincide. The constraint allows each edge in at most\n"
-        "two triangles, but it does not make the triangles Delaunay. If the answer has to be\n"
-        "right, use the labeller `qhull`."
+        "At every step the network sees the position of each point relative to one edge. So it\n"
+        "has to learn which point comes next, but not what an angle is. We trained it on 5 to 15\n"
+        "points, uniform in the unit square. It makes most mistakes if four points are nearly on\n"
+        "one circle, or if points coincide. The constraint allows each edge in at most two\n"
+        "triangles, but the triangles need not be Delaunay. If the answer has to be right, use\n"
+        "the labeller `qhull`."
     ),
     "hull": (
         "At every step the network sees the position of each point relative to the last edge. So\n"
-        "it learns which point comes next, not what an angle is. We trained it on sets of 1 to 50\n"
-        "points, uniform and of other kinds (`--points mixed`). It makes most mistakes if points\n"
-        "are nearly on one line. Under the constraint an answer has no vertex twice, but it is\n"
-        "not always the hull. If the answer has to be right, use the labeller `monotone-chain`."
+        "it has to learn which point comes next, but not what an angle is. We trained it on sets\n"
+        "of 1 to 50 points, uniform and of other kinds (`--points mixed`). It makes most mistakes\n"
+        "if points are nearly on one line. Under the constraint no vertex occurs twice in an\n"
+        "answer, but the answer is not always the hull. If it has to be right, use the labeller\n"
+        "`monotone-chain`."
     ),
     "hull-ptr-net": (
         "We trained this model on points that are uniform in the unit square. Accuracy falls on\n"
         "sets that are larger than those of the training, and on sets with a very different\n"
         "distribution: points in a thin band, in distant clusters, or on a circle, where every\n"
-        "point is a vertex. Under the constraint an answer has no vertex twice, but it is not\n"
-        "always the hull. If the answer has to be right, use the labeller `monotone-chain`."
+        "point is a vertex. Under the constraint no vertex occurs twice in an answer, but the\n"
+        "answer is not always the hull. If it has to be right, use the labeller `monotone-chain`."
     ),
     "delaunay-ptr-net": (
         "We trained this model on 5 to 10 points, uniform in the unit square and sorted from left\n"
-        "to right. On larger sets few answers are completely right. If the answer has to be\n"
-        "right, use the labeller `qhull`. The constraint makes complete, increasing triples, but\n"
-        "it does not make them Delaunay."
+        "to right. On larger sets few answers are completely right. Under the constraint answers\n"
+        "consist of complete triples of increasing indices, but the triangles need not be\n"
+        "Delaunay. If the answer has to be right, use the labeller `qhull`."
     ),
     "tsp": (
         "We trained this model on 5 to 50 cities, uniform in the unit square. Every step encodes\n"
-        "the remaining cities (at most the hundred nearest to the last one), so answers take long\n"
-        "for more than a few hundred cities. Tours get longer if the cities have a very different\n"
+        "the remaining cities (at most the hundred nearest to the last one), so it is slow for\n"
+        "more than a few hundred cities. Tours get longer if the cities have a very different\n"
         "distribution. Several views (`--augment 8`) or `--decoder reconstruct` make them\n"
         "shorter. If a tour has to be the shortest, use the labeller `exact`."
     ),
     "tsp-ptr-net": (
         "We trained this model on 5 to 20 cities, uniform in the unit square and sorted from left\n"
-        "to right, with exact labels. Tours get longer for more than 20 cities, and if the cities\n"
-        "have a very different distribution; without the constraint, fewer and fewer answers are\n"
+        "to right, with exact labels. Tours get longer for more than 20 cities, or if the cities\n"
+        "have a very different distribution. Without the constraint, fewer answers are then\n"
         "valid. If a tour has to be short, use the labeller `exact` or `local-search`."
     ),
     "sort-ptr-net": (
         "We trained this model on numbers that are uniform in [0, 1]. Accuracy falls for more\n"
-        "than 20 numbers, and if neighbours are closer together than in such sets. Under the\n"
+        "than 20 numbers, or if neighbours are closer together than in such sets. Under the\n"
         "constraint every answer is a permutation, but not always the right one."
     ),
 }
 
 
 def examples(task: str, n: int, count: int) -> list[Example]:
-    """Fresh instances of one size, with answers by another library."""
+    """Draw fresh instances of one size, with answers of another library."""
     rng = np.random.default_rng(SEED + n)
     if task == "sort":
         return [Example(x, np.argsort(x[:, 0])) for x in rng.random((count, n, 1))]
@@ -155,23 +158,23 @@ def examples(task: str, n: int, count: int) -> list[Example]:
 
 
 def free_note(task: str) -> str:
-    """Describe how many instances are decoded without constraint; empty if all of them are."""
-    return f", on the first {FREE_COUNTS[task]:,} instances" if task in FREE_COUNTS else ""
+    """Say how many instances we decode without constraint; empty if we decode all of them."""
+    return f" (on the first {FREE_COUNTS[task]:,} instances)" if task in FREE_COUNTS else ""
 
 
 def beam_count(task: str) -> int:
-    """The number of instances that beams answer."""
+    """Number of instances that beams answer."""
     return BEAM_COUNTS.get(task, 1000)
 
 
 def measured(solver: Solver, test: list[Example], decoder: Decoder) -> dict[str, Measure]:
-    """The task's metrics of constrained answers."""
+    """Measure constrained answers by the task's metrics."""
     answers = [example.outputs for example in solver.predict(test, decoder)]
     return solver.task.measure(test, answers)
 
 
 def scores(solver: Solver, n: int, beam: int) -> dict:
-    """The metrics of greedy decoding and of constrained decoders for one size."""
+    """Measure free greedy decoding and constrained decoders on instances of one size."""
     main, *others = CONSTRAINED[solver.task.name]
     test = examples(solver.task.name, n, FEWER.get((solver.task.name, n), COUNT))
     some = test[: FREE_COUNTS.get(solver.task.name, COUNT)]
@@ -187,13 +190,13 @@ def scores(solver: Solver, n: int, beam: int) -> dict:
 
 
 def kept_scores(solver: Solver, folder: Path, run: Path, beam: int) -> list[dict]:
-    """The scores of every size; those that a former call has kept in the run are not taken again.
+    """Measure the scores of every size, and keep them in the run. The next call reads them there.
 
     Args:
         solver: the model as it is shipped.
-        folder: with the shipped weights, to which the scores belong.
-        run: where they are kept.
-        beam: prefixes of the beam.
+        folder: the folder of the shipped weights.
+        run: the folder in which the scores are kept.
+        beam: number of prefixes of the beam.
     """
     weights = checksum(folder / model_folder.TENSORS)[:12]
     rows = []
@@ -216,13 +219,13 @@ def cell(metric: str, measure: dict) -> str:
 
 
 def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, facts: dict) -> Card:
-    """The model's card."""
+    """Return the model's card."""
     task, recipe = saved.task.name, Recipe.read(recipe_path(name))
-    network = NETWORK[recipe.model]
+    summary = f"{NETWORK[recipe.model]} for {SUBJECT[task]}."
     if getattr(recipe.network, "edge_frames", False):
-        edge = EDGE[recipe.network.frame_edge]
-        network += (
-            f", which sees the geometry of the {edge} at every step (edge frames: docs/models.md),"
+        summary += (
+            f" At every step it sees the points relative to {EDGE[recipe.network.frame_edge]} "
+            "(edge frames: docs/models.md)."
         )
     columns = [(key, key, key.replace("_", " ")) for key in FREE[task]]
     for key, decoder in (
@@ -244,27 +247,29 @@ def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, fact
         ],
     )
     trained = saved.trained
+    fresh = (
+        f"fresh instances of {trained['n']} elements{SPREAD.get(saved.task.points, '')}, "
+        "labelled during the training"
+    )
     return Card(
         title=name,
-        summary=f"{network} for {SUBJECT[task]}.",
+        summary=summary,
         facts=[
-            f"Network: {num_weights(saved.model):,} weights, encoder and decoder of "
+            f"Network: {num_weights(saved.model):,} weights, encoder and decoder with "
             f"{saved.model.settings()['hidden_size']} units",
-            f"Trained on: fresh instances of {trained['n']} elements"
-            f"{SPREAD.get(saved.task.points, '')}, labelled during the training",
+            f"Trained on: {facts.get('trained_on') or fresh}",
             f"Recipe: `ptrnet train src/ptrnet/recipes/{name}.toml --output my-{name}`\n"
             f"  ({trained['steps']:,} steps of {trained['batch_size']} examples, "
             f"seed {trained['seed']}){facts['note']}",
             f"Commit: {facts['commit']}",
             f"Time: {facts['minutes']} minutes on {facts['machine']}",
-            "Weights are stored in half precision; the model computes in single precision",
+            "Precision: half for the stored weights, single for the computation",
         ],
         scores=(
-            "In percent, with 95% intervals, on fresh instances that no training used; "
-            f"{LABELS[task]}.\n"
-            "Greedy decoding; without constraint unless the column says so"
-            f"{free_note(task)}. Beams on the\nfirst {beam_count(task):,} instances. "
-            "`python benchmarks/ship.py`, which contains the seeds, wrote this table."
+            "Scores are in percent, with 95% intervals, on fresh instances that no training used.\n"
+            f"{LABELS[task]} We decode greedily, and without the constraint unless a column says\n"
+            f"so{free_note(task)}. Beams answer the first {beam_count(task):,} instances.\n"
+            "`python benchmarks/ship.py` wrote this table; it contains the seeds."
         ),
         table=table,
         limits=LIMITS[name],
@@ -272,12 +277,12 @@ def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, fact
 
 
 def recipe_path(name: str) -> Path:
-    """The recipe of a shipped model."""
+    """Return the path of a shipped model's recipe."""
     return Path("src/ptrnet/recipes") / f"{name}.toml"
 
 
 def main() -> None:
-    """Read the folder of a run, and write the folder of the package."""
+    """Read the folder of a run, and write the folder of the shipped model."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path)
     for fact in ("commit", "minutes", "machine"):
@@ -285,10 +290,11 @@ def main() -> None:
     parser.add_argument("--name", help="name of the shipped model; default: its task")
     parser.add_argument("--beam", type=int, default=4)
     parser.add_argument("--note", default="", help="a note on the training for the card")
-    parser.add_argument("--n", help="sizes of all trainings, if this one continued another")
+    parser.add_argument("--trained-on", help="its examples, if they were not drawn during training")
+    parser.add_argument("--n", help="sizes of all trainings, if the run continued another one")
     options = parser.parse_args()
     torch.set_grad_enabled(False)
-    # The models are measured outside their trained sizes on purpose.
+    # We measure the models outside their trained sizes on purpose.
     warnings.simplefilter("ignore", OutOfDistributionWarning)
     saved = model_folder.load(options.run)
     name = options.name or saved.task.name
@@ -301,7 +307,7 @@ def main() -> None:
     trained["n"] = options.n or str(recipe.n)
     folder = Path("src/ptrnet/weights") / name
     model_folder.save(folder, saved._replace(trained=trained), torch.float16)
-    saved = model_folder.load(folder)  # scores are those of the shipped weights
+    saved = model_folder.load(folder)  # so that we measure the shipped weights
     rows = kept_scores(Solver(*saved), folder, options.run, options.beam)
     key = "constrained" if saved.task.name == "tsp" else "accuracy"
     saved.trained["scores"] = [

@@ -1,8 +1,8 @@
-"""A hook of mkdocs (see mkdocs.yml) that adds pages outside docs/ to the site of `make docs`.
+"""Add pages outside docs/ to the site of `make docs`. mkdocs.yml names this hook.
 
 - It includes pages of the repository that are outside docs/.
-- Pages link to each other as files of the repository. The hook turns such links to the place of
-  their target in the site, and adds linked files that are not pages.
+- Pages link to each other as files of the repository. The hook changes such links to the address of
+  the target in the site, and adds linked files that are not pages.
 - It replaces `<!-- help -->` by what `ptrnet VERB --help` prints, for every verb.
 """
 
@@ -21,7 +21,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[1]
 PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/log.md", "examples/README.md")
 FOLDERS = ("results", "benchmarks/results")
-# A fence, code in a line, or a link, whose target is group 1: links in code are no links.
+# Matches fences and code too, so that links inside code are skipped. Group 1 is a link's target.
 _LINK = re.compile(r"^```.*?^```|`[^`\n]+`|\]\(([^)\s]+)\)", re.DOTALL | re.MULTILINE)
 
 
@@ -37,7 +37,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> str:
-    """Return the page with its links as the site has them."""
+    """Return the page, with links to addresses in the site."""
     source = in_repository(page.file.src_uri)
     folder = posixpath.dirname(page.file.src_uri)
 
@@ -52,29 +52,29 @@ def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> st
 
 
 def on_page_content(html: str, page: Page, config: Any, files: Files) -> str:
-    """Mark measured pages, so that their numbers stay on one line (docs/css/site.css)."""
+    """Mark pages of measurements, so that numbers are not broken (docs/css/site.css)."""
     measured = page.file.src_uri.startswith(FOLDERS)
     return f'<div class="measured">{html}</div>' if measured else html
 
 
 def outside_pages() -> list[str]:
-    """The pages outside docs/, as paths in the repository and in the site."""
+    """Return the pages outside docs/, as paths in the repository and in the site."""
     found = (path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.md")))
     return [*PAGES, *(path.relative_to(ROOT).as_posix() for path in found)]
 
 
 def in_repository(page: str) -> str:
-    """The path in the repository of a page of the site."""
+    """Return the path of a page in the repository."""
     return f"docs/{page}" if (ROOT / "docs" / page).exists() else page
 
 
 def resolve(source: str, link: str) -> str:
-    """The path in the repository that a link on the page `source` leads to."""
+    """Return the path in the repository to which a link on the page `source` leads."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(source), link))
 
 
 def linked(page: Path) -> Iterator[str]:
-    """The files of the repository that a page links to."""
+    """Return the files of the repository to which a page links."""
     source = page.relative_to(ROOT).as_posix()
     for match in _LINK.finditer(page.read_text(encoding="utf-8")):
         if match[1] and "://" not in match[1] and not match[1].startswith("#"):
@@ -84,7 +84,7 @@ def linked(page: Path) -> Iterator[str]:
 
 
 def help_texts(markdown: str) -> Iterator[str]:
-    """Yield a section with the help of each command, for the page that asks for them."""
+    """Yield a section with the help of each command, for the page that has `<!-- help -->`."""
     if "<!-- help -->" not in markdown:
         return
     sys.path.insert(0, str(ROOT / "src"))

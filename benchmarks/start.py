@@ -2,7 +2,7 @@
 
     python benchmarks/start.py
 
-Every time is of a fresh process, the file system's cache warm, the compiled kernels cached.
+Each measurement starts a new process. The file system's cache is warm, and kernels are compiled.
 """
 
 import subprocess

@@ -2,8 +2,8 @@
 
     python benchmarks/variants.py
 
-Steps of the models are taken in turn, so that a busy machine slows all of them alike; the ratio
-is the median over the rounds.
+The models take steps in turn, so that other work on the machine slows all of them equally. The
+ratio is the median over the rounds.
 """
 
 from ptrnet import runtime
@@ -38,7 +38,7 @@ def label(name: str, settings: dict[str, object]) -> str:
 
 
 def stepping(recipe: Recipe) -> Callable[[], None]:
-    """A function that takes a training step on the next batch."""
+    """Return a function that takes a training step on the next batch."""
     stream = ExampleStream(recipe.task, recipe.n, recipe.batch_size, recipe.seed)
     batches = iter([stream.batch(k) for k in range(ROUNDS + 1)])
     step = ptrnet_step(recipe)

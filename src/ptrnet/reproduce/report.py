@@ -20,10 +20,10 @@ def scale(metric: str) -> float:
 
 _INTRODUCTION = """\
 `ptrnet reproduce {name}` writes this page; `{document}` has the command, seed and interval
-of each number. Shares are in percent and lengths in the unit square, with 95% intervals over the
-instances of a test that no training saw; there is one training for each. Line *ours* is the same
-network and data with the training that we recommend, line *best* is the best network that ships
-for the task.
+of each number. Shares are in percent, and lengths are in the unit square. The 95% intervals are
+over the test instances, which no training saw. Each model was trained once. Line *ours* is the
+paper's network with the training that we recommend. Line *best* is the best network that ships for
+the task.
 """
 _TITLES = {"full": "Results", "quick": "Quick runs, which only show that it works"}  # by budget
 
