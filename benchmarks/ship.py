@@ -68,8 +68,8 @@ SEED = 20_260_000
 LABELS = {
     "hull": "Qhull labelled them.",
     "delaunay": "Qhull labelled them.",
-    "tsp": "Gaps compare the valid tours with proved shortest tours, or above 50 cities with tours\n"
-    "of a local search. Lengths are in units of the square's side, not in percent.",
+    "tsp": "Gaps compare the valid tours with proved shortest tours, or above 50 cities with\n"
+    "tours of a local search. Lengths are in units of the square's side, not in percent.",
     "sort": "NumPy labelled them.",
 }
 SUBJECT = {
