@@ -97,7 +97,7 @@ def job(
         function: maps a chunk to a dataset. Other processes must be able to import it.
         source: the chunks.
         task: the task of the examples.
-        output: the file; "-" is standard output, in the format of the source.
+        output: the file; "-" is standard output, in the format of the source or else of the task.
         activity: text of the progress bar, such as "labelling".
         key: everything else that decides the result, as JSON: options, the weights' checksum.
         jobs: number of processes; -1 for one a core.
@@ -117,7 +117,7 @@ def job(
         >>> job(function, Source(chunks, len(data), {}), task, "tours.jsonl", "labelling", {})
         0
     """
-    target = formats.output_format(output, source.path)
+    target = formats.output_format(output, source.path or f"drawn.{task.stdout_format}")
     if not target.capabilities.multiple or (output == "-" and target.capabilities.binary):
         data = list(ordered_map(function, source.chunks, jobs, backend))
         examples = [example for chunk in data for example in chunk]

@@ -326,7 +326,7 @@ def test_writes_all_columns_and_the_ranks_of_answers(tmp_path, extension):
     assert [int(place) for place in after["place"]] == [3, 1, 1, 2]
     for name in before.keys() - {"place"}:
         assert list(before[name]) == list(after[name])
-    with pytest.raises(InputError, match='has a column "place" already; name another column'):
+    with pytest.raises(InputError, match=r'has a column "place" already; name .* \(--rank'):
         formats.open_sets(str(path), Columns(set_id="order")).answered(answers, "grades")
 
 

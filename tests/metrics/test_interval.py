@@ -42,6 +42,7 @@ def test_one_instance_has_no_interval():
         (NINE_TENTHS, 4, 1, "0.9034", "0.8836 to 0.9200"),
         (NINE_TENTHS, 1, 100, "90.3", "88.4 to 92.0"),
         (Measure(-0.5, -1.0, 0.0, 9), 2, 100, "-50.00", "-100.00 to 0.00"),
+        (Measure(-4e-5, -6e-5, -1e-5, 9), 4, 1, "0.0000", "-0.0001 to 0.0000"),
         (mean([3.0]), 3, 1, "3.000", ""),
         (mean([]), 4, 1, "-", ""),
         (Measure(None, None, None, 7, fail=True), 1, 100, "FAIL", ""),

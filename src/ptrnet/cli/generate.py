@@ -1,10 +1,23 @@
 """`ptrnet generate`: draw random instances, and answer them by an algorithm."""
 
-from typing import Annotated
+import inspect
+from dataclasses import replace
+from typing import Annotated, Any
 
 import typer
 
-from ptrnet.cli.options import Backend, Jobs, Labeller, Seed, Strict, TaskName
+from ptrnet import tasks
+from ptrnet.cli.options import (
+    Backend,
+    Jobs,
+    Labeller,
+    Seed,
+    Strict,
+    TaskName,
+    optional_parameter,
+)
+from ptrnet.problems import Problem
+from ptrnet.settings import Option, options_of
 
 POINTS = (
     "How elements are distributed: uniform, gaussian, clustered, curves, stretched, grid, "
@@ -14,6 +27,19 @@ POINTS = (
 
 def register(app: typer.Typer) -> None:
     app.command()(generate)
+
+
+def _problem_settings() -> dict[str, Option]:
+    """Return the settings of all problems, which say what their instances are like."""
+    shared = options_of(Problem)
+    kinds = [tasks.kind(name) for name in [*tasks.names(), *tasks.problem_names()]]
+    return {
+        name: replace(option, help=f"{kind.name}: {option.help}")
+        for kind in kinds
+        if issubclass(kind, Problem)
+        for name, option in options_of(kind).items()
+        if name not in shared
+    }
 
 
 def generate(
@@ -27,6 +53,7 @@ def generate(
     jobs: Jobs = -1,
     backend: Backend = "local",
     seed: Seed = 0,
+    **settings: Any,
 ) -> None:
     """Draw instances of TASK, answer them by an algorithm, and write both.
 
@@ -36,12 +63,13 @@ def generate(
     Examples:
         ptrnet generate tsp --n 5-20 --count 100000 --labeller exact --output tsp.txt
         ptrnet generate hull --n 50 --points clustered --count 1000 --output clusters.txt
+        ptrnet generate job-shop --n 10 --machines 5 --count 1000 --output shops.jsonl
     """
     import ptrnet
-    from ptrnet import tasks
 
+    given = {name: value for name, value in settings.items() if value is not None}
     ptrnet.generate(
-        tasks.get(task, points=points),
+        tasks.get(task, points=points, **given),
         n,
         count,
         output=output,
@@ -51,3 +79,13 @@ def generate(
         jobs=jobs,
         backend=backend,
     )
+
+
+def _signature() -> inspect.Signature:
+    """Return the signature from which typer makes options: also one for each problem's settings."""
+    parameters = list(inspect.signature(generate).parameters.values())[:-1]
+    fixed = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    return inspect.Signature([*fixed, *map(optional_parameter, _problem_settings().values())])
+
+
+generate.__signature__ = _signature()  # type: ignore[attr-defined]

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
@@ -139,6 +139,17 @@ def parameter_of(
         default=setting.default,
         annotation=Annotated[kind | None if setting.default is None else kind, option],
     )
+
+
+def optional_parameter(
+    setting: Option, completion: Callable[[str], list[str]] | None = None
+) -> inspect.Parameter:
+    """Return a setting as an option without a default, which its help shows in brackets.
+
+    If the user leaves out the option, the object with the setting has its own default.
+    """
+    text = f"{setting.help} [{setting.default}]" if setting.default != "" else setting.help
+    return parameter_of(replace(setting, default=None, help=text), completion)
 
 
 def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:

@@ -3,7 +3,6 @@
 import contextlib
 import inspect
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +15,7 @@ from ptrnet.cli.options import (
     complete_labellers,
     complete_tasks,
     echo,
-    parameter_of,
+    optional_parameter,
 )
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.training.recipe import Recipe, infer_recipe, recipe_options
@@ -163,9 +162,7 @@ def _signature() -> inspect.Signature:
         ),
     ]
     for name, option in recipe_options().items():
-        text = f"{option.help} [{option.default}]" if option.default != "" else option.help
-        left_out = replace(option, default=None, help=text)  # the recipe sets the defaults
-        parameters.append(parameter_of(left_out, completions.get(name)))
+        parameters.append(optional_parameter(option, completions.get(name)))
     return inspect.Signature(parameters)
 
 

@@ -416,7 +416,7 @@ class Sets:
         if name in self.table.columns:
             raise InputError(
                 f'{self.table.source}: has a column "{name}" already; name another column for the '
-                f"answers ({role})"
+                f"answers (--{role})"
             )
         return name
 

@@ -43,7 +43,8 @@ class Measure:
     def value_and_interval(self, digits: int, scale: float = 1) -> tuple[str, str]:
         """Return the value and its interval as texts, `0.90` and `0.88 to 0.92`.
 
-        The text of a value of None is `FAIL` or `-`. The text of a missing interval is empty.
+        The text of a value of None is `FAIL` or `-`. The text of a missing interval is empty. A
+        number that rounds to zero has no sign.
 
         Args:
             digits: the number of digits after the decimal point.
@@ -51,10 +52,10 @@ class Measure:
         """
         if self.value is None:
             return "FAIL" if self.fail else "-", ""
-        value = f"{scale * self.value:.{digits}f}"
+        value = f"{scale * self.value:z.{digits}f}"
         if self.low is None or self.high is None:
             return value, ""
-        return value, f"{scale * self.low:.{digits}f} to {scale * self.high:.{digits}f}"
+        return value, f"{scale * self.low:z.{digits}f} to {scale * self.high:z.{digits}f}"
 
     def text(self, digits: int, scale: float = 1) -> str:
         """Return the value with its interval, `0.90 (0.88 to 0.92)`.
