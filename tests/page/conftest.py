@@ -159,10 +159,10 @@ class Page:
         self.wait()
 
     def wait(self):
-        """Until an answer stands beside the exact one."""
+        """Wait until the page has compared the answer with the exact one."""
         from playwright.sync_api import expect
 
-        expect(self.tab.locator("#facts")).to_contain_text("beside")
+        expect(self.tab.locator("#facts")).to_contain_text("compared with")
 
     def see(self, selector, text):
         from playwright.sync_api import expect

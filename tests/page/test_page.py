@@ -122,18 +122,18 @@ def test_a_link_holds_the_instance(open_page, service):
 @pytest.mark.parametrize(
     ("link", "message"),
     [
-        ("#task=nothing&elements=what", "of the task nothing"),
-        ("#task=constructor", "of the task constructor"),
-        ("#task=hull&elements=0.1,0.2;0.3", "left out: line 2: expected 2 numbers, got 1"),
-        ("#task=sort&elements=" + ";".join("1" * 201), "left out: expected at most 200 elements"),
+        ("#task=nothing&elements=what", "for task nothing, but there is no model"),
+        ("#task=constructor", "for task constructor, but there is no model"),
+        ("#task=hull&elements=0.1,0.2;0.3", "invalid: line 2: expected 2 numbers, got 1"),
+        ("#task=sort&elements=" + ";".join("1" * 201), "invalid: expected at most 200 elements"),
         (
             "#task=sort&model=mine&elements=2;1",
-            "of the model mine, which is not here: this is sort",
+            "for model mine, which is not here; sort answers instead",
         ),
     ],
 )
-def test_the_page_says_what_a_link_leaves_out(page, link, message):
-    """Points at random stood there, as if they were those of the link."""
+def test_a_link_with_invalid_fields_shows_an_error(page, link, message):
+    """The page shows a random instance instead, and must not present it as the link's."""
     page.open(link)
     page.see("#error", message)
 
@@ -148,7 +148,7 @@ def test_the_field_shows_how_many_random_points_were_drawn(page):
 
 
 def test_a_link_that_is_followed_is_not_overwritten(open_page, service):
-    """A change before it is still to be written to the address; the event of the link is late."""
+    """A change before the link is not yet in the address when the user follows the link."""
     page = open_page(service)
     hold = "addEventListener('hashchange', event => held && event.stopImmediatePropagation())"
     page.tab.add_init_script(f"window.held = false; {hold}")

@@ -11,7 +11,7 @@ def test_a_link_to_a_task_without_a_model_shows_an_error(open_page, models):
     with running(create_app({"hull": models["hull"]})) as address:
         page = open_page(address)
         page.open(fragment("sort"))
-        page.see("#error", "no model for it is here")
+        page.see("#error", "there is no model for this task here")
         assert {len(element) for element in page.elements()} == {2}
         page.check()
 

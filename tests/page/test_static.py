@@ -121,7 +121,7 @@ def test_a_damaged_model_is_refused(static_page):
 def test_the_static_page_answers_without_a_service(static_page, task):
     points = "0.1,0.2;0.8,0.1;0.9,0.7;0.5,0.9;0.4,0.4;0.3,0.8"
     go(static_page, task, "0.5;0.2;0.9;0.4" if task == "sort" else points)
-    static_page.see("#facts", f"^{task}, greedy .* beside")
+    static_page.see("#facts", f"^{task}, greedy .* compared with")
     static_page.see("#verdict", "^Right")
     static_page.see("#origin", "in this browser")
     static_page.tab.click("#back")

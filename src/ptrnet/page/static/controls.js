@@ -1,4 +1,4 @@
-// The controls beside the board: tasks, model, decoder, the instance as text.
+// The controls next to the board: tasks, model, decoder, and the instance as text.
 
 import { MAX_ELEMENTS, TASKS, randomInstance } from "./tasks.js";
 import { parseInstance, writeInstance } from "./instance_text.js";
@@ -7,9 +7,9 @@ const byId = (id) => document.getElementById(id);
 
 export class Controls {
   /**
-   * @param {object[]} models of the source
-   * @param {object} host what is done: `update(fields, {play})`, `undo()`, `remove()`,
-   *   `task(name)`, and `link()`, the address
+   * @param {object[]} models the source's models
+   * @param {object} host callbacks: `update(fields, {play})`, `undo()`, `remove()`, `task(name)`, and
+   *   `link()`, which returns the address
    */
   constructor(models, host) {
     this.models = models;
@@ -26,18 +26,18 @@ export class Controls {
     byId("text").addEventListener("input", () => this.#readText());
   }
 
-  /** The task that models serve, by default the first of them. */
+  /** The tasks that the models serve, in the page's order. */
   get tasks() {
     return Object.keys(TASKS).filter((task) => this.models.some((model) => model.task === task));
   }
 
-  /** The models of a task; the one that is named as the task is first. */
+  /** Returns the models of a task. A model with the name of the task comes first. */
   modelsOf(task) {
     const models = this.models.filter((model) => model.task === task);
     return models.sort((a, b) => (b.name === task) - (a.name === task));
   }
 
-  /** Shows the state; the text stays as it is while it is being written. */
+  /** Shows the state. The text does not change while the user edits it. */
   write(state) {
     const { task, model, decoder, beamSize, instance, selected } = state;
     this.task = task;
@@ -60,7 +60,7 @@ export class Controls {
     byId("clear").disabled = !instance.length;
     const { features } = TASKS[task];
     byId("text-label").textContent =
-      features === 1 ? "A number a line; paste yours." : "x and y in each line; paste yours.";
+      features === 1 ? "One number per line. You can paste your own." : "x and y in each line. You can paste your own.";
     if (document.activeElement !== byId("text")) {
       byId("text").value = writeInstance(instance);
       this.#complain("");
@@ -114,7 +114,7 @@ export class Controls {
       await navigator.clipboard.writeText(this.host.link());
       button.textContent = "Copied";
     } catch {
-      button.textContent = "It is in the address";
+      button.textContent = "Copy the address instead";
     }
     setTimeout(() => {
       button.textContent = "Copy link";

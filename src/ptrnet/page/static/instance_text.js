@@ -1,10 +1,10 @@
-// An instance as text: an element a line, or JSON; and back.
+// Converts between an instance and text: one element per line, or JSON.
 
 import { MAX_ELEMENTS, TASKS } from "./tasks.js";
 
-const LARGEST = 1e100; // squares and areas are computed of numbers
+const LARGEST = 1e100; // so that squares and areas do not overflow
 
-/** The elements in a text. Throws an Error of one line where there are none. */
+/** Returns the elements in a text. Throws an Error with one line if the text is not an instance. */
 export function parseInstance(text, task) {
   const trimmed = text.trim();
   const rows = trimmed.startsWith("[") ? parseJson(trimmed, task) : parseLines(text, task);
@@ -14,7 +14,7 @@ export function parseInstance(text, task) {
   return rows;
 }
 
-/** An element a line. */
+/** Reads one element per line. */
 export function writeInstance(instance) {
   return instance.map((element) => element.join(", ")).join("\n");
 }
@@ -34,7 +34,7 @@ function parseLines(text, task) {
     if (!words.length) return;
     const numbers = words.map((word) => toNumber(word, `line ${k + 1}`));
     if (features === 1) {
-      rows.push(...numbers.map((number) => [number])); // numbers may stand in one line
+      rows.push(...numbers.map((number) => [number])); // a line may have several numbers
       return;
     }
     check(numbers, features, `line ${k + 1}`);
@@ -61,7 +61,7 @@ function parseJson(text, task) {
   });
 }
 
-/** Whether a line is one number, perhaps with a decimal comma: more of them have spaces between. */
+/** Whether a line is one number, perhaps with a decimal comma. Several numbers have spaces between them. */
 function isNumberOfOneWord(line) {
   return /^[-+]?\d+([.,]\d+)?$/.test(line);
 }

@@ -1,15 +1,16 @@
-// One question at a time, and then the latest: what a pointer asked in between is passed over.
+// Runs one request at a time, and then the latest one. Skips the requests in between, because a
+// moving pointer makes more of them than can be answered.
 
 export class Latest {
   #controller = null;
   #isWaiting = false;
 
-  /** @param {(signal: AbortSignal) => Promise<void>} run answers what is asked at that moment */
+  /** @param {(signal: AbortSignal) => Promise<void>} run answers the current request */
   constructor(run) {
     this.run = run;
   }
 
-  /** Asks now, or when the question that is being answered is done. */
+  /** Runs a request now, or after the current one. */
   async ask() {
     if (this.#controller) {
       this.#isWaiting = true;
@@ -27,7 +28,7 @@ export class Latest {
     } while (this.#isWaiting);
   }
 
-  /** Gives up the question that is being answered: it is about something else. */
+  /** Aborts the current request, because its answer is no longer needed. */
   giveUp() {
     this.#controller?.abort();
   }

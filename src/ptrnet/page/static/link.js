@@ -1,9 +1,9 @@
-// The instance and how it is answered, in the address's fragment: a link to send.
+// Keeps the instance, model and decoder in the address's fragment, so that users can share a link.
 
 import { TASKS } from "./tasks.js";
 import { parseInstance } from "./instance_text.js";
 
-/** What stands in a fragment; only what is right of it, and a `complaint` where its elements are not. */
+/** Returns the valid fields of a fragment, and a `complaint` if its elements are invalid. */
 export function readLink(fragment) {
   const fields = new URLSearchParams(fragment.replace(/^#/, ""));
   const task = fields.get("task");
@@ -17,12 +17,12 @@ export function readLink(fragment) {
   try {
     state.instance = parseInstance((fields.get("elements") ?? "").replaceAll(";", "\n"), task);
   } catch (error) {
-    state.complaint = `The link's elements are left out: ${error.message}`;
+    state.complaint = `The elements in the link are invalid: ${error.message}`;
   }
   return state;
 }
 
-/** The fragment that says all of it. */
+/** Returns the fragment with all fields. */
 export function writeLink({ task, model, decoder, beamSize, instance }) {
   const elements = instance.map((element) => element.join(",")).join(";");
   const beam = decoder === "beam" ? `&beam=${beamSize}` : "";

@@ -1,4 +1,4 @@
-// The page: an instance, a source of answers, and what is drawn and said of them.
+// The page's state: an instance, a source of answers, and the views that show them.
 
 import { Controls } from "./controls.js";
 import { Latest } from "./latest.js";
@@ -11,9 +11,9 @@ import { Player } from "./view/player.js";
 import { writePrefixes, writeStep } from "./view/steps.js";
 import { factsOf, verdictOf } from "./view/messages.js";
 
-const UNDONE = 100; // instances that are remembered
-const LINKED = 200; // ms after a change until the address says it: browsers refuse more often
-const [SOON, OFTEN] = [2500, 30]; // ms until an exact answer is asked for again, and how often
+const UNDONE = 100; // the number of instances that "Undo" can restore
+const LINKED = 200; // ms between a change and the new address, because browsers limit how often it may change
+const [SOON, OFTEN] = [2500, 30]; // ms between requests for an exact answer, and how many of them
 
 const byId = (id) => document.getElementById(id);
 const state = {
@@ -24,12 +24,12 @@ const state = {
   instance: [],
   trace: null,
   selected: -1,
-  other: null, // a prefix of the beam
+  other: null, // a prefix of the beam to draw
   history: [],
 };
 let [source, controls, frame, willPlay, isStepping, retries] = [null, null, null, false, false, 0];
 let linking = 0;
-let followed = ""; // the address's fragment, as it was last read or written
+let followed = ""; // the address's fragment when we last read or wrote it
 
 const board = new Board(byId("board"));
 const player = new Player(() => {
@@ -38,7 +38,7 @@ const player = new Player(() => {
 });
 const latest = new Latest(answer);
 
-/** Draws, and writes what stands beside the board. */
+/** Draws the board, and writes the texts next to it. */
 function writeAll() {
   state.other = null;
   draw();
@@ -56,13 +56,13 @@ function draw() {
   board.draw({ frame, task, instance, trace, position, exact, other, selected, isStepping });
 }
 
-/** Whether a trace can be drawn over the elements that there are now. */
+/** Whether a trace belongs to the current elements, so that it can be drawn over them. */
 function isOfInstance(trace) {
   if (!trace || trace.task !== state.task) return false;
   return trace.steps[0].probabilities[0].length === trace.special_names.length + state.instance.length;
 }
 
-/** Shows the state, and asks for its answer. */
+/** Shows the state, and requests its answer. */
 function refresh() {
   controls.write(state);
   clearTimeout(linking);
@@ -73,7 +73,10 @@ function refresh() {
   latest.ask();
 }
 
-/** The address that says all of the state; but one that was just set, and is read next, stays. */
+/**
+ * Writes the state to the address, and returns the address. An address that the user just entered
+ * stays as it is, because we read it next.
+ */
 function link() {
   clearTimeout(linking);
   if (location.hash === followed) {
@@ -93,7 +96,7 @@ async function answer(signal) {
   }
   const busy = setTimeout(() => {
     document.body.classList.add("busy");
-    if (!state.trace) say("One moment …", "open"); // a model is loaded
+    if (!state.trace) say("One moment …", "open"); // a model may be loading
   }, 300);
   try {
     setTrace(await source.trace({ model, instance, decoder, beamSize }, signal));
@@ -123,7 +126,7 @@ function setTrace(trace) {
   byId("facts").textContent = trace ? factsOf(trace) : "";
   byId("warning").hidden = true;
   if (trace) {
-    const warnings = trace.answer.warnings.map((text) => text.split(";")[0]); // no advice for a shell
+    const warnings = trace.answer.warnings.map((text) => text.split(";")[0]); // without the advice for the command line
     byId("warning").textContent = `Unlike the training: ${warnings.join("; ")}.`;
     byId("warning").hidden = !trace.answer.warnings.length;
   }
@@ -244,7 +247,7 @@ async function loadModels() {
   }
 }
 
-/** What the pen does. */
+/** The pen's callbacks. */
 const hand = {
   places: () => state.instance.map((element, i) => frame.place(element, i)),
   add: addElement,
@@ -265,7 +268,7 @@ const hand = {
   },
 };
 
-/** What a link says, where there are such models; else what the page begins with. */
+/** Shows the state of a link if its models are here; otherwise a random instance. */
 function begin({ complaint, ...linked }) {
   const isThere = controls.tasks.includes(linked.task);
   const task = isThere ? linked.task : controls.tasks[0];
@@ -277,11 +280,11 @@ function begin({ complaint, ...linked }) {
   state.history = [];
   controls.write(state);
   if (linked.task && !isThere) {
-    complain(`The link is of the task ${linked.task}: no model for it is here.`);
+    complain(`The link is for task ${linked.task}, but there is no model for this task here.`);
   } else if (complaint) {
     complain(complaint);
   } else if (linked.model && linked.model !== model) {
-    complain(`The link is of the model ${linked.model}, which is not here: this is ${model}.`);
+    complain(`The link is for model ${linked.model}, which is not here; ${model} answers instead.`);
   }
 }
 
@@ -298,7 +301,7 @@ async function start() {
   const follow = () => begin(readLink((followed = location.hash)));
   addEventListener("hashchange", follow);
   follow();
-  new Pen(byId("board"), hand); // not before there is something to draw on
+  new Pen(byId("board"), hand); // last, because it needs a board to draw on
 }
 
 start().catch((error) => complain(error.message));

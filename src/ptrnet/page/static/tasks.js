@@ -1,4 +1,4 @@
-// What the page knows of the four tasks, whoever answers.
+// The four tasks. They do not depend on the source of answers.
 
 export const MAX_ELEMENTS = 200;
 
@@ -37,7 +37,7 @@ export const TASKS = {
   },
 };
 
-/** Elements drawn at random, as numbers of three digits after the point. */
+/** Returns random elements, rounded to three digits after the decimal point. */
 export function randomInstance(task, count) {
   const { features } = TASKS[task];
   const number = () => Math.round(Math.random() * 1000) / 1000;

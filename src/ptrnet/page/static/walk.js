@@ -1,9 +1,9 @@
-// A trace, walked: what stands after each of its steps.
+// Reads a trace step by step.
 
 import { NO_EDGES, append, frontOf } from "./search/open_edges.js";
 import { tokensOf } from "./search/answer.js";
 
-/** At each step of the answer, which of the prefixes after it is the answer's. */
+/** Returns, for each step of the answer, the index of the answer's prefix after this step. */
 export function pathOf(trace) {
   const path = [];
   let k = 0;
@@ -14,14 +14,14 @@ export function pathOf(trace) {
   return path;
 }
 
-/** The probabilities of the token at a position of the answer, as [token, probability or null]. */
+/** Returns the probabilities of the token at a position of the answer: [token, probability or null]. */
 export function distributionAt(trace, position) {
   const path = pathOf(trace);
   const row = position ? path[position - 1] : 0;
   return trace.steps[position].probabilities[row].map((value, token) => [token, value]);
 }
 
-/** The prefixes that the search holds after a step: their tokens and log-likelihoods. */
+/** Returns the prefixes of the search after a step, with tokens and log-likelihoods. */
 export function prefixesAt(trace, step) {
   return trace.steps[step].prefixes.map((prefix, k) => ({
     tokens: tokensOf(trace.steps, step, k),
@@ -31,11 +31,11 @@ export function prefixesAt(trace, step) {
 }
 
 /**
- * What a beginning of an answer draws.
+ * Returns the shape of a partial answer.
  * @param {string} task
- * @param {number[]} tokens END left out
+ * @param {number[]} tokens without END
  * @param {number} numSpecials
- * @param {boolean} ended whether it is whole
+ * @param {boolean} ended whether the answer is complete
  * @returns {{rings: number[][], paths: number[][], front: number[] | null}} of elements: closed
  *   rings, open paths, and the edge that the next token is for
  */
@@ -61,7 +61,7 @@ export function shapeOf(task, tokens, numSpecials, ended) {
   return { rings: isRing ? [elements] : [], paths: isRing ? [] : [elements], front: null };
 }
 
-/** The shape of a whole answer: indices, or triples of them. */
+/** Returns the shape of a complete answer: indices, or triples of them. */
 export function answerShape(task, outputs) {
   if (task === "delaunay") return { rings: outputs, paths: [], front: null };
   if (task === "sort") return { rings: [], paths: [outputs], front: null };

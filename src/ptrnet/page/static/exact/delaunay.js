@@ -1,5 +1,5 @@
-// Delaunay triangulations in whole numbers: points join from left to right, then edges are flipped
-// (Lawson 1977).
+// Delaunay triangulations in exact integer arithmetic: insert the points from left to right, then flip
+// edges (Lawson 1977).
 
 import { firstEqual, lexicographicOrder } from "./points.js";
 import {
@@ -11,7 +11,7 @@ import {
   turnBeyondRounding,
 } from "./determinants.js";
 
-/** The triangles, counter-clockwise; none where all points are on one line. */
+/** Returns the triangles, counter-clockwise; an empty list if all points are on one line. */
 export function delaunay(points) {
   if (areOnLine(points)) return [];
   const pairs = toIntegers(points);
@@ -51,7 +51,7 @@ export function isDelaunay(points, triangles) {
     if (side < 0n) [j, k] = [k, j];
     if (distinct.some((p) => inCircleBeyondRounding(...at([i, j, k, p])) > 0)) return false;
     for (const edge of [`${i} ${j}`, `${j} ${k}`, `${k} ${i}`]) {
-      if (edges.has(edge)) return false; // two triangles on one side
+      if (edges.has(edge)) return false; // two triangles on the same side of an edge
       edges.add(edge);
     }
   }
@@ -63,7 +63,7 @@ export function isDelaunay(points, triangles) {
   return true;
 }
 
-/** The third vertex of the triangle at the left of each directed edge. */
+/** Returns the third vertex of the triangle to the left of each directed edge. */
 class Apexes {
   #third = new Map();
 
@@ -91,7 +91,7 @@ class Apexes {
   }
 }
 
-/** Joins points in lexicographic order, each to the sides of the rim that it sees. */
+/** Inserts points in lexicographic order. Connects each to the sides of the hull that it sees. */
 function sweep(apexes, pairs, order) {
   const third = order.findIndex((i, k) => k > 1 && turn(pairs[order[0]], pairs[order[1]], pairs[i]));
   if (third < 0) return false;

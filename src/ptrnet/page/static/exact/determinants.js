@@ -1,10 +1,10 @@
-// Determinants of points, exact: their coordinates are whole numbers of any size. What is decided up
-// to the rounding of the coordinates themselves is compared with a slack: a whole number is taken as
-// it stands, any other coordinate may be off by 2^-52 of the coordinates on its axis.
+// Exact determinants of points, whose coordinates are integers of any size (BigInt). The functions
+// `...BeyondRounding` allow for rounded input: integers are exact, and any other coordinate may be off
+// by 2^-52 of the coordinates on its axis.
 
 const ROUNDING = 1n << 52n; // its inverse
 
-/** The points as pairs of whole numbers, all multiplied by one power of two. */
+/** Returns the points as pairs of integers, all multiplied by the same power of two. */
 export function toIntegers(points) {
   const split = points.map((point) => point.map(mantissaAndExponent));
   const exponents = split.flat().filter(([digits]) => digits).map(([, exponent]) => exponent);
@@ -14,7 +14,7 @@ export function toIntegers(points) {
   );
 }
 
-/** Of each coordinate 1 where rounding may have changed it, else 0. */
+/** Returns 1 for each coordinate that may have been rounded, else 0. */
 export function roundedOf(points) {
   return points.map((point) => point.map((value) => (Number.isSafeInteger(value) ? 0n : 1n)));
 }
@@ -29,12 +29,12 @@ function mantissaAndExponent(value) {
   return [bits >> 63n ? -digits : digits, Math.max(exponent, 1)];
 }
 
-/** Positive where the way from a over b to c turns left. */
+/** Positive if the path from a through b to c turns left. */
 export function turn(a, b, c) {
   return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
 }
 
-/** Positive where p lies inside the circle through a, b and c, which turn left. */
+/** Positive if p lies inside the circle through a, b and c, which must turn left. */
 export function inCircle(a, b, c, p) {
   const [u, v, w] = [a, b, c].map((q) => [q[0] - p[0], q[1] - p[1]]);
   return (
@@ -44,7 +44,7 @@ export function inCircle(a, b, c, p) {
   );
 }
 
-/** The sign of `turn`, 0 where rounding could have made it so. */
+/** Returns the sign of `turn`, or 0 if rounding could have caused it. */
 export function turnBeyondRounding(points, rounded) {
   let slack = 0n;
   for (const axis of [0, 1]) {
@@ -57,7 +57,7 @@ export function turnBeyondRounding(points, rounded) {
   return signBeyond(turn(...points), slack);
 }
 
-/** The sign of `inCircle`, 0 where rounding could have made it so. */
+/** Returns the sign of `inCircle`, or 0 if rounding could have caused it. */
 export function inCircleBeyondRounding(points, rounded) {
   const p = points[3];
   const corners = points.slice(0, 3).map((q) => [q[0] - p[0], q[1] - p[1]]);
@@ -75,7 +75,7 @@ export function inCircleBeyondRounding(points, rounded) {
   return signBeyond(inCircle(...points), slack);
 }
 
-/** The derivatives of `inCircle` by the coordinates of a; all are seen from p. */
+/** Returns the derivatives of `inCircle` with respect to a. All points are relative to p. */
 function gradient(a, b, c) {
   const cross = 2n * (b[0] * c[1] - b[1] * c[0]);
   return [

@@ -1,9 +1,9 @@
-// Convex hulls by the monotone chain (Andrew 1979), in whole numbers.
+// Convex hulls by the monotone chain (Andrew 1979), in exact integer arithmetic.
 
 import { firstEqual, lexicographicOrder } from "./points.js";
 import { roundedOf, toIntegers, turnBeyondRounding } from "./determinants.js";
 
-/** The vertices, counter-clockwise, from the leftmost (then lowest) one on. */
+/** Returns the vertices, counter-clockwise, starting at the leftmost (then lowest) one. */
 export function hull(points) {
   const pairs = toIntegers(points);
   const rounded = roundedOf(points);
@@ -21,7 +21,7 @@ export function hull(points) {
       }
       vertices.push(i);
     }
-    vertices.pop(); // the other chain begins with it
+    vertices.pop(); // because the other chain begins with it
   }
   return vertices;
 }

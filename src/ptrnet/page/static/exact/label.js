@@ -1,10 +1,11 @@
-// The exact answer of each task, and an answer beside it, as a service's trace has them.
+// Computes the exact answer of each task and compares the model's answer with it. The results have the
+// form of a service's trace.
 
 import { delaunay, isDelaunay } from "./delaunay.js";
 import { hull } from "./hull.js";
 import { MAX_PROVED, localSearchTour, shortestTour, tourLength } from "./tour.js";
 
-/** The exact answer; of many cities a local search's, not proved; null where there is none. */
+/** Returns the exact answer; for many cities one of a local search, which is not proved; else null. */
 export function label(task, instance) {
   switch (task) {
     case "hull":
@@ -26,7 +27,7 @@ export function label(task, instance) {
   }
 }
 
-/** Whether an answer is as good as the exact one, and its metrics. */
+/** Returns whether an answer is as good as the exact one, and its metrics. */
 export function compare(task, instance, outputs, exact) {
   if (!exact) return { correct: null, metrics: {} };
   if (task === "tsp") {
@@ -57,7 +58,7 @@ function isSorted(instance, outputs) {
   return isWhole && outputs.every((i, k) => !k || instance[outputs[k - 1]][0] <= instance[i][0]);
 }
 
-/** Whether two rings of vertices are one polygon, whatever their start and direction. */
+/** Whether two rings of vertices are the same polygon, for any start and direction. */
 function isSameRing(instance, outputs, exact) {
   const [a, b] = [outputs, exact.outputs].map((ring) => ring.map((i) => instance[i].join()));
   if (a.length !== b.length) return false;

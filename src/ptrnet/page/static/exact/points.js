@@ -1,22 +1,22 @@
-// Orders of points, and points that are equal.
+// Sorts points, and finds equal ones.
 
-/** The indices by x, then by y, then as they come. */
+/** Returns the indices, sorted by x, then by y, then by index. */
 export function lexicographicOrder(points) {
   const order = points.map((_, i) => i);
   return order.sort((i, j) => points[i][0] - points[j][0] || points[i][1] - points[j][1] || i - j);
 }
 
-/** Of each point the first index at which an equal one stands. */
+/** Returns, for each point, the index of the first point that is equal to it. */
 export function firstEqual(points) {
   const seen = new Map();
   return points.map((point, i) => {
-    const key = point.map((value) => value + 0).join(); // -0 is 0
+    const key = point.map((value) => value + 0).join(); // so that -0 equals 0
     if (!seen.has(key)) seen.set(key, i);
     return seen.get(key);
   });
 }
 
-/** Two points that differ by less than the resolution, but are not equal; or null. */
+/** Returns two points that are not equal but differ by less than the resolution, or null. */
 export function nearPair(points, resolution) {
   for (let k = 1; k < points.length; k += 1) {
     for (let i = 0; i < k; i += 1) {

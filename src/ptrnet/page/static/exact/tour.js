@@ -1,18 +1,18 @@
-// Tours: the shortest one by dynamic programming (Held and Karp 1962) of few cities, a local search's
-// of more, which proves nothing.
+// Tours: for few cities the shortest one, by dynamic programming (Held and Karp 1962); for more cities
+// one of a local search, without a proof.
 
 export const MAX_PROVED = 12;
 
-/** The length of a closed tour. */
+/** Returns the length of a closed tour. */
 export function tourLength(points, tour) {
   return tour.reduce((sum, i, k) => sum + distance(points[i], points[tour[(k + 1) % tour.length]]), 0);
 }
 
-/** The shortest tour of at most `MAX_PROVED` cities, from city 0 on. */
+/** Returns the shortest tour of at most `MAX_PROVED` cities, starting at city 0. */
 export function shortestTour(points) {
   const n = points.length;
   if (n < 4) return points.map((_, i) => i);
-  const last = n - 1; // cities 1 to n - 1 are bits 0 to n - 2
+  const last = n - 1; // bit k of a set stands for city k + 1
   const size = 1 << last;
   const best = new Float64Array(size * last).fill(Infinity);
   const before = new Int8Array(size * last).fill(-1);
@@ -49,7 +49,7 @@ export function shortestTour(points) {
   return [0, ...tour.reverse()];
 }
 
-/** A tour that neither 2-opt nor or-opt makes shorter, begun with the nearest neighbours. */
+/** Returns a tour that neither 2-opt nor or-opt makes shorter. Starts with nearest neighbours. */
 export function localSearchTour(points) {
   let tour = nearestNeighbours(points);
   for (let improved = true; improved; ) improved = twoOpt(points, tour) || orOpt(points, tour);
@@ -87,7 +87,7 @@ function twoOpt(points, tour) {
   return false;
 }
 
-/** Moves up to three cities that stand together to another place, either way round. */
+/** Moves up to three neighbouring cities to another place, in either direction. */
 function orOpt(points, tour) {
   const n = tour.length;
   const before = tourLength(points, tour);

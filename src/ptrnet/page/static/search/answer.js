@@ -1,14 +1,17 @@
-// From elements to what the model reads, and from tokens to the answer, as `manifest.json` says.
+// Converts elements to the model's input, and tokens to the answer, as `manifest.json` specifies.
 
 import { NO_EDGES, append } from "./open_edges.js";
 
-/** The elements as the model reads them: where they leave the unit cube, or are lost in it, made to fill it. */
+/**
+ * Returns the elements as the model reads them. Elements outside the unit cube are scaled to fill it, and
+ * so are elements that are too close to each other to be distinguished.
+ */
 export function scale(instance, { smallest_range: minRange = 0 }) {
   const columns = instance[0].map((_, axis) => instance.map((element) => element[axis]));
   const low = columns.map((column) => Math.min(...column));
   const high = columns.map((column) => Math.max(...column));
   const isInside = low.every((value) => value >= 0) && high.every((value) => value <= 1);
-  const part = isInside ? 1 : 0.5; // the range of 1e308 and -1e308 is no number
+  const part = isInside ? 1 : 0.5; // half of the values, because 1e308 - -1e308 overflows
   const width = Math.max(...low.map((value, axis) => high[axis] * part - value * part));
   if (isInside && (width >= minRange || width === 0)) return instance;
   const clip = (value) => Math.min(1, Math.max(0, value));
@@ -17,12 +20,12 @@ export function scale(instance, { smallest_range: minRange = 0 }) {
   );
 }
 
-/** The most tokens of an answer, END left out. */
+/** Returns the largest number of tokens of an answer, without END. */
 export function maxTokens({ per_element: slope, plus, least: fewest, most }, elements) {
   return Math.min(most, Math.max(fewest, Math.ceil(slope * elements) + plus));
 }
 
-/** The tokens of prefix k after step `step`, END left out. */
+/** Returns the tokens of prefix k after step `step`, without END. */
 export function tokensOf(steps, step, k) {
   const tokens = [];
   for (let i = step; i >= 0; i -= 1) {
@@ -33,7 +36,7 @@ export function tokensOf(steps, step, k) {
   return tokens.reverse();
 }
 
-/** The answer that tokens, END left out, stand for: indices, or triples of them. */
+/** Returns the answer of tokens (without END): indices, or triples of them. */
 export function readAnswer(tokens, kind, numSpecials) {
   if (kind === "apexes") {
     const { triangles } = tokens.reduce(append, NO_EDGES);

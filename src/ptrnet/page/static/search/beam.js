@@ -1,15 +1,16 @@
-// Beam search; a beam of one is greedy decoding. Numbers are added as float32, as PyTorch does.
+// Beam search; a beam of one is greedy decoding. Scores are float32, as in PyTorch, so that both choose
+// the same tokens.
 
-const FRAME = 16; // ms after which the page gets a turn: to draw, and to end the search
+const FRAME = 16; // ms after which we yield to the browser, so that it can draw, or abort the search
 
 /**
  * @param {object} model with `step(state, tokens)` and `gather(state, parents)`
- * @param {object} state of the model, encoded
- * @param {object} constraint of the answer
- * @param {number} size prefixes that are kept
- * @param {number} maxTokens of the answer, END left out
+ * @param {object} state the model's state after encoding
+ * @param {object} constraint the answer's constraint
+ * @param {number} size number of prefixes to keep
+ * @param {number} maxTokens of the answer, without END
  * @param {AbortSignal} signal ends the search between two steps
- * @returns {Promise<{steps: object[], score: number}>} what a service's trace has
+ * @returns {Promise<{steps: object[], score: number}>} in the form of a service's trace
  */
 export async function search(model, state, constraint, size, maxTokens, signal) {
   let prefixes = [{ token: 0, score: 0, ended: false, constraintState: constraint.start() }];
@@ -49,7 +50,7 @@ export async function search(model, state, constraint, size, maxTokens, signal) 
   return { steps, score: prefixes[0].score };
 }
 
-/** The log-probabilities of a prefix's next tokens, -Infinity where one may not come. */
+/** Returns the log-probabilities of a prefix's next tokens; -Infinity for tokens that are not allowed. */
 function mask(prefix, logProbs, constraint, mustEnd) {
   if (prefix.ended) return Array.from(logProbs, (_, token) => (token === 0 ? 0 : -Infinity));
   if (mustEnd) return Array.from(logProbs, (value, token) => (token === 0 ? value : -Infinity));
@@ -57,7 +58,7 @@ function mask(prefix, logProbs, constraint, mustEnd) {
   return Array.from(logProbs, (value, token) => (allowed[token] ? value : -Infinity));
 }
 
-/** The likeliest extensions, the likeliest first. */
+/** Returns the likeliest extensions, the likeliest first. */
 function select(prefixes, rows, size) {
   const extensions = [];
   rows.forEach((row, parent) => {

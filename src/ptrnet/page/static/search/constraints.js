@@ -1,13 +1,13 @@
-// What an answer may be, token by token. A constraint has `start()`, the state of the empty prefix,
-// `allowed(state)`, one truth value for each token, and `advance(state, token)`, which changes no state.
+// Which tokens may come next. A constraint has `start()`, the state of the empty prefix,
+// `allowed(state)`, a boolean for each token, and `advance(state, token)`, which returns a new state.
 
 import { NONE, NO_EDGES, append, frontOf } from "./open_edges.js";
 
 /**
- * The constraint that a manifest names.
- * @param {{kind: string, min_length: number}} constraint of the manifest
- * @param {number} elements of the instance
- * @param {number} numSpecials slots before the elements
+ * Returns the constraint that a manifest names.
+ * @param {{kind: string, min_length: number}} constraint from the manifest
+ * @param {number} elements number of elements of the instance
+ * @param {number} numSpecials number of special slots, which come before the elements
  */
 export function buildConstraint(constraint, elements, numSpecials) {
   const numTokens = numSpecials + elements;
@@ -31,7 +31,7 @@ export function buildConstraint(constraint, elements, numSpecials) {
   }
 }
 
-/** Each element at most once; with `whole` exactly once, with `first` that token first. */
+/** Allows each element at most once. `whole`: exactly once. `first`: the answer starts with this token. */
 function subset(numTokens, minLength, { repeats = false, whole = false, first = 0 }) {
   return {
     start: () => ({ used: new Set(), length: 0 }),
@@ -48,7 +48,7 @@ function subset(numTokens, minLength, { repeats = false, whole = false, first = 
   };
 }
 
-/** Each element at most once, then the first one again, and only then END. */
+/** Allows each element at most once, then the first one again, and only then END. */
 function closedSubset(numTokens) {
   return {
     start: () => ({ used: new Set(), first: 0, closed: false }),
@@ -65,9 +65,9 @@ function closedSubset(numTokens) {
   };
 }
 
-const [FIRST, SECOND, THIRD, COMPLETE] = [0, 1, 2, 3]; // the vertex that must come, or none
+const [FIRST, SECOND, THIRD, COMPLETE] = [0, 1, 2, 3]; // the vertex of a triangle that comes next
 
-/** Triangles of three increasing tokens; with a second special slot, that slot between them. */
+/** Allows triangles of three increasing tokens. A second special slot separates triangles, if there is one. */
 function triangles(numTokens, numSpecials) {
   const isSeparated = numSpecials === 2;
   return {
@@ -89,7 +89,7 @@ function triangles(numTokens, numSpecials) {
   };
 }
 
-/** A triangulation, edge by edge: no triangle twice, no edge with two triangles on one side. */
+/** Allows a triangulation, edge by edge: no triangle twice, and no two triangles on one side of an edge. */
 function apexes(numTokens, elements) {
   const most = Math.max(1, 2 * elements - 5);
   return {
@@ -110,7 +110,7 @@ function apexes(numTokens, elements) {
   };
 }
 
-/** The tokens that may be no apex of the front edge: a side would have its triangle already. */
+/** Returns the tokens that must not be the apex of the front edge, because a side already has its triangle. */
 function withoutTriangle({ edges }, { tail, head }) {
   const excluded = [tail, head];
   for (const edge of edges) {

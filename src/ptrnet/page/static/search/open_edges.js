@@ -1,22 +1,22 @@
-// The queue of edges along which a triangulation is continued. A sequence is two elements, the
-// first edge, then for the edge in front, each in its turn, the apex of the triangle at its left, or
-// NONE. Of a triangle's two further sides one that waits leaves the queue; of another the reverse
-// joins. Ends are tokens; 0 where they are not known yet.
+// The queue of open edges of a triangulation. The first two tokens are the ends of the first edge. Each
+// further token belongs to the edge at the front: the apex of the triangle on its left, or NONE. A
+// triangle has two further sides. If such a side is in the queue, it leaves the queue; otherwise its
+// reverse joins. The ends of edges are tokens, or 0 if they are not known yet.
 
 export const NONE = 1;
 
-/** Before the first token: one edge whose ends are to be named. */
+/** The queue before the first token: one edge without known ends. */
 export const NO_EDGES = Object.freeze({
   edges: Object.freeze([Object.freeze({ tail: 0, head: 0, apex: 0, open: true })]),
   triangles: Object.freeze([]),
 });
 
-/** The edge that must be answered next; null where none waits. */
+/** Returns the edge whose apex comes next, or null if the queue is empty. */
 export function frontOf(queue) {
   return queue.edges.find((edge) => edge.open) ?? null;
 }
 
-/** The queue after one more token. */
+/** Returns the queue after one more token. */
 export function append(queue, token) {
   const front = frontOf(queue);
   if (!front || token === 0) return queue;

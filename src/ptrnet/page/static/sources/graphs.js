@@ -1,21 +1,21 @@
-// The two graphs of an exported model in onnxruntime, in this browser.
+// Runs the two graphs of an exported model by onnxruntime in the browser.
 
 import * as ort from "../../runtime/ort.wasm.min.mjs";
 
-ort.env.wasm.numThreads = 1; // more would need a page that is isolated from all others
+ort.env.wasm.numThreads = 1; // because more threads need a cross-origin isolated page
 ort.env.wasm.wasmPaths = new URL("../../runtime/", import.meta.url).href;
 ort.env.logLevel = "error";
 
 export class Graphs {
   #encoder;
   #step;
-  #fixed = {}; // what the encoder gave that every step is fed
+  #fixed = {}; // outputs of the encoder, which are inputs of every step
 
   constructor(encoder, step, manifest) {
     [this.#encoder, this.#step, this.manifest] = [encoder, step, manifest];
   }
 
-  /** Loads a model's folder; what is not the file of its manifest is refused. */
+  /** Loads a model's folder. Refuses files that differ from the manifest. */
   static async load(folder) {
     const manifest = await (await fetchFile(new URL("manifest.json", folder))).json();
     const [encoder, step] = await Promise.all(
@@ -28,7 +28,7 @@ export class Graphs {
     return new Graphs(encoder, step, manifest);
   }
 
-  /** The state before the first step, of one instance as the model reads it. */
+  /** Returns the state before the first step. The instance must be scaled for the model. */
   async encode(instance) {
     const [elements, features] = [instance.length, instance[0].length];
     const inputs = new ort.Tensor("float32", instance.flat(), [1, elements, features]);
@@ -39,7 +39,7 @@ export class Graphs {
     return stateOf(values, "state_");
   }
 
-  /** The log-probabilities of each prefix's next token, and the state after this step. */
+  /** Returns the log-probabilities of each prefix's next token, and the state after this step. */
   async step(state, tokens) {
     const feeds = { ...this.#fixed };
     state.forEach((tensor, k) => {
@@ -52,7 +52,7 @@ export class Graphs {
     return { logProbs, state: stateOf(values, "next_state_") };
   }
 
-  /** The state in which prefix k is the former `parents[k]`. */
+  /** Returns the state in which prefix k continues the former prefix `parents[k]`. */
   gather(state, parents) {
     return state.map(({ type, data, dims }) => {
       const width = dims.slice(2).reduce((product, size) => product * size, 1);

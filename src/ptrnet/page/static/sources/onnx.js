@@ -1,4 +1,4 @@
-// Answers of this browser: exported models in onnxruntime, decoded and checked here.
+// Answers from this browser: runs exported models by onnxruntime, decodes, and checks the answers.
 
 import { compare, label } from "../exact/label.js";
 import { nearPair } from "../exact/points.js";
@@ -12,7 +12,7 @@ const MODELS = new URL("../../models/", import.meta.url);
 
 export class Onnx {
   #graphs = new Map();
-  #last = Promise.resolve(); // one search at a time: they share the graphs
+  #last = Promise.resolve(); // one search at a time, because searches share the graphs
 
   name = "Answered in this browser by onnxruntime; nothing is sent anywhere.";
 
@@ -22,7 +22,7 @@ export class Onnx {
     return response.json();
   }
 
-  /** What a service's trace has. */
+  /** Returns the answer in the form of a service's trace. */
   trace(question, signal) {
     const answer = this.#last.then(() => this.#trace(question, signal));
     this.#last = answer.catch(() => {});
@@ -67,7 +67,7 @@ export class Onnx {
   #load(name) {
     if (!this.#graphs.has(name)) {
       const loading = Graphs.load(new URL(`${encodeURIComponent(name)}/`, MODELS));
-      loading.catch(() => this.#graphs.delete(name)); // tried again next time
+      loading.catch(() => this.#graphs.delete(name)); // so that the next request tries again
       this.#graphs.set(name, loading);
     }
     return this.#graphs.get(name);
@@ -85,7 +85,7 @@ function check(instance, manifest) {
   }
 }
 
-/** How the instance, as the model reads it, differs from those of the training. */
+/** Returns warnings about how the scaled instance differs from the training. */
 function warningsOf({ inputs }, read) {
   const warnings = [];
   const sizes = String(inputs.elements.trained ?? "").match(/^(\d+)(?:-(\d+))?$/);

@@ -1,6 +1,6 @@
-// Answers of a service: the one that this page comes from.
+// Answers from the service that serves this page.
 
-/** A complaint of the service, one line; `status` is HTTP's, 0 where it cannot be reached. */
+/** An error of the service, in one line. `status` is the HTTP status, or 0 if the service cannot be reached. */
 export class ServiceError extends Error {
   constructor(message, status) {
     super(message);
@@ -9,7 +9,7 @@ export class ServiceError extends Error {
 }
 
 export class Service {
-  #token = null; // in memory alone
+  #token = null; // kept only in memory
 
   name = "Answered by the service at this address.";
 
@@ -17,13 +17,13 @@ export class Service {
     this.#token = token;
   }
 
-  /** The models: name, task, architecture, and the sizes that each was trained on. */
+  /** Returns the models: name, task, architecture, and the sizes of the training. */
   async models() {
     const { models } = await this.#ask("v1/models");
     return models;
   }
 
-  /** How the answer to one instance comes about: a `TraceResponse`. */
+  /** Returns the answer to one instance, step by step: a `TraceResponse`. */
   trace({ model, instance, decoder, beamSize }, signal) {
     const body = { instance, decoder };
     if (decoder === "beam") body.beam_size = beamSize;

@@ -1,12 +1,12 @@
-// The picture: elements, the answer as far as it has come, where the model looks, the exact answer.
+// Draws the elements, the answer up to the current step, the model's attention, and the exact answer.
 
 import { answerShape, distributionAt, shapeOf } from "../walk.js";
 import { SLOTS } from "./frame.js";
 import { node } from "./svg.js";
 
-const MIN_PROBABILITY = 0.002; // a probability whose line is seen
-const WIDEST = 16; // of a line, at probability 1
-const NUMBERED = 40; // elements up to which each has its number
+const MIN_PROBABILITY = 0.002; // smaller probabilities get no line
+const WIDEST = 16; // width of a line of probability 1
+const NUMBERED = 40; // with more elements, they get no numbers
 
 export class Board {
   constructor(svg) {
@@ -21,9 +21,9 @@ export class Board {
   }
 
   /**
-   * Draws all of it.
-   * @param {object} scene frame, task, instance, trace or null, position, exact (whether it is
-   *   drawn), other (a prefix to draw beside, or null), selected (an index, or -1)
+   * Draws a scene.
+   * @param {object} scene frame, task, instance, trace or null, position, exact (whether to draw the
+   *   exact answer), other (another prefix to draw, or null), selected (an index, or -1)
    */
   draw(scene) {
     const { frame, instance, trace } = scene;
@@ -82,7 +82,7 @@ export class Board {
     for (const path of paths) this.layers.exact.append(node("path", { d: this.#path(path, false) }));
   }
 
-  /** Lines from what was pointed at last to each token, as wide as its probability. */
+  /** Draws lines from the last token to each possible next one. Their width shows its probability. */
   #drawLooks(scene, tokens) {
     const { frame, trace, position } = scene;
     const step = Math.max(0, position - 1);
@@ -108,7 +108,7 @@ export class Board {
     this.layers.looks.append(node("circle", { cx: origin[0], cy: origin[1], r: 6, class: "origin" }));
   }
 
-  /** Where a look comes from: the middle of the edge that is answered, or the last token. */
+  /** Returns where these lines start: at the middle of the front edge, or at the last token. */
   #origin({ frame, trace }, before, front) {
     if (front) {
       const [a, b] = front.map((i) => this.places[i]);
@@ -181,15 +181,15 @@ export class Board {
   }
 }
 
-/** The place of a point's number: at the side that looks away from the others. */
+/** Returns the place of a point's number, on the side away from the other points. */
 function outward([x, y], middle) {
   const [dx, dy] = [x - middle[0], y - middle[1]];
   const length = Math.hypot(dx, dy) || 1;
   const [right, down] = length > 1 ? [dx / length, dy / length] : [0, -1];
-  const reach = matchMedia("(max-width: 52rem)").matches ? 42 : 30; // as large as the letters are
+  const reach = matchMedia("(max-width: 52rem)").matches ? 42 : 30; // the size of the letters
   return { x: (right * reach).toFixed(1), y: (down * reach + 8).toFixed(1) };
 }
 
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / (values.length || 1);
 
-export const FOOT = SLOTS - 30; // below it there are slots, and nothing is drawn by the pointer
+export const FOOT = SLOTS - 30; // below are the special slots, and clicks add no elements

@@ -1,13 +1,13 @@
-// Where elements lie on the board, and what lies at a place of it. The board is 1000 wide.
+// Converts between elements and places on the board, which is 1000 wide.
 
 import { TASKS } from "../tasks.js";
 
-const [LOW, HIGH] = [60, 940]; // of what is drawn
-const MIN_WIDTH = 2 ** -6; // width of points that are drawn in the unit square
-export const SLOTS = 996; // the height at which the special slots stand
+const [LOW, HIGH] = [60, 940]; // the range of elements on the board
+const MIN_WIDTH = 2 ** -6; // narrower points are enlarged, even in the unit square
+export const SLOTS = 996; // the y coordinate of the special slots
 
 export class Frame {
-  /** The frame that fits an instance; the unit square where all lie in it, and not all in a spot. */
+  /** Makes the frame of an instance: the unit square if the elements fit and are not too close together. */
   constructor(task, instance) {
     this.task = task;
     this.count = instance.length;
@@ -22,7 +22,7 @@ export class Frame {
     this.width = isInside ? 1 : width > 0 ? width : 1;
   }
 
-  /** The place of element i. */
+  /** Returns the place of element i. */
   place(element, i) {
     const up = (value, axis) => (value - this.low[axis]) / this.width;
     const span = HIGH - LOW;
@@ -30,12 +30,12 @@ export class Frame {
     return [LOW + ((i + 0.5) / this.count) * span, HIGH - up(element[0], 0) * span];
   }
 
-  /** The place of a special slot. */
+  /** Returns the place of a special slot. */
   slot(token) {
     return [LOW + 40 + token * 150, SLOTS];
   }
 
-  /** The element that lies at a place, its numbers as short as the board is fine. */
+  /** Returns the element at a place. Its numbers have only the digits that the board can resolve. */
   element([x, y]) {
     const span = HIGH - LOW;
     const value = (share, axis) => {
@@ -47,7 +47,7 @@ export class Frame {
     return this.isPlane ? [across, value((HIGH - y) / span, 1)] : [value((HIGH - y) / span, 0)];
   }
 
-  /** Where among the elements one at a place joins: in the plane at the end. */
+  /** Returns the index of a new element at a place; in the plane, the last one. */
   index([x]) {
     if (this.isPlane) return this.count;
     return Math.min(this.count, Math.max(0, Math.round(((x - LOW) / (HIGH - LOW)) * this.count)));

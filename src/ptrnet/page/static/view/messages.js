@@ -1,8 +1,8 @@
-// What is said of an answer and of a step.
+// The texts about an answer and about a step.
 
 import { TASKS } from "../tasks.js";
 
-/** How good the answer is: a sentence, and "right", "wrong" or "open". */
+/** Returns how good the answer is: a sentence, and "right", "wrong" or "open". */
 export function verdictOf(trace) {
   const { task, exact, correct, answer, metrics } = trace;
   if (!exact) {
@@ -29,11 +29,12 @@ function tourVerdict(answer, exact, correct, { gap }) {
     const text = `Not the shortest: ${percent(gap)} longer, ${length} instead of ${exact.cost.toFixed(3)}.`;
     return { text, mood: "wrong" };
   }
-  const other = "the shortest is not known";
+  const other = "the shortest tour is not known";
   if (gap > 1e-9) {
-    return { text: `A tour of ${length}: a local search has one ${percent(gap / (1 + gap))} shorter; ${other}.`, mood: "open" };
+    const shorter = percent(gap / (1 + gap));
+    return { text: `A tour of ${length}. A local search found one that is ${shorter} shorter; ${other}.`, mood: "open" };
   }
-  return { text: `A tour of ${length}: a local search has none shorter; ${other}.`, mood: "open" };
+  return { text: `A tour of ${length}. A local search found none that is shorter; ${other}.`, mood: "open" };
 }
 
 function mistake({ task, answer, exact, metrics }) {
@@ -48,31 +49,31 @@ function mistake({ task, answer, exact, metrics }) {
   }
   if (task === "delaunay") {
     const right = Math.round(metrics.triangle_coverage * exact.outputs.length);
-    return `${right} of the ${count(exact.outputs.length, "exact triangle")}`;
+    return `${right} of the ${count(exact.outputs.length, "triangle")} ${right === 1 ? "is" : "are"} right`;
   }
   const wrong = answer.outputs.filter((i, k) => i !== exact.outputs[k]).length;
   return `${count(wrong, "number")} out of place`;
 }
 
-/** The model's probability of its answer, and what else is known of it. */
+/** Returns the model, the decoder, the answer's log-probability, and the labeller of the exact answer. */
 export function factsOf(trace) {
   const { answer, exact } = trace;
   const sure = `log-probability ${short(answer.log_likelihood)}`;
-  const by = exact ? ` · beside ${exact.labeller}${exact.proved ? "" : ", not proved"}` : "";
+  const by = exact ? ` · compared with ${exact.labeller}${exact.proved ? "" : ", not proved"}` : "";
   return `${trace.model}, ${trace.decoder} · ${sure}${by}`;
 }
 
-/** What the model does by a token that it takes with some probability. */
+/** Describes the step in which the model chose a token. */
 export function actionOf(trace, token, probability, isForced) {
   const name = nameOf(trace, token);
-  if (isForced) return name === "end" ? "Nothing is left: it ends." : `Only ${name} may come here.`;
+  if (isForced) return name === "end" ? "Nothing is left: it ends." : `Only ${name} is allowed here.`;
   const sure = `${percent(probability)} sure`;
   if (name === "end") return `It ends its answer, ${sure}.`;
   if (name === "none") return `It says that this edge has no triangle, ${sure}.`;
   return `It points at ${name}, ${sure}.`;
 }
 
-/** The tokens' names: special slots by name, elements by number. */
+/** Returns the name of a token: that of a special slot, or an element's number. */
 export function nameOf(trace, token) {
   const numSpecials = trace.special_names.length;
   if (token < numSpecials) return trace.special_names[token].toLowerCase();

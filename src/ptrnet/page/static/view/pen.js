@@ -1,22 +1,23 @@
-// Drawing by pointer and by keyboard: what is to change is told, nothing is changed here.
+// Draws by pointer and keyboard. It changes no elements itself, but calls the host.
 
 import { FOOT } from "./board.js";
 
-const REACH = 26; // pixels of the screen between a pointer and the point it means
-const STILL = 3; // pixels that a pointer may tremble
-const TWICE = 350; // ms between two presses that remove a point
-const STEP = 22; // of the cross, by an arrow; of one with Shift five times that
+const REACH = 26; // the largest distance in pixels between the pointer and a point that it touches
+const STILL = 3; // shorter movements in pixels do not count as dragging
+const TWICE = 350; // the most ms between the two presses of a double-click
+const STEP = 22; // how far an arrow key moves the cross; with Shift, five times as far
 
 export class Pen {
   #dragged = -1;
-  #pressed = { i: -1, time: 0, x: 0, y: 0 }; // last: the picture is drawn anew meanwhile, so no `dblclick` comes
-  #carried = -1; // by the keyboard
+  // The last press. Redrawing prevents `dblclick` events, so we detect double-clicks by it.
+  #pressed = { i: -1, time: 0, x: 0, y: 0 };
+  #carried = -1; // the element that the keyboard moves
   #cross = null;
 
   /**
    * @param {SVGSVGElement} svg
-   * @param {object} host `places()`, and what is done: `add(place)`, which gives the new index,
-   *   `move(i, place)`, `drop(i)` when it stays there, `remove(i)`, `select(i)`, `cross(place)`
+   * @param {object} host callbacks: `places()`, `add(place)`, which returns the new index,
+   *   `move(i, place)`, `drop(i)` at the end of a move, `remove(i)`, `select(i)`, `cross(place)`
    */
   constructor(svg, host) {
     [this.svg, this.host] = [svg, host];
@@ -56,7 +57,8 @@ export class Pen {
     if (this.#dragged < 0 || !event.buttons) return;
     const { x, y } = this.#pressed;
     if (Math.hypot(event.clientX - x, event.clientY - y) < STILL) return;
-    this.#pressed = { i: -1, time: 0, x: Infinity, y: Infinity }; // from now on it moves
+    // This press is a drag now, so it is not the first of a double-click.
+    this.#pressed = { i: -1, time: 0, x: Infinity, y: Infinity };
     this.host.move(this.#dragged, this.#placeOf(event));
   }
 
@@ -124,7 +126,7 @@ export class Pen {
     return best;
   }
 
-  /** Units of the board in a pixel. */
+  /** Returns the size of a pixel in units of the board. */
   #unit() {
     return 1 / (this.svg.getScreenCTM()?.a || 1);
   }

@@ -1,13 +1,13 @@
-// The steps of an answer: forward, back, played.
+// Moves through the steps of an answer: forward, back, or playing.
 
-const [SLOWEST, WHOLE, FASTEST] = [700, 6000, 90]; // ms: of a step, of an answer, of a step of many
+const [SLOWEST, WHOLE, FASTEST] = [700, 6000, 90]; // in ms: the longest step, the whole answer, the shortest step
 
 export class Player {
   #timer = 0;
   #length = 0;
   position = 0;
 
-  /** @param {(position: number) => void} moved called at each change of the position */
+  /** @param {(position: number) => void} moved called after each change of the position */
   constructor(moved) {
     this.moved = moved;
     this.slider = document.querySelector("#position");
@@ -25,7 +25,7 @@ export class Player {
     return this.#timer !== 0;
   }
 
-  /** A new answer of so many tokens, at its end. */
+  /** Takes a new answer with `length` tokens, and goes to its end. */
   reset(length) {
     this.#length = length;
     this.slider.max = String(length);
@@ -41,7 +41,7 @@ export class Player {
     if (!this.#length) return;
     const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (isStill) {
-      this.go(this.position < this.#length ? this.position + 1 : 0); // one step for each press
+      this.go(this.position < this.#length ? this.position + 1 : 0); // one step per press, without an animation
       return;
     }
     this.pause();

@@ -1,13 +1,13 @@
-// The step beside the board: what the model pointed at, how sure it was, what else the beam held.
+// Describes a step next to the board: the chosen token, its probability, and the beam's other prefixes.
 
 import { distributionAt, pathOf, prefixesAt } from "../walk.js";
 import { actionOf, nameOf, percent } from "./messages.js";
 
-const [BARS, MIN_PROBABILITY] = [6, 0.0005]; // of a probability that has a bar
+const [BARS, MIN_PROBABILITY] = [6, 0.0005]; // at most 6 bars, for probabilities of at least 0.05%
 
 const byId = (id) => document.getElementById(id);
 
-/** Writes the step at a position: 0 before the first token. */
+/** Writes the step at a position; position 0 is before the first token. */
 export function writeStep(trace, position) {
   const slider = byId("position");
   const total = trace?.tokens.length ?? 0;
@@ -53,7 +53,7 @@ function bar(trace, token, value, isChosen) {
 
 /**
  * Lists the beam's prefixes after the step at a position.
- * @param {(prefix: object | null) => void} choose called with a prefix that is to be drawn
+ * @param {(prefix: object | null) => void} choose called with the prefix to draw
  */
 export function writePrefixes(trace, position, choose) {
   const details = byId("beam-details");
@@ -66,7 +66,8 @@ export function writePrefixes(trace, position, choose) {
   const step = Math.max(0, position - 1);
   const answered = pathOf(trace)[step];
   const prefixes = prefixesAt(trace, step);
-  const best = prefixes[0].logLikelihood; // shares: tokens that are forced may be unlikely ones
+  // Relative to the best prefix, because forced tokens can make all prefixes unlikely.
+  const best = prefixes[0].logLikelihood;
   const total = prefixes.reduce((sum, prefix) => sum + Math.exp(prefix.logLikelihood - best), 0);
   const rows = prefixes.map((prefix, k) => {
     const button = document.createElement("button");

@@ -1,4 +1,4 @@
-// Elements of SVG.
+// Creates SVG elements.
 
 const SVG = "http://www.w3.org/2000/svg";
 
