@@ -1,4 +1,4 @@
-"""Which fields of a user's elements are numbers, which are categories, and what is refused."""
+"""Fields of a user's elements are inferred to be numbers or categories, or are refused."""
 
 import numpy as np
 import pytest
@@ -38,11 +38,11 @@ def test_refuses_mixed_fields_and_fields_with_too_many_texts():
             infer_schema([(OFFERS, "x"), ([element], "y")])
     names = [{"title": str(k)} for k in range(MAX_CATEGORIES + 1)]
     assert len(infer_schema([(names[:-1], "x")]).categories[0]) == MAX_CATEGORIES
-    with pytest.raises(InputError, match="more than 1000 different texts are no categories"):
+    with pytest.raises(InputError, match="expected at most 1000 different texts, got more"):
         infer_schema([(names, "x")])
 
 
-def test_missing_values_are_refused_by_their_place_if_told():
+def test_missing_refuse_names_the_first_missing_value():
     for field in ("price", "colour"):
         offers = [OFFERS[0], {**OFFERS[1], field: None}]
         with pytest.raises(
@@ -52,7 +52,7 @@ def test_missing_values_are_refused_by_their_place_if_told():
         assert infer_schema([(OFFERS, "x")], missing="refuse") == infer_schema([(OFFERS, "x")])
 
 
-def test_the_mean_that_fills_gaps_is_that_of_all_instances():
+def test_missing_numbers_are_filled_with_the_mean_of_all_instances():
     rng = np.random.default_rng(0)
     for scale in (1.0, 1e308, -1e300):
         numbers = scale * rng.random(60)
@@ -64,7 +64,7 @@ def test_the_mean_that_fills_gaps_is_that_of_all_instances():
         assert mean == pytest.approx(np.mean(numbers / 64) * 64, rel=1e-12)
 
 
-def test_context_is_found_where_it_is_constant_in_every_set_and_not_in_all():
+def test_context_is_constant_within_sets_but_differs_between_them():
     rng = np.random.default_rng(0)
     rows = [(k, float(k % 3), 7.0, rng.random(), "ab"[k % 2]) for k in range(6) for _ in range(4)]
     names = ("set", "income", "same", "price", "region")
@@ -83,10 +83,10 @@ def test_context_is_found_where_it_is_constant_in_every_set_and_not_in_all():
 
 
 @pytest.mark.parametrize("texts", [("3.5", "2", "1e3"), ("52,5", "13,4")])
-def test_warns_of_categories_that_are_numbers(texts):
+def test_warns_of_quoted_numbers(texts):
     offers = [{"price": text} for text in texts]
     with pytest.warns(
-        AmbiguousInputWarning, match=r'"price": texts such as .* are taken as categories'
+        AmbiguousInputWarning, match=r'"price": texts such as .* are read as categories'
     ):
         assert infer_schema([(offers, "x")]).categories == (tuple(sorted(texts)),)
 
@@ -94,5 +94,5 @@ def test_warns_of_categories_that_are_numbers(texts):
 @pytest.mark.parametrize(
     "texts", [("007", "12"), ("3.5", "XL"), ("red", "v2.0"), ("<5", ">10"), ("030 12", "030 13")]
 )
-def test_codes_are_categories(texts):
+def test_codes_are_categories_without_a_warning(texts):
     infer_schema([([{"code": text} for text in texts], "x")])

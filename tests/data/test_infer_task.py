@@ -1,4 +1,4 @@
-"""What is inferred of a user's own examples, against the definition."""
+"""The task inferred from a user's own examples follows its definition."""
 
 import contextlib
 import json
@@ -15,8 +15,8 @@ from ptrnet.types import Example
 
 
 @pytest.fixture
-def written(tmp_path):
-    """A function that writes examples, by default of 2 features, and gives the file's path."""
+def write_examples(tmp_path):
+    """Return a function that writes examples and returns the path of the file."""
 
     def write(answers, n=3, d=2, extension="jsonl"):
         rng = np.random.default_rng(0)
@@ -29,7 +29,7 @@ def written(tmp_path):
     return write
 
 
-@pytest.fixture(params=[2**20, 1], ids=["at once", "one by one"])
+@pytest.fixture(params=[2**20, 1], ids=["one chunk", "a chunk for each row"])
 def chunks(request, monkeypatch):
     monkeypatch.setattr(infer_task, "_CHUNK", request.param)
 
@@ -49,8 +49,8 @@ def chunks(request, monkeypatch):
         ([[0, 1, 2, 0], [0, 1, 2]], "sequence"),
     ],
 )
-def test_the_strictest_kind_is_guessed(written, chunks, answers, expected, extension):
-    inferred = infer_task.infer_task(written(answers, extension=extension))
+def test_infers_the_strictest_kind(write_examples, chunks, answers, expected, extension):
+    inferred = infer_task.infer_task(write_examples(answers, extension=extension))
     assert inferred.task.kind == expected
     assert inferred.task.longest_answer == max(map(len, answers))
     assert inferred.task.longest_share == max(map(len, answers)) / 3
@@ -60,9 +60,9 @@ def test_the_strictest_kind_is_guessed(written, chunks, answers, expected, exten
 @pytest.mark.parametrize(
     ("answers", "doubt"),
     [
-        ([[0, 1, 1], [1, 0, 0], [1, 1, 1]], "a 0 or a 1 for every element"),
+        ([[0, 1, 1], [1, 0, 0], [1, 1, 1]], "a 0 or 1 for every element"),
         ([[0, 1, 2, 0], [2, 1, 2]], "repeats its first index at the end"),
-        ([[2, 1, 0, 0], [1, 0, 0, 0], [0, 2, 1, 1]], "repeat indices at their end alone"),
+        ([[2, 1, 0, 0], [1, 0, 0, 0], [0, 2, 1, 1]], "repeat indices only at their end"),
         ([[0, 1, 1], [1, 0, 0], [1, 1, 2]], None),
         ([[0, 1, 1], [1, 0]], None),
         ([[0, 1, 1, 0], [2, 1, 2]], None),
@@ -74,16 +74,15 @@ def test_the_strictest_kind_is_guessed(written, chunks, answers, expected, exten
         ([[0, 2, 0], [0, 1, 1]], None),
     ],
 )
-def test_answers_in_another_form_are_doubted(written, chunks, answers, doubt):
-    """Masks, closed and padded answers were learned as sequences with repeats without a word."""
-    path = written(answers)
+def test_warns_of_masks_and_closed_and_padded_answers(write_examples, chunks, answers, doubt):
+    path = write_examples(answers)
     with pytest.warns(AmbiguousInputWarning, match=doubt) if doubt else contextlib.nullcontext():
         assert infer_task.infer_task(path).task.kind == "sequence"
     assert infer_task.infer_task(path, "sequence").task.kind == "sequence"
 
 
-def test_a_kind_is_checked_and_the_line_named(written, chunks):
-    path = written([[2, 0, 1], [0, 1], [1, 1], [2, 2], [1]])
+def test_refuses_answers_of_another_kind_and_names_the_line(write_examples, chunks):
+    path = write_examples([[2, 0, 1], [0, 1], [1, 1], [2, 2], [1]])
     assert infer_task.infer_task(path).task.kind == "sequence"
     for kind, line, complaint in (
         ("permutation", 2, "expected all 3 indices, got 2"),
@@ -93,15 +92,14 @@ def test_a_kind_is_checked_and_the_line_named(written, chunks):
     ):
         with pytest.raises(InputError, match=rf'mine.jsonl:{line}: "outputs": answer: {complaint}'):
             infer_task.infer_task(path, kind)
-    assert infer_task.infer_task(written([[2, 0, 1]]), "sequence").task.kind == "sequence"
+    assert infer_task.infer_task(write_examples([[2, 0, 1]]), "sequence").task.kind == "sequence"
 
 
 @pytest.mark.parametrize(
     ("extension", "third"), [("jsonl", "jsonl:3"), ("parquet", "parquet: row 3")]
 )
-def test_examples_are_checked_against_a_task(written, chunks, extension, third):
-    """As the reader of the same task complains, of the first answer that it would not read."""
-    path = written([[2, 0, 1], [0, 1], [1, 1], [0, 1, 2, 0], [2, 2]], extension=extension)
+def test_open_checked_complains_as_the_reader_of_the_task(write_examples, chunks, extension, third):
+    path = write_examples([[2, 0, 1], [0, 1], [1, 1], [0, 1, 2, 0], [2, 2]], extension=extension)
     free = infer_task.infer_task(path).task
     infer_task.open_checked(path, free)
     for kind in ("subset", "permutation"):
@@ -114,30 +112,30 @@ def test_examples_are_checked_against_a_task(written, chunks, extension, third):
     short = replace(free, longest_answer=1, longest_share=1 / 3)
     with pytest.raises(InputError, match=r"mine.* expected at most 1 indices, got 3"):
         infer_task.open_checked(path, short)
-    path = written([[1], [0], [1, 1], [0, 0, 0]], extension=extension)
+    path = write_examples([[1], [0], [1, 1], [0, 0, 0]], extension=extension)
     with pytest.raises(InputError, match=f"mine.{third}: expected at most 1 indices, got 2"):
         infer_task.open_checked(path, short)
     with pytest.raises(InputError, match="expected elements of 3 numbers, got 2"):
         infer_task.open_checked(path, replace(free, center=(0.0,) * 3, spread=(1.0,) * 3))
 
 
-def test_answers_are_not_read_again_where_none_is_refused(written, monkeypatch):
-    path = written([[2, 0, 1], [0, 1]])
+def test_reads_the_file_once_if_no_answer_is_refused(write_examples, monkeypatch):
+    path = write_examples([[2, 0, 1], [0, 1]])
     task = infer_task.infer_task(path).task
     monkeypatch.setattr(formats, "read", None)  # not called
     infer_task.open_checked(path, task)
     assert infer_task.infer_task(path, "subset").task == task
 
 
-def test_a_file_that_changes_while_it_is_checked_is_refused(written, monkeypatch):
-    path = written([[2, 0, 1], [0, 0]])
+def test_refuses_a_file_that_changes_while_it_is_checked(write_examples, monkeypatch):
+    path = write_examples([[2, 0, 1], [0, 0]])
     task = replace(infer_task.infer_task(path).task, kind="subset")
     monkeypatch.setattr(formats, "read", lambda path, task: iter(()))
     with pytest.raises(InputError, match=r"mine\.jsonl: was changed while it was read"):
         infer_task.open_checked(path, task)
 
 
-def test_features_are_measured(tmp_path, chunks):
+def test_feature_scaling_equals_mean_and_deviation_in_long_double(tmp_path, chunks):
     rng = np.random.default_rng(1)
     inputs = [rng.normal(size=(n, 4)) * [1, 1e150, 1e-9, 0] + [1e9, 0, 5, 7] for n in (3, 8, 5)]
     path = tmp_path / "mine.jsonl"
@@ -177,14 +175,14 @@ def test_features_are_measured(tmp_path, chunks):
         ),
     ],
 )
-def test_files_that_cannot_be_learned_from(tmp_path, text, complaint):
+def test_refuses_files_without_usable_examples(tmp_path, text, complaint):
     path = tmp_path / "mine.jsonl"
     path.write_text(text)
     with pytest.raises(InputError, match=complaint):
         infer_task.infer_task(str(path))
 
 
-def test_formats_that_do_not_tell(tmp_path):
+def test_refuses_formats_that_do_not_tell_the_number_of_features(tmp_path):
     (tmp_path / "mine.txt").write_text("1 2 3 output 1\n")
     with pytest.raises(InputError, match=r"a .txt file does not say .* to \.jsonl or \.parquet"):
         infer_task.infer_task(str(tmp_path / "mine.txt"))
@@ -192,7 +190,7 @@ def test_formats_that_do_not_tell(tmp_path):
         infer_task.infer_task(str(tmp_path / "none.jsonl"))
 
 
-def test_what_is_held_out_is_drawn_by_the_seed():
+def test_the_seed_decides_which_examples_are_held_out():
     numbers = np.arange(10, 110)
     drawn = draw_held_out(numbers, 0.1, 50, seed=3)
     assert len(drawn) == 10 and set(drawn) <= set(numbers) and (np.diff(drawn) > 0).all()
@@ -204,7 +202,7 @@ def test_what_is_held_out_is_drawn_by_the_seed():
     assert len(draw_held_out(numbers[:1], 0.1, 4, seed=3)) == 1
 
 
-def test_parquet_columns_that_are_no_examples(tmp_path):
+def test_refuses_parquet_columns_that_cannot_hold_examples(tmp_path):
     import pyarrow as pa
     from pyarrow import parquet
 

@@ -101,7 +101,7 @@ def test_a_training_on_a_file_reads_the_fields_that_it_is_told(tmp_path, capsys)
     assert 'd.jsonl:1: "inputs": element 1: expected the field "w"' in capsys.readouterr().err
     numbers = written(tmp_path, '{"inputs": [[1, 2]], "outputs": [0]}\n', "n.jsonl")
     assert run(["train", "--data", numbers, "--fields", "x", *options]) == 2
-    assert "fields are of elements that are objects" in capsys.readouterr().err
+    assert "fields needs elements with named fields" in capsys.readouterr().err
     assert run(["train", "--data", data, "--unknown-category", "keep", *options]) == 2
     assert "unknown_category" in capsys.readouterr().err
 

@@ -17,7 +17,7 @@ from ptrnet.errors import InputError
         ("7,5-8", [5, 6, 7, 8]),
     ],
 )
-def test_sizes_are_those_that_the_text_names_and_keep_it(text, sizes):
+def test_parses_sizes_and_keeps_the_text(text, sizes):
     assert list(Sizes(text)) == sizes and str(Sizes(text)) == text
 
 
@@ -25,7 +25,7 @@ def test_sizes_are_those_that_the_text_names_and_keep_it(text, sizes):
     "text",
     ["", "5-", "-5", "8-5", "0", f"1-{LARGEST + 1}", "5.5", "a", "5,,6", "\u00b2", "\u0665", True],
 )
-def test_other_texts_are_refused(text):
+def test_refuses_other_texts(text):
     with pytest.raises(InputError, match=r"^n: expected"):
         Sizes(text)
 
@@ -34,7 +34,7 @@ def test_a_number_is_a_size():
     assert Sizes(7) == Sizes(np.int64(7)) == (7,)
 
 
-def test_the_text_of_numbers_is_short():
+def test_text_of_numbers_uses_ranges():
     assert str(Sizes.of(np.array([9, 3, 5, 4, 3, 11]))) == "3-5,9,11"
     assert list(Sizes.of([3, 5, 4])) == [3, 4, 5]
 

@@ -357,7 +357,7 @@ def test_ids_and_texts_of_many_values_are_not_fields_by_default():
     sets = Sets(Table.of(rows), Columns(set_id="s"))
     schema, _ = sets.for_training()
     assert schema.fields == ("x",)
-    with pytest.raises(InputError, match="more than 1000 different texts are no categories"):
+    with pytest.raises(InputError, match="expected at most 1000 different texts, got more"):
         sets.for_training(["title"])
 
 

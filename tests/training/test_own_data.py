@@ -95,10 +95,10 @@ def test_gains_are_learned_only_from_grades_that_have_some(file_of):
 @pytest.mark.parametrize(
     ("answer", "doubt"),
     [
-        (lambda rng, n: np.arange(n), "100% of the answers are elements the first ones"),
-        (lambda rng, n: np.arange(n)[::-1], "the last ones, backwards"),
-        (lambda rng, n: np.arange(rng.integers(1, n)), "the first ones, as they stand"),
-        (lambda rng, n: np.array([2, 0]), "the same elements by position"),
+        (lambda rng, n: np.arange(n), "100% of the answers are the first elements"),
+        (lambda rng, n: np.arange(n)[::-1], "the last elements in reverse order"),
+        (lambda rng, n: np.arange(rng.integers(1, n)), "the first elements in order"),
+        (lambda rng, n: np.array([2, 0]), "the same positions"),
         (lambda rng, n: rng.permutation(n), None),
         (lambda rng, n: rng.integers(n, size=1), None),
     ],

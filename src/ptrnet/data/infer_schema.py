@@ -1,4 +1,4 @@
-"""Infer from the elements of a user's examples which fields a model reads, and as what numbers."""
+"""Infer the schema of a user's elements: the fields that a model reads, and their categories."""
 
 import warnings
 from collections.abc import Iterable, Sequence
@@ -11,22 +11,22 @@ from ptrnet.data.dataset import Dataset
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.tasks.schema import Element, Place, Schema, is_empty, is_missing, to_numbers, value_of
 
-MAX_CATEGORIES = 1000  # of a field; texts of a field with more are probably names
+MAX_CATEGORIES = 1000  # a field with more different texts probably holds names
 Missing = Literal["fill", "refuse"]
 
 
 class Field:
-    """What the values of a field are, as far as they have been seen."""
+    """A summary of the values of a field that have been added so far."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.texts: set[str] = set()
-        self.missing = ""  # the place of the first value that is not there
+        self.missing = ""  # where the first missing value is, for error messages
         self._kind = ""  # of the values so far: "a number" or "a text"
-        self._count, self._half_mean = 0, 0.0  # of the numbers that are there
+        self._count, self._half_mean = 0, 0.0  # of the numbers
 
     def add(self, values: Sequence[Any], place: Place) -> None:
-        """Take notice of values. Refuse a text among numbers, a number among texts, and others."""
+        """Add values to the summary. Refuse numbers and texts in one field, and other types."""
         kinds = [_kind_of(value) for value in values]
         for k, kind in enumerate(kinds):
             if not kind:
@@ -40,55 +40,56 @@ class Field:
                 )
         if not self.is_number:
             new = {"" if is_empty(value) else value for value in values} - self.texts
-            for text in filter(_has_half_characters, new):
+            for text in filter(_has_surrogates, new):
                 raise InputError(
-                    f'{place(list(values).index(text))}: "{self.name}": expected a text of whole '
-                    f"characters, got {short(text)}"
+                    f'{place(list(values).index(text))}: "{self.name}": expected a text that UTF-8 '
+                    f"can encode, got {short(text)}"
                 )
             self.texts |= new
             return
         numbers = to_numbers(values, self.name, place)
         numbers = numbers[~np.isnan(numbers)]
         self._count += len(numbers)
-        if len(numbers):  # halved: the difference of 1e308 and -1e308 is not a float
+        if len(numbers):  # half the mean, because 1e308 - -1e308 would overflow
             half_mean = float(np.sum(numbers / (2 * len(numbers))))
             self._half_mean += (half_mean - self._half_mean) * (len(numbers) / self._count)
 
     @property
     def is_number(self) -> bool:
-        """Whether all values that are there are numbers."""
+        """Whether all values are numbers or missing, and not all are missing."""
         return self._kind == "a number"
 
     @property
     def is_like_names(self) -> bool:
-        """Whether there are so many different texts that they are probably no categories."""
+        """Whether there are too many different texts for categories."""
         return not self.is_number and len(self.texts) > MAX_CATEGORIES
 
     @property
     def mean(self) -> float:
-        """The mean of the numbers that are there."""
+        """The mean of the numbers."""
         return 2 * self._half_mean
 
     def categories(self) -> tuple[str, ...]:
-        """Return the texts in order, none for a number.
+        """Return the different texts in alphabetical order, and no text for a number.
 
         Raises:
-            InputError: there are too many, or they are numbers in quotes of which one is missing.
+            InputError: there are too many texts, or they are quoted numbers and missing values.
 
         Warns:
-            AmbiguousInputWarning: all texts are numbers in a notation that we do not read.
+            AmbiguousInputWarning: all texts are numbers, in quotes or in a notation that we do not
+                read.
         """
         if self.is_number:
             return ()
         if self.is_like_names:
             raise InputError(
-                f'"{self.name}": more than {MAX_CATEGORIES} different texts are no categories; '
-                "name the fields that the model is to read (fields)"
+                f'"{self.name}": expected at most {MAX_CATEGORIES} different texts, got more; list '
+                "the fields that the model should read (fields)"
             )
         others = {text for text in self.texts if not is_finite_number(text)}
         if len(others) < len(self.texts) and others and all(map(is_missing, others)):
             raise InputError(
-                f'"{self.name}": expected only numbers, or texts, got numbers in quotes and '
+                f'"{self.name}": expected numbers or texts, got numbers in quotes and '
                 f"{short(min(others))}; write numbers without quotes, or rename the category"
             )
         with_points = [text.replace(",", ".", 1) for text in self.texts]
@@ -96,7 +97,7 @@ class Field:
             all(map(is_finite_number, with_points)) or are_foreign_numbers(self.texts)
         ):
             warnings.warn(
-                f'"{self.name}": texts such as {short(min(self.texts))} are taken as categories; '
+                f'"{self.name}": texts such as {short(min(self.texts))} are read as categories; '
                 "write numbers as 1234.5, without quotes or units",
                 AmbiguousInputWarning,
                 stacklevel=4,
@@ -105,29 +106,29 @@ class Field:
 
 
 def _kind_of(value: Any) -> str:
-    """Return what a value is; empty if it is missing."""
-    if type(value) in (int, float):  # the usual case, decided fast
+    """Return "a number" or "a text", or an empty text for a missing value."""
+    if type(value) in (int, float):  # a fast path for the usual case
         return "a number" if value == value else ""
     if is_missing(value):
         return ""
     return "a text" if isinstance(value, str) else "a number"
 
 
-def _has_half_characters(text: str) -> bool:
-    """Whether a text has half of a pair of code units, which no file can hold."""
+def _has_surrogates(text: str) -> bool:
+    """Whether a text has lone surrogates, which UTF-8 cannot encode."""
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def schema_of(
     fields: Sequence[Field], ignores_unknown: bool = False, missing: Missing = "fill"
 ) -> Schema:
-    """Return the schema of fields whose values have all been seen.
+    """Return the schema of fields to which all values have been added.
 
     Args:
-        fields: in the order in which the model reads them.
+        fields: the fields, in the order in which the model reads them.
         ignores_unknown: see `Schema`.
-        missing: whether a missing number becomes the mean of the others and a feature that says so,
-            or is refused. A missing text is the empty one.
+        missing: "refuse" to refuse missing values. "fill" to replace a missing number by the mean,
+            with another feature that marks it, and a missing text by the empty text.
     """
     gaps = [field for field in fields if field.missing and (field.is_number or missing == "refuse")]
     if gaps and missing == "refuse":
@@ -146,17 +147,24 @@ def infer_schema(
     ignores_unknown: bool = False,
     missing: Missing = "fill",
 ) -> Schema:
-    """Return the schema of all elements of instances.
+    """Infer the schema of all elements of the training instances.
 
     Args:
-        instances: the elements of each training instance, and its source.
-        fields: the fields that the model reads, in this order; by default all of the first element.
+        instances: the elements of each instance, and its source.
+        fields: the fields that the model reads, in this order; by default all fields of the first
+            element.
         ignores_unknown: see `Schema`.
         missing: see `schema_of`.
 
     Raises:
-        InputError: an element lacks one of the fields, a field is a number in one element and a
-            text in another, or a field has too many different texts.
+        InputError: an element lacks a field, a field has both numbers and texts, or a field has
+            too many different texts.
+
+    Examples:
+        >>> offers = [{"price": 3, "colour": "red"}, {"price": 2, "colour": "blue"}]
+        >>> schema = infer_schema([(offers, "offers")])
+        >>> schema.fields, schema.categories
+        (('price', 'colour'), ((), ('blue', 'red')))
     """
     seen: list[Field] = []
     for elements, source in instances:
@@ -175,8 +183,8 @@ def infer_schema(
             if not {*element} <= known:
                 added = next(name for name in element if name not in known)
                 raise InputError(
-                    f'{place(k)}: "{added}": the first element has no such field; fill it in, or '
-                    "name the fields that the model is to read (fields)"
+                    f'{place(k)}: "{added}": the first element has no such field; add it there, or '
+                    "list the fields that the model should read (fields)"
                 )
         for field in seen:
             field.add([value_of(e, field.name, place(k)) for k, e in enumerate(elements)], place)
@@ -184,22 +192,23 @@ def infer_schema(
 
 
 def check_names(fields: Sequence[Any], source: str) -> None:
-    """Refuse names of fields that are not texts of whole characters."""
+    """Refuse names of fields that are not texts, are empty, or cannot be encoded as UTF-8."""
     for field in fields:
-        if not isinstance(field, str) or not field or _has_half_characters(field):
+        if not isinstance(field, str) or not field or _has_surrogates(field):
             raise InputError(f"{source}: expected texts as names of fields, got {short(field)}")
 
 
 def context_of(data: Dataset, schema: Schema, named: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the fields that all elements of an instance share, and not all instances.
+    """Return the context: fields that are constant within each instance, but not in all instances.
 
     Args:
-        data: the features of the examples, by the schema.
-        schema: of the examples.
-        named: the fields that the user named as context; looked for if empty.
+        data: the examples, encoded by the schema.
+        schema: the schema of the examples.
+        named: the fields that the user named as context. If empty, the context is inferred.
 
     Raises:
-        InputError: a named field is not one that the model reads, or differs within an instance.
+        InputError: the model does not read a named field, or a named field differs within an
+            instance.
     """
     for field in named:
         if field not in schema.fields:
@@ -220,7 +229,7 @@ def context_of(data: Dataset, schema: Schema, named: Sequence[str] = ()) -> tupl
             source = data.carried["source"][row] if "source" in data.carried else ""
             raise InputError(
                 f'{source or f"example {row + 1}"}: "{field}": expected one value in all elements, '
-                "as it is named context"
+                "because this field is named as context"
             )
         if not differs.any() and (low != low[0]).any() and data.sizes.max() > 1:
             shared.append(field)

@@ -1,7 +1,7 @@
-"""The task of a user's own examples: the kind of their answers, the scale of their features.
+"""Infer the task of a user's own examples: the kind of answers, and the scale of the features.
 
-Both are inferred from a `Dataset`, usually of memory maps. A file is read with the loosest task,
-because its kind is not known yet. So whether answers are of a kind is checked here.
+We first read the examples by the loosest task, which takes every answer, because the kind is not
+known yet. Then we infer the kind from all answers, or check that they are of the user's kind.
 """
 
 import warnings
@@ -24,11 +24,11 @@ from ptrnet.tasks.custom import MAX_LENGTH, MIN_SPREAD, Custom, Kind, Unknown
 from ptrnet.tasks.schema import Element, Schema
 from ptrnet.types import Example, Floats, Indices
 
-_CHUNK = 2**20  # elements and indices that are in memory at a time
-# `warn_of_positions` looks at this many answers, of each size at most, and warns if this share of
-# them agrees.
-_FEWEST_DOUBTED, _MAX_DOUBTED, _DOUBTED_SHARE = 10, 10_000, 0.95
-_CHANCE = 1e-6  # what is less likely than this is not taken for chance
+_CHUNK = 2**20  # how many elements and indices are in memory at a time
+# `warn_of_positions` needs this many answers, looks at this many of each size, and warns if this
+# share of them agrees.
+_MIN_ANSWERS, _MAX_ANSWERS, _MIN_SHARE = 10, 10_000, 0.95
+_MIN_CHANCE = 1e-6  # we do not believe that anything less likely happens by chance
 
 
 class InferredTask(NamedTuple):
@@ -39,13 +39,13 @@ class InferredTask(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How elements with fields are read.
+    """How to read elements with named fields.
 
     Args:
-        fields: that the model reads; if empty, all.
-        unknown_category: whether texts that no example has are refused, or ignored.
-        missing: whether missing values are filled in, or refused.
-        context: the fields that all elements of an instance share; looked for if empty.
+        fields: the fields that the model reads; all if empty.
+        unknown_category: whether later texts that no example has are refused or ignored.
+        missing: whether missing values are filled in or refused.
+        context: the fields that all elements of an instance share; inferred if empty.
     """
 
     fields: Sequence[str] = ()
@@ -67,21 +67,27 @@ def infer_task(
     reading: Reading = AS_IT_IS,
     columns: Columns | None = None,
 ) -> InferredTask:
-    """Return the task of all examples of a file.
+    """Infer the task of the examples of a file. Return it with the examples.
 
     Args:
-        path: of the file.
-        kind: of the answers; guessed from them if None.
-        reading: how elements with fields are read.
-        columns: which columns of a long table say what.
+        path: the file.
+        kind: the kind of the answers; inferred if None.
+        reading: how to read elements with named fields.
+        columns: the columns of ids and answers, if the file is a long table.
 
     Raises:
-        InputError: fields that elements do not have, a file that cannot be used, an example
-            without an answer, or the first answer that is not of the kind, by its line.
+        InputError: the file cannot be read, an element lacks a field, an example has no answer, or
+            an answer is not of the kind. The message names the line.
 
     Warns:
         AmbiguousInputWarning: no kind is given, and the answers look like masks, closed cycles or
             padded rows.
+
+    Examples:
+        >>> _ = Path("mine.jsonl").write_text('{"inputs": [[2, 1], [0, 3]], "outputs": [1, 0]}\\n')
+        >>> task, examples = infer_task("mine.jsonl")
+        >>> task.kind, task.center, len(examples)
+        ('permutation', (1.0, 2.0), 1)
     """
     sets = formats.open_sets(path, columns)
     if sets is not None:
@@ -94,7 +100,7 @@ def infer_task(
         for name in ("fields", "context"):
             if getattr(reading, name):
                 raise InputError(
-                    f"{path}: {name} are of elements that are objects, got rows of numbers"
+                    f"{path}: {name} needs elements with named fields, got rows of numbers"
                 )
     return infer_task_of(stored.open_file(path, loosest), loosest, path, kind, reading.context)
 
@@ -102,7 +108,7 @@ def infer_task(
 def infer_task_of_sets(
     sets: Sets, kind: Kind | None = None, reading: Reading = AS_IT_IS
 ) -> InferredTask:
-    """As `infer_task`, of the sets of a long table, whose columns say of what kind answers are."""
+    """As `infer_task`, for a long table, whose columns tell the kind of the answers."""
     source = sets.table.source
     if not sets.columns.answer[0]:
         raise InputError(f"{source}: expected the column of the answers: {', '.join(ANSWERS)}")
@@ -118,14 +124,14 @@ def infer_task_of(
     kind: Kind | None = None,
     context: Sequence[str] = (),
 ) -> InferredTask:
-    """As `infer_task`, of a dataset.
+    """As `infer_task`, for a dataset.
 
     Args:
-        examples: with answers.
-        loosest: the task by which they were read.
-        source: their file, or what messages call them.
-        kind: of the answers; guessed from them if None.
-        context: the fields that all elements of an instance share; looked for if empty.
+        examples: the examples, all with answers.
+        loosest: the task that they were read by.
+        source: the name of the examples in error messages, such as their file.
+        kind: the kind of the answers; inferred if None.
+        context: the fields that all elements of an instance share; inferred if empty.
     """
     repeats = _find_repeats(examples)
     if kind is None and repeats.any():
@@ -133,14 +139,15 @@ def infer_task_of(
     center, spread = feature_scaling(examples)
     schema = loosest.schema
     if schema is not None:
-        # A model that is loaded fills in missing numbers by its center, so the bits must be equal.
+        # A loaded model fills in missing numbers from its center, so take the mean of the schema:
+        # `feature_scaling` rounds differently.
         center = np.where(schema.is_filled, loosest.center, center)
         center = np.where(schema.is_category, 0, center)
         spread = np.where(schema.is_category, 1, spread)
         context = context_of(examples, schema, context)
     task = replace(
         loosest,
-        kind=kind or _guess(examples, repeats),
+        kind=kind or _infer_kind(examples, repeats),
         context=tuple(context),
         center=tuple(center.tolist()),
         spread=tuple(spread.tolist()),
@@ -152,11 +159,11 @@ def infer_task_of(
 
 
 def open_checked(path: str, task: Custom, columns: Columns | None = None) -> Dataset:
-    """Return the examples of a file for a task that was inferred before, from this file or another.
+    """Return the examples of a file for an existing task, whose training file may be another one.
 
     Raises:
-        InputError: elements with another number of features, or the first answer that is too long
-            or is not of the task's kind, by its line.
+        InputError: elements have another number of features, or an answer is too long or not of
+            the task's kind. The message names the line.
     """
     loosest = replace(task, kind="sequence")
     if stored.is_saved(path):
@@ -173,12 +180,12 @@ def open_checked(path: str, task: Custom, columns: Columns | None = None) -> Dat
 
 
 def loosest_task(d: int) -> Custom:
-    """Return the task that takes every example whose elements have d features."""
+    """Return the task that accepts every example whose elements have d features."""
     return Custom(center=(0.0,) * d, spread=(1.0,) * d)
 
 
 def task_of(schema: Schema) -> Custom:
-    """Return the task that takes every example whose elements have these fields."""
+    """Return the task that accepts every example whose elements have the fields of a schema."""
     center = np.zeros(len(schema.is_category))
     center[schema.is_filled] = [value for _, value in schema.fills]
     return replace(
@@ -193,16 +200,18 @@ def task_of(schema: Schema) -> Custom:
 
 
 def feature_scaling(examples: Dataset) -> tuple[Floats, Floats]:
-    """Return mean and standard deviation `(d,)` of each feature; 1 for that of a constant feature.
+    """Return the mean and the standard deviation `(d,)` of each feature.
 
-    The elements are passed over three times: for the range, for the mean, and for the squares of
-    the distances from it. The squares of the numbers themselves, which one pass could add up, lose
-    the spread of values that are far from 0.
+    The deviation of a constant feature counts as 1, because we divide by it.
+
+    We read the elements three times: for the range, for the mean and for the squared deviations.
+    One pass could add up the squares of the values instead. But if values are far from 0, the
+    deviation would be lost to rounding.
     """
     parts = [part.elements for part in _parts(examples)]
     lowest = np.min([part.min(0) for part in parts], 0)
     highest = np.max([part.max(0) for part in parts], 0)
-    unit = np.maximum(np.abs(lowest), np.abs(highest))  # squares of multiples of it stay finite
+    unit = np.maximum(np.abs(lowest), np.abs(highest))  # divide by it, so that squares are finite
     unit = np.where(unit > 0, unit, 1)
     count = len(examples.elements)
     mean = np.sum([(part / unit).sum(0) for part in parts], axis=0) / count
@@ -212,7 +221,7 @@ def feature_scaling(examples: Dataset) -> tuple[Floats, Floats]:
 
 
 def _parts(examples: Dataset) -> Iterator[Dataset]:
-    """Yield views of consecutive rows, of about _CHUNK elements and indices each."""
+    """Yield views of consecutive rows with about _CHUNK elements and indices each."""
     ends = np.cumsum(examples.sizes + examples.lengths)
     first = 0
     while first < len(ends):
@@ -225,10 +234,12 @@ def _parts(examples: Dataset) -> Iterator[Dataset]:
 # The kind of answers
 
 
-def _guess(examples: Dataset, repeats: NDArray[np.bool_]) -> Kind:
+def _infer_kind(examples: Dataset, repeats: NDArray[np.bool_]) -> Kind:
     """Return the strictest kind that all answers are of.
 
-    Answers are sets if the indices of all of them ascend and chance does not explain that.
+    If the indices of all answers ascend, we assume that their order means nothing, and that they
+    are sets. With few answers this may be chance: m indices in random order ascend with
+    probability 1 / m!.
     """
     if examples.grades is not None:
         return "grades"
@@ -240,19 +251,24 @@ def _guess(examples: Dataset, repeats: NDArray[np.bool_]) -> Kind:
         return "choice"
     counts = np.bincount(examples.lengths)
     log_chance = -sum(count * lgamma(length + 1) for length, count in enumerate(counts.tolist()))
-    return "set" if log_chance < log(_CHANCE) and _all_ascend(examples) else "subset"
+    return "set" if log_chance < log(_MIN_CHANCE) and _all_ascend(examples) else "subset"
 
 
 def _find_repeats(examples: Dataset) -> NDArray[np.bool_]:
-    """Return `(B,)`: whether an index occurs twice in the answer."""
+    """Return `(B,)`: which answers have an index twice."""
     return np.concatenate([_repeats(part.indices, part.lengths) for part in _parts(examples)])
 
 
 def _repeats(flat: Indices, lengths: Indices) -> NDArray[np.bool_]:
-    """Return `(B,)`: whether a number occurs twice in an answer, given flat and by its length."""
+    """Return `(B,)`: which answers have a number twice.
+
+    Args:
+        flat: the numbers of all answers, one answer after another.
+        lengths: `(B,)`, the length of each answer.
+    """
     owners = np.repeat(np.arange(len(lengths)), lengths)
     lowest, highest = int(flat.min(initial=0)), int(flat.max(initial=0))
-    # (answer, number) pairs as one number each: equal neighbours are a repeated number.
+    # Encode each pair (answer, number) as one number. Equal neighbours are then repeated numbers.
     span = highest - lowest + 1
     pairs = np.sort(owners * span + (flat - lowest))
     repeated = pairs[1:][pairs[1:] == pairs[:-1]] // span
@@ -284,10 +300,10 @@ def _check_answers(path: str, task: Custom, examples: Dataset, repeats: NDArray[
 
 
 def _refuse(path: str, task: Custom, examples: Dataset, row: int) -> NoReturn:
-    """Raise what is wrong with the answer of a row, by its line."""
+    """Raise the error about the answer of a row. The message names its line."""
     rows: Iterable[Example] = [examples[row]]
     key = "outputs"
-    if "source" not in examples.carried:  # memory maps do not keep it
+    if "source" not in examples.carried:  # memory maps do not keep it, so read the file again
         rows = islice(formats.read(path, replace(task, kind="sequence")), row, row + 1)
         key = '"outputs"'
     for example in rows:
@@ -307,11 +323,11 @@ def _refuse(path: str, task: Custom, examples: Dataset, row: int) -> NoReturn:
 
 
 def _warn_of_other_forms(examples: Dataset) -> None:
-    """Warn if all answers look like masks, like closed tours or like padded lists."""
-    for form, doubt in _FORMS.items():
-        if all(form(part, examples) for part in _parts(examples)):
+    """Warn if all answers look like masks, closed tours or padded lists."""
+    for has_form, advice in _FORMS.items():
+        if all(has_form(part, examples) for part in _parts(examples)):
             warnings.warn(
-                f"{doubt} Otherwise an answer may contain an index any number of times.",
+                f"{advice} If not, ignore this warning: answers may repeat indices.",
                 AmbiguousInputWarning,
                 stacklevel=4,
             )
@@ -319,13 +335,13 @@ def _warn_of_other_forms(examples: Dataset) -> None:
 
 
 def _are_masks(part: Dataset, whole: Dataset) -> bool:
-    """Whether answers have a 0 or a 1 for each element; some of three elements or more."""
+    """Whether each answer has a 0 or 1 for every element, and some have three elements or more."""
     is_long = part.lengths == part.sizes
     return bool(whole.sizes.max() > 2 and is_long.all() and (part.indices <= 1).all())
 
 
 def _are_closed(part: Dataset, whole: Dataset) -> bool:
-    """Whether answers repeat their first index at the end, and no other."""
+    """Whether all answers repeat their first index at the end, and repeat no other index."""
     flat, ends = part.indices, np.cumsum(part.lengths)
     if part.lengths.min() < 3 or (flat[ends - 1] != flat[ends - part.lengths]).any():
         return False
@@ -334,7 +350,7 @@ def _are_closed(part: Dataset, whole: Dataset) -> bool:
 
 
 def _are_padded(part: Dataset, whole: Dataset) -> bool:
-    """Whether answers are of one length, and repeat an index only in a run of it at the end."""
+    """Whether all answers have one length, and only repeat the index that fills their end."""
     longest = int(whole.lengths.max())
     if part.lengths.min() < longest or longest < 3:
         return False
@@ -346,29 +362,33 @@ def _are_padded(part: Dataset, whole: Dataset) -> bool:
 
 
 _FORMS: dict[Callable[[Dataset, Dataset], bool], str] = {
-    _are_masks: "each answer has a 0 or a 1 for every element. If these tell which elements belong "
-    "to the answer, write the positions of those elements instead.",
+    _are_masks: "each answer has a 0 or 1 for every element. If these are masks, write the "
+    "positions of the elements that belong to the answer instead.",
     _are_closed: "each answer repeats its first index at the end. If answers are closed cycles, "
-    "leave the repeated index out.",
-    _are_padded: "all answers have one length, and repeat indices at their end alone. If that is "
+    "leave out the repeated index.",
+    _are_padded: "all answers have one length and repeat indices only at their end. If that is "
     "padding, leave it out.",
 }
 
 
 def warn_of_positions(examples: Dataset) -> None:
-    """Warn if nearly all answers are one function of the elements' positions.
+    """Warn if the positions of the elements alone tell nearly all answers.
 
-    Such answers are the first elements in their order, the last ones backwards, or one answer for
-    each number of elements. A model that does not see positions cannot learn them, and one that
-    does would learn nothing else.
+    Such answers are the first elements in order, the last elements in reverse order, or the same
+    positions in all instances of one size. A model that ignores positions cannot learn them, and
+    a model that sees positions would learn nothing else.
 
     Warns:
-        AmbiguousInputWarning: they are.
+        AmbiguousInputWarning: at least 95% of the answers are such answers.
     """
-    counts = {"the first ones, as they stand": 0, "the last ones, backwards": 0, "one answer": 0}
+    counts = {
+        "the first elements in order": 0,
+        "the last elements in reverse order": 0,
+        "the same positions": 0,
+    }
     num_rows = 0
     for n in np.unique(examples.sizes[examples.sizes > 1]).tolist():
-        rows = np.flatnonzero((examples.sizes == n) & (examples.lengths > 0))[:_MAX_DOUBTED]
+        rows = np.flatnonzero((examples.sizes == n) & (examples.lengths > 0))[:_MAX_ANSWERS]
         if not len(rows):
             continue
         _, answers = examples.rows_of_one_size(rows)
@@ -377,14 +397,12 @@ def warn_of_positions(examples: Dataset) -> None:
         num_rows += len(rows)
         for form, expected in zip(counts, (steps, n - 1 - steps), strict=False):
             counts[form] += int(np.where(answers.mask, places == expected, True).all(1).sum())
-        counts["one answer"] += int(np.unique(places, axis=0, return_counts=True)[1].max())
+        counts["the same positions"] += int(np.unique(places, axis=0, return_counts=True)[1].max())
     form = max(counts, key=lambda name: counts[name])
-    if num_rows >= _FEWEST_DOUBTED and counts[form] >= _DOUBTED_SHARE * num_rows:
-        what = "the same elements by position" if form == "one answer" else f"elements {form}"
+    if num_rows >= _MIN_ANSWERS and counts[form] >= _MIN_SHARE * num_rows:
         warnings.warn(
-            f"{counts[form] / num_rows:.0%} of the answers are {what}: were the elements sorted by "
-            "their answer? ptrnet learns from their features alone, unless you say that their "
-            "order means something (ordered).",
+            f"{counts[form] / num_rows:.0%} of the answers are {form}. Were the elements sorted by "
+            "their answer? ptrnet ignores the order of elements, unless you set ordered.",
             AmbiguousInputWarning,
             stacklevel=4,
         )

@@ -1,14 +1,14 @@
-"""The random streams of a seed, which share no random numbers.
+"""The numbers of the independent random streams of a seed.
 
-A stream is `np.random.default_rng([seed, stream, ...])`. Do not change these numbers: a stopped
-training resumes with the draws that they give.
+The generator of a stream is `np.random.default_rng([seed, stream, ...])`. Do not change these
+numbers: a resumed training would then draw other batches.
 """
 
-TRAIN, VALID = 0, 1  # fresh instances
-GENERATED = 2  # by `ptrnet generate`
-FILE_ORDER, FILE_TRANSFORMS = 3, 4  # orders and transforms of the examples of a file
-HELD_OUT = 5  # which examples of a file are kept to validate on
-CUTS = 6  # of answers, in training
-INSTANCE_ORDER = 7  # the order of instances without answers
-EXPORTED = 8  # instances on which an exported graph is compared with its model
-DROPOUT = 9  # units that are left out at a training step
+TRAIN, VALID = 0, 1  # instances that the task draws
+GENERATED = 2  # instances of `ptrnet generate`
+FILE_ORDER, FILE_TRANSFORMS = 3, 4  # order and transforms of the examples of a file
+HELD_OUT = 5  # which examples of a file are kept for validation
+CUTS = 6  # where answers are cut in training
+INSTANCE_ORDER = 7  # order of instances without answers
+EXPORTED = 8  # instances that compare an exported graph with its model
+DROPOUT = 9  # units that dropout leaves out at a training step

@@ -1,4 +1,4 @@
-"""Numbers of elements, and how they are written: `50`, `5-50`, `5,10,20-30`."""
+"""Parse the sizes of instances from texts such as `50`, `5-50` and `5,10,20-30`."""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -6,21 +6,27 @@ from typing import Self
 
 from ptrnet.errors import InputError, short
 
-# The size of the largest instance that is read, generated or solved. A larger one is refused
-# before memory is allocated for it.
+# The size of the largest instance that is read, generated or solved. We refuse larger ones before
+# we allocate memory for them.
 LARGEST = 100_000
 
 
 class Sizes(tuple[int, ...]):
-    """The sizes of instances in increasing order; `str` gives the text that they were read from."""
+    """The sizes of instances in increasing order. `str` returns the text that they were read from.
+
+    Examples:
+        >>> list(Sizes("5,10-12"))
+        [5, 10, 11, 12]
+    """
 
     _text: str
 
     def __new__(cls, text: str | int) -> Self:
-        """Read the sizes that a text or a number names.
+        """Parse a text or a number.
 
         Raises:
-            InputError: anything but whole numbers in 1..LARGEST, alone, in ranges or in a list.
+            InputError: the text is not a list of numbers and ranges, or a size is not in
+                1..LARGEST.
         """
         text, sizes = str(text), set[int]()
         for part in text.split(","):
@@ -38,12 +44,12 @@ class Sizes(tuple[int, ...]):
 
     @classmethod
     def parse(cls, text: str | int) -> Self:
-        """Read the value of a setting; `ptrnet.settings.check` calls this."""
+        """Parse the value of a setting; `ptrnet.settings.check` calls this."""
         return cls(text)
 
     @classmethod
     def of(cls, sizes: Iterable[int]) -> Self:
-        """Return sizes that come in any order, perhaps with repetitions."""
+        """Return the sizes of an iterable, which may be in any order and have repetitions."""
         runs = groupby(enumerate(sorted({int(n) for n in sizes})), lambda pair: pair[1] - pair[0])
         ends = ([n for _, n in run] for _, run in runs)
         return cls(",".join(f"{run[0]}-{run[-1]}" if run[1:] else f"{run[0]}" for run in ends))
@@ -55,5 +61,5 @@ class Sizes(tuple[int, ...]):
         return f"Sizes({self._text!r})"
 
     def __getnewargs__(self) -> tuple[str]:
-        """Return the argument from which a copy or another process makes the sizes again."""
+        """Return the argument of `__new__` for `copy` and `pickle`."""
         return (self._text,)
