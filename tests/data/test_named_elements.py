@@ -1,4 +1,4 @@
-"""Elements with fields: learned, stored and answered by their names, in whatever form they come."""
+"""Models read named fields of dictionaries, frames, .csv and .jsonl by their names."""
 
 import json
 import subprocess
@@ -13,16 +13,16 @@ from ptrnet.cli import run
 from ptrnet.types import Example
 
 
-def written(tmp_path, text, name):
+def write_text(tmp_path, text, name):
     (tmp_path / name).write_text(text)
     return str(tmp_path / name)
 
 
-def test_fields_are_learned_and_stored(tmp_path, capsys):
-    """By a model that has to know the colour: red first, then by price; of unseen instances."""
+def test_learns_and_saves_named_fields(tmp_path, capsys):
+    """The answer has the red offers first, each colour in the order of its prices."""
     rng = np.random.default_rng(0)
 
-    def drawn(count):
+    def draw(count):
         for _ in range(count):
             offers = [
                 {
@@ -35,13 +35,13 @@ def test_fields_are_learned_and_stored(tmp_path, capsys):
             keys = [(offer["colour"] == "blue", offer["price"]) for offer in offers]
             yield offers, sorted(range(4), key=keys.__getitem__)
 
-    offers, places = zip(*drawn(400), strict=True)
+    offers, places = zip(*draw(400), strict=True)
     network = {"model": "transformer-ptr-net", "encoder_layers": 1, "decoder_layers": 1}
     solver = ptrnet.fit(
         offers, places, fields=["price", "colour"], steps=250, hidden_size=32, seed=1,
         learning_rate=3e-3, feed_forward=32, **network,
     )  # fmt: skip
-    unseen = list(drawn(200))
+    unseen = list(draw(200))
     assert solver.evaluate(unseen)["accuracy"]["value"] > 0.9
     solver.save_pretrained(tmp_path / "m")
     again = ptrnet.load(tmp_path / "m")
@@ -54,7 +54,7 @@ def test_fields_are_learned_and_stored(tmp_path, capsys):
     assert len(again.solve([unseen[0][0], unseen[1][0]])) == 2
     with pytest.raises(InputError, match="\"colour\": expected one of 'blue', 'red'"):
         again.solve([{"price": 1, "colour": "green"}])
-    for numbers in ([[0.5, 1.0], [0.5, 0.0]], np.ones((2, 3))):  # of which nobody knows the fields
+    for numbers in ([[0.5, 1.0], [0.5, 0.0]], np.ones((2, 3))):  # without names of fields
         with pytest.raises(InputError, match="expected elements with the fields price, colour"):
             again.solve(numbers)
     with pytest.raises(InputError, match="elements with fields cannot be drawn at random"):
@@ -68,7 +68,7 @@ def test_fields_are_learned_and_stored(tmp_path, capsys):
     titles = [offer["title"] for offer in answer.elements]
     header = "title,colour,price\n"
     rows = [f"{o['title']},{o['colour']},{o['price']}\n" for o in unseen[0][0]]
-    table = written(tmp_path, header + "".join(rows), "one.csv")
+    table = write_text(tmp_path, header + "".join(rows), "one.csv")
     assert run(["solve", "--model", str(tmp_path / "m"), table]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == header.strip() and [r.split(",")[0] for r in printed[1:]] == titles
@@ -80,8 +80,7 @@ def test_fields_are_learned_and_stored(tmp_path, capsys):
     )
 
 
-def test_a_training_on_a_file_reads_the_fields_that_it_is_told(tmp_path, capsys):
-    """And says which; others are refused by name, and those of another run are not taken."""
+def test_train_reads_the_given_fields_and_prints_them(tmp_path, capsys):
     lines = [
         {
             "inputs": [{"x": k, "y": -k, "z": "a"}, {"x": 1 - k, "y": k, "z": "b"}],
@@ -89,7 +88,7 @@ def test_a_training_on_a_file_reads_the_fields_that_it_is_told(tmp_path, capsys)
         }
         for k in range(20)
     ]
-    data = written(tmp_path, "".join(json.dumps(line) + "\n" for line in lines), "d.jsonl")
+    data = write_text(tmp_path, "".join(json.dumps(line) + "\n" for line in lines), "d.jsonl")
     options = ["--steps", "2", "--hidden-size", "8", "--batch-size", "4", "--valid-batches", "0"]
     for fields, read in (("x,z", "3 features: x (a number), z (a, b)"), ("y,x", "2 features: y")):
         out = str(tmp_path / fields.replace(",", ""))
@@ -99,15 +98,15 @@ def test_a_training_on_a_file_reads_the_fields_that_it_is_told(tmp_path, capsys)
         assert run(["train", "--output", out, "--resume"]) == 0
     assert run(["train", "--data", data, "--fields", "w", *options]) == 2
     assert 'd.jsonl:1: "inputs": element 1: expected the field "w"' in capsys.readouterr().err
-    numbers = written(tmp_path, '{"inputs": [[1, 2]], "outputs": [0]}\n', "n.jsonl")
+    numbers = write_text(tmp_path, '{"inputs": [[1, 2]], "outputs": [0]}\n', "n.jsonl")
     assert run(["train", "--data", numbers, "--fields", "x", *options]) == 2
     assert "fields needs elements with named fields" in capsys.readouterr().err
     assert run(["train", "--data", data, "--unknown-category", "keep", *options]) == 2
     assert "unknown_category" in capsys.readouterr().err
 
 
-def by_price():
-    """A model that orders elements by price; the weight means nothing."""
+def model_of_prices():
+    """Return a model that sorts elements by price and has to ignore their weight."""
     rng = np.random.default_rng(3)
     offers = [[{"price": p, "weight": w} for p, w in rng.random((4, 2))] for _ in range(300)]
     places = [sorted(range(4), key=lambda k, o=o: o[k]["price"]) for o in offers]
@@ -118,9 +117,9 @@ def by_price():
     return solver, offers[:20], places[:20]
 
 
-def test_columns_of_numbers_are_found_by_their_names_too():
-    """Frames, one or many, in any order of their columns; others are refused by name."""
-    solver, offers, places = by_price()
+def test_numeric_columns_of_frames_are_found_by_name():
+    """The order of the columns does not matter. A missing column is refused by its name."""
+    solver, offers, places = model_of_prices()
     assert solver.task.fields == ("price", "weight")
     for library in (pytest.importorskip("pandas"), pytest.importorskip("polars")):
         frames = [library.DataFrame(offer) for offer in offers]
@@ -145,7 +144,7 @@ def test_columns_of_numbers_are_found_by_their_names_too():
         solver.solve(np.ones((3, 2)))
 
 
-def test_frames_are_learned_by_their_names():
+def test_fit_reads_the_columns_of_frames_by_name():
     pandas = pytest.importorskip("pandas")
     frames = [pandas.DataFrame({"x": [1.0, 2.0], "y": [k, 3.0]}) for k in range(8)]
     options = {"steps": 2, "hidden_size": 8, "valid_batches": 0}
@@ -161,8 +160,8 @@ def test_frames_are_learned_by_their_names():
         ptrnet.fit(rows, cost=lambda x, y: 0.0, constraint="permutation", **options)
 
 
-def test_other_libraries_values_are_learned_and_carried():
-    """What is not read may be anything at all."""
+def test_fit_reads_scalars_of_numpy_and_ignores_other_fields():
+    """A field that the model does not read may hold any object."""
     kinds = [np.int64, np.float32, np.bool_]
     offers = [
         [{"x": kind(k % 2), "c": "a", "title": object()} for k in range(3)] for kind in kinds * 3
@@ -172,8 +171,8 @@ def test_other_libraries_values_are_learned_and_carried():
     assert solver.answer(offers[0]).elements[0] in offers[0]
 
 
-def test_shipped_models_take_the_numbers_of_named_elements(tmp_path, capsys):
-    """As of a .csv: the columns that are numbers, and texts are carried."""
+def test_shipped_models_read_the_numeric_fields_of_elements(tmp_path, capsys):
+    """As in a .csv, texts are not read, but are written again with the answer."""
     points = np.random.default_rng(5).random((9, 2))
     rows = [{"id": 1, "name": f"p{k}", "x": x, "y": y} for k, (x, y) in enumerate(points)]
     (example,) = ptrnet.read_table(rows, set_id="id")
@@ -186,7 +185,7 @@ def test_shipped_models_take_the_numbers_of_named_elements(tmp_path, capsys):
     assert len(solver.attention(example)[1]) == len(expected) + 1
     with pytest.raises(InputError, match="of 2 numbers each, got 1 fields that are numbers: x"):
         solver.solve([{"x": 1.0, "name": "a"}, {"x": 2.0, "name": "b"}])
-    lines = written(tmp_path, json.dumps({"inputs": example.inputs}) + "\n", "t.jsonl")
+    lines = write_text(tmp_path, json.dumps({"inputs": example.inputs}) + "\n", "t.jsonl")
     assert run(["solve", "hull", lines, "--output", str(tmp_path / "o.csv")]) == 0
     solved = (tmp_path / "o.csv").read_text().splitlines()
     assert solved[0] == "name,x,y" and [row.split(",")[0][1:] for row in solved[1:]] == [
@@ -194,8 +193,8 @@ def test_shipped_models_take_the_numbers_of_named_elements(tmp_path, capsys):
     ]
 
 
-def test_numbers_that_were_texts_are_these_texts(tmp_path):
-    """Of sizes 10, 12.5 and XL a later table may lack XL, and then its column is of numbers."""
+def test_numbers_match_categories_that_were_texts(tmp_path):
+    """If a later table has the sizes 10 and 12.5 but not XL, its column is numeric."""
     offers = [[{"size": size} for size in ("10", "12.5", "XL", "2.0")]] * 4
     options = {"steps": 2, "hidden_size": 8, "valid_batches": 0}
     schema = ptrnet.fit(offers, [[0, 1, 2, 3]] * 4, **options).task.schema
@@ -214,14 +213,14 @@ def test_numbers_that_were_texts_are_these_texts(tmp_path):
             schema.encode([{"size": size}], "")
 
 
-def test_refuses_numbers_that_a_missing_value_made_categories():
+def test_refuses_quoted_numbers_next_to_a_missing_value():
     offers = [[{"price": text} for text in ("7.1", "3", hole)] for hole in ("2", "N/A")]
-    with pytest.raises(InputError, match=r"expected only numbers, or texts.*'N/A'"):
+    with pytest.raises(InputError, match=r"expected numbers or texts.*'N/A'"):
         ptrnet.fit(offers, [[0, 1, 2]] * 2, steps=1, hidden_size=8)
 
 
-def test_texts_and_numbers_beside_the_two_that_are_read(tmp_path):
-    """Ids as texts, and what only some elements have as a text, are carried; holes are not."""
+def test_fields_next_to_the_coordinates_are_ignored_unless_ambiguous(tmp_path):
+    """Ids that are texts and mixed fields are ignored. Numeric fields with gaps are refused."""
     solver = ptrnet.load("hull")
     points = [
         {"id": str(k), "x": k % 3 / 2, "y": k / 5, "note": ["a", "7"][k % 2]} for k in range(5)
@@ -229,22 +228,22 @@ def test_texts_and_numbers_beside_the_two_that_are_read(tmp_path):
     expected = solver.solve(np.array([[e["x"], e["y"]] for e in points])).tolist()
     assert solver.solve(points).tolist() == expected
     for field, value in (("pop", None), ("y", "0.1"), ("y", "NA")):
-        holed = [{"n": 1, **e} for e in points]
-        holed = [{**e, field: value} if k == 1 else {**e, field: k} for k, e in enumerate(holed)]
+        gappy = [{"n": 1, **e} for e in points]
+        gappy = [{**e, field: value} if k == 1 else {**e, field: k} for k, e in enumerate(gappy)]
         with pytest.raises(InputError, match=r"expected (a number|elements of 2 numbers)"):
-            solver.solve(holed)
+            solver.solve(gappy)
     missing = [{"id": 1, "x": 0.1}, {"id": 2, "x": 0.5, "y": 0.9}, {"id": 3, "x": 0.7, "y": 0.1}]
     with pytest.raises(InputError, match='element 1: "y": expected a number, got None'):
         solver.solve(missing)
 
 
-def test_elements_need_a_field():
+def test_refuses_elements_without_fields():
     examples = ptrnet.read_table([{"a": 1, "r": k} for k in (2, 1)], set_id="a", rank="r")
     with pytest.raises(InputError, match="element 1: expected a field to learn from"):
         ptrnet.fit(examples, steps=1, hidden_size=8)
 
 
-def test_complaints_name_fields(recwarn):
+def test_errors_and_warnings_name_the_field(recwarn):
     offers = [[{"c": "ab"[k % 2], "p": k} for k in range(3)]] * 4
     solver = ptrnet.fit(offers, [[0, 1, 2]] * 4, steps=2, hidden_size=8, valid_batches=0)
     with pytest.raises(InputError, match='element 2: "p": expected a number, got nan'):
@@ -253,7 +252,7 @@ def test_complaints_name_fields(recwarn):
     assert any(str(w.message).startswith('"p" is ') for w in recwarn)
 
 
-def test_lines_of_named_elements_come_by_standard_input(tmp_path):
+def test_solve_reads_named_elements_from_standard_input(tmp_path):
     offers = [[{"x": k, "y": -k} for k in range(3)]] * 4
     solver = ptrnet.fit(offers, [[0, 1, 2]] * 4, steps=2, hidden_size=8, valid_batches=0)
     solver.save_pretrained(tmp_path / "m")
@@ -264,8 +263,8 @@ def test_lines_of_named_elements_come_by_standard_input(tmp_path):
     assert [json.loads(text) for text in done.stdout.splitlines()] == [answer] * 2
 
 
-def test_what_one_model_has_read_another_reads_anew():
-    """Features of three categories are no coordinates, nor those of a model of other fields."""
+def test_a_second_model_encodes_the_elements_of_an_answer_again():
+    """The features that another model made of the elements must not be read as coordinates."""
     offers = [[{"x": k, "y": k % 2, "c": "abc"[k]} for k in range(3)]] * 4
     options = {"steps": 2, "hidden_size": 8, "valid_batches": 0}
     one = ptrnet.fit(offers, [[0, 1, 2]] * 4, fields=["c"], **options)
@@ -278,7 +277,7 @@ def test_what_one_model_has_read_another_reads_anew():
         assert np.array_equal(solver.solve(answered), expected)
 
 
-def test_weights_of_other_categories_are_not_taken(tmp_path):
+def test_refuses_weights_of_a_model_with_other_categories_or_fields(tmp_path):
     def offers(colours):
         return [[{"price": k, "colour": c} for k, c in enumerate(colours)]] * 4
 
@@ -292,12 +291,12 @@ def test_weights_of_other_categories_are_not_taken(tmp_path):
         ptrnet.fit(offers("ab"), [[0, 1]] * 4, fields=["colour", "price"], **options)
 
 
-def test_a_table_of_one_instance_is_answered_as_any_format(tmp_path, capsys):
-    """Elements keep their names in .jsonl, and a picture has those of rows and axes."""
+def test_solve_reads_a_table_of_one_instance(tmp_path, capsys):
+    """Elements keep the names of their fields in .jsonl."""
     offers = [[{"x": k, "y": -k} for k in range(3)]] * 4
     solver = ptrnet.fit(offers, [[0, 1, 2]] * 4, steps=2, hidden_size=8, valid_batches=0)
     solver.save_pretrained(tmp_path / "m")
-    table = written(tmp_path, "title,y,x\na,0,1\nb,2,0\nc,5,5\n", "one.csv")
+    table = write_text(tmp_path, "title,y,x\na,0,1\nb,2,0\nc,5,5\n", "one.csv")
     command = ["solve", "--model", str(tmp_path / "m"), table]
     out, picture = tmp_path / "o.jsonl", tmp_path / "o.svg"
     assert run([*command, "--output", str(out), "--plot", str(picture)]) == 0
@@ -306,7 +305,7 @@ def test_a_table_of_one_instance_is_answered_as_any_format(tmp_path, capsys):
     for extension in ("txt", "parquet"):
         assert run([*command, "--output", str(tmp_path / f"o.{extension}")]) == 2
         assert "would lose the names" in capsys.readouterr().err
-    assert run([*command[:-1], written(tmp_path, "x,y,x\n1,2,3\n", "two.csv")]) == 2
+    assert run([*command[:-1], write_text(tmp_path, "x,y,x\n1,2,3\n", "two.csv")]) == 2
     assert "duplicate column name 'x'" in capsys.readouterr().err
     assert run(["solve", "--model", str(tmp_path / "m"), "--random", "3"]) == 2
     assert "cannot be drawn at random" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Memory-mapped files: every number as written, every complaint the reader's, written once."""
+"""Memory maps hold what the reader reads, and are built once for each content of the file."""
 
 import os
 import struct
@@ -19,19 +19,19 @@ HULL, TSP, DELAUNAY, SORT = (tasks.get(name) for name in ("hull", "tsp", "delaun
 
 
 def as_lists(examples):
-    """Inputs and answers of all examples."""
+    """Return the inputs and the answer of each example as lists."""
     each = [examples.rows_of_one_size(np.array([k])) for k in range(len(examples.sizes))]
     return [(i[0].tolist(), a.indices[0, : a.lengths[0]].tolist()) for i, a in each]
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Blocks of a line or two, read by all processes; the tests' lines have 20 bytes and more."""
+    """Read blocks of one or two lines, in all processes. Lines here have 20 bytes or more."""
     monkeypatch.setattr(lines, "BLOCK", 30)
     monkeypatch.setattr(stored, "BLOCK", 30)
 
 
-def test_every_number_is_the_float_that_its_text_means(tmp_path, small_blocks):
+def test_every_number_equals_the_float_of_its_text(tmp_path, small_blocks):
     rng = np.random.default_rng(1)
     bits = rng.integers(0, 2**63, 400).tolist()
     doubles = [struct.unpack("<d", struct.pack("<q", b))[0] for b in bits]
@@ -53,7 +53,11 @@ def test_every_number_is_the_float_that_its_text_means(tmp_path, small_blocks):
 
 CONVENTIONS = [
     (HULL, "0 0 1 0 0 1 .1 .1 output 1 2 3 1", [0, 1, 2]),
-    (HULL, "0 0 1 0 0 1 .1 .1 output 1 3 2", [0, 2, 1]),  # as in the file, not yet canonical
+    (
+        HULL,
+        "0 0 1 0 0 1 .1 .1 output 1 3 2",
+        [0, 2, 1],
+    ),  # kept as in the file, which is not canonical
     (TSP, "0 0 1 0 0 1 1 1 output 1 3 4 2 1", [0, 2, 3, 1]),
     (TSP, "0\t0 1 0  0 1 1 1 output 1 3 4 2", [0, 2, 3, 1]),
     (DELAUNAY, "0 0 1 0 0 1 1 1.5 output 1 2 3 <ENDT> 2 3 4", [0, 1, 2, 1, 2, 3]),
@@ -63,7 +67,7 @@ CONVENTIONS = [
 
 
 @pytest.mark.parametrize(("task", "line", "answer"), CONVENTIONS)
-def test_conventions_of_the_authors(tmp_path, small_blocks, task, line, answer):
+def test_reads_every_form_of_the_text_format(tmp_path, small_blocks, task, line, answer):
     path = tmp_path / "f.txt"
     path.write_bytes(f"\ufeff{line}\n\n{line} \r\n{line}".encode())
     examples = as_lists(open_file(str(path), task))
@@ -91,7 +95,7 @@ BAD = [
 
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("before", [0, 1, 7])
-def test_complaints_are_those_of_the_reader(tmp_path, small_blocks, bad, before):
+def test_errors_equal_those_of_the_reader(tmp_path, small_blocks, bad, before):
     bad = bad if isinstance(bad, bytes) else bad.encode()
     path = tmp_path / "f.txt"
     path.write_bytes((GOOD * before + "\n \n").encode() + bad + b"\n" + GOOD.encode() * 9 + bad)
@@ -105,7 +109,7 @@ def test_complaints_are_those_of_the_reader(tmp_path, small_blocks, bad, before)
 
 
 @pytest.mark.parametrize("extension", ["txt", "jsonl"])
-def test_examples_without_an_answer_are_refused(tmp_path, extension):
+def test_refuses_examples_without_an_answer(tmp_path, extension):
     path = tmp_path / f"f.{extension}"
     with_, without = {
         "txt": (GOOD, "0 0 1 0 0 1\n"),
@@ -117,9 +121,11 @@ def test_examples_without_an_answer_are_refused(tmp_path, extension):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_line_without_end_is_refused(tmp_path, small_blocks, monkeypatch):
+def test_refuses_a_line_that_is_too_long(tmp_path, small_blocks, monkeypatch):
     monkeypatch.setattr(lines, "LONGEST_LINE", 1000)
-    monkeypatch.setattr(stored, "BLOCK", 2**22)  # one process: this one, with the patch
+    monkeypatch.setattr(
+        stored, "BLOCK", 2**22
+    )  # a single block is read in this process, which is patched
     path = tmp_path / "f.txt"
     path.write_text(GOOD * 3 + "0 " * 5000)
     with pytest.raises(InputError, match=r"f\.txt:4: longer than 1000 bytes"):
@@ -127,12 +133,12 @@ def test_a_line_without_end_is_refused(tmp_path, small_blocks, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [
         ("none.txt", "No such file"),
         ("", "cannot be read"),
-        (".", "expected a file"),
-        ("/dev/null", "expected a file"),
+        (".", "expected a regular file"),
+        ("/dev/null", "expected a regular file"),
         ("-", "cannot be read"),
         ("n" * 300 + ".txt", "cannot be read"),
         ("a\0b.txt", "cannot be read"),
@@ -141,12 +147,12 @@ def test_a_line_without_end_is_refused(tmp_path, small_blocks, monkeypatch):
         ("f.unknown", "unknown file format"),
     ],
 )
-def test_what_is_no_file_of_examples(tmp_path, monkeypatch, name, words):
+def test_refuses_paths_without_examples(tmp_path, monkeypatch, name, message):
     monkeypatch.chdir(tmp_path)
     contents = {"empty.txt": "", "blank.txt": "\n \n", "f.unknown": GOOD}
     for file, text in contents.items():
         (tmp_path / file).write_text(text)
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(InputError, match=message):
         open_file(name, HULL)
     assert {path.name for path in tmp_path.iterdir()} == set(contents)
 
@@ -155,7 +161,7 @@ def arrays(path):
     return sorted(path.with_name(f"{path.name}.packed").glob("*/*.npy"))
 
 
-def test_written_once_and_anew_when_the_content_has_changed(tmp_path, monkeypatch):
+def test_builds_arrays_once_and_again_if_the_content_changes(tmp_path, monkeypatch):
     path = tmp_path / "f.txt"
     path.write_text(GOOD)
     first = open_file(str(path), HULL)
@@ -164,36 +170,36 @@ def test_written_once_and_anew_when_the_content_has_changed(tmp_path, monkeypatc
     before = path.stat()
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 10**9))
     with monkeypatch.context() as patch:
-        patch.setattr(stored, "build", None)  # not called
+        patch.setattr(stored, "build", None)  # must not be called
         touched = open_file(str(path), HULL)
     assert as_lists(touched) == as_lists(first) and touched.fingerprint == first.fingerprint
-    path.write_text(GOOD.replace("1 2 3 1", "1 3 2 1"))  # as long
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 10**9))  # and as old
+    path.write_text(GOOD.replace("1 2 3 1", "1 3 2 1"))  # the same size
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 10**9))  # and the same time
     assert as_lists(open_file(str(path), HULL))[0][1] == [0, 2, 1]
     assert len(arrays(path)) == 4 and not set(arrays(path)) & set(written)
-    assert as_lists(first)[0][1] == [0, 1, 2], "a map that was open still reads what it did"
+    assert as_lists(first)[0][1] == [0, 1, 2], "an open map keeps its content"
     assert as_lists(open_file(str(path), TSP))[0][1] == [0, 2, 1]
-    assert len(arrays(path)) == 8, "one for each task"
+    assert len(arrays(path)) == 8, "each task has its own arrays"
 
 
-def test_a_changing_file_is_refused(tmp_path, monkeypatch):
+def test_refuses_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "f.txt"
     path.write_text(GOOD)
     build = stored.build
 
-    def slow(*arguments):
+    def build_and_change(*arguments):
         build(*arguments)
         path.write_text(GOOD * 2)
 
-    monkeypatch.setattr(stored, "build", slow)
+    monkeypatch.setattr(stored, "build", build_and_change)
     with pytest.raises(InputError, match=r"f\.txt: was changed while it was read"):
         open_file(str(path), HULL)
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_the_users_cache_serves_where_the_folder_cannot(tmp_path, monkeypatch):
+def test_uses_the_cache_folder_if_the_files_folder_is_not_writable(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    for folder, text in (("a", GOOD), ("b", GOOD * 2)):  # of one name, but two files
+    for folder, text in (("a", GOOD), ("b", GOOD * 2)):  # two files with one name
         (tmp_path / folder).mkdir()
         path = tmp_path / folder / "f.txt"
         path.write_text(text)
@@ -232,7 +238,7 @@ def shifted(values):
         ("answer_starts", shifted),
     ],
 )
-def test_damaged_arrays_are_written_anew(tmp_path, capsys, name, damage):
+def test_damaged_arrays_are_built_again(tmp_path, capsys, name, damage):
     path = tmp_path / "f.txt"
     path.write_text(GOOD * 100)
     whole = as_lists(open_file(str(path), HULL))
@@ -240,36 +246,36 @@ def test_damaged_arrays_are_written_anew(tmp_path, capsys, name, damage):
     values = np.load(array)
     np.save(array, damage(values).astype(values.dtype))
     assert as_lists(open_file(str(path), HULL)) == whole
-    line = f"{array.parent}: damaged: {name}.npy is not as it was written; written anew\n"
+    line = f"{array.parent}: damaged: {name}.npy does not match its checksum; building it again\n"
     assert capsys.readouterr().err == line
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "5", '{"inputs.npy": 5}'])
-def test_damaged_checksums_are_written_anew(tmp_path, capsys, text):
+def test_damaged_checksums_are_built_again(tmp_path, capsys, text):
     path = tmp_path / "f.txt"
     path.write_text(GOOD)
     whole = as_lists(open_file(str(path), HULL))
     (sums,) = tmp_path.rglob("checksums.json")
     sums.write_text(text)
     assert as_lists(open_file(str(path), HULL)) == whole
-    assert capsys.readouterr().err.endswith("; written anew\n")
+    assert capsys.readouterr().err.endswith("; building it again\n")
 
 
-def test_damaged_arrays_that_cannot_be_removed_are_told(tmp_path, monkeypatch):
+def test_refuses_damaged_arrays_that_cannot_be_removed(tmp_path, monkeypatch):
     path = tmp_path / "f.txt"
     path.write_text(GOOD)
     open_file(str(path), HULL)
     next(tmp_path.rglob("inputs.npy")).write_bytes(b"")
 
-    def refused(folder):
+    def refuse(folder):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("shutil.rmtree", refused)
-    with pytest.raises(InputError, match=r"damaged: inputs\.npy is not as it was written$"):
+    monkeypatch.setattr("shutil.rmtree", refuse)
+    with pytest.raises(InputError, match=r"damaged: inputs\.npy does not match its checksum$"):
         open_file(str(path), HULL)
 
 
-def test_runs_at_once_write_one(tmp_path):
+def test_concurrent_runs_build_one_set_of_arrays(tmp_path):
     path = tmp_path / "f.txt"
     path.write_text(GOOD * 2000)
     code = (
@@ -285,24 +291,26 @@ def test_runs_at_once_write_one(tmp_path):
     assert len(list(folder.iterdir())) == 1 and len(arrays(path)) == 4
 
 
-def test_other_formats_give_the_same(tmp_path):
+def test_txt_and_jsonl_give_the_same_arrays(tmp_path):
     text, lines_ = tmp_path / "f.txt", tmp_path / "f.jsonl"
     text.write_text(CONVENTIONS[4][1] + "\n" + CONVENTIONS[5][1] + "\n")
     formats.write(str(lines_), formats.read(str(text), DELAUNAY), DELAUNAY)
     assert as_lists(open_file(str(text), DELAUNAY)) == as_lists(open_file(str(lines_), DELAUNAY))
 
 
-def test_what_another_run_renames_meanwhile_is_passed_by(tmp_path, monkeypatch):
+def test_removes_outdated_arrays_but_not_those_of_other_runs(tmp_path, monkeypatch):
     folder = tmp_path / "f.txt.packed"
-    former, others = f"hull-v{stored.VERSION}-{'0' * 32}", f"hull-v{stored.VERSION}-{'1' * 32}-2"
-    for name in (former, others):
+    outdated, other_schema = (
+        f"hull-v{stored.VERSION}-{'0' * 32}",
+        f"hull-v{stored.VERSION}-{'1' * 32}-2",
+    )
+    for name in (outdated, other_schema):
         (folder / name).mkdir(parents=True)
     glob = Path.glob
 
-    def and_one_that_has_gone(path, pattern):
+    def glob_with_a_removed_path(path, pattern):
         return [*glob(path, pattern), path / ".hull-gone"]
 
-    monkeypatch.setattr(Path, "glob", and_one_that_has_gone)
-    stored._remove_outdated(folder, others.removesuffix("-2"), HULL)
-    # Runs that read other fields of one file removed each other's arrays before they opened them.
-    assert [path.name for path in folder.iterdir()] == [others]
+    monkeypatch.setattr(Path, "glob", glob_with_a_removed_path)
+    stored._remove_outdated(folder, other_schema.removesuffix("-2"), HULL)
+    assert [path.name for path in folder.iterdir()] == [other_schema]

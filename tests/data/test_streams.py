@@ -1,4 +1,4 @@
-"""Streams of batches: counted, complete in each epoch; random cuts; batches made ahead."""
+"""Streams: batch k depends on the seed and k, an epoch has each example once, cuts, prefetching."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ from ptrnet.labels import generate_dataset
 from ptrnet.training.losses import cut_losses
 
 
-def test_every_batch_comes_once_in_an_epoch():
+def test_an_epoch_has_each_batch_once():
     task = tasks.get("sort")
     endless = ExampleStream(task, [3, 4], 8, seed=2)
     epochs = ExampleStream(task, [3, 4], 8, seed=2, num_batches=6)
@@ -41,8 +41,8 @@ def stream_of(path, task, *arguments, **options):
 
 
 @pytest.fixture
-def written(tmp_path):
-    """A function that writes 50 examples of a task and gives the file's path and the examples."""
+def write_examples(tmp_path):
+    """Return a function that writes 50 examples of a task, and returns task, path and examples."""
 
     def write(name, **settings):
         task = tasks.get(name, **settings)
@@ -54,38 +54,38 @@ def written(tmp_path):
     return write
 
 
-def each(batch):
-    """What tells an example: its inputs, and its tokens."""
+def pairs_of(batch):
+    """Yield the inputs and the target tokens of each example of a batch."""
     for inputs, n, targets, m in zip(*batch[:4], strict=True):
         yield tuple(inputs[:n].ravel().tolist()), tuple(targets[:m].tolist())
 
 
-def expected(task, examples):
-    """Generated answers are canonical: their tokens follow from the definition."""
+def expected_pairs(task, examples):
+    """Yield what `pairs_of` should yield. Generated answers are canonical already."""
     for example in examples:
         tokens = (example.outputs + task.num_specials).ravel().tolist()
         yield tuple(example.inputs.astype(np.float32).ravel().tolist()), (*tokens, 0)
 
 
 @pytest.mark.parametrize("name", tasks.names())
-def test_every_example_once_in_every_epoch(written, name):
-    task, path, examples = written(name)
+def test_an_epoch_has_each_example_once(write_examples, name):
+    task, path, examples = write_examples(name)
     stream = stream_of(path, task, SIZES, 7, seed=3)
     assert stream.batches_per_epoch == 8
     epochs = [[stream.batch(8 * e + k) for k in range(8)] for e in range(3)]
     for batches in epochs:
-        seen = [example for batch in batches for example in each(batch)]
-        assert sorted(seen) == sorted(expected(task, examples))
+        seen = [example for batch in batches for example in pairs_of(batch)]
+        assert sorted(seen) == sorted(expected_pairs(task, examples))
         assert sorted(len(batch.lengths) for batch in batches) == [1] + [7] * 7
         assert sum(len(set(batch.lengths.tolist())) > 1 for batch in batches) <= len(SIZES) - 1
-    orders = [[next(each(batch)) for batch in batches] for batches in epochs]
+    orders = [[next(pairs_of(batch)) for batch in batches] for batches in epochs]
     assert orders[0] != orders[1] != orders[2]
     sizes = [batch.lengths[0].item() for batch in epochs[0]]
-    assert sizes != sorted(sizes), "sizes come mixed"
+    assert sizes != sorted(sizes), "batches of all sizes are mixed"
 
 
-def test_batches_are_counted(written):
-    task, path, _ = written("hull")
+def test_batch_k_depends_on_the_seed_and_k_alone(write_examples):
+    task, path, _ = write_examples("hull")
     stream = stream_of(path, task, SIZES, 7, seed=3, transform=augment)
     later = DatasetStream(
         open_file(path, task), task, SIZES, 7, seed=3, first=9, num_prefetch=1, transform=augment
@@ -93,19 +93,21 @@ def test_batches_are_counted(written):
     for k, batch in zip(range(9, 20), later, strict=False):
         assert all(torch.equal(a, b) for a, b in zip(batch[:4], stream.batch(k)[:4], strict=True))
     other = stream_of(path, task, SIZES, 7, seed=4)
-    assert list(each(other.batch(0))) != list(each(stream_of(path, task, SIZES, 7, 3).batch(0)))
+    assert list(pairs_of(other.batch(0))) != list(
+        pairs_of(stream_of(path, task, SIZES, 7, 3).batch(0))
+    )
 
 
-def test_an_example_is_changed_anew_each_time(written):
-    task, path, examples = written("hull")
+def test_each_epoch_transforms_an_example_differently(write_examples):
+    task, path, examples = write_examples("hull")
     stream = stream_of(path, task, [9], 100, seed=3, transform=augment)
-    first, second = set(each(stream.batch(0))), set(each(stream.batch(1)))
+    first, second = set(pairs_of(stream.batch(0))), set(pairs_of(stream.batch(1)))
     assert len(first) == sum(len(e.inputs) == 9 for e in examples) and not first & second
 
 
-def test_answers_are_made_canonical_and_instances_moved_into_the_square(tmp_path):
+def test_answers_become_canonical_and_instances_are_normalized(tmp_path):
     path = tmp_path / "f.txt"
-    # A square of side 40 whose corners are named clockwise; leftmost and lowest is the third.
+    # A square of side 40. The answer lists its corners clockwise. The third is leftmost and lowest.
     path.write_text("10 60 50 60 10 20 50 20 30 40 output 2 4 3 1 2\n")
     for settings, tokens in (
         ({}, [3, 4, 2, 1, 0]),
@@ -118,18 +120,20 @@ def test_answers_are_made_canonical_and_instances_moved_into_the_square(tmp_path
         assert batch.inputs.tolist() == [[[0, 1], [1, 1], [0, 0], [1, 0], [0.5, 0.5]]]
 
 
-def test_other_sizes_are_left_out(written):
-    task, path, examples = written("sort")
+def test_leaves_out_instances_of_other_sizes(write_examples):
+    task, path, examples = write_examples("sort")
     stream = stream_of(path, task, [4, 9], 100, seed=1)
     batch = stream.batch(0)
     wanted = [len(e.inputs) for e in examples if len(e.inputs) in (4, 9)]
     assert sorted(batch.lengths.tolist()) == sorted(wanted) and stream.batches_per_epoch == 1
-    with pytest.raises(InputError, match=r"sort.txt: none of its .*; they have 3 to 9 elements"):
+    with pytest.raises(
+        InputError, match=r"sort.txt: no instance has .*; they have 3 to 9 elements"
+    ):
         stream_of(path, task, [5, 10], 100, seed=1)
 
 
-def test_elements_come_in_the_order_that_the_model_reads(written):
-    task, path, _ = written("hull", order="lexicographic")
+def test_elements_are_sorted_as_the_model_reads_them(write_examples):
+    task, path, _ = write_examples("hull", order="lexicographic")
     stream = stream_of(path, task, SIZES, 50, seed=3, transform=augment)
     batch = stream.batch(0)
     fresh = ExampleStream(task, [9], 50, seed=3).batch(0)
@@ -141,13 +145,13 @@ def test_elements_come_in_the_order_that_the_model_reads(written):
         assert sorted(targets[targets >= 0].tolist()) == sorted(hull)
 
 
-def cycle(tour):
-    """A closed tour as the set of its edges."""
+def edges_of(tour):
+    """Return the edges of a closed tour as a set."""
     return {frozenset(edge) for edge in zip(tour, [*tour[1:], tour[0]], strict=True)}
 
 
 @pytest.mark.parametrize("task", [tasks.get("tsp"), tasks.get("hull"), tasks.get("sort")])
-def test_what_is_cut_is_the_answer(task):
+def test_cut_answers_are_the_answers_of_the_stream(task):
     stream = ExampleStream(task, [5, 7], 4, seed=3)
     cut_stream, beginnings = CutStream(stream, task, 3, seed=3), set()
     for k in range(30):
@@ -160,7 +164,9 @@ def test_what_is_cut_is_the_answer(task):
             actual, expected = cut.targets[row], batch.targets[row // 3]
             assert cut.target_lengths[row] == end and actual[end - 1] == 0
             if task.circular:
-                assert cycle(actual[: end - 1].tolist()) == cycle(expected[: end - 1].tolist())
+                assert edges_of(actual[: end - 1].tolist()) == edges_of(
+                    expected[: end - 1].tolist()
+                )
                 beginnings.add((int(actual[0]), int(actual[1])))
             else:
                 assert torch.equal(actual, expected)
@@ -170,8 +176,8 @@ def test_what_is_cut_is_the_answer(task):
 
 
 @pytest.mark.parametrize("task", [tasks.get("tsp"), tasks.get("hull")])
-def test_an_example_without_a_token_to_learn_stays_one(task):
-    """As the part of a process to which a batch left no row."""
+def test_an_example_without_target_tokens_can_be_cut(task):
+    """A process gets such an example if a batch has fewer rows than there are processes."""
     batch = ExampleStream(task, [5], 1, seed=3).batch(0)
     batch = batch._replace(target_lengths=torch.zeros(1, dtype=torch.int64))
     cut = cut_batch(np.random.default_rng(0), task, batch, 2)
@@ -181,8 +187,8 @@ def test_an_example_without_a_token_to_learn_stays_one(task):
 
 
 @pytest.mark.parametrize("name", ["ptr-net", "remaining-ptr-net"])
-def test_the_loss_of_a_rest_is_of_the_likelihoods(name):
-    """The next token's is that of `log_probs`; a plain model's others are, too."""
+def test_cut_loss_equals_the_log_likelihoods(name):
+    """The first token's loss follows from `log_probs`; for ptr-net, those of all tokens do."""
     torch.manual_seed(1)
     model, task = models.build(name, 2, 1, hidden_size=16).double(), tasks.get("hull")
     batch = ExampleStream(task, [8], 6, seed=1).batch(0)
@@ -203,7 +209,7 @@ def test_the_loss_of_a_rest_is_of_the_likelihoods(name):
         assert right.shape == (6,) and loss > first - 1e-9
 
 
-def test_items_come_in_their_order_each_made_once():
+def test_prefetch_makes_each_item_once_in_order():
     made = []
     items = prefetch(lambda k: made.append(k) or k, 3, 2)
     assert [next(items) for _ in range(5)] == [3, 4, 5, 6, 7]
@@ -211,8 +217,8 @@ def test_items_come_in_their_order_each_made_once():
     assert made == sorted(set(made)) and made[-1] <= 9
 
 
-def test_an_error_is_raised_where_its_item_is_asked_for():
-    before = {*threading.enumerate()}  # other tests may have left a training of theirs
+def test_prefetch_raises_the_error_of_an_item():
+    before = {*threading.enumerate()}  # other tests may have left threads
     items = prefetch(lambda k: 1 // (2 - k), 0, 2)
     assert [next(items), next(items)] == [0, 1]
     with pytest.raises(ZeroDivisionError):
@@ -220,8 +226,8 @@ def test_an_error_is_raised_where_its_item_is_asked_for():
     assert {*threading.enumerate()} <= before
 
 
-def test_a_process_ends_well_while_items_are_made():
-    """The thread is inside torch, without the interpreter's lock, when the program ends."""
+def test_a_process_exits_cleanly_while_prefetching():
+    """At exit the thread is inside torch, without the interpreter's lock."""
     code = (
         "import torch; from ptrnet.data.streams import prefetch; x = torch.ones(600, 600);"
         "items = prefetch(lambda k: (x @ x).sum(), 0, 2); next(items)"

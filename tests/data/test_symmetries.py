@@ -1,4 +1,4 @@
-"""Symmetries and orders: what they keep, and that right answers stay right."""
+"""Symmetries and permutations keep correct answers correct."""
 
 import itertools
 
@@ -20,7 +20,7 @@ from ptrnet.types import Answers, Example
 SQUARE = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
 
 
-def test_the_eight_are_those_of_the_square():
+def test_the_eight_symmetries_map_the_square_to_itself():
     points = np.concatenate([SQUARE, [[0.25, 0.125], [0.5, 0.5]]])
     images = apply_symmetry(np.stack([points] * SYMMETRIES), np.arange(SYMMETRIES))
     assert images[0].tolist() == points.tolist()
@@ -32,12 +32,14 @@ def test_the_eight_are_those_of_the_square():
     assert len({tuple(image[4]) for image in images}) == 8
 
 
-def test_permutations_written_out():
+def test_permuting_and_remapping_by_hand():
     inputs = np.array([[[0.1], [0.2], [0.3]], [[0.4], [0.5], [0.6]]])
     order = np.array([[2, 0, 1], [1, 0, 2]])
     permuted = permute_elements(inputs, order)
     assert permuted[..., 0].tolist() == [[0.3, 0.1, 0.2], [0.5, 0.4, 0.6]]
-    answers = Answers(np.array([[0, 1], [2, 0]]), np.array([2, 1]))  # the numbers 0.1 0.2 and 0.6
+    answers = Answers(
+        np.array([[0, 1], [2, 0]]), np.array([2, 1])
+    )  # these point at 0.1, 0.2 and at 0.6
     remapped = remap_indices(answers, np.argsort(order, axis=1))
     assert remapped.indices.tolist() == [[1, 2], [2, 0]]
     assert remap_indices(remapped, order).indices.tolist() == answers.indices.tolist()
@@ -46,12 +48,12 @@ def test_permutations_written_out():
 @pytest.mark.parametrize("name", tasks.names())
 @pytest.mark.parametrize("n", [3, 4, 9])
 @pytest.mark.parametrize("steps", [4, 2**53], ids=["grid", "fine"])
-def test_a_right_answer_stays_right(name, n, steps):
-    """On a coarse grid elements are equal, in a line, and on one circle."""
+def test_augmented_answers_are_correct(name, n, steps):
+    """A coarse grid has equal points, points on a line and points on a circle."""
     task, rng = tasks.get(name), np.random.default_rng(n)
     inputs = rng.integers(0, steps, (60, n, task.num_features), endpoint=True) / steps
     inputs = np.array([i for i in inputs if not task.instance_error(i)])
-    labeller = "held-karp" if name == "tsp" else None  # optimal, and not slowed by equal cities
+    labeller = "held-karp" if name == "tsp" else None  # exact, and equal cities do not slow it down
     inputs, mapped = augment(rng, task, inputs, task.label(inputs, labeller))
     answers = task.unpad(task.canonicalize(inputs, mapped))
     labels = task.unpad(task.label(inputs, labeller))
@@ -63,7 +65,7 @@ def test_a_right_answer_stays_right(name, n, steps):
 
 
 @pytest.mark.parametrize("name", tasks.names())
-def test_all_orders_and_all_allowed_symmetries_are_drawn(name):
+def test_draws_all_orders_and_symmetries_equally_often(name):
     task = tasks.get(name)
     instance = np.array([[0.0, 0.25], [0.5, 0.0], [0.75, 1.0]])[:, : task.num_features]
     inputs = np.stack([instance] * 2000)
@@ -76,7 +78,7 @@ def test_all_orders_and_all_allowed_symmetries_are_drawn(name):
 
 @pytest.mark.parametrize("name", tasks.names())
 @pytest.mark.parametrize("order", ["lexicographic", "hilbert"])
-def test_canonical_examples_do_not_tell_the_order_of_the_elements_before(name, order):
+def test_canonical_examples_do_not_depend_on_the_given_order(name, order):
     if order == "hilbert" and tasks.get(name).num_features != 2:
         with pytest.raises(InputError, match=r"hilbert takes elements of 2 numbers, here .* of 1"):
             tasks.get(name, order=order)

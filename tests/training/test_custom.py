@@ -187,7 +187,7 @@ def test_a_run_that_was_killed_keeps_the_best_weights(
         ([([[1.0]], [0])], "order", "unknown kind 'order'"),
         ([([[float("nan")]], [0])], None, "example 0: inputs: element 1, number 1: expected a fin"),
         ([([[1.0], [2.0, 3.0]], [0])], None, "example 0: "),
-        ([([[1.0]], [0])], None, "1 example, all kept to validate on; valid_share 0 keeps none"),
+        ([([[1.0]], [0])], None, "1 example, all held out for validation; set valid_share to 0"),
     ],
 )
 def test_invalid_examples_are_refused(tmp_path, examples, kind, complaint):

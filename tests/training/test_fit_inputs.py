@@ -104,7 +104,7 @@ def test_argument_names_of_other_libraries_suggest_ours():
 
 
 def test_errors_about_examples_in_memory_name_no_file():
-    with pytest.raises(InputError, match=r"^examples: 1 example, all kept to validate on"):
+    with pytest.raises(InputError, match=r"^examples: 1 example, all held out for validation"):
         ptrnet.fit([([[1.0], [0.0]], [1, 0])], steps=1, hidden_size=8)
 
 

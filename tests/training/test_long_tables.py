@@ -79,7 +79,7 @@ def test_a_run_of_fit_keeps_its_examples_and_is_resumed_from_them(tmp_path, caps
     array.write_bytes(array.read_bytes()[:-8])
     capsys.readouterr()
     assert run(["train", "--output", model, "--resume"]) == 2
-    assert "inputs.npy is not as it was written" in capsys.readouterr().err
+    assert "inputs.npy does not match its checksum" in capsys.readouterr().err
 
 
 def test_context_of_a_line_is_read_as_fields_of_its_elements_and_written_back(tmp_path, capsys):

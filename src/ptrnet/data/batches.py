@@ -1,4 +1,4 @@
-"""Padded batches: of instances, of answers, and of examples as models are trained on them."""
+"""Pad instances and answers of several lengths into batches of tensors."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,11 +14,16 @@ from ptrnet.types import Batch, Example, Floats, Indices, pad_answers
 
 
 def pad_instances(instances: Sequence[Floats], is_exact: bool = False) -> tuple[Tensor, Tensor]:
-    """Return instances `(n, d)` as one tensor `(B, N, d)`, and their lengths `(B,)` int64.
+    """Pad instances `(n, d)` with zeros. Return a tensor `(B, N, d)` and lengths `(B,)` int64.
 
     Args:
-        instances: with the same d.
-        is_exact: whether the tensor is float64 instead of float32.
+        instances: instances with the same d.
+        is_exact: whether to return a tensor of float64 instead of float32.
+
+    Examples:
+        >>> padded, lengths = pad_instances([np.array([[0.5], [0.25]]), np.array([[1.0]])])
+        >>> padded[..., 0].tolist(), lengths.tolist()
+        ([[0.5, 0.25], [1.0, 0.0]], [2, 1])
     """
     lengths, dtype = [len(instance) for instance in instances], (np.float32, np.float64)[is_exact]
     padded = np.zeros((len(instances), max(lengths), instances[0].shape[1]), dtype)
@@ -28,7 +33,7 @@ def pad_instances(instances: Sequence[Floats], is_exact: bool = False) -> tuple[
 
 
 def batch_of(examples: Sequence[Example], task: Task) -> Batch:
-    """Return a batch: inputs as the model sees them, answers as the tokens that it learns to emit.
+    """Return a batch of examples: normalized inputs, and answers as target tokens.
 
     Raises:
         InputError: an example has no answer.
@@ -52,13 +57,14 @@ def pad_batch(
     task: Task,
     in_order: Sequence[Floats | None] | None = None,
 ) -> Batch:
-    """Return a batch of normalized instances and of canonical answers to them.
+    """Return a batch of normalized instances and their canonical answers.
 
     Args:
         instances: `(n, d)` each.
         answers: `(m,)` each.
-        task: of the instances.
-        in_order: the grades of each answer's elements, `(m,)`; None if there are none.
+        task: the task of the instances.
+        in_order: for each answer the grades `(m,)` of its elements, in the order of the answer, or
+            None if the example has no grades.
     """
     inputs, lengths = pad_instances(instances, task.exact_inputs)
     targets = task.to_tokens(pad_answers(answers))
@@ -79,21 +85,23 @@ def pad_batch(
 
 
 def right_tokens(batch: Batch, num_tokens: int, first: int, stop: int) -> Tensor | None:
-    """Return which tokens are right at each step of the targets, `(B, stop - first, S + N)`.
+    """Return the mask `(B, stop - first, S + N)` of the tokens that are correct at each step.
 
-    Right tokens are the elements of the target's grade that did not come before; if the target is a
-    special slot, it alone. Return None if the batch has no grades: then only targets are right.
+    If elements are tied, any of them may come next. So all elements are correct that have the same
+    grade as the target and that the answer did not have before. If the target is a special slot,
+    only this slot is correct. Return None if the batch has no grades, because then only the targets
+    are correct.
 
     Args:
-        batch: with the targets of all steps.
+        batch: the batch, with the targets of all steps.
         num_tokens: S + N.
         first: the first step.
-        stop: the step after the last.
+        stop: the step after the last one.
     """
     if batch.grades is None:
         return None
     num_specials = num_tokens - batch.grades.shape[1]
-    # The class of an element is its grade; no element has the class of the special slots.
+    # The class of an element is its grade. Special slots get infinity, which is not a grade.
     of_specials = batch.grades.new_full((len(batch.grades), num_specials), torch.inf)
     classes = torch.cat([of_specials, batch.grades], 1)
     targets = batch.targets[:, first:stop]
@@ -111,12 +119,14 @@ def right_tokens(batch: Batch, num_tokens: int, first: int, stop: int) -> Tensor
 def token_log_likelihoods(
     log_probs: Tensor, batch: Batch, first: int = 0
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the log-probability `(B, R)` of the right tokens at R steps, and which these are.
+    """Return the log-probabilities `(B, R)` of the correct tokens at R steps, and their mask.
+
+    The mask is that of `right_tokens`. The results after the END of an answer have no meaning.
 
     Args:
-        log_probs: `(B, R, S + N)` of the steps from `first` on. The result after END is arbitrary.
-        batch: with the targets of all steps.
-        first: the number of the first step.
+        log_probs: `(B, R, S + N)` of R steps.
+        batch: the batch, with the targets of all steps.
+        first: the number of the first of the R steps.
     """
     stop = first + log_probs.shape[1]
     right = right_tokens(batch, log_probs.shape[2], first, stop)
@@ -126,7 +136,7 @@ def token_log_likelihoods(
 
 
 def batches_of(examples: Sequence[Example], task: Task, batch_size: int) -> list[Batch]:
-    """Return examples in batches of at most `batch_size`, in the order of their sizes."""
+    """Sort examples by size, and return them in batches of at most `batch_size`."""
     by_size = sorted(examples, key=lambda e: len(e.inputs))
     starts = range(0, len(by_size), batch_size)
     return [batch_of(by_size[k : k + batch_size], task) for k in starts]
@@ -135,13 +145,17 @@ def batches_of(examples: Sequence[Example], task: Task, batch_size: int) -> list
 def bucket_by_size(
     sizes: Sequence[int], max_total: int, one_size: bool = False
 ) -> Iterator[list[int]]:
-    """Yield buckets of items to pad together: each the indices of items of about one size.
+    """Sort items by size, and yield the indices of items that should be padded together.
 
     Args:
-        sizes: of all items.
-        max_total: the largest total size of a bucket, padding included; an item that is larger
-            gets a bucket of its own.
-        one_size: whether all items of a bucket have the same size.
+        sizes: the size of each item.
+        max_total: the maximum size of a bucket, padding included. A larger item gets a bucket of
+            its own.
+        one_size: whether all items of a bucket must have the same size.
+
+    Examples:
+        >>> list(bucket_by_size([5, 2, 3, 2], max_total=6))
+        [[1, 3], [2], [0]]
     """
     bucket: list[int] = []
     for index in sorted(range(len(sizes)), key=sizes.__getitem__):

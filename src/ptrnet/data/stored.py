@@ -1,19 +1,19 @@
-"""The examples of a file as a `Dataset` of memory maps, built once and opened by later runs.
+"""Convert the examples of a file to memory maps once, and open them in later runs.
 
-The arrays of `FILE` are in `FILE.packed/`, or in the user's cache folder if that cannot be written.
-Each set of arrays has a folder named by the file's fingerprint: the task, a version, the SHA-256 of
-the file's content and, if elements have named fields, that of the fields that are read. So a file
-that has changed gets new arrays, and no run writes what another one reads:
+The arrays of `FILE` are saved in `FILE.packed/`, or in the user's cache folder if `FILE.packed/`
+cannot be written. The name of a subfolder is the fingerprint of the file: the task, a version, the
+SHA-256 of the content and, if elements have named fields, the SHA-256 of the schema. So a changed
+file gets a new subfolder, and no run overwrites arrays that another run reads. A subfolder holds:
 
-inputs.npy         (num_elements, d) float64, the elements of all instances one after another
+inputs.npy         (num_elements, d) float64, the elements of all instances, one after another
 starts.npy         (num_examples + 1,) int64, where each instance begins in them, and the end
-answers.npy        (num_indices,) int32, the answers flat, 0-based, in the order of the file
+answers.npy        (num_indices,) int32, all answers, flat, 0-based, in the order of the file
 answer_starts.npy  (num_examples + 1,) int64, where each answer begins in them, and the end
-grades.npy         (num_elements,) float64, only if answers are graded
-checksums.json     the SHA-256 of each of these files; damaged arrays are built anew
+grades.npy         (num_elements,) float64, only if the examples have grades
+checksums.json     the SHA-256 of each of these files; damaged arrays are built again
 
-Each run hashes the file and its arrays once. That costs little next to a training; size and time of
-a file would not tell a changed file from one that was only copied.
+Each run hashes the file and its arrays. This takes little time compared with the training. The size
+and the time of a file would not do: copying changes the time, and an edit may keep the size.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ from ptrnet.progress import track
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
-VERSION = 3  # of the arrays and what they hold
+VERSION = 3  # of the format of the arrays; increase it if their content changes
 ARRAYS = INPUTS, STARTS, ANSWERS, ANSWER_STARTS = (
     "inputs.npy",
     "starts.npy",
@@ -56,17 +56,17 @@ ARRAYS = INPUTS, STARTS, ANSWERS, ANSWER_STARTS = (
 GRADES = "grades.npy"
 _DTYPES: dict[str, DTypeLike] = {INPUTS: np.float64, ANSWERS: np.int32, GRADES: np.float64}
 CHECKSUMS = "checksums.json"
-_DIGITS = 32  # of the checksum of a file's content, in its fingerprint
-_GROUP = 4000  # examples that are in memory as objects at a time
+_DIGITS = 32  # how many digits of the file's SHA-256 are in its fingerprint
+_GROUP = 4000  # how many examples are in memory as objects at a time
 _DAY = 86_400  # seconds
 
 
 def open_file(path: str, task: Task) -> Dataset:
-    """Return the examples of a file as memory maps; build them first if they are not there.
+    """Return the examples of a file as memory maps. Build these first if they do not exist.
 
     Raises:
-        InputError: no such file, a line that cannot be used, an example without an answer, or
-            no room for the arrays.
+        InputError: the file cannot be read, a line cannot be used, an example has no answer, or
+            neither folder for the arrays can be written.
     """
     fingerprint, folders = _fingerprint(path, task), _folders(Path(path))
     for folder in folders:
@@ -78,17 +78,17 @@ def open_file(path: str, task: Task) -> Dataset:
                     shutil.rmtree(folder / fingerprint)
                 except OSError:
                     raise error from None
-                print(f"{error}; written anew", file=sys.stderr)
+                print(f"{error}; building it again", file=sys.stderr)
     folder = _first_writable(folders)
     try:
         with atomic_folder(folder / fingerprint) as temporary:
             build(path, task, temporary)
             if _fingerprint(path, task) != fingerprint:
                 raise InputError(f"{path}: was changed while it was read")
-    except FolderExistsError:  # another run's, of the same file
+    except FolderExistsError:  # another run has built the arrays in the meantime
         pass
     except BaseException:
-        with contextlib.suppress(OSError):  # not empty: another run wrote arrays there
+        with contextlib.suppress(OSError):  # raised if the folder holds arrays of other runs
             folder.rmdir()
         raise
     _remove_outdated(folder, fingerprint, task)
@@ -96,7 +96,7 @@ def open_file(path: str, task: Task) -> Dataset:
 
 
 def is_saved(path: str) -> bool:
-    """Whether this is a folder that `save` wrote."""
+    """Whether a path is a folder that `save` wrote."""
     return exists(f"{path}/{CHECKSUMS}")
 
 
@@ -104,7 +104,7 @@ def open_folder(folder: Path, task: Task) -> Dataset:
     """Return the dataset of memory maps in a folder that `save` wrote.
 
     Raises:
-        InputError: the arrays are not as they were written.
+        InputError: a file is missing or does not match its checksum.
     """
     try:
         sums = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
@@ -112,7 +112,7 @@ def open_folder(folder: Path, task: Task) -> Dataset:
             raise TypeError
         for array, expected in sums.items():
             if checksum(folder / array) != expected:
-                raise InputError(f"{folder}: damaged: {array} is not as it was written")
+                raise InputError(f"{folder}: damaged: {array} does not match its checksum")
         maps = {a: np.load(folder / a, mmap_mode="r", allow_pickle=False) for a in sums}
     except OSError as error:
         raise InputError(f"{folder}: damaged: {error.strerror}") from None
@@ -130,15 +130,15 @@ def open_folder(folder: Path, task: Task) -> Dataset:
 
 
 def build(path: str, task: Task, folder: Path) -> None:
-    """Write all examples of a file into the arrays of an empty folder.
+    """Convert all examples of a file to arrays in an empty folder.
 
     Raises:
-        InputError: the file cannot be read, holds no example, holds one without an answer, or
-            only empty answers; the message is about the first line that cannot be used.
+        InputError: the file cannot be read, has no examples, has an example without an answer, or
+            has only empty answers. The message names the first line that cannot be used.
     """
     num_blocks = 1 + Path(path).stat().st_size // BLOCK
     if formats.format_of(path).extension == "txt":
-        # One process if there is one block: starting others takes longer than reading it.
+        # Read a single block in this process, because starting another one takes longer.
         read = partial(_read_block, path=path, task=task)
         parts = ordered_map(read, blocks(path), min(joblib.cpu_count(), num_blocks))
         save(track(parts, f"reading {path}", num_blocks), folder, path)
@@ -149,16 +149,16 @@ def build(path: str, task: Task, folder: Path) -> None:
 
 def _read_block(block: Block, path: str, task: Task) -> Dataset:
     part = Dataset.of(with_answers(txt.read_block(block, path, task)), task.item_size)
-    return replace(part, carried={})  # the names of lines would have to be sent, too
+    return replace(part, carried={})  # do not send the sources of lines between processes
 
 
 def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
-    """Write the arrays of a dataset, given in parts, into an empty folder.
+    """Write the arrays of a dataset, which comes in parts, into an empty folder.
 
     Args:
-        parts: with answers; all of them with grades, or none.
+        parts: consecutive rows, all with answers. Either all parts have grades, or none has.
         folder: the empty folder.
-        source: what messages call the examples.
+        source: the name of the examples in error messages.
 
     Raises:
         InputError: there is no example, or all answers are empty.
@@ -188,10 +188,10 @@ def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
 
 
 def with_answers(examples: Iterable[Example]) -> Iterator[Example]:
-    """Yield examples to train on.
+    """Yield the examples, and check that they can be trained on.
 
     Raises:
-        InputError: an example has no answer, or has grades if the others have none.
+        InputError: an example has no answer, or only some of the examples have grades.
     """
     is_graded = None
     for example in examples:
@@ -206,11 +206,13 @@ def with_answers(examples: Iterable[Example]) -> Iterator[Example]:
 
 
 class NpyWriter:
-    """A new `.npy` file to which rows are appended; a context manager that completes the file.
+    """Write a `.npy` file row by row, so that the array need not fit into memory.
+
+    Use it as a context manager, which writes the final number of rows into the header.
 
     Args:
-        path: of the file.
-        dtype: of its numbers.
+        path: the file.
+        dtype: the type of its numbers.
         row: the shape of a row; `()` if rows are single numbers.
     """
 
@@ -229,7 +231,7 @@ class NpyWriter:
 
     def __exit__(self, *error: object) -> None:
         with self._stream:
-            # NumPy's header leaves room for the first axis to grow: the new one is as long.
+            # NumPy pads headers so that the first axis can grow. So the new header fits.
             self._stream.seek(0)
             self._write_header()
 
@@ -241,13 +243,13 @@ class NpyWriter:
 
 
 def _fingerprint(path: str, task: Task) -> str:
-    """Return the name of the folder of arrays for the file as it is now."""
+    """Return the name of the folder of arrays for the current content of the file."""
     try:
-        status = os.stat(path)  # noqa: PTH116  Path.stat takes no empty name
+        status = os.stat(path)  # noqa: PTH116  Path("") would be the current folder
         if not stat.S_ISREG(status.st_mode):
-            raise InputError(f"{path}: expected a file, to be read more than once")
+            raise InputError(f"{path}: expected a regular file, because it is read more than once")
         content = checksum(path)
-    except InputError:  # a ValueError, too
+    except InputError:  # InputError is a ValueError, too
         raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", error)
@@ -257,19 +259,22 @@ def _fingerprint(path: str, task: Task) -> str:
 
 
 def _prefix(task: Task) -> str:
-    """Return what is before the digits of a file's content in its fingerprint."""
+    """Return the start of a fingerprint, which the digits of the SHA-256 follow."""
     return f"{task.name}-v{VERSION}-"
 
 
 def _folders(path: Path) -> tuple[Path, Path]:
-    """Return the folders that may hold a file's arrays: one beside it, one in the user's cache."""
+    """Return the folders that may hold a file's arrays: next to the file, and in the user's cache.
+
+    The name in the cache has a hash of the path, because files in two folders may have one name.
+    """
     digest = checksum(os.fsencode(path.resolve()))[:16]
     cached = runtime.cache_folder() / f"{path.name}-{digest}.packed"
     return path.with_name(f"{path.name}.packed"), cached
 
 
 def _first_writable(folders: tuple[Path, Path]) -> Path:
-    """Return the first folder that can be made and written. Raises InputError if none can."""
+    """Create and return the first folder that is writable. Raises InputError if none is."""
     for folder in folders:
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
@@ -279,15 +284,15 @@ def _first_writable(folders: tuple[Path, Path]) -> Path:
 
 
 def _remove_outdated(folder: Path, fingerprint: str, task: Task) -> None:
-    """Remove the arrays of former states of the file, and what killed runs left behind.
+    """Remove the arrays of earlier contents of the file, and temporary folders of killed runs.
 
-    Arrays of other fields stay: a run may be about to open them.
+    Keep the arrays of other schemas, because another run may be about to open them.
     """
-    present = fingerprint[: len(_prefix(task)) + _DIGITS]
-    for former in folder.glob(f"{task.name}-*"):
-        if not former.name.startswith(present):
-            shutil.rmtree(former, ignore_errors=True)
+    current = fingerprint[: len(_prefix(task)) + _DIGITS]
+    for outdated in folder.glob(f"{task.name}-*"):
+        if not outdated.name.startswith(current):
+            shutil.rmtree(outdated, ignore_errors=True)
     for temporary in folder.glob(f".{task.name}-*"):
         with contextlib.suppress(FileNotFoundError):  # another run has just renamed it
-            if temporary.stat().st_mtime < time.time() - _DAY:  # younger: it may still be written
+            if temporary.stat().st_mtime < time.time() - _DAY:  # a run may still write a newer one
                 shutil.rmtree(temporary, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""What a training draws its batches from: fresh examples, a dataset, or instances without answers.
+"""Streams of training batches: random examples, a dataset, or instances without answers.
 
-Batch k of a stream is a function of the stream's arguments and of k alone. So a training that was
-stopped continues with the batches that it would have drawn.
+Batch k of a stream depends only on k and on the arguments of the stream. So a resumed training
+continues with the batches that an uninterrupted one would have drawn.
 """
 
 from abc import ABC, abstractmethod
@@ -39,25 +39,26 @@ AnyBatch = TypeVar("AnyBatch", Batch, CutBatch, InstanceBatch)
 
 @dataclass(eq=False, kw_only=True)
 class BatchStream(ABC, Generic[AnyBatch]):
-    """Numbered batches without end.
+    """An endless sequence of numbered batches.
 
     Args:
         first: the number of the first batch that `batches` yields.
-        num_prefetch: how many batches a thread makes ahead.
+        num_prefetch: how many batches a background thread prepares ahead.
     """
 
     first: int = 0
     num_prefetch: int = 4
-    # Examples to validate on, which are never drawn.
+    # Examples for validation. They are never in a batch.
     held_out: Sequence[Example] = field(default=(), init=False)
-    fingerprint: str = field(default="", init=False)  # of the data; changes if the data changes
+    # Identifies the data. A training is not resumed with other data.
+    fingerprint: str = field(default="", init=False)
 
     @abstractmethod
     def batch(self, k: int, rank: int = 0, world_size: int = 1) -> AnyBatch:
-        """Batch number k, or the part of it that process `rank` of `world_size` trains on."""
+        """Return batch k, or the part of it that process `rank` of `world_size` trains on."""
 
     def batches(self, rank: int = 0, world_size: int = 1) -> Iterator[AnyBatch]:
-        """Yield the batches from `first` on, without end; of each batch the part of one process."""
+        """Yield the batches from `first` on, without end, or one process's part of each."""
         batch = partial(self.batch, rank=rank, world_size=world_size)
         return prefetch(batch, self.first, self.num_prefetch)
 
@@ -67,14 +68,14 @@ class BatchStream(ABC, Generic[AnyBatch]):
 
 @dataclass(eq=False)
 class FreshStream(BatchStream[AnyBatch]):
-    """Instances that the task draws. All instances of a batch have one size.
+    """Random instances, drawn by the task. All instances of a batch have one size.
 
     Args:
         task: draws the instances.
-        sizes: the numbers of elements to draw from, uniformly.
-        batch_size: instances in a batch, B.
-        seed: of the stream.
-        split: `TRAIN` or `VALID`; the two have no instance in common.
+        sizes: the size of each batch's instances is drawn uniformly from these.
+        batch_size: the number of instances in a batch, B.
+        seed: the seed of the stream.
+        split: `TRAIN` or `VALID`, which draw different instances.
     """
 
     task: Task
@@ -84,7 +85,7 @@ class FreshStream(BatchStream[AnyBatch]):
     split: int = TRAIN
 
     def draw(self, number: int, rank: int, world_size: int) -> Floats:
-        """Return the `(B, n, d)` instances of a batch that one process trains on."""
+        """Draw the instances `(B, n, d)` of a batch. Return those that one process trains on."""
         rng = np.random.default_rng([self.seed, self.split, number])
         n = int(rng.choice(np.asarray(self.sizes)))
         inputs = self.task.sample(rng, self.batch_size, n)
@@ -93,19 +94,19 @@ class FreshStream(BatchStream[AnyBatch]):
 
 @dataclass(eq=False)
 class ExampleStream(FreshStream[Batch]):
-    """Fresh instances with the answers of a labeller.
+    """Random instances with answers that an algorithm computes.
 
     Args: those of `FreshStream`, and
-        labeller: the algorithm that answers, one of `task.labellers`; the first if None.
-        num_batches: how many different batches there are. In each epoch all of them come once, in
-            an order of its own. If None, every batch is new.
+        labeller: the algorithm, one of `task.labellers`; by default the first of them.
+        num_batches: the number of different batches. Each epoch has all of them once, in a new
+            random order. If None, no batch is repeated.
     """
 
     labeller: str | None = None
     num_batches: int | None = None
 
     def batch(self, k: int, rank: int = 0, world_size: int = 1) -> Batch:
-        """See `BatchStream`. Rows of other processes are drawn, but not labelled."""
+        """See `BatchStream`. The rows of other processes are drawn, but not labelled."""
         inputs = self.draw(self._number(k), rank, world_size)
         if self.task.order != "given":
             inputs = permute_elements(inputs, self.task.element_order(inputs))
@@ -113,18 +114,19 @@ class ExampleStream(FreshStream[Batch]):
         return pad_batch(list(inputs), answers.rows(), self.task)
 
     def _number(self, k: int) -> int:
-        """Return which of the `num_batches` batches comes at place k."""
+        """Return which of the `num_batches` batches is batch k."""
         if self.num_batches is None:
             return k
         epoch, place = divmod(k, self.num_batches)
-        # Four numbers, so that no random number is shared with a batch, whose generator has three.
+        # The seed has four numbers, because the seeds of batches have three. So the generators
+        # are independent.
         order = np.random.default_rng([self.seed, self.split, epoch, 1])
         return int(order.permutation(self.num_batches)[place])
 
 
 @dataclass(eq=False)
 class FreshInstances(FreshStream[InstanceBatch]):
-    """Fresh instances without answers."""
+    """Random instances without answers."""
 
     def batch(self, k: int, rank: int = 0, world_size: int = 1) -> InstanceBatch:
         """See `BatchStream`."""
@@ -133,23 +135,23 @@ class FreshInstances(FreshStream[InstanceBatch]):
 
 @dataclass(eq=False)
 class EpochStream(BatchStream[AnyBatch]):
-    """Rows of a dataset; each row comes once in every epoch, see `shuffled_batches`.
+    """The rows of a dataset. Each epoch has every row once; see `shuffled_batches`.
 
     Args:
         examples: the dataset, in memory or on disk.
-        task: of the examples.
-        sizes: the numbers of elements to train on; rows of other sizes are left out.
-        batch_size: rows in a batch, B.
-        seed: of the orders and of the rows that are held out.
-        valid_share: the share of the rows that is never drawn, but is in `held_out`.
-        max_valid: the maximum number of rows in `held_out`.
-        name: of the examples in error messages, such as the path of their file.
+        task: the task of the examples.
+        sizes: the sizes to train on; rows of other sizes are left out.
+        batch_size: the number of rows in a batch, B.
+        seed: decides the order of the rows, and which rows are held out.
+        valid_share: the share of the rows that is held out for validation.
+        max_valid: the maximum number of rows that are held out.
+        name: the name of the examples in error messages, such as the path of their file.
 
     Raises:
-        InputError: no row has one of the sizes, or all of them are held out.
+        InputError: no row has one of the sizes, or all rows are held out.
     """
 
-    order: ClassVar[int]  # the random stream of the orders
+    order: ClassVar[int]  # the random stream that decides the order
 
     examples: Dataset
     task: Task
@@ -165,7 +167,7 @@ class EpochStream(BatchStream[AnyBatch]):
         candidates = np.flatnonzero(np.isin(row_sizes, self.sizes))
         if not len(candidates):
             raise InputError(
-                f"{self.name}: none of its instances has a size that n asks for; they have "
+                f"{self.name}: no instance has a size that n asks for; they have "
                 f"{row_sizes.min()} to {row_sizes.max()} elements"
             )
         valid = draw_held_out(candidates, self.valid_share, self.max_valid, self.seed)
@@ -173,15 +175,16 @@ class EpochStream(BatchStream[AnyBatch]):
         if not len(self._drawn):
             count = f"{len(valid)} example{'s' * (len(valid) != 1)}"
             raise InputError(
-                f"{self.name}: {count}, all kept to validate on; valid_share 0 keeps none"
+                f"{self.name}: {count}, all held out for validation; set valid_share to 0, or add "
+                "examples"
             )
         self.held_out = [self.examples[row] for row in valid.tolist()]
         self.fingerprint = self.examples.fingerprint
-        self._shuffled = (-1, list[Indices]())  # an epoch, and the rows of each of its batches
+        self._shuffled = (-1, list[Indices]())  # the last epoch, and the rows of its batches
 
     @property
     def batches_per_epoch(self) -> int:
-        """The number of batches in which each row comes once."""
+        """The number of batches in an epoch."""
         return -(-len(self._drawn) // self.batch_size)
 
     def rows(self, k: int) -> Indices:
@@ -196,17 +199,20 @@ class EpochStream(BatchStream[AnyBatch]):
 
 @dataclass(eq=False)
 class DatasetStream(EpochStream[Batch]):
-    """The examples of a dataset with answers.
+    """The examples of a dataset, with answers.
 
     Args: those of `EpochStream`, and
-        transform: changes examples each time that they are drawn.
+        transform: changes the examples of each batch at random, such as `augment`.
     """
 
     order: ClassVar[int] = FILE_ORDER
     transform: Transform = identity
 
     def batch(self, k: int, rank: int = 0, world_size: int = 1) -> Batch:
-        """See `BatchStream`. A part without rows becomes one example with no token to learn."""
+        """See `BatchStream`. If a process gets no row, it gets one example without target tokens.
+
+        All processes have to run every training step, because they average their gradients.
+        """
         indices, sizes = self.rows(k), self.examples.sizes
         rng = np.random.default_rng([self.seed, FILE_TRANSFORMS, k])
         instances: list[Floats] = []
@@ -228,12 +234,12 @@ class DatasetStream(EpochStream[Batch]):
 
 @dataclass(eq=False)
 class KnownInstances(EpochStream[InstanceBatch]):
-    """The instances of a dataset, without answers."""
+    """The instances of a dataset, without their answers."""
 
     order: ClassVar[int] = INSTANCE_ORDER
 
     def batch(self, k: int, rank: int = 0, world_size: int = 1) -> InstanceBatch:
-        """See `BatchStream`. A part without rows becomes one instance."""
+        """See `BatchStream`. If a process gets no row, it gets the first instance of the batch."""
         indices = self.rows(k)
         part = indices[rows_of_rank(len(indices), rank, world_size)]
         rows = part if len(part) else indices[:1]
@@ -242,13 +248,14 @@ class KnownInstances(EpochStream[InstanceBatch]):
 
 @dataclass(eq=False)
 class CutStream(BatchStream[CutBatch]):
-    """The batches of another stream, with each example several times and its answer cut.
+    """The batches of another stream, with each answer cut into a known and an unknown part.
 
     Args:
-        stream: of examples. `first` and `num_prefetch` are its own.
-        task: of the examples.
-        num_cuts: of each answer. All answers of a batch are cut after the same number of tokens.
-        seed: of the cuts.
+        stream: the other stream, which also sets `first` and `num_prefetch`.
+        task: the task of the examples.
+        num_cuts: how many copies of each example a batch has. In all of them, the same number of
+            tokens is known.
+        seed: the seed of the cuts.
     """
 
     stream: BatchStream[Batch]
@@ -262,16 +269,16 @@ class CutStream(BatchStream[CutBatch]):
         self.fingerprint = self.stream.fingerprint
 
     def batch(self, k: int, rank: int = 0, world_size: int = 1) -> CutBatch:
-        """See `BatchStream`. Each process draws cuts of its own."""
+        """See `BatchStream`. Each process draws its own cuts."""
         rng = np.random.default_rng([self.seed, CUTS, k, rank])
         return cut_batch(rng, self.task, self.stream.batch(k, rank, world_size), self.num_cuts)
 
 
 def cut_batch(rng: np.random.Generator, task: Task, batch: Batch, num_cuts: int) -> CutBatch:
-    """Return every example `num_cuts` times, cut after a number of tokens that is drawn uniformly.
+    """Return each example `num_cuts` times, with a random number of known tokens.
 
-    If any first element and either direction of an answer are right (`Task.circular`), these are
-    drawn too, and the first token is always known.
+    If answers are closed tours (`Task.circular`), any element may be first and both directions are
+    correct. Then these are also drawn, and at least the first token is known.
     """
     inputs, lengths, targets, target_lengths = (
         tensor.repeat_interleave(num_cuts, 0) for tensor in batch[:4]
@@ -286,7 +293,7 @@ def cut_batch(rng: np.random.Generator, task: Task, batch: Batch, num_cuts: int)
 
 
 def _random_rotations(rng: np.random.Generator, targets: Tensor, lengths: Tensor) -> Tensor:
-    """Rotate circular sequences `(B, M)` of `lengths` `(B,)` at random, and reverse some."""
+    """Rotate circular sequences `(B, M)` of `lengths` `(B,)` at random. Reverse half of them."""
     starts = torch.from_numpy(rng.integers(lengths.clamp(min=1).numpy()))
     directions = torch.from_numpy(rng.integers(2, size=len(lengths)) * 2 - 1)
     steps = torch.arange(targets.shape[1]).expand_as(targets)
@@ -296,7 +303,7 @@ def _random_rotations(rng: np.random.Generator, targets: Tensor, lengths: Tensor
 
 
 def instance_batch(instances: Sequence[Floats], task: Task) -> InstanceBatch:
-    """Return instances `(n, d)` as one batch: normalized, in the order that the model reads."""
+    """Return a batch of instances `(n, d)`, normalized and sorted as the model reads them."""
     scaled = [task.normalize(instance) for instance in instances]
     orders = [task.element_order(inputs[None])[0] for inputs in scaled]
     read = [inputs[order] for inputs, order in zip(scaled, orders, strict=True)]
@@ -305,14 +312,19 @@ def instance_batch(instances: Sequence[Floats], task: Task) -> InstanceBatch:
 
 
 def prefetch(make: Callable[[int], Item], first: int, num_prefetch: int) -> Iterator[Item]:
-    """Yield `make(first)`, `make(first + 1)`, ... without end. What `make` raises is raised here.
+    """Yield `make(first)`, `make(first + 1)`, ... without end. Errors of `make` are raised here.
 
     Args:
-        make: makes the item of a number; called in a thread of its own.
+        make: returns the item of a number; called in a background thread.
         first: the number of the first item.
-        num_prefetch: how many items are made ahead.
+        num_prefetch: how many items the thread prepares ahead.
+
+    Examples:
+        >>> squares = prefetch(lambda k: k * k, first=3, num_prefetch=2)
+        >>> next(squares), next(squares)
+        (9, 16)
     """
-    # Not a daemon thread: one that is inside torch when the interpreter ends aborts the process.
+    # Do not use a daemon thread. If it is inside torch at exit, it aborts the process.
     thread = ThreadPoolExecutor(1, "examples")
     try:
         ready = deque(thread.submit(make, first + k) for k in range(num_prefetch))
@@ -335,15 +347,16 @@ def rows_of_rank(count: int, rank: int, world_size: int) -> slice:
 def shuffled_batches(
     indices: Indices, sizes: Indices, batch_size: int, rng: np.random.Generator
 ) -> list[Indices]:
-    """Return the indices of the examples in every batch of one epoch, each index once.
+    """Split the examples into the batches of one epoch. Return the indices of each batch.
 
-    They are shuffled, sorted by size, and cut into batches, whose order is shuffled, too. So the
-    instances of nearly all batches have one size. One batch may have fewer examples.
+    We shuffle the examples, sort them by size, cut them into batches, and shuffle the batches. So
+    nearly all batches have instances of a single size, which need no padding. One batch may have
+    fewer than `batch_size` examples.
 
     Args:
-        indices: `(num_examples,)` of the examples to draw.
-        sizes: the number of elements of every example, by its index.
-        batch_size: examples in a batch, B.
+        indices: `(num_examples,)`, the examples to draw.
+        sizes: the number of elements of each example, by its index.
+        batch_size: the number of examples in a batch, B.
         rng: draws both orders.
     """
     order = rng.permutation(indices)
@@ -353,13 +366,13 @@ def shuffled_batches(
 
 
 def draw_held_out(candidates: Indices, share: float, max_count: int, seed: int) -> Indices:
-    """Return the indices of the examples to validate on, in increasing order.
+    """Draw the examples for validation. Return their indices in increasing order.
 
     Args:
-        candidates: `(num_examples,)` indices of the examples that could be trained on.
-        share: the share of them that is held out; at least one is, unless the share is 0.
-        max_count: the maximum number that is held out.
-        seed: of the draw.
+        candidates: `(num_examples,)` indices of the examples to draw from.
+        share: the share of them to hold out. Unless it is 0, at least one is held out.
+        max_count: the maximum number of examples to hold out.
+        seed: the seed of the draw.
     """
     count = min(round(share * len(candidates)) or 1, len(candidates), max_count) if share else 0
     rng = np.random.default_rng([seed, HELD_OUT])

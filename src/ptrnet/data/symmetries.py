@@ -1,7 +1,7 @@
-"""Augmentation: other orders of an instance's elements, and the symmetries of the unit square.
+"""Augmentation: permute the elements of instances, and apply the symmetries of the unit square.
 
 `apply_symmetry` and `permute_elements` change instances, and `remap_indices` changes their answers
-accordingly. `canonicalize` brings examples into the order that the model reads.
+accordingly. `canonicalize` sorts the elements into the order that the model reads.
 """
 
 from collections.abc import Callable
@@ -11,10 +11,10 @@ import numpy as np
 from ptrnet.tasks.base import Task
 from ptrnet.types import Answers, Floats, Indices
 
-SYMMETRIES = 8  # of a square
+SYMMETRIES = 8  # four rotations of a square, with and without a reflection
 
-# Changes examples each time that they are drawn. Takes a random generator, the task, inputs
-# (B, n, d) and answers, and returns new inputs and answers of the same shapes.
+# A change of the examples that is drawn again in every epoch. It takes a random generator, the
+# task, inputs (B, n, d) and answers, and returns new inputs and answers of the same shapes.
 Transform = Callable[[np.random.Generator, Task, Floats, Answers], tuple[Floats, Answers]]
 
 
@@ -28,15 +28,15 @@ def identity(
 def augment(
     rng: np.random.Generator, task: Task, inputs: Floats, answers: Answers
 ) -> tuple[Floats, Answers]:
-    """Shuffle the elements and, if the task allows it, rotate or mirror the square.
+    """Shuffle the elements of each example and, if the task allows it, rotate or mirror the square.
 
-    Right answers stay right, but they may not be canonical.
+    Correct answers remain correct, but they may no longer be canonical.
 
     Args:
         rng: draws the order and the symmetry of each example.
-        task: of the examples.
+        task: the task of the examples.
         inputs: `(B, n, d)` instances in the unit cube.
-        answers: to the instances.
+        answers: their answers.
     """
     batch, n, _ = inputs.shape
     if task.symmetric:
@@ -47,7 +47,7 @@ def augment(
 
 
 def canonicalize(task: Task, inputs: Floats, answers: Answers) -> tuple[Floats, Answers]:
-    """Return examples with elements in the order that the model reads, and canonical answers."""
+    """Sort elements into the order that the model reads, and make answers canonical."""
     order = task.element_order(inputs)
     inputs = permute_elements(inputs, order)
     answers = remap_indices(answers, np.argsort(order, axis=1))
@@ -58,14 +58,14 @@ def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, I
     """Return a view of an instance for test-time augmentation: rotated or mirrored, and shuffled.
 
     Args:
-        number: which view; 0 is the instance itself. `number % 8` is the symmetry of the square, if
-            the task allows symmetries. The number is also the seed of the order, unless the task
-            sets the order in which the model reads.
-        task: of the instance.
+        number: the number of the view; 0 is the instance itself. If the task allows symmetries,
+            the view has symmetry `number % 8`. The number is also the seed of the shuffle.
+        task: the task of the instance. If it sets the order that the model reads, the view has
+            this order.
         instance: `(n, d)` in the unit cube.
 
     Returns:
-        The view `(n, d)`, and `(n,)`: the indices of its elements in the instance.
+        The view `(n, d)`, and `(n,)`: for each of its elements the index in the instance.
     """
     order = np.arange(len(instance))
     if number:
@@ -78,10 +78,14 @@ def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, I
 
 
 def apply_symmetry(points: Floats, symmetries: Indices) -> Floats:
-    """Return points `(B, n, 2)` with row b moved by symmetry `symmetries[b]` of the unit square.
+    """Apply a symmetry of the unit square to each instance `(n, 2)` of a batch.
 
-    If elements have more numbers than two coordinates, these do not change. A symmetry is a number
-    from 0 to 7: first, bit 0 swaps x and y; then bit 1 mirrors x, and bit 2 mirrors y.
+    If elements have more than two features, the others do not change.
+
+    Args:
+        points: `(B, n, d)`, of which the first two features are coordinates.
+        symmetries: `(B,)` numbers from 0 to 7. Bit 0 swaps x and y. Then bit 1 mirrors x, and bit 2
+            mirrors y.
     """
     bits = symmetries[:, None, None] >> np.arange(3) & 1  # (B, 1, 3)
     swapped = np.where(bits[..., :1], points[..., 1::-1], points[..., :2])
@@ -95,10 +99,10 @@ def permute_elements(inputs: Floats, order: Indices) -> Floats:
 
 
 def remap_indices(answers: Answers, indices: Indices) -> Answers:
-    """Return answers in which `indices[b, i]` replaces each index i of row b.
+    """Replace each index i in the answer of row b by `indices[b, i]`.
 
-    With the `order` of `permute_elements`, answers to the permuted instances become answers to the
-    original ones. With its argsort, answers to the original instances become answers to the others.
+    With the `order` of `permute_elements`, this converts answers of the permuted instances to
+    answers of the original ones. With the argsort of `order`, it does the opposite.
     """
     remapped = np.take_along_axis(indices, answers.indices, 1)
     return Answers(np.where(answers.mask, remapped, 0), answers.lengths)
