@@ -45,8 +45,8 @@ def test_named_arrays_are_one_instance_or_many():
         ({"demand": [0, 1, "a"]}, '"demand": expected a number for each of 3 elements'),
         ({"demand": [0, 1, 7]}, "element 2: its demand 7 is more than the capacity 6"),
         ({"demand": [1, 1, 1]}, "element 0 is the depot"),
-        ({"outputs": [1, 2]}, '"outputs": answer: after 1 choices: element 2 is not allowed'),
-        ({"outputs": [1, 0]}, '"outputs": answer: after 1 choices: ends too early'),
+        ({"outputs": [1, 2]}, "answer: after 1 choices: element 2 is not allowed"),
+        ({"outputs": [1, 0]}, "answer: after 1 choices: ends too early"),
         ({"outputs": [1, 0, 3]}, '"outputs": index 3: expected 0 to 2'),
     ],
 )
@@ -57,6 +57,15 @@ def test_errors_name_line_and_field(changes, complaint, tmp_path):
         list(formats.read(str(file), CVRP))
     assert complaint in str(error.value)
     assert str(error.value).startswith(f"{file}:1: ")
+
+
+def test_an_infeasible_answer_is_refused_by_its_line(tmp_path):
+    file, rows = tmp_path / "instances.jsonl", [{**FIELDS, "outputs": [1, 0, 2]}] * 90
+    rows[70] = {**FIELDS, "outputs": [1, 2]}
+    rows[80] = {**FIELDS, "outputs": [1]}
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(InputError, match=r"jsonl:71: answer: after 1 choices: element 2 is not"):
+        list(formats.read(str(file), CVRP))
 
 
 def test_a_missing_field_is_named(tmp_path):

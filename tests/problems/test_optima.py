@@ -121,6 +121,27 @@ def test_routes_are_unchanged_after_conversion_to_tokens(outputs):
     assert " ".join(map(str, back)) == "0".join(r for r in routes if r.strip()).strip()
 
 
+@pytest.mark.parametrize("name", ["cvrp", "knapsack", "orienteering", "job-shop"])
+def test_answers_to_many_instances_are_judged_as_each_alone(name):
+    task, rng = tasks.get(name), np.random.default_rng(0)
+    inputs = [task.sample(rng, 1, n)[0] for n in rng.integers(3, 7, 60)]
+    outputs = []
+    for x in inputs:
+        if name == "job-shop":
+            order = rng.permutation(np.arange(len(x)).repeat(task.machines))
+        else:
+            order = rng.permutation(np.arange(task.fixed, len(x)))
+        outputs.append(order[: rng.integers(1, len(order), endpoint=True)])
+    alone = [task.answer_errors(x, [a])[0] for x, a in zip(inputs, outputs, strict=True)]
+    assert task.infeasible(inputs, outputs) == alone
+    assert 0 < alone.count(None) < len(alone)
+    examples = [Example(x, a) for x, a in zip(inputs, outputs, strict=True)]
+    scores = task.score(examples, outputs)
+    assert scores["valid"].tolist() == [error is None for error in alone]
+    costs = [task.costs(e, [e.outputs])[0] for e in examples]
+    np.testing.assert_array_equal(scores["cost"], np.where(np.isinf(costs), np.nan, costs))
+
+
 def test_infeasible_answers_cost_infinitely_much_and_say_why():
     task = tasks.get("cvrp")
     fields = {"position": [[0, 0], [1, 0], [2, 0]], "demand": [0, 3, 4], "capacity": 5}

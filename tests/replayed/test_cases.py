@@ -257,7 +257,7 @@ def test_a_vehicle_may_be_full(demand, capacity):
     fields = {"position": places, "demand": [0, *demand], "capacity": capacity}
     inputs = CVRP.from_fields(fields, "")
     customers = range(1, len(places))
-    assert CVRP.infeasible(inputs, np.array(customers)) is None
+    assert CVRP.infeasible([inputs], [np.array(customers)]) == [None]
     pytest.importorskip("pyvrp")
     (route,) = CVRP.label(inputs[None], "pyvrp").rows()
     assert sorted(route.tolist()) == list(customers)  # without a 0: one vehicle
@@ -268,10 +268,10 @@ def test_a_vehicle_is_not_overloaded(demand, capacity):
     places = [(math.cos(k), math.sin(k)) for k in range(len(demand) + 1)]
     fields = {"position": places, "demand": [0, *demand], "capacity": capacity}
     inputs = CVRP.from_fields(fields, "")
-    assert CVRP.infeasible(inputs, np.arange(1, len(places))) is not None
+    assert CVRP.infeasible([inputs], [np.arange(1, len(places))]) != [None]
     pytest.importorskip("pyvrp")
     (route,) = CVRP.label(inputs[None], "pyvrp").rows()
-    assert 0 in route and CVRP.infeasible(inputs, route) is None
+    assert 0 in route and CVRP.infeasible([inputs], [route]) == [None]
 
 
 # ---- Hulls and triangulations, against exact fractions.

@@ -5,7 +5,7 @@ error message begins with it. `task` is the task of the instance, and n is its n
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -223,9 +223,36 @@ def check_feasible(inputs: Floats, outputs: Indices, task: Task, source: str) ->
 
     `check_answer` looks at the indices alone, this function also at the inputs.
     """
-    reason = task.infeasible(inputs, outputs)
+    (reason,) = task.infeasible([inputs], [outputs])
     if reason:
         raise InputError(f"{source}: answer: {reason}")
+
+
+def feasible(examples: Iterable[Example], task: Task, num_elements: int) -> Iterator[Example]:
+    """Yield the examples, after the check of `check_feasible` if they have an answer.
+
+    Problems replay answers, and replaying hundreds together takes little longer than one.
+
+    Args:
+        num_elements: examples are read until they have this number of elements, then checked.
+    """
+    waiting, count = list[Example](), 0
+    for example in examples:
+        waiting.append(example)
+        count += len(example.inputs)
+        if count >= num_elements:
+            yield from _feasible(waiting, task)
+            waiting, count = [], 0
+    yield from _feasible(waiting, task)
+
+
+def _feasible(examples: list[Example], task: Task) -> list[Example]:
+    answered = [(e.inputs, e.outputs, e.source) for e in examples if e.outputs is not None]
+    inputs, outputs, sources = zip(*answered, strict=True) if answered else ((), (), ())
+    for source, reason in zip(sources, task.infeasible(inputs, outputs), strict=True):
+        if reason:
+            raise InputError(f"{source}: answer: {reason}")
+    return examples
 
 
 # Distances

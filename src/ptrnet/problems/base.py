@@ -5,7 +5,7 @@ the costs of its own answers. `docs/dev/problems.md` says how problems and tasks
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -272,14 +272,20 @@ class Problem(Task):
         return np.concatenate([may_end[:, None], allowed], 1)
 
     def answer_errors(self, inputs: Floats, answers: Sequence[Indices]) -> list[str | None]:
-        """Return for each answer why it is not valid for the instance `(n, d)`; None if it is."""
-        errors: list[str | None] = [self.answer_error(len(inputs), answer) for answer in answers]
-        longest = self.max_length(len(inputs))
+        """Return for each answer why it is not valid; None if it is.
+
+        Args:
+            inputs: one instance `(n, d)` of all answers, or `(B, n, d)` with one for each.
+            answers: replayed together, because a step of one takes as long as a step of hundreds.
+        """
+        n = inputs.shape[-2]
+        errors: list[str | None] = [self.answer_error(n, answer) for answer in answers]
+        longest = self.max_length(n)
         kept = [k for k, error in enumerate(errors) if error is None]
         if not kept:
             return errors
         tokens, lengths = self.to_tokens(pad_answers([answers[k] for k in kept]))
-        state = self.start(np.broadcast_to(inputs, (len(kept), *inputs.shape)))
+        state = self.start(_one_for_each(inputs, answers)[kept])
         for t in range(tokens.shape[1]):
             valid = np.take_along_axis(self.decisions(state), tokens[:, t : t + 1], 1)[:, 0]
             choices = np.where(tokens[:, t] == END, STAY, tokens[:, t] - self.num_specials)
@@ -293,27 +299,35 @@ class Problem(Task):
             state = self.advance(state, np.where(has_failed | (t >= longest), STAY, choices))
         return errors
 
-    def infeasible(self, inputs: Floats, outputs: Indices) -> str | None:
-        return self.answer_errors(inputs, [outputs])[0]
+    def infeasible(self, inputs: Sequence[Floats], outputs: Sequence[Indices]) -> list[str | None]:
+        errors: list[str | None] = [None] * len(inputs)
+        for rows, instances in _by_size(inputs):
+            found = self.answer_errors(instances, [outputs[k] for k in rows])
+            for k, error in zip(rows, found, strict=True):
+                errors[k] = error
+        return errors
 
     def costs(self, example: Example, answers: Sequence[Indices]) -> Floats:
         """Return the cost of each answer. Invalid answers have infinite cost."""
+        return self._costs(example.inputs, answers)
+
+    def _costs(self, inputs: Floats, answers: Sequence[Indices]) -> Floats:
+        """Return the cost of each answer; the arguments are those of `answer_errors`."""
         costs = np.full(len(answers), np.inf)
         by_length: dict[int, list[int]] = {}
-        for k, error in enumerate(self.answer_errors(example.inputs, answers)):
+        for k, error in enumerate(self.answer_errors(inputs, answers)):
             if error is None:
                 by_length.setdefault(len(answers[k]), []).append(k)
+        instances = _one_for_each(inputs, answers)
         for rows in by_length.values():
-            instances = np.broadcast_to(example.inputs, (len(rows), *example.inputs.shape))
-            costs[rows] = self.cost(instances, np.stack([answers[k] for k in rows]))
+            costs[rows] = self.cost(instances[rows], np.stack([answers[k] for k in rows]))
         return costs
 
     def check_answers(self, answers: Answers, inputs: Floats, source: str) -> None:
         super().check_answers(answers, inputs, source)
-        for k, (instance, answer) in enumerate(zip(inputs, answers.rows(), strict=True)):
-            (error,) = self.answer_errors(instance, [answer])
+        for k, error in enumerate(self.answer_errors(inputs, list(answers.rows()))):
             if error:
-                raise InputError(f"{source}: instance {k} of {len(instance)} elements: {error}")
+                raise InputError(f"{source}: instance {k} of {inputs.shape[1]} elements: {error}")
 
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
         """Return `cost`, `gap` and `valid` of the answers.
@@ -321,10 +335,14 @@ class Problem(Task):
         The gap is the difference from the cost of the example's answer, as a share of it. Cost and
         gap are NaN for answers that are not valid.
         """
-        pairs = zip(examples, answers, strict=True)
-        costs = [self.costs(e, [a] if e.outputs is None else [a, e.outputs]) for e, a in pairs]
-        of_answers = np.array([c[0] for c in costs]).reshape(-1)
-        known = np.array([c[-1] for c in costs]).reshape(-1)
+        answers = list(answers)
+        outputs = [
+            a if e.outputs is None else e.outputs for e, a in zip(examples, answers, strict=True)
+        ]
+        of_answers, known = np.empty((2, len(examples)))
+        for rows, instances in _by_size([example.inputs for example in examples]):
+            of_answers[rows] = self._costs(instances, [answers[k] for k in rows])
+            known[rows] = self._costs(instances, [outputs[k] for k in rows])
         valid = np.isfinite(of_answers)
         with np.errstate(divide="ignore", invalid="ignore"):
             gaps = (of_answers - known) / np.abs(known)
@@ -353,6 +371,20 @@ class Problem(Task):
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         raise InputError(f"problem {self.name} has no picture: its class does not define `draw`")
+
+
+def _by_size(instances: Sequence[Floats]) -> Iterator[tuple[list[int], Floats]]:
+    """Yield the rows of all instances of a size, and these instances `(B, n, d)`."""
+    by_size: dict[int, list[int]] = {}
+    for row, instance in enumerate(instances):
+        by_size.setdefault(len(instance), []).append(row)
+    for rows in by_size.values():
+        yield rows, np.stack([instances[row] for row in rows])
+
+
+def _one_for_each(inputs: Floats, answers: Sequence[Indices]) -> Floats:
+    """Return instances `(B, n, d)`, one for each answer, given them or one `(n, d)` for all."""
+    return np.broadcast_to(inputs, (len(answers), *inputs.shape[-2:]))
 
 
 def _are_whole(values: Floats) -> bool:

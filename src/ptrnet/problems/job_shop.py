@@ -174,10 +174,11 @@ class JobShop(Problem):
 
     def answer_errors(self, inputs: Floats, answers: Sequence[Indices]) -> list[str | None]:
         """Accept any order of all operations, even if its schedule is not active."""
-        expected = (inputs[:, :MOST] != NONE).sum(1)
+        operations = (inputs[..., :MOST] != NONE).sum(-1)
         errors: list[str | None] = []
-        for answer in answers:
-            counts = np.bincount(answer, minlength=len(inputs))
+        for k, answer in enumerate(answers):
+            expected = operations if operations.ndim == 1 else operations[k]
+            counts = np.bincount(answer, minlength=len(expected))
             (wrong,) = np.nonzero(counts != expected)
             errors.append(
                 f"job {wrong[0]}: expected {expected[wrong[0]]} operations, got {counts[wrong[0]]}"

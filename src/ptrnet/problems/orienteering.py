@@ -128,12 +128,15 @@ class Orienteering(Problem):
 
         A tour stays as it is if, turned round, it could go on to one more place.
         """
-        rows = []
-        for instance, answer in zip(inputs, answers.rows(), strict=True):
+        rows, turned = list(answers.rows()), {}
+        for k, (instance, answer) in enumerate(zip(inputs, rows, strict=True)):
             ends = dist(instance[answer[[0, -1]], :2], instance[0, :2]) if len(answer) else (0, 0)
-            turned = answer[::-1]
-            turns = ends[0] > ends[1] and self.answer_errors(instance, [turned]) == [None]
-            rows.append(turned if turns else answer)
+            if ends[0] > ends[1]:
+                turned[k] = answer[::-1]
+        errors = self.answer_errors(inputs[list(turned)], list(turned.values()))
+        for (k, answer), error in zip(turned.items(), errors, strict=True):
+            if error is None:
+                rows[k] = answer
         return pad_answers(rows)
 
     def cost(self, instance: Floats, answers: Indices) -> Floats:

@@ -343,9 +343,12 @@ class Task(Settings, Labelling):
         """An element that no answer uses because it equals another one, and the latter; or None."""
         return None
 
-    def infeasible(self, inputs: Floats, outputs: Indices) -> str | None:
-        """Why `outputs` cannot answer this instance, although `answer_error` returns None."""
-        return None
+    def infeasible(self, inputs: Sequence[Floats], outputs: Sequence[Indices]) -> list[str | None]:
+        """Why each of `outputs` cannot answer its instance, although `answer_error` returns None.
+
+        None for the others.
+        """
+        return [None] * len(outputs)
 
     def normalize(self, inputs: Floats) -> Floats:
         """Scale instances `(..., n, d)` to the unit cube, as models read them."""

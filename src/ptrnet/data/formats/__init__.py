@@ -28,7 +28,7 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 
-from ptrnet.data.checks import labeller_advice
+from ptrnet.data import checks
 from ptrnet.data.dataset import Dataset, chunks_of
 from ptrnet.data.formats.parts.lines import count_lines, display_name, standard_input_is_json
 from ptrnet.errors import InputError, MissingExtraError, short, unknown
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 _registry = Registry("file format", __name__)
 _ALIASES = {"svm": "svmlight", "libsvm": "svmlight"}
+_CHECKED_TOGETHER = 2**14  # elements of the examples whose answers are checked together
 _IN_MEMORY = 2**26  # bytes of output that we keep in memory before we use a temporary file
 
 
@@ -257,6 +258,8 @@ def read(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Ex
         examples = sets.dataset(task)
     else:
         examples = source.module.read(path, task)
+        # A line of standard input does not wait for the next one.
+        examples = checks.feasible(examples, task, 1 if path == "-" else _CHECKED_TOGETHER)
     count = 0
     for count, example in enumerate(examples, 1):  # noqa: B007  used below
         yield example
@@ -446,7 +449,7 @@ def check_has_answers(path: str, task: Task, columns: "Columns") -> None:
         raise InputError(
             f"{path}: has no answer to measure against; a long table needs --set-id "
             "and the column of its answers (--chosen, --rank, --grade or --member), such as "
-            f"--set-id trip --chosen bought{labeller_advice(task)}"
+            f"--set-id trip --chosen bought{checks.labeller_advice(task)}"
         )
 
 
