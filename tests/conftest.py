@@ -1,4 +1,4 @@
-"""What every test shares: the process settings of the program, and small models."""
+"""Fixtures and settings of all tests: the program's process settings, and small models."""
 
 from ptrnet import runtime
 
@@ -20,14 +20,14 @@ ROOT = Path(__file__).parent
 
 NUM_WORKERS = int(
     os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1)
-)  # of pytest-xdist: they share cores
+)  # workers of pytest-xdist share the cores
 torch.set_num_threads(max(1, torch.get_num_threads() // NUM_WORKERS))
 
 # A shell starts background jobs with Ctrl-C ignored, and so are programs that these start. Some
 # tests interrupt programs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A machine that is busy with something else is no defect of what is tested.
+# A busy machine must not make a test fail.
 hypothesis.settings.register_profile(
     "busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
@@ -35,7 +35,7 @@ hypothesis.settings.load_profile("busy")
 
 
 def pytest_xdist_auto_num_workers(config):
-    """Half as many again as cores: a quarter of the time tests wait for processes and browsers."""
+    """Start 1.5 workers per core, because tests often wait for processes and browsers."""
     return 3 * cpu_count() // 2
 
 
@@ -53,20 +53,20 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """What was imported and collected stays: looking for garbage in it took a twentieth of all."""
+    """Exempt imported objects from garbage collection, which took 5% of the time."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture
 def small():
-    """A function that builds an untrained solver of a task, by default of 16 units."""
+    """Return a function that builds an untrained solver of a task, with 16 units by default."""
     return small_solver
 
 
 @pytest.fixture
 def pushed(monkeypatch):
-    """The cards that are uploaded, by repository."""
+    """The uploaded cards, by repository."""
     cards = {}
 
     class Hub:

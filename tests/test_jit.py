@@ -1,4 +1,4 @@
-"""Compiled functions: where they are cached, and that they work if they are not."""
+"""Compiled functions: where they are cached, and that they work without a cache."""
 
 import ast
 import os
@@ -48,7 +48,7 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path):
 
 
 def test_compiled_functions_copy_rows_by_assign():
-    """With a slice on the left numba compiles a complaint about shapes: two seconds more."""
+    """For an assignment to a slice, numba compiles a shape error message: two seconds more."""
     count = 0
     for path in (ROOT / "src").rglob("*.py"):
         for function in ast.walk(ast.parse(path.read_text())):

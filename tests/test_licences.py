@@ -1,4 +1,4 @@
-"""Every installed distribution has a free licence that is known here."""
+"""Every installed distribution has a free licence that this list contains."""
 
 import re
 from importlib.metadata import Distribution, distributions
@@ -25,7 +25,7 @@ FREE = {
     "Unlicense",
     "Zlib",
 }
-# What distributions say that do not say it as SPDX does, and what that is.
+# SPDX expressions for the texts of distributions that do not use SPDX.
 SPDX = {
     "3-Clause BSD License": "BSD-3-Clause",
     "Apache 2.0": "Apache-2.0",
@@ -42,7 +42,7 @@ SPDX = {
 
 
 def licence(distribution: Distribution) -> str:
-    """What a distribution says: an SPDX expression; or its classifiers; or a text."""
+    """Return a distribution's licence: an SPDX expression, its classifiers, or a text."""
     metadata = distribution.metadata
     if expression := metadata.get("License-Expression"):
         return expression
@@ -53,7 +53,7 @@ def licence(distribution: Distribution) -> str:
 
 
 def is_free(expression: str) -> bool:
-    """Of `A OR B` one is enough; of `A AND B` and `A WITH B` both have to be."""
+    """For `A OR B` one free licence is enough; for `A AND B` and `A WITH B` both must be free."""
     choices = [re.split(r" (?:AND|WITH) ", part) for part in expression.split(" OR ")]
     return any(all(name.strip("() ") in FREE for name in names) for names in choices)
 
@@ -82,7 +82,7 @@ def test_all_installed_distributions_are_free():
 
 
 def test_the_lock_has_every_distribution_with_a_hash():
-    """All that `make setup` installs, but torch, whose builds have a hash each, and ptrnet."""
+    """The lock has all that `make setup` installs, except ptrnet and torch (with many builds)."""
     text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     entries = re.split(r"\n(?=[a-z])", text)
     assert all("--hash=sha256:" in entry for entry in entries)

@@ -35,7 +35,7 @@ def test_each_notebook_runs(path, tmp_path, monkeypatch, capsys):
 
 
 def test_stored_outputs_are_those_of_a_run():
-    """All in one go, without an error; a figure or a text wherever a cell ends with a value."""
+    """The cells ran in order, without errors. A cell that ends with a value shows it."""
     assert len(NOTEBOOKS) == 5
     for path in NOTEBOOKS:
         code = [cell for cell in cells(path) if cell["cell_type"] == "code"]

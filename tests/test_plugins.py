@@ -1,4 +1,4 @@
-"""Plug-ins: a task, a model, a labeller and a format that are not of this package."""
+"""Plug-ins: a task, a model, a labeller and a format from outside this package."""
 
 import os
 import textwrap
@@ -16,8 +16,8 @@ SMALL = ["--n", "4-6", "--steps", "3", "--hidden-size", "8", "--batch-size", "8"
 
 @pytest.fixture(scope="module")
 def server():
-    """Processes of their own: what is registered stays for the life of one."""
-    modules = "labels", "models.ptr_net", "solver", "training.run"  # load no plug-ins
+    """Separate processes, because a process keeps what was registered."""
+    modules = "labels", "models.ptr_net", "solver", "training.run"  # so that they load no plug-ins
     server = ForkServer("\n".join(f"import ptrnet.{module}" for module in modules))
     yield server
     server.close()
@@ -25,7 +25,7 @@ def server():
 
 @pytest.fixture
 def run(server, tmp_path):
-    """A function that runs Python code in a process."""
+    """Return a function that runs Python code in a process."""
 
     def run_code(code, *arguments, cwd=tmp_path, **environment):
         return server.run(code, *arguments, cwd=cwd, **environment)
@@ -35,7 +35,7 @@ def run(server, tmp_path):
 
 @pytest.fixture
 def ptrnet(run):
-    """A function that runs the program in a process."""
+    """Return a function that runs the program in a process."""
     code = "import sys; from ptrnet.cli import run; sys.exit(run(sys.argv[1:]))"
     return lambda *words: run(code, *map(str, words))
 
@@ -135,7 +135,7 @@ labellers.register("toplab", lab)
 
 
 def test_labels_of_a_plug_in_are_checked(ptrnet, tmp_path):
-    """What is no answer was learned from, and written; -1 became the end of the answer."""
+    """Once, invalid answers were written and learned; -1 became the end of an answer."""
     cases = [
         ("np.full((len(inputs), 3), 1)", 1, None),
         ("np.full((len(inputs), 3), -1)", 2, "expected 0 to 3, got -1"),

@@ -1,4 +1,4 @@
-"""Progress bars on a terminal, and none elsewhere."""
+"""Progress bars appear on a terminal, and nowhere else."""
 
 import subprocess
 import sys
@@ -25,6 +25,6 @@ def test_a_bar_counts_on_a_terminal():
     assert "adding" in said and "6/6" in said
 
 
-def test_without_a_terminal_nothing_is_printed_and_rich_is_not_imported():
+def test_no_terminal_means_no_bar_and_no_import_of_rich():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"[]\n", b"")

@@ -1,4 +1,4 @@
-"""What is built to be installed: all that the package needs, and nothing of the checkout."""
+"""The built package contains everything that it needs, and needs nothing from the checkout."""
 
 import os
 import re
@@ -47,7 +47,7 @@ def test_wheel_and_source_contain_the_whole_package(built):
 
 
 def requirements(name, known):
-    """The distributions that one needs without extras, and those that they need."""
+    """Return the dependencies without extras, and their dependencies."""
     if name in known:
         return
     known[name] = distribution(name)
@@ -59,7 +59,7 @@ def requirements(name, known):
 
 @pytest.fixture(scope="module")
 def clean(built, tmp_path_factory):
-    """A fresh environment with the wheel, and what it needs: no extra, no tool of the tests."""
+    """A new environment with the wheel and its dependencies: no extras, no tools of the tests."""
     folder = tmp_path_factory.mktemp("clean")
     EnvBuilder(with_pip=False).create(folder)
     (site,) = folder.glob("lib/python3*/site-packages")
@@ -98,7 +98,7 @@ def test_the_package_works_by_itself(clean):
 
 
 def test_features_with_a_missing_extra_name_it(clean):
-    """All in one process: each would import torch for itself."""
+    """All of them run in one process, because each process would import torch."""
     lines = {
         "train sort --steps 1": "train",
         "solve hull --random 5 --plot a.png": "plot",

@@ -1,4 +1,4 @@
-"""Each measurement gives rows, and what cannot be measured is refused before it starts."""
+"""Each measurement returns rows. Invalid measurements are refused before they start."""
 
 import json
 

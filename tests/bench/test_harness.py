@@ -1,4 +1,4 @@
-"""Times follow a fake clock, quartiles NumPy; peaks of memory are those of known allocations."""
+"""Check times by a fake clock, quartiles by NumPy, and memory peaks by known allocations."""
 
 from functools import partial
 
@@ -22,7 +22,7 @@ MB = 2**20
 
 
 class FakeClock:
-    """A clock that only work moves."""
+    """A clock that advances only during work."""
 
     def __init__(self):
         self.now, self.worked = 0.0, []
@@ -31,7 +31,7 @@ class FakeClock:
         return self.now
 
     def work(self, name, *seconds):
-        """A function that takes the next of these times at each call."""
+        """Return a function whose calls take these times, one after the other."""
         durations = iter(seconds)
 
         def run():

@@ -1,4 +1,4 @@
-"""The naive Ptr-Net computes what the library's does, so ratios compare the same work."""
+"""The naive Ptr-Net computes the same results as the library's, so ratios compare equal work."""
 
 import torch
 
@@ -35,5 +35,5 @@ def test_greedy_answers_equal_those_of_the_library(small):
     expected = Greedy().decode(solver.model, inputs, lengths, longest).tokens[:, 0]
     tokens = NaivePtrNet.from_ptr_net(solver.model).greedy(inputs, 7)
     assert tokens.shape[1] <= 8 and len(expected.unique()) > 3
-    width = min(tokens.shape[1], 7)  # the library's search ends there
+    width = min(tokens.shape[1], 7)  # the library's search ends at END
     assert torch.equal(tokens[:, :width], expected[:, :width])

@@ -1,4 +1,4 @@
-"""The program, run in this process or, where the process matters, in its own."""
+"""Run the program in this process or, if the process matters, in its own."""
 
 import io
 import subprocess
@@ -11,7 +11,7 @@ from ptrnet.cli import main, run
 
 @pytest.fixture
 def ptrnet(capsys):
-    """A function: arguments to (exit code, standard output, standard error)."""
+    """Return a function from arguments to (exit code, standard output, standard error)."""
 
     def call(*arguments):
         code = run([str(a) for a in arguments])
@@ -23,7 +23,7 @@ def ptrnet(capsys):
 
 @pytest.fixture
 def streams(monkeypatch):
-    """The same as `ptrnet`, through `main` and with standard streams of bytes."""
+    """Like `ptrnet`, but through `main` and with standard streams of bytes."""
 
     def call(*arguments, input="", encoding="utf-8"):
         stdin = io.TextIOWrapper(io.BytesIO(input.encode()), encoding=encoding)
@@ -44,7 +44,7 @@ def streams(monkeypatch):
 
 @pytest.fixture
 def program():
-    """The same in a process of its own."""
+    """Like `ptrnet`, but in its own process."""
 
     def call(*arguments, **options):
         command = [sys.executable, "-m", "ptrnet", *(str(a) for a in arguments)]
@@ -57,7 +57,7 @@ def program():
 
 @pytest.fixture
 def refused():
-    """A function: checks for exit 2, one clear line on standard error, and nothing else."""
+    """Return a function that checks for exit code 2, one line on standard error, and no output."""
 
     def check(outcome, message):
         code, out, err = outcome

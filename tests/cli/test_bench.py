@@ -29,7 +29,7 @@ def test_json_is_one_document_with_the_median_step(quick, ptrnet):
     assert document["machine"]["cores"] >= 1 and document["versions"]["ptrnet"] == "0.1.0"
 
 
-def test_the_table_says_on_what_it_was_measured(quick, ptrnet):
+def test_the_table_names_the_measured_machine(quick, ptrnet):
     code, out, _ = ptrnet("bench", "score", *SMALL)
     assert code == 0
     machine, versions, blank, facts, heads, row = out.splitlines()

@@ -1,4 +1,4 @@
-"""Long labelling runs, as they are killed, resumed, and shared among processes."""
+"""Long labelling runs that are killed, resumed, and shared among processes."""
 
 import os
 import signal
@@ -13,9 +13,9 @@ from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.jobs import CHUNK
 
-DEADLINE = 120  # seconds for what takes two on a quiet machine
+DEADLINE = 120  # seconds to wait for work that takes two seconds on a quiet machine
 
-# A run that waits, once its first chunk is on the disk, to be stopped; then `waiting` is there.
+# After its first chunk is on the disk, the run writes `waiting` and waits to be stopped.
 WAITING = """
 import pathlib
 import signal
@@ -49,7 +49,7 @@ GENERATE = ["generate", "sort", "--n", "5", "--jobs", "1"]
 
 
 def stop_after_a_chunk(code, arguments, folder, signal_number):
-    """Starts Python code in a folder, and stops it where it waits; exit code and messages."""
+    """Run Python code in a folder, and stop it while it waits; return exit code and messages."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
     deadline = time.monotonic() + DEADLINE
     with subprocess.Popen(

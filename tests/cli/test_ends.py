@@ -19,7 +19,7 @@ def square(tmp_path, monkeypatch):
 
 
 def test_labels_of_a_tsplib_file_go_by_its_ids(square, ptrnet):
-    """From corner to corner: 30 along, 50 across and 30 along, and 50 back if it is closed."""
+    """Corner to corner: 30 along a side, 50 diagonally, 30 along a side; 50 back if closed."""
     ends = ["--start", "20", "--end", "10"]
     assert ptrnet("label", "tsp", "square.tsp", *ends, "--open", "--output", "a.tour")[0] == 0
     assert (square / "a.tour").read_text() == (

@@ -1,4 +1,4 @@
-"""`ptrnet evaluate`: fresh instances are those of `generate`, and rows by n are files of one n."""
+"""`ptrnet evaluate`: fresh instances equal those of `generate`; rows by n equal files of one n."""
 
 import csv
 import io
@@ -41,7 +41,7 @@ def test_an_evaluation_shows_its_measures(small):
 
 
 def test_fresh_instances_are_kept_with_their_scores(tmp_path, ptrnet, model, monkeypatch):
-    """Stopped it goes on, and two processes answer as one does."""
+    """A stopped evaluation can be resumed, and two processes give the same scores as one."""
     output = tmp_path / "scores.jsonl"
     options = ("--model", model, "--random", 2 * CHUNK + 9, "--n", "3-6")
     alone = evaluated(ptrnet, *options)
@@ -128,7 +128,7 @@ def test_wrong_options_are_refused(ptrnet, model, options, message, refused):
 
 @pytest.mark.parametrize("extension", ["jsonl", "parquet"])
 def test_scores_are_kept_and_add_up(tmp_path, ptrnet, model, monkeypatch, extension):
-    """A hull model's free answers: some are not simple, and have no area."""
+    """Some answers of a model without the constraint are not simple polygons, and have no area."""
     path, output = tmp_path / "a.jsonl", tmp_path / f"scores.{extension}"
     ptrnet("generate", "hull", "--n", "3-6", "--count", 2 * CHUNK + 9, "--output", path)
     options = ("--model", model, path, "--free")
@@ -158,7 +158,7 @@ def test_scores_are_kept_and_add_up(tmp_path, ptrnet, model, monkeypatch, extens
     known = EvaluateJob(solver.model, solver.task, Greedy(), constrained=False)(Dataset.of(again))
     assert [{*row.extra} for row in known] == [
         {*row.extra} for row in rows
-    ]  # no former score stays
+    ]  # no score of the former model stays
     assert all(row.extra.get("area") != 0.5 for row in known)
     by_hand = solver.evaluate(examples, constrained=False)
     for metric, expected in alone["metrics"].items():

@@ -1,4 +1,4 @@
-"""`ptrnet explain`, and what `ptrnet evaluate` says of a model of a user's own examples."""
+"""`ptrnet explain`, and `ptrnet evaluate` for a model of own examples."""
 
 import csv
 import io
@@ -145,7 +145,7 @@ def test_fields_are_explained_in_order_of_their_losses(tmp_path, ptrnet, offers)
     assert [line.split()[0] for line in text[2:]] == list(document["importance"])
 
 
-def test_what_cannot_be_explained_is_refused(tmp_path, ptrnet, offers, model, refused):
+def test_models_that_cannot_be_explained_are_refused(tmp_path, ptrnet, offers, model, refused):
     own, path, _ = offers
     points = tmp_path / "points.txt"
     points.write_text("0 0 1 0 0 1 output 1 2 3 1\n")

@@ -1,4 +1,4 @@
-"""The texts of `--help`, and the words that a shell completes."""
+"""The texts of `--help`, and shell completion."""
 
 import re
 import subprocess
@@ -27,7 +27,7 @@ def test_commands_without_random_numbers_accept_seed_and_do_not_list_it(ptrnet, 
 
 
 def test_a_shell_completes_verbs_and_options(capfd, monkeypatch):
-    """The first words by a process, as a shell does; the others in this one, which is quicker."""
+    """The first words run in a new process, as in a shell; the others run here, which is faster."""
     for k, (words, expected) in enumerate(
         (
             ("ptrnet rep", "reproduce"),
@@ -52,7 +52,7 @@ def test_a_shell_completes_verbs_and_options(capfd, monkeypatch):
 
 
 def test_train_help_lists_the_values_of_each_choice(ptrnet):
-    text = "".join(ptrnet("train", "--help")[1].split())  # lines break within names
+    text = "".join(ptrnet("train", "--help")[1].split())  # names may be broken
     for values in (
         *("one-cycle | constant", "lstm | gru", "given | lexicographic | hilbert"),
         *(" | ".join(models.names()), "tsp exact | held-karp", "hull, delaunay, tsp or sort"),

@@ -1,4 +1,4 @@
-"""The program: exit codes, standard streams, encodings, disks that are full."""
+"""The program: exit codes, standard streams, encodings, and full disks."""
 
 import errno
 import os
@@ -106,7 +106,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path, program, refused):
     outcome = program(
         *("generate", "hull", "--n", "50", "--count", "100", "--output", output),
         preexec_fn=limit_file_size,
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},  # its cache would meet the limit first
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},  # its cache would be too large
     )
     refused(outcome, "a.txt: cannot be written: File too large")
     assert not list(tmp_path.iterdir())
@@ -119,7 +119,7 @@ def test_dash_is_standard_input_and_output(streams, model, refused):
 
 
 def test_standard_input_that_begins_with_a_brace_is_json(streams, model):
-    """Also after a byte order mark and blank lines; other keys are kept."""
+    """Also after a byte order mark and blank lines. Other keys are kept."""
     line = '{"inputs": [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], "outputs": [0, 1, 2], "id": 7}\n'
     for command in (("label", "hull", "-"), ("label", "hull", "-", "--output", "-")):
         assert streams(*command, input=f"\ufeff\n{line}") == (0, line, "")
@@ -128,7 +128,7 @@ def test_standard_input_that_begins_with_a_brace_is_json(streams, model):
 
 
 def shell(command, **options):
-    """The exit code, standard output and standard error of a command of bash."""
+    """Run a command in bash; return exit code, standard output and standard error."""
     command = command.format(ptrnet=f"{sys.executable} -m ptrnet")
     done = subprocess.run(
         ["bash", "-c", command], capture_output=True, text=True, timeout=240, **options
@@ -137,7 +137,7 @@ def shell(command, **options):
 
 
 def test_a_closed_pipe_is_not_an_error(tmp_path, points):
-    """More is printed than a pipe holds, and only a line of it is read."""
+    """The program prints more than a pipe holds, and the reader takes only one line."""
     path = tmp_path / "many.txt"
     path.write_text(points.read_text() * 300)
     command = "{ptrnet} label hull - --jobs 1 | head -n 1; exit ${{PIPESTATUS[0]}}"
@@ -169,7 +169,7 @@ def test_a_report_that_cannot_be_written_is_one_line(monkeypatch, ptrnet, model,
     with Path("/dev/full").open("w") as full, monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", full)
         code, _, err = ptrnet("evaluate", "--model", model, points)
-    assert code == 2 and err.endswith(f"an algorithm\n{NO_SPACE}"), err  # warnings of sizes first
+    assert code == 2 and err.endswith(f"an algorithm\n{NO_SPACE}"), err  # after warnings
 
 
 def test_closed_standard_streams_do_not_crash(points):
@@ -194,7 +194,7 @@ def test_long_values_are_truncated_in_error_messages(tmp_path, ptrnet, refused):
 
 
 def test_names_that_are_not_utf8_are_shown_escaped(streams):
-    """Python gives such bytes of an argument as surrogates."""
+    """Python represents such bytes of an argument by surrogates."""
     code, _, err = streams("label", "hull", "\udcff.txt")
     assert code == 2 and "\\udcff.txt: cannot be read" in err
 
@@ -225,7 +225,7 @@ def test_a_full_disk_loses_nothing(ptrnet, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS])
 def test_a_disk_that_fails_anywhere_is_one_line(ptrnet, tmp_path, monkeypatch, number):
-    """As where a training's logs are written, by other packages."""
+    """For example where other packages write a training's logs."""
 
     def failing(*_, **__):
         raise OSError(number, os.strerror(number), "a/hparams.yaml")

@@ -21,7 +21,7 @@ TABLE = "id,x,y\n7,0,0\n8,1,0\n9,0,1\n10,0.2,0.2\n"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A small model, instances of three sizes, and the answers that the library gives to them."""
+    """A small model, instances of three sizes, and the library's answers to them."""
     folder = tmp_path_factory.mktemp("bulk")
     rng = np.random.default_rng(0)
     numbers = [rng.random((int(n), 1)) for n in rng.integers(2, 5, COUNT)]
@@ -47,7 +47,7 @@ def folder(tmp_path_factory):
 
 
 def test_a_killed_job_resumes_to_the_same_file(ptrnet, folder, tmp_path):
-    """Begun by two processes, ended by one: the answers that the library gives in one call."""
+    """Two processes start the job, one resumes it: the answers equal the library's in one call."""
     solve = ["solve", "--model", folder / "model", folder / "in.jsonl"]
     output = tmp_path / "out.jsonl"
     command = [*solve, "--output", output, "--jobs", 2]
@@ -239,7 +239,7 @@ def test_numbers_that_are_ids_are_no_coordinates(ptrnet, table, header):
 
 @pytest.mark.parametrize("header", ["x,y,z", "height,x,y", "7,0,0"])
 def test_other_numbers_are_not_left_out(ptrnet, table, header, refused):
-    """Of points in space two coordinates would be answered."""
+    """Otherwise the model would answer points in space by two of their coordinates."""
     table.write_text(TABLE.replace("id,x,y", header))
     refused(ptrnet("solve", "hull", table), "expected 2 numeric columns and any number of others")
 

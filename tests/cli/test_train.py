@@ -21,9 +21,9 @@ def test_runs_without_a_folder_are_numbered(ptrnet, tmp_path, monkeypatch, refus
     refused(ptrnet("train", "hull", "--data", "none.txt"), "none.txt: cannot be read")
     assert not list(Path("runs").glob("hull*"))
     with next_numbered(Path("runs"), "sort") as one, next_numbered(Path("runs"), "sort") as other:
-        # Of two that were begun together one was refused.
+        # If two trainings start at the same time, neither may be refused.
         assert (one.name, other.name) == ("sort-3", "sort-4")
-    Path("runs/sort-7").mkdir()  # of a training that was killed before it began
+    Path("runs/sort-7").mkdir()  # from a training that was killed before its first step
     assert ptrnet("train", "sort", "--resume")[:2] == (0, "runs/sort-2\n")
     Path("runs/sort-2").rename("runs/sort-10")
     Path("runs/sort-mine").mkdir()

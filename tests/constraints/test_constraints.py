@@ -1,4 +1,4 @@
-"""Every constraint against brute force: a plain rule says which sequences it has to allow."""
+"""Compare every constraint with brute force: a plain rule says which sequences it must allow."""
 
 from itertools import product
 
@@ -33,7 +33,7 @@ CONSTRAINTS = {
 
 @pytest.mark.parametrize("name", CONSTRAINTS)
 def test_allowed_answers_are_those_that_obey_the_rule(name):
-    """All prefixes of one length are extended at once, as the prefixes of one instance."""
+    """The test extends all prefixes of one length at once, as prefixes of one instance."""
     constraint, obeys = CONSTRAINTS[name]
     prefixes, answers = [()], set()
     state = constraint.initial_state(torch.tensor([N]), 1, 1 + N + PADDING)

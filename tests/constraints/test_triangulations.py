@@ -13,7 +13,7 @@ TASK = tasks.get("delaunay", sequence="apexes")
 
 
 class PlainQueue:
-    """The queue, the sides and the triangles of a prefix, in lists and sets."""
+    """The queue, sides and triangles of a prefix, as plain lists and sets."""
 
     def __init__(self, prefix):
         self.prefix, self.queue, self.sides, self.triangles = prefix, [], set(), set()
@@ -51,7 +51,7 @@ class PlainQueue:
 
 
 def check(prefixes, state, n):
-    """Compare allowed tokens and the edge in front with the plain queue's, for all prefixes."""
+    """Compare allowed tokens and the front edge with those of the plain queue, for all prefixes."""
     allowed, (first, tail, head) = Apexes().allowed(state), state.edges.front()
     for k, prefix in enumerate(prefixes):
         plain = PlainQueue(prefix)
@@ -110,7 +110,7 @@ def test_random_walks_reach_an_end(n):
         state = Apexes().advance(state, parents[None], tokens[parents][None])
     for tokens in answers:
         check_answer(tokens, n)
-    # The constraint knows no coordinates: some walks are longer than any real triangulation's.
+    # The constraint does not know coordinates, so some walks are longer than any triangulation.
     assert max(len(tokens) for tokens in answers) > 2 * n - 1
 
 

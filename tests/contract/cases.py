@@ -1,4 +1,4 @@
-"""What the contracts run over: every registered task, model and decoder, and their instances.
+"""The cases of the contracts: every registered task, model and decoder, and their instances.
 
 A task's settings other than the defaults are covered when they stand in `SETTINGS`.
 """
@@ -51,13 +51,13 @@ def instances_of(task, sizes=(1, 2, 3, 5, 8, 13, 13, 4)):
 
 
 def served(solver):
-    """Instances that the model serves: of mixed sizes where it takes any."""
+    """Return instances for the model: of mixed sizes if it takes any size."""
     n = solver.model.n
     return instances_of(solver.task) if n is None else instances_of(solver.task, [n] * 4)
 
 
 def serves(task, model, *rest):
-    """Whether the decoder can be used; some need more of a task, and models of any size.
+    """Whether the decoder suits the task and the model. Some need special tasks, or any size.
 
     Nor a beam, where its answer is one of several that are equally likely: the distributions of a
     model that is fed its own mixture do not depend on the tokens, which apexes repeat in any order;
@@ -76,7 +76,7 @@ def serves(task, model, *rest):
 
 
 def covering(**factors):
-    """A test's parameters: every pair of a task, a model and a value of each further factor."""
+    """Return a test's parameters, which cover every pair of values of two factors."""
 
     def label(value):
         return f"{value.name}-{value.size}" if isinstance(value, Decoder) else str(value)

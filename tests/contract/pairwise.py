@@ -1,4 +1,4 @@
-"""Combinations of several factors' values in which every pair of values meets.
+"""Make combinations of several factors' values that contain every pair of values.
 
 Most defects that need a combination at all need one of two values (Kuhn, Wallace, Gallo 2004).
 All combinations multiply with every factor; those that cover all pairs grow about as the product

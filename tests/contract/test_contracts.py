@@ -38,7 +38,7 @@ from tests.contract.pairwise import pairwise
 
 
 def answer_of(task, instance):
-    """A label; of the task custom, which has none, an answer that may repeat, or be empty."""
+    """Return a label; for the task custom, a random answer, which may repeat or be empty."""
     if task.name == "custom":
         if task.is_ranking or task.kind == "choice":
             return np.argsort(instance[:, 0])[: task.max_length(len(instance))]
@@ -162,7 +162,7 @@ def test_a_label_obeys_the_constraint(name, settings):
 
 
 def degenerate(task):
-    """Random instances, and such with equal elements, in a line, alone, on a grid."""
+    """Return random instances, and instances with equal, collinear, single or grid elements."""
     line = np.linspace(0, 1, 6)[:, None].repeat(task.num_features, 1)
     steps = [np.linspace(0, 1, 3)] * task.num_features
     grid = np.stack(np.meshgrid(*steps), -1).reshape(-1, task.num_features)
@@ -199,11 +199,11 @@ def test_an_example_is_unchanged_after_a_write_and_a_read(tmp_path, name, settin
     path = tmp_path / f"examples.{extension}"
     instances = degenerate(task)
     labelled = [Example(i, answer_of(task, i)) for i in instances]
-    if extension == "csv":  # one instance a file, its answer as the order of rows
+    if extension == "csv":  # one instance per file; the order of rows is its answer
         labelled = [Example(instances[-1])]
     if formats.get(
         extension
-    ).capabilities.task:  # TSPLIB: its own distances, and two files an example
+    ).capabilities.task:  # TSPLIB has its own distances, and two files per example
         pytest.skip("tests/data/test_tsplib.py")
     formats.write(str(path), labelled, task)
     for before, after in zip(labelled, formats.read(str(path), task), strict=True):

@@ -1,4 +1,4 @@
-"""In a program whose default type is float64 everything computes in float32 as ever."""
+"""If a program sets the default dtype to float64, ptrnet still computes in float32."""
 
 import numpy as np
 import pytest

@@ -48,7 +48,7 @@ def best_by_brute_force(model, points, constraint, max_length):
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_beam_of_all_prefixes_finds_the_brute_force_best(small, constraint, seed):
-    solver = small(seed=seed, scale=12.0)  # large weights, so that answers differ in probability
+    solver = small(seed=seed, scale=12.0)  # large weights make answers differ in probability
     n = 3
     max_length = 4 if constraint == "closed" else 3
     points = torch.rand(1, n, 2)
@@ -71,7 +71,7 @@ def test_greedy_takes_the_argmax_of_each_step(small):
         targets = torch.tensor([[*tokens, 0]])
         with torch.no_grad():
             best = solver.model.log_probs(points[b : b + 1], None, targets)[0].argmax(-1)
-        steps = len(tokens) + (len(tokens) < 7)  # a full answer ends without being asked
+        steps = len(tokens) + (len(tokens) < 7)  # a full answer ends by itself
         best[0] = targets[0, 0]  # END may be likelier, but an answer has at least one token
         assert best[:steps].tolist() == targets[0, :steps].tolist() and tokens
 

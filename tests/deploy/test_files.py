@@ -1,4 +1,4 @@
-"""What can be checked of the files for containers and clusters without either."""
+"""Check the files for containers and clusters, without a container or a cluster."""
 
 import re
 import shlex
@@ -19,7 +19,7 @@ PORT = 8000
 
 
 def instructions():
-    """Each instruction of the Dockerfile, its lines joined."""
+    """Return the instructions of the Dockerfile, with continued lines joined."""
     text = re.sub(r"^\s*#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
     return [line.split(None, 1) for line in text.replace("\\\n", " ").splitlines() if line.strip()]
 
@@ -49,7 +49,7 @@ def test_the_health_check_uses_the_service():
 
 
 def test_the_command_of_the_image_is_valid(capsys):
-    """Without the token that it names it is refused, and nothing else of it is."""
+    """The only error of the command is that its token file does not exist."""
     words = shlex.split(dict(instructions())["ENTRYPOINT"].strip("[]").replace(",", " "))
     assert words[0] == "ptrnet"
     assert run([*words[1:], "--port", "0"]) == 2

@@ -1,4 +1,4 @@
-"""The service on Ray Serve, with two replicas on this machine; where Ray is installed."""
+"""Run the service on Ray Serve with two replicas, if Ray is installed."""
 
 import json
 import os

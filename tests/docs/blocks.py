@@ -1,4 +1,4 @@
-"""The code of a page, as its reader would run it: blocks in order, in one folder.
+"""Run the code of a page like a reader: block after block, in one folder.
 
 A comment in front of a block, which the reader does not see, says what is done with it:
 
@@ -22,7 +22,7 @@ PAGES = [
     *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))),
     "examples/README.md",
 ]
-# Pages whose commands other tests run, or that show none of ours.
+# Pages whose commands other tests run, or that have no ptrnet commands.
 ELSEWHERE = {
     "docs/serve.md": "tests/docs/test_serve.py",
     "docs/page.md": "tests/page/test_static.py",
@@ -49,7 +49,7 @@ COMMENT = re.compile(r"<!-- (?:run|not run|file|output|before)\b")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block, with what the comment in front of it says."""
+    """A fenced block, with the comment in front of it."""
 
     language: str
     code: str
@@ -57,7 +57,7 @@ class Block:
     words: str = ""
 
     def commands(self) -> list[list[str]]:
-        """Each command of a shell block, with the words that are added to it."""
+        """Return the commands of a shell block, with the options that the comment adds."""
         joined = self.code.replace("\\\n", " ")
         commands = [shlex.split(line, comments=True) for line in joined.splitlines()]
         added = [shlex.split(part) for part in self.words.split(";")] if self.verb == "run" else []
@@ -68,7 +68,7 @@ class Block:
         ]
 
     def python(self) -> str:
-        """A block of Python, with the values that are put in the place of others."""
+        """Return a block of Python, with the values that the comment replaces."""
         code = self.code
         for pair in self.words.split() if self.verb == "run" else ():
             name, _, value = pair.partition("=")
@@ -78,7 +78,7 @@ class Block:
 
 
 def blocks_of(page: str) -> list[Block]:
-    """The blocks of a page and the commands in front of them, in order."""
+    """Return the blocks of a page with the comments in front of them, in order."""
     text = (ROOT / page).read_text(encoding="utf-8")
     return [
         Block("sh", match["before"], "before")

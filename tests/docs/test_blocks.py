@@ -1,4 +1,4 @@
-"""Every command and every block of Python in README and docs runs, and prints what stands there."""
+"""Every command and Python block in README and docs runs and prints the output that it shows."""
 
 import re
 import runpy
@@ -31,7 +31,7 @@ def run_command(words, monkeypatch):
 
 
 def matches(printed, expected):
-    """Whether a text is what a page shows, `...` standing for anything."""
+    """Whether a text is the output on a page, where `...` matches anything."""
     pattern = ".*".join(re.escape(part) for part in expected.strip().split("..."))
     return re.fullmatch(pattern, printed.strip(), re.DOTALL)
 
@@ -58,22 +58,22 @@ def test_the_code_of_each_page_runs(page, tmp_path, monkeypatch, capfd):
 
 
 def test_blocks_that_are_not_run_give_a_reason():
-    """The list of reasons is short, and each is used."""
+    """There are few reasons, and each of them is used."""
     reasons = {
         block.words for page in PAGES for block in blocks_of(page) if block.verb == "not run"
     }
     assert reasons == REASONS
 
 
-def test_every_comment_stands_in_front_of_its_block():
-    """Or it would do nothing."""
+def test_every_comment_is_in_front_of_its_block():
+    """Otherwise the comment would have no effect."""
     for page in PAGES:
         comments = COMMENT.findall((ROOT / page).read_text(encoding="utf-8"))
         assert len(comments) == sum(bool(block.verb) for block in blocks_of(page)), page
 
 
 def test_no_command_hides_in_an_indented_block():
-    """Which nothing would run."""
+    """The tests would not run such commands."""
     for page in PAGES:
         if page not in ELSEWHERE:
             text = (ROOT / page).read_text(encoding="utf-8")

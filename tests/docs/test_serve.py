@@ -1,4 +1,4 @@
-"""What stands in `docs/serve.md`: its commands are run, and what it shows is compared."""
+"""Run the commands in `docs/serve.md`, and compare the outputs that it shows."""
 
 import json
 import re
@@ -23,13 +23,13 @@ pytestmark = pytest.mark.skipif(not shutil.which("curl"), reason="no curl")
 
 
 def commands(start):
-    """The indented commands that begin so, their further lines included."""
+    """Return the indented commands with this beginning, with their continued lines."""
     lines = re.findall(rf"^ {{4,6}}({start}(?:.*\\\n)*.*)$", GUIDE, re.MULTILINE)
     return [re.sub(r"\\\n\s+", "", line) for line in lines]
 
 
 def documented(start):
-    """The JSON document that begins so."""
+    """Return the JSON document with this beginning."""
     (text,) = re.findall(rf"^ {{4}}({re.escape(start)}(?:.*\n)+?.*\}})\n\n", GUIDE, re.MULTILINE)
     return json.loads(text)
 
@@ -81,7 +81,7 @@ def test_the_tokens_commands_of_the_page_work(served, tmp_path):
 
 
 def test_the_start_commands_of_the_page_work(tmp_path, small):
-    """Each command of this page and of the page's, on a port that is free."""
+    """Each command of serve.md and page.md starts a service; the test uses a free port."""
     small(scale=8.0).save_pretrained(tmp_path / "runs" / "my-model")
     (tmp_path / "token").write_text("0123456789abcdef")
     text = GUIDE + (DOCS / "page.md").read_text()

@@ -1,4 +1,4 @@
-"""The site that `make docs` builds: whole, without a broken link, and without another's server."""
+"""The site of `make docs` is complete, and has no broken links and no requests to other servers."""
 
 import os
 import re
@@ -25,11 +25,11 @@ yaml = pytest.importorskip("yaml")
 ROOT = Path(__file__).parents[2]
 MAX_PICTURE = 150_000
 FETCHING = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src")}
-INERT = {"canonical", "prev", "next"}  # links that no browser follows by itself
+INERT = {"canonical", "prev", "next"}  # links that browsers do not fetch by themselves
 
 
 class Page(HTMLParser):
-    """The anchors of a page, the links on it, and what a browser fetches with it."""
+    """The anchors of a page, its links, and the files that a browser fetches with it."""
 
     def __init__(self, path):
         super().__init__()
@@ -46,7 +46,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The folder of the site, built with warnings as errors (which --quiet would not count)."""
+    """The folder of the site, built with warnings as errors (--quiet would hide them)."""
     folder = tmp_path_factory.mktemp("site")
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
@@ -66,7 +66,7 @@ def pages(site):
 
 def test_every_link_leads_somewhere(site, pages):
     for path, page in pages.items():
-        if path.name == "404.html":  # served in the place of any page, with links from the root
+        if path.name == "404.html":  # served instead of any page, so its links are absolute
             continue
         for link in page.links:
             parts = urlsplit(link)
@@ -81,7 +81,7 @@ def test_every_link_leads_somewhere(site, pages):
                 assert unquote(parts.fragment) in anchors, (path.relative_to(site), link)
 
 
-def test_nothing_is_fetched_from_elsewhere(site, pages):
+def test_the_page_fetches_nothing_from_other_hosts(site, pages):
     for path, page in pages.items():
         assert not [url for url in page.fetched if urlsplit(url).netloc], path
     for path in site.rglob("*.css"):
@@ -101,7 +101,7 @@ def test_every_public_name_is_in_the_reference(site, pages):
 
 
 def test_every_name_in_the_reference_has_a_docstring(site, pages):
-    """Every class, function and property by a docstring of its own, not a dataclass's made one."""
+    """Every class, function and property has its own docstring, not that of a dataclass."""
     anchors = set().union(*(pages[path].anchors for path in (site / "reference").glob("*.html")))
     objects = {name: resolve_name(name) for name in anchors if name.startswith("ptrnet.")}
     described = {k: v for k, v in objects.items() if callable(v) or isinstance(v, property)}
@@ -138,17 +138,17 @@ def test_pictures_are_small_and_drawn_by_the_script():
 
 
 def slug(heading):
-    """The anchor that GitHub gives a heading."""
+    """Return the anchor that GitHub gives a heading."""
     text = re.sub(r"\[([^]]*)\]\([^)]*\)|`", r"\1", heading).strip().lower()
     return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
 
 
 def test_links_work_in_the_repository():
-    """As on GitHub, where pages are read as they stand."""
+    """Links also work on GitHub, where the pages are read without the site's hook."""
     tracked = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True)
     code = re.compile(r"^```.*?^```|`[^`\n]+`", re.DOTALL | re.MULTILINE)
     for source in tracked.stdout.split():
-        if source.startswith("src/"):  # cards, which travel with their models
+        if source.startswith("src/"):  # without cards, which travel with their models
             continue
         path = ROOT / source
         text = path.read_text(encoding="utf-8")

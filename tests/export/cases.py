@@ -24,7 +24,7 @@ SETTINGS = [
 
 
 def build(model, task="hull", task_settings=None, settings=None, scale=4.0):
-    """An untrained solver, whose weights are large enough to prefer some tokens to others."""
+    """Return an untrained solver, with weights that are large enough to prefer some tokens."""
     torch.manual_seed(3)
     kind = tasks.get(task, **(task_settings or {}))
     sizes = {key: SIZES[key] for key in SIZES if key in models.setting_names(model)}

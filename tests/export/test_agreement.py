@@ -1,4 +1,4 @@
-"""How graphs are compared with PyTorch, and on which instances."""
+"""The comparison of graphs with PyTorch, and its instances."""
 
 from copy import deepcopy
 
@@ -34,7 +34,7 @@ def test_instances_are_of_the_models_sizes():
 
 
 def test_a_choice_by_rounding_inside_the_network_is_no_difference():
-    """A network that looks along the edge to its likeliest token jumps where two are as likely."""
+    """A network that looks along the edge to the likeliest token jumps between equal ones."""
     solver = build(*next(case for case in SETTINGS if "frame_edge" in case[3]))
     model, task, lengths = solver.model, solver.task, torch.tensor([6])
     torch.manual_seed(0)

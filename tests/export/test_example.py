@@ -1,4 +1,4 @@
-"""`example.py` of an export: its answers are the solver's, without PyTorch and without ptrnet."""
+"""`example.py` of an export gives the solver's answers without PyTorch and without ptrnet."""
 
 import json
 import subprocess
@@ -33,7 +33,7 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}-{case[2]}")
 def test_answers_equal_those_of_the_solver(case, tmp_path):
-    """Of points in the unit square, outside of it, lost in it, and of one point or two."""
+    """For points inside and outside the unit square, close together, and for one or two points."""
     solver = build(*case)
     manifest = ptrnet.export_onnx(solver, tmp_path, instances=5)
     assert manifest["constraint"]["obeyed_by_example"]
@@ -48,13 +48,13 @@ def test_answers_equal_those_of_the_solver(case, tmp_path):
         ):
             expected = solver.solve(points, constrained=True)
             actual = np.array(example.solve(points, tmp_path), np.int64)
-            if solver.task.order != "given":  # where the solver writes a tour from its city 0 on
+            if solver.task.order != "given":  # the solver starts tours at city 0
                 actual = canonicalize_valid(solver.task, points, actual)
             assert actual.tolist() == expected.tolist()
 
 
 def test_triangles_are_listed(tmp_path):
-    """Freely chosen tokens, three by three, as the manifest says: not what the solver allows."""
+    """The example groups free tokens by three, as the manifest says, without the constraint."""
     solver = build("ptr-net", "delaunay")
     manifest = ptrnet.export_onnx(solver, tmp_path, instances=5)
     assert not manifest["constraint"]["obeyed_by_example"]
@@ -128,7 +128,7 @@ def test_the_program_needs_neither_torch_nor_ptrnet(tmp_path):
 
 @pytest.mark.parametrize("unknown", ["refuse", "ignore"])
 def test_fields_are_read_by_their_names(unknown, tmp_path):
-    """Of a table with columns in another order, and one that the model does not read."""
+    """The table has its columns in another order, and a column that the model does not read."""
     schema = {"fields": ("price", "colour"), "categories": ((), ("blue", "red"))}
     scaling = {"center": (2.0, 0.0, 0.0), "spread": (3.0, 1.0, 1.0)}
     solver = build("ptr-net", "custom", {**schema, **scaling, "unknown_category": unknown}, {})

@@ -1,4 +1,4 @@
-"""The folder: whole and checked, or not there; and what its manifest says."""
+"""The folder of an export is complete and checked, or does not exist; and its manifest."""
 
 import hashlib
 import json
@@ -42,7 +42,7 @@ def test_an_empty_folder_is_filled(tmp_path):
 
 
 def test_a_link_to_an_empty_folder_is_filled(tmp_path):
-    """Nothing was written, and nothing said."""
+    """Once, nothing was written, without a message."""
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     ptrnet.export_onnx(build("seq2seq"), tmp_path / "link", instances=3)
@@ -50,7 +50,7 @@ def test_a_link_to_an_empty_folder_is_filled(tmp_path):
 
 
 def test_two_exports_to_one_folder_do_not_mix(tmp_path, monkeypatch):
-    """It was left, and called written, with the other's weights in it."""
+    """Once, such a folder was reported as written, with weights of the other export."""
     path, write = tmp_path / "out", export_folder.write_graphs
 
     def write_and_let_others(model, folder):
@@ -64,7 +64,7 @@ def test_two_exports_to_one_folder_do_not_mix(tmp_path, monkeypatch):
 
 
 def test_graphs_with_wrong_answers_are_not_written(tmp_path, monkeypatch):
-    """Those of another model: what is compared is the model that was given."""
+    """The graphs belong to another model. The export compares them with the given one."""
     other, write = build("ptr-net", scale=3.0), export_folder.write_graphs
     monkeypatch.setattr(export_folder, "write_graphs", lambda model, path: write(other.model, path))
     with pytest.raises(ModelError, match=r"not exported: in onnxruntime .* PyTorch's"):
@@ -142,7 +142,7 @@ def test_arguments_out_of_range_are_refused(tmp_path):
 
 
 def test_a_network_that_bakes_in_the_size_of_a_batch_is_not_exported(tmp_path):
-    """As one that takes it by `len(x)`; it was a traceback of onnxruntime."""
+    """Such a network uses `len(x)`. Once, this raised a traceback of onnxruntime."""
     solver = build("ptr-net")
     kind = type(solver.model)
 
@@ -157,7 +157,7 @@ def test_a_network_that_bakes_in_the_size_of_a_batch_is_not_exported(tmp_path):
 
 
 def test_a_network_of_operators_without_a_counterpart_is_not_exported(tmp_path, capfd):
-    """It was a traceback below the whole graph."""
+    """Once, this printed the whole graph and a traceback."""
     solver = build("ptr-net")
     kind = type(solver.model)
 

@@ -9,7 +9,7 @@ from tests.contract.cases import EVERY_TASK
 
 @EVERY_TASK
 def test_every_task_is_described(name, settings):
-    """The most tokens for any n; a constraint that the manifest explains."""
+    """The manifest has the largest number of tokens for any n, and explains the constraint."""
     task = tasks.get(name, **settings)
     rule = max_tokens(task)
     assert type(task.build_constraint()).__name__ in CONSTRAINTS

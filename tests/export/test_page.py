@@ -1,4 +1,4 @@
-"""`ptrnet export --page`: what is written, and what is refused before anything is."""
+"""`ptrnet export --page`: the files that it writes, and the input that it refuses first."""
 
 import base64
 import hashlib
@@ -23,7 +23,7 @@ from ptrnet.page import files
 
 @pytest.fixture
 def runtime(tmp_path):
-    """A folder that looks like onnxruntime's."""
+    """A folder that looks like that of onnxruntime."""
     folder = tmp_path / "ort" / "dist"
     folder.mkdir(parents=True)
     for name in export_folder.FILES:
@@ -98,7 +98,7 @@ def test_without_npm_the_error_names_the_option_runtime(tmp_path, monkeypatch):
 
 
 def package(folder, **contents):
-    """A package as npm packs it."""
+    """A package in npm's format."""
     path = folder / "onnxruntime-web.tgz"
     with tarfile.open(path, "w:gz") as archive:
         for name, content in contents.items():
@@ -131,7 +131,7 @@ def test_errors_of_npm_are_shown(tmp_path, monkeypatch):
 
 
 def test_the_commands_of_its_page_run(tmp_path, runtime, monkeypatch, capsys):
-    """All shipped models, and a web server beside them."""
+    """The commands export all shipped models and start a web server."""
     text = (Path(__file__).parents[2] / "docs" / "page.md").read_text()
     exporting, serving = re.findall(r"^ {4}((?:ptrnet export|python -m) .*)$", text, re.MULTILINE)
     monkeypatch.chdir(tmp_path)

@@ -13,7 +13,7 @@ WHOLE = RNG.integers(-2000, 2000, (200, 2, 3))
 
 
 def nearest_root(square):
-    """The whole number nearest to the root of a fraction, halves up: floor(root + 1/2)."""
+    """Return the root of a fraction, rounded half up to an integer: floor(root + 1/2)."""
     return (math.isqrt(math.floor(4 * square)) + 1) // 2
 
 
@@ -42,7 +42,7 @@ def test_whole_coordinates_have_exact_distances(name):
 
 @pytest.mark.parametrize("name", ["MAN_2D", "MAN_3D", "MAX_2D", "MAX_3D", "EUC_3D"])
 def test_quarters_are_rounded_to_the_nearest(name):
-    """Differences of quarters are exact floats: so halves are, and they go up."""
+    """Differences of quarters are exact in floats, so halves are exact, and are rounded up."""
     pairs = (RNG.integers(0, 40, (200, 2, 3)) / 4)[..., : 3 if name.endswith("3D") else 2]
     rules = {
         "MAN": lambda x: math.floor(sum(map(abs, x)) + Fraction(1, 2)),
@@ -57,7 +57,7 @@ def test_quarters_are_rounded_to_the_nearest(name):
 
 
 def test_halves_of_decimals_are_rounded_as_the_report_writes_it():
-    """(347.42, 278.65) and (461.42, 193.15) are 142.5 apart, which hypot puts below."""
+    """(347.42, 278.65) and (461.42, 193.15) are 142.5 apart, but hypot gives less."""
     a, b = np.array([[347.42, 278.65]]), np.array([[461.42, 193.15]])
     assert distances.between(a, b, "EUC_2D").tolist() == [143]
     assert distances.between(a, b, "CEIL_2D").tolist() == [143]
@@ -76,7 +76,7 @@ def test_halves_of_decimals_are_rounded_as_the_report_writes_it():
 
 
 def test_geo_distance_between_the_poles_is_half_the_circumference():
-    """Half a great circle, by the report's radius and its 3.141592, and a kilometre at one spot."""
+    """Half a great circle, by the report's radius and its 3.141592. Equal places are 1 km apart."""
     poles = np.array([[90.0, 0.0], [-90.0, 0.0], [-90.0, 0.0]])
     assert distances.matrix(poles, "GEO")[0, 1] == math.floor(6378.388 * 3.141592 + 1)
     assert distances.matrix(poles, "GEO")[1, 2] == 1
@@ -84,7 +84,7 @@ def test_geo_distance_between_the_poles_is_half_the_circumference():
 
 @pytest.mark.parametrize("name", ["XRAY1", "XRAY2"])
 def test_motors_turn_at_once_and_the_first_the_shorter_way_round(name):
-    """In exact fractions; no time is a half here, so rounding is not in doubt."""
+    """The oracle uses exact fractions. No time here is a half, so rounding is unambiguous."""
     speeds = [Fraction(s) for s in (("1", "1", "1") if name == "XRAY1" else ("5/4", "3/2", "1.15"))]
     angles = RNG.integers(0, 360_000, (300, 2, 3))  # thousandths of a degree
     expected = []

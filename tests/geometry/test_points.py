@@ -40,7 +40,7 @@ def test_a_batch_is_ordered_as_its_members():
         assert hilbert_order(instance).tolist() == order.tolist()
 
 
-def test_of_equal_points_the_first_stands_for_all():
+def test_the_first_of_equal_points_represents_all():
     points = np.array([[2.0, 1], [0, 0], [2, 1], [2, 0], [0, 0], [2, 1]])
     assert first_equal(points).tolist() == [0, 1, 0, 3, 1, 0]
 

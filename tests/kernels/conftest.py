@@ -11,7 +11,7 @@ INSTRUCTIONS = {torch.float32: {"+avx512f"}, torch.bfloat16: {"+avx512f", "+avx5
 
 @pytest.fixture
 def needs_instructions():
-    """A function that skips a test unless packed products of a type can be computed here.
+    """Return a function that skips a test if this processor has no packed products of a type.
 
     They can be where they are not used, because the processor has something faster.
     """

@@ -1,4 +1,4 @@
-"""Every kernel of the additive scores against float64, judged by the plain formula's own error.
+"""Compare kernels of additive scores with float64. The plain formula's error sets the tolerance.
 
 The GPU's is tested where there is a GPU, and in Triton's interpreter: see `test_additive_gpu.py`.
 """
@@ -27,7 +27,7 @@ def kernels(*functions):
 
 
 def scores_of(kernel, *tensors):
-    """The scores on the CPU of tensors on the CPU, computed on the kernel's device."""
+    """Return the scores of CPU tensors, computed on the kernel's device."""
     device = "cuda" if kernel in GPU and not INTERPRETED else "cpu"
     return kernel(*(None if t is None else t.to(device) for t in tensors)).cpu()
 
@@ -45,7 +45,7 @@ def draw(batch, n, m, units, scale=1.0, dtype=torch.float32):
 
 
 def outcome(kernel, tensors, dtype, lengths=(None, None)):
-    """Scores and gradients of one weighted sum of them, in float64. Strides are kept."""
+    """Return scores, and gradients of a weighted sum of them, in float64. Strides are kept."""
     if kernel is naive_scores:
         with torch.autocast("cpu", enabled=False):
             return _outcome(kernel, tensors, dtype, lengths)
@@ -186,7 +186,7 @@ def test_nan_in_an_input_stays_nan_in_its_scores(kernel):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("n", [5, 130])
 def test_half_types_are_computed_in_float32(kernel, dtype, n):
-    """Scores to float32's rounding; gradients are rounded once, to the type of the input."""
+    """Scores have float32's accuracy. Gradients are rounded once, to the type of the input."""
     tensors = draw(2, n, 3, 8, dtype=dtype)
     tensors[2] = tensors[2].detach().float().requires_grad_()
     precise = [t.detach().float().requires_grad_() for t in tensors]
@@ -200,7 +200,7 @@ def test_half_types_are_computed_in_float32(kernel, dtype, n):
     expected_grads = torch.autograd.grad(expected, precise, grad)
     for a, b, t in zip(actual_grads, expected_grads, tensors, strict=True):
         assert a.dtype == t.dtype
-        rounding = torch.finfo(dtype).eps / (1 if INTERPRETED else 2)  # the interpreter cuts off
+        rounding = torch.finfo(dtype).eps / (1 if INTERPRETED else 2)  # the interpreter truncates
         torch.testing.assert_close(a.float(), b, rtol=1.01 * rounding, atol=1e-5)
 
 

@@ -27,7 +27,7 @@ KEY_LENGTHS, QUERY_LENGTHS = torch.tensor([3, 2]), torch.tensor([1, 2])
 
 
 class Marked(torch.Tensor):
-    """A subclass that stands for what only its author knows."""
+    """A subclass whose behaviour ptrnet cannot know."""
 
 
 def draw(dtype=torch.float64, rows=2):
@@ -37,7 +37,7 @@ def draw(dtype=torch.float64, rows=2):
 
 
 def states_of(layer, lengths):
-    """A function of a layer's float tensors to its last states and the sum of its real outputs."""
+    """Return a function from a layer's float tensors to its last states and the sum of outputs."""
 
     def states(x, h0, c0, *weights):
         outputs, (h, c) = layer(x, lengths, (h0, c0), Weights(*weights))

@@ -18,7 +18,7 @@ def frames(request):
 
 
 def arguments(frames, batch=3, prefixes=2, n=20, num_specials=2, seed=0, grid=None):
-    """What `frames` is called with: random prefixes, also without elements; some padding."""
+    """Make arguments of `frames`: random prefixes, some without elements, and some padding."""
     generator = torch.Generator().manual_seed(seed)
     scores = torch.randn(batch, prefixes, num_specials + n, generator=generator)
     scores[0, :, num_specials + n - n // 3 :] = -torch.inf
@@ -44,10 +44,10 @@ def in_float64(frames, scores, ends, queries, points, keys):
 @pytest.mark.parametrize("n", [1, 3, 14, 30, 31, 70])
 @pytest.mark.parametrize("grid", [None, 2, 8])
 def test_compiled_scores_equal_the_formulas(frames, n, grid):
-    """On a grid a product that is not rounded would see a vector beside itself.
+    """On a grid, a product without rounding (FMA) would give a vector an angle to itself.
 
-    Open edges of a grid have cross products of 0, of which float32 makes more or less by luck, and
-    logarithms make much of that: the plain formula's error is that of several instances, too.
+    Open edges of a grid have cross products of 0. float32 may give other values, which the
+    logarithms enlarge. So the plain formula's error is that of several instances, too.
     """
     errors = []
     for seed in range(8):
@@ -67,7 +67,8 @@ def test_the_number_of_slices_does_not_change_scores(frames):
     with torch.no_grad():
         batched = compiled(frames, *args)
         scores, ends, queries, points, keys = args
-        queries = frames.query(queries)  # once: PyTorch rounds it by the size of the batch
+        # Compute the queries once, because PyTorch's rounding depends on the size of the batch.
+        queries = frames.query(queries)
         for b in range(40):
             one = slice(b, b + 1)
             edges = tuple(tokens[one] for tokens in ends)

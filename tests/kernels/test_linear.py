@@ -1,4 +1,4 @@
-"""The linear map: packed or not, the numbers and gradients are PyTorch's."""
+"""The linear map gives PyTorch's numbers and gradients, packed or not."""
 
 import pytest
 import torch
@@ -29,7 +29,7 @@ def test_the_error_is_as_small_as_pytorchs(shape, columns):
     exact = functional.linear(x.double(), weight.double())
     with torch.no_grad():
         product = linear(x, weight)
-        of_transposed = linear(x.transpose(0, -2), weight)  # rows that do not follow each other
+        of_transposed = linear(x.transpose(0, -2), weight)  # rows that are not contiguous
     assert product.shape == exact.shape
     if exact.numel():
         error = (functional.linear(x, weight) - exact).abs().max()

@@ -24,7 +24,7 @@ def draw(batch, n, features, units, dtype=torch.float64):
 
 
 def outcome(layer, tensors, lengths, dtype):
-    """Real outputs, last states, and the gradients of a weighted sum of both."""
+    """Return outputs without padding, last states, and the gradients of a weighted sum of both."""
     tensors = [t.to(dtype).requires_grad_() for t in tensors]
     x, h0, c0, *weights = tensors
     outputs, (h, c) = layer(x, lengths, (h0, c0), Weights(*weights))
@@ -40,7 +40,7 @@ def outcome(layer, tensors, lengths, dtype):
 
 
 def one_by_one(x, lengths, state, weights):
-    """Each sequence alone through `nn.LSTM`, without any padding."""
+    """Run each sequence alone through `nn.LSTM`, without padding."""
     layer = torch.nn.LSTM(x.shape[2], state[0].shape[1], batch_first=True).to(x.dtype)
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
     parameters = dict(zip(names, weights, strict=True))
@@ -241,7 +241,7 @@ def test_cells_are_not_rounded_under_autocast(rows):
 
 @pytest.mark.parametrize("rows", [1, 31, 32, 70])
 def test_a_cell_equals_a_layer_of_one_step(rows):
-    """The number of rows decides which code computes it. States and gradients are float64's."""
+    """The number of rows selects the code. Compare states and gradients with float64."""
     tensors, _ = draw(rows, 1, 3, 16)
     outcomes = []
     for dtype in (torch.float64, torch.float32):

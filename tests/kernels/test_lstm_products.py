@@ -1,4 +1,4 @@
-"""The two classes of an LSTM's products against float64, through their common interface."""
+"""Compare the two classes of an LSTM's products with float64, through their common interface."""
 
 import pytest
 import torch
@@ -27,7 +27,7 @@ def draw(d_in, d_out, dtype):
 
 
 def tolerance(kind, dtype):
-    """Of numbers of about 10: float32's sums, or sums that are rounded once or twice."""
+    """Return the tolerance of numbers of about 10: float32's sums, rounded once or twice."""
     return 0.1 if kind is TorchProducts and dtype == torch.bfloat16 else 1e-4
 
 

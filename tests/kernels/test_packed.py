@@ -56,7 +56,7 @@ def test_products_equal_float64(dtype, rows, depth, columns, needs_instructions)
     packed.multiply(part, panels, out, True)
     assert np.abs(out[:, :columns] - 2 * exact).max(initial=0) <= 2 * tolerated
     out[:] = np.nan
-    assert np.isnan(room).all()  # nothing around it was written
+    assert np.isnan(room).all()  # no value around it was written
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_numbers_too_large_for_prepared_keys_are_computed_by_tanh(scale):
     expected = formulas(weights, query, v, keys, lengths, inputs, state)
     ended = torch.arange(64)[:, None] % 3 == 0
     with torch.no_grad():
-        query.mul_(2)  # after its making
+        query.mul_(2)  # after it was made
         for left_out in (torch.zeros_like(ended), ended):
             log_probs, (h, c) = step(inputs, state, left_out)
             assert log_probs[left_out].isnan().all()
@@ -146,7 +146,7 @@ def test_shapes_that_do_not_fit_are_refused():
 
 @pytest.fixture
 def spied(monkeypatch):
-    """How many steps were compiled ones."""
+    """Count the compiled steps."""
     calls, step = [], pointer_step.PointerStep.__call__
 
     def spy(self, *arguments):
@@ -161,7 +161,7 @@ def first_steps(model, batch=64):
     torch.manual_seed(2)
     encoded = model.encode(torch.rand(batch, 40, 2), torch.randint(3, 41, (batch,)))
     log_probs, state = model.step(encoded, encoded.state, torch.zeros(batch, 1, dtype=torch.int64))
-    tokens = log_probs[..., 1:].argmax(-1) + 1  # for what follows END is arbitrary
+    tokens = log_probs[..., 1:].argmax(-1) + 1  # because values after END are arbitrary
     return log_probs, model.step(encoded, state, tokens)[0]
 
 
@@ -203,7 +203,7 @@ def test_skipping_ended_prefixes_does_not_change_answers(monkeypatch):
 
 
 class Twice(nn.Module):
-    """An adapter in the place of a part."""
+    """An adapter that replaces a part."""
 
     def __init__(self, part):
         super().__init__()

@@ -23,7 +23,7 @@ def test_a_missing_package_is_named_before_any_work(monkeypatch):
     monkeypatch.setattr(labellers, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r'labeller a3 needs the extra "labels"') as raised:
         tasks.get("tsp").check_labeller("a3")
-    again = pickle.loads(pickle.dumps(raised.value))  # as it comes back from another process
+    again = pickle.loads(pickle.dumps(raised.value))  # as pickling from another process gives it
     assert str(again) == str(raised.value)
     tasks.get("tsp").check_labeller("a2")
 

@@ -1,4 +1,4 @@
-"""Tours under rules and of directed distances: against all orders, and exact against Held-Karp."""
+"""Compare tours with rules and directed distances with all orders, and `exact` with Held-Karp."""
 
 from itertools import pairwise, permutations
 
@@ -27,7 +27,7 @@ DIRECTED = pytest.mark.parametrize("directed", [False, True], ids=["symmetric", 
 
 
 def distances(rng, n, directed, whole):
-    """Whole numbers, of which many are equal, or others; some are below 0."""
+    """Draw distances: integers, many of them equal, or floats; some are negative."""
     dist = rng.integers(-2, 9, (n, n)).astype(float) if whole else rng.random((n, n)) * 100 - 20
     dist = dist if directed else np.triu(dist, 1) + np.triu(dist, 1).T
     np.fill_diagonal(dist, 0)

@@ -41,7 +41,7 @@ def lengths(inputs, tours, distance=distances.EUCLIDEAN):
 
 
 def best_of_all(inputs, distance=distances.EUCLIDEAN):
-    """The shortest of all orders, by brute force."""
+    """Return the length of the shortest order, by brute force."""
     n = inputs.shape[1]
     orders = np.array([(0, *rest) for rest in permutations(range(1, n))])
     dist = distances.matrix(inputs, distance)
@@ -92,7 +92,7 @@ def test_exact_finds_a_shortest_tour_among_ties(odd):
 @pytest.mark.parametrize("distinct", [2, 4, 5, 9])
 @pytest.mark.parametrize("n", [9, 10])
 def test_equal_cities_get_shortest_tours(n, distinct):
-    """Equal cities have no distance; rounding must not look like a gain, or moves go round."""
+    """Equal cities have distance 0. If rounding looked like a gain, moves would never end."""
     rng = np.random.default_rng(10 * n + distinct)
     spots = rng.random((60, distinct, 2))
     inputs = np.take_along_axis(spots, rng.integers(distinct, size=(60, n, 1)), 1)
@@ -120,7 +120,7 @@ def test_exact_equals_held_karp(n, count):
 
 
 def test_the_search_corrects_a_tour_that_is_not_the_shortest():
-    """Local search nearly always finds the shortest; the proof must not rest on that."""
+    """Local search nearly always finds the shortest tour, but the proof must not rely on it."""
     rng = np.random.default_rng(5)
     for n in (5, 8, 12, 25):
         inputs = rng.random((1, n, 2))
@@ -140,7 +140,7 @@ def test_every_tour_of_50_cities_has_a_matching_lower_bound():
     assert (bounds >= sums * (1 - 1e-9)).all() and (bounds <= sums * (1 + 1e-12)).all()
 
 
-def test_a_search_that_needs_more_nodes_than_it_may_gives_up_and_can_be_resumed():
+def test_a_search_stops_at_the_node_limit_and_can_be_resumed():
     n = 30
     inputs = np.random.default_rng(6).random((20, n, 2))
     (tours, _), bounds = exact.label_with_bounds(inputs)
@@ -177,7 +177,7 @@ def clusters(width):
     ],
 )
 def test_structured_instances_are_proved(cities, expected, monkeypatch):
-    """By the first search alone, it would take more than a minute."""
+    """With the first search alone, this would take more than a minute."""
     monkeypatch.setattr(exact, "EASY", 10**6)
     answers, proved = exact.label_with_proof(cities[None])
     (tour,) = answers.rows()
@@ -186,7 +186,7 @@ def test_structured_instances_are_proved(cities, expected, monkeypatch):
 
 
 def test_equal_cities_are_solved_as_one(monkeypatch):
-    """The length is that of the distinct ones, by dynamic programming."""
+    """The length equals that of the distinct cities, by dynamic programming."""
     monkeypatch.setattr(exact, "EASY", 1)
     distinct = np.random.default_rng(1).random((10, 2))
     inputs = distinct[np.random.default_rng(2).permutation(np.repeat(np.arange(10), 5))][None]
@@ -198,7 +198,7 @@ def test_equal_cities_are_solved_as_one(monkeypatch):
 
 @pytest.mark.parametrize("distance", distances.PLANAR[1:])
 def test_equal_cities_with_whole_distances_are_proved(distance, monkeypatch):
-    """Rounded down, a way round may be shorter: there equal cities need not stand together."""
+    """With rounded distances a detour may be shorter, so equal cities need not be neighbours."""
     monkeypatch.setattr(exact, "EASY", 1)
     inputs = np.random.default_rng(4).integers(0, 5, (30, 8, 2)) * 0.4
     answers, proved = exact.label_with_proof(inputs, distance)
@@ -209,7 +209,7 @@ def test_equal_cities_with_whole_distances_are_proved(distance, monkeypatch):
 
 @pytest.mark.parametrize("width", [1e-2, 1e-6])
 def test_two_clusters_are_proved(width):
-    """Against the best paths inside each cluster, joined in every way, by dynamic programming."""
+    """The oracle joins the best paths inside each cluster in every way, by dynamic programming."""
     points = clusters(width)[None, 6:18]
     answers, proved = exact.label_with_proof(points)
     best = lengths(points, labellers.get("held-karp")(points)[0])
@@ -219,7 +219,7 @@ def test_two_clusters_are_proved(width):
 
 
 def test_the_relaxation_bounds_every_tour():
-    """Penalties of its dual give a bound by 1-trees that is its optimum; of a grid, the length."""
+    """The dual's penalties give a 1-tree bound equal to the optimum; on a grid, to the length."""
     for points in (grid(5, 5), grid(4, 6), np.random.default_rng(5).random((20, 2))):
         dist = distances.matrix(points)
         best = lengths(points[None], exact.label(points[None]).indices)[0]
@@ -234,7 +234,7 @@ def test_the_relaxation_bounds_every_tour():
 def test_an_answer_without_proof_is_the_best_that_was_found(monkeypatch):
     monkeypatch.setattr(exact, "WORK", 1)
     rng = np.random.default_rng(6)
-    sizes = [25, 5, 25, 5]  # of five, dynamic programming proves the tour
+    sizes = [25, 5, 25, 5]  # dynamic programming proves tours of five cities
     examples = [Example(rng.random((n, 2)), source=f"line {k}") for k, n in enumerate(sizes, 1)]
     examples[1] = examples[1].replace(extra={"proved": False, "name": "of a former answer"})
     task = tasks.get("tsp")
@@ -252,7 +252,7 @@ def test_an_answer_without_proof_is_the_best_that_was_found(monkeypatch):
     [(10, 3.07, 2.87, 2.87), (20, 4.24, 3.86, 3.85), (50, 6.46, 5.84, 5.79)],
 )
 def test_tour_lengths_match_table_2_of_the_paper(n, a1, a2, a3):
-    """A1 has to be as far from the best as V's; A2 and A3 may be better than V's."""
+    """A1 has to be as far above the best as in the paper; A2 and A3 may be better than there."""
     inputs = np.random.default_rng(n).random((1000, n, 2))
     means = {name: lengths(inputs, labellers.get(name)(inputs)[0]).mean() for name in NAMES[:3]}
     noise = 1.004  # four standard errors of the mean of 1,000 lengths at n = 50, two at n = 10
@@ -308,7 +308,7 @@ def test_an_answer_does_not_depend_on_the_batch():
 
 
 def test_held_karp_can_be_interrupted_between_large_instances(monkeypatch):
-    """An interrupt waits for the end of a compiled function: of at most one tour of 20 cities."""
+    """An interrupt waits for the current compiled call: at most one tour of 20 cities."""
     from ptrnet.labellers import held_karp
 
     batches = []

@@ -107,7 +107,7 @@ def test_scores_do_not_depend_on_magnitude(size):
 
 
 def test_a_sliver_is_the_same_in_either_direction():
-    """Its area is less than the rounding of its terms, and has no sign that floats could tell."""
+    """Its area is smaller than the rounding errors of its terms, so floats cannot tell its sign."""
     ring = np.array([[0, 0], [2**52 + 1, 2**52], [2**52, 2**52 - 1]], float)
     for k in range(3):
         assert same(ring, np.roll(ring, k, axis=0)) and same(ring, np.roll(ring[::-1], k, axis=0))

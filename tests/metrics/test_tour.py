@@ -52,7 +52,7 @@ def test_one_place_has_no_gap():
 
 
 def test_a_longer_tour_than_one_of_no_length_has_no_gap():
-    """EUC_2D rounds distances below a half to 0; what a share of 0 would be is not said."""
+    """EUC_2D rounds distances below a half to 0, and a gap relative to 0 is undefined."""
     points = np.array([[0.0, 0], [0.4, 0], [0.8, 0], [0.4, 0.2]])
     known, longer = np.array([0, 1, 2, 3]), np.array([0, 2, 1, 3])
     measures = measure([Example(points, known, distance="EUC_2D")], [longer])

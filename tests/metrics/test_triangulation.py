@@ -59,8 +59,8 @@ def test_points_slightly_off_a_circle_are_distinguished(nudge, right, wrong):
 
 @pytest.mark.parametrize("step", [0.1, 1 / 3, 1e-5])
 @pytest.mark.parametrize("corner", [0.0, 7.7, 1e4])
-def test_what_rounding_alone_takes_off_a_circle_counts_as_on_it(step, corner):
-    """A grid of tenths is none in binary; each of its squares may be cut either way."""
+def test_points_off_a_circle_only_by_rounding_count_as_on_it(step, corner):
+    """A grid of tenths is not exact in binary. Each of its squares may be split either way."""
     x, y = np.meshgrid(np.arange(4) * step + corner, np.arange(4) * step + corner)
     points = np.stack([x.ravel(), y.ravel()], 1)
     assert is_delaunay(points, Delaunay((points - corner) / step).simplices)
@@ -116,7 +116,7 @@ def test_coverage_is_a_mean_over_instances():
 
 
 def test_a_wrong_edge_inside_a_narrow_cluster_is_wrong():
-    """Where a third point far away makes all determinants of the cluster small."""
+    """A distant third point makes all determinants of the cluster small."""
     cluster = np.array([[0, 0], [2e-9, 0], [2.2e-9, 1e-9], [0, 1e-9]])
     points = np.concatenate([cluster, [[1.0, 0.7]]])
     truth = tasks.get("delaunay").label(points[None]).indices.reshape(-1, 3)
@@ -125,7 +125,7 @@ def test_a_wrong_edge_inside_a_narrow_cluster_is_wrong():
     assert not is_delaunay(points, np.array(flipped))
 
 
-def test_whole_numbers_are_taken_as_they_stand():
+def test_integers_are_read_exactly():
     points = 1e15 + np.array([[0, 0], [2, 0], [3, 1], [0, 1]])
     assert is_delaunay(points, OTHER) and not is_delaunay(points, ONE)
 

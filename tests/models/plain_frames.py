@@ -1,4 +1,4 @@
-"""The features of edge frames for one prefix of one instance, computed from angles."""
+"""Compute the features of edge frames from angles, for one prefix of one instance."""
 
 import cmath
 import math

@@ -47,7 +47,7 @@ def test_pytorch_computes_steps_with_gradients_or_in_other_dtypes(options):
         encoded = model.encode(points)
         _, state = model.step(encoded, encoded.state, start)
     assert not encoded.compiled
-    with torch.no_grad():  # a bfloat16 state cannot be read by the kernels, and is accepted
+    with torch.no_grad():  # the kernels cannot read a bfloat16 state, so PyTorch computes the step
         model.step(model.encode(points), state, start)
 
 

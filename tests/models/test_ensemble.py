@@ -48,7 +48,7 @@ def test_probabilities_are_the_means_of_the_members(ensemble, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_saved_and_loaded_it_answers_alike(ensemble, tmp_path, name):
+def test_a_saved_and_loaded_model_gives_the_same_answers(ensemble, tmp_path, name):
     solver = ensemble(name)
     solver.save_pretrained(tmp_path / "m")
     loaded = ptrnet.load(str(tmp_path / "m"))
@@ -60,7 +60,7 @@ def test_saved_and_loaded_it_answers_alike(ensemble, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["set-ptr-net", "transformer-ptr-net"])
-def test_exported_it_answers_alike(ensemble, tmp_path, name):
+def test_an_exported_model_gives_the_same_answers(ensemble, tmp_path, name):
     manifest = ptrnet.export_onnx(ensemble(name, 2), tmp_path, instances=20)
     assert manifest["model"]["settings"]["ensemble"] == 2
     assert manifest["checked"]["same_answers"] + manifest["checked"]["ties"] == 20
@@ -73,8 +73,8 @@ def test_the_gradient_of_the_mean_is_finite(ensemble):
     assert all(p.grad is None or p.grad.isfinite().all() for p in solver.model.parameters())
 
 
-def test_members_are_trained_each_for_itself(tmp_path):
-    """An ensemble's weights are those of a training of its members' mean loss, and they differ."""
+def test_ensemble_members_are_trained_independently(tmp_path):
+    """An ensemble trains on its members' mean loss. Members get different weights."""
     examples = [(inputs, outputs) for seed in range(20) for inputs, outputs in pairs(seed)]
     model = ptrnet.fit(
         examples, "subset", steps=3, hidden_size=8, ensemble=2, model="set-ptr-net", dropout=0.0

@@ -16,7 +16,7 @@ def network():
         torch.manual_seed(2)
         small = {"hidden_size": 4, "heads": 2, "encoder_layers": 2, "feed_forward": 6}
         model = models.build("set-ptr-net", 3, 2, **{**small, **settings}).double().eval()
-        torch.nn.init.normal_(model.linear.weight)  # a new network begins with zeros
+        torch.nn.init.normal_(model.linear.weight)  # a new network has zeros here
         return model
 
     return build
@@ -86,7 +86,7 @@ def test_scores_are_the_formula(network, octaves):
 
 @pytest.mark.parametrize("answer", ["any", "all", "one"])
 @pytest.mark.parametrize("repeats", [False, True])
-def test_steps_are_softmaxes_over_what_may_come(network, answer, repeats):
+def test_steps_are_softmaxes_over_allowed_tokens(network, answer, repeats):
     model = network(answer=answer, repeats=repeats)
     points = np.random.default_rng(1).normal(size=(3, 3)).tolist()
     weights = [math.exp(u) for u in scores_of(model, points)]

@@ -13,7 +13,7 @@ ONE_N = ["seq2seq", "seq2seq-attention"]
 
 
 def known(name, options):
-    """The options that are settings of the model."""
+    """Return those options that are settings of the model."""
     return {key: options[key] for key in options.keys() & set(models.setting_names(name))}
 
 
@@ -100,7 +100,7 @@ def test_every_setting_lists_the_settings_of_all_models():
     "options", [{}, {"cell": "gru", "layers": 2, "bidirectional": True, "octaves": 8}]
 )
 def test_autocast_changes_log_probs_by_rounding_only(name, options):
-    """In both modes of the module. bfloat16 has three digits."""
+    """In both training and evaluation mode. bfloat16 has three digits."""
     torch.manual_seed(0)
     model = models.build(name, 2, 1, hidden_size=16, **known(name, {"n": 6, **options}))
     inputs, targets = torch.rand(4, 6, 2), torch.randint(0, 7, (4, 5))

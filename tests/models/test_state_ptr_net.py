@@ -1,4 +1,4 @@
-"""The network of problems: distributions over what is allowed, alone and in a batch."""
+"""The network of problems: distributions over allowed elements, alone and in a batch."""
 
 from itertools import pairwise
 
@@ -118,14 +118,14 @@ def test_attention_points_at_elements(name):
     assert chosen == [element for element in solver.solve(inputs) if element or not task.fixed]
 
 
-def test_export_says_why_it_cannot(tmp_path):
+def test_export_says_why_it_fails(tmp_path):
     task, model = network("knapsack")
     with pytest.raises(InputError, match="knapsack computes its states in Python"):
         export_onnx(Solver(model, task), tmp_path / "onnx")
 
 
 @EVERY
-def test_samples_are_as_likely_as_alone(name, monkeypatch):
+def test_samples_of_a_batch_have_their_single_probabilities(name, monkeypatch):
     """Rows are encoded in chunks, and equal rows once. Alone, each row is a chunk of its own."""
     task, model = network(name)
     inputs, lengths = pad_instances(instances(task, 6, 3), is_exact=True)

@@ -279,7 +279,7 @@ def test_encoder_in_chunks_equals_encoder_at_once(monkeypatch, limit):
     layers = [attention.EncoderLayer(8, 2, 12) for _ in range(2)]
     rows = torch.randn(5, 13, 8)
     bias = attention.attention_bias(torch.rand(5, 1, 1, 13) > 0.2, torch.float32)
-    expected = layers[1](layers[0](rows, bias), bias)  # at once, because of gradients
+    expected = layers[1](layers[0](rows, bias), bias)  # not in chunks, because of gradients
     sizes = []
     monkeypatch.setattr(layers[0], "forward", partial(record_size, sizes, layers[0].forward))
     with torch.no_grad():
@@ -288,7 +288,7 @@ def test_encoder_in_chunks_equals_encoder_at_once(monkeypatch, limit):
     layers[1].register_forward_hook(lambda layer, inputs, output: sizes.append(output.shape[:2]))
     with torch.no_grad():
         attention.encode_rows(layers, rows, bias)
-    assert sizes[-1] == (5, 13)  # with a hook, all at once
+    assert sizes[-1] == (5, 13)  # not in chunks, because of the hook
 
 
 @pytest.mark.parametrize("edge", ["last", "open"])

@@ -1,4 +1,4 @@
-"""One browser for the tests of a file, one service for all of them, and one static page.
+"""Fixtures: one browser per file, one service for all files, and one static page.
 
 A browser ends with its file: while it is there, an event loop runs in this thread, and tests of
 other files could run none.
@@ -35,12 +35,12 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-SECONDS = 30_000  # ms that anything may take: the machine may be busy
+SECONDS = 30_000  # ms that any action may take on a busy machine
 
 
 @pytest.fixture(scope="module")
 def browser():
-    """Chromium, headless. Skips where there is none."""
+    """Headless Chromium. Skips the test if there is none."""
     sync_api = pytest.importorskip("playwright.sync_api")
     path = os.environ.get("PTRNET_CHROMIUM", "/usr/bin/chromium")
     if not Path(path).is_file():
@@ -60,7 +60,7 @@ def models():
 
 @contextmanager
 def running(app):
-    """A service in a thread of this process; gives its address."""
+    """Run a service in a thread of this process, and yield its address."""
     config = uvicorn.Config(app, port=0, log_config=None, lifespan="on", ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -77,7 +77,7 @@ def running(app):
 
 @pytest.fixture(scope="session")
 def service():
-    """The address of a service of the shipped models.
+    """Yield the address of a service with the shipped models.
 
     It is a process of its own. In a thread it would answer while later tests of other files run,
     and shapely and numba replace the filters of warnings for a moment, for the whole process.
@@ -124,7 +124,7 @@ def static(models, runtime, tmp_path_factory):
 
 @contextmanager
 def served(folder):
-    """Serves the files of a folder; gives the address."""
+    """Serve the files of a folder, and yield the address."""
     handler = functools.partial(_Quiet, directory=str(folder))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever)
@@ -136,7 +136,7 @@ def served(folder):
 
 
 class Page:
-    """A tab that has looked at the page, and notes all that it should not do."""
+    """A tab with the page. It records errors, and requests to other hosts."""
 
     def __init__(self, browser, address, **options):
         options = {"viewport": {"width": 1200, "height": 900}, **options}
@@ -153,8 +153,8 @@ class Page:
             self.complaints.append(message.text)
 
     def open(self, fragment=""):
-        """Goes there, and waits for the answer."""
-        self.tab.goto("about:blank")  # a fragment alone would load nothing
+        """Open an address, and wait for the answer."""
+        self.tab.goto("about:blank")  # because a new fragment alone does not load the page
         self.tab.goto(self.address + fragment)
         self.wait()
 
@@ -170,20 +170,20 @@ class Page:
         expect(self.tab.locator(selector)).to_contain_text(re.compile(text))
 
     def elements(self):
-        """The instance, as the link has it."""
-        self.tab.wait_for_timeout(300)  # which the address may be behind
+        """Return the instance in the link."""
+        self.tab.wait_for_timeout(300)  # because the address may be out of date
         fields = self.tab.evaluate("location.hash.match(/elements=(.*)/)[1]")
         return [list(map(float, text.split(","))) for text in fields.split(";") if text]
 
     def check(self):
-        """Nothing was complained of, and no other host was asked."""
+        """Check that there were no errors, and no requests to other hosts."""
         assert self.complaints == []
         assert self.hosts == {self.address.split("/")[2]}
 
 
 @pytest.fixture(scope="module")
 def shared(browser, service):
-    """A tab that tests share: each opens its own link in it."""
+    """A tab that tests share. Each of them opens its own link."""
     page = Page(browser, service)
     yield page
     page.context.close()
@@ -191,7 +191,7 @@ def shared(browser, service):
 
 @pytest.fixture
 def page(shared):
-    """The shared tab; at the end nothing was complained of, and no other host was asked."""
+    """The shared tab. At the end it must have no errors, and no requests to other hosts."""
     shared.complaints, shared.hosts = [], set()
     yield shared
     shared.check()
@@ -199,7 +199,7 @@ def page(shared):
 
 @pytest.fixture
 def open_page(browser):
-    """A function: opens a page in a context of its own."""
+    """Return a function that opens a page in its own browser context."""
     pages = []
 
     def open_one(address, **options):
@@ -219,7 +219,7 @@ def fragment(task, **fields):
 
 
 def place(page, x, y):
-    """The pixel of a point of the unit square."""
+    """Return the pixel of a point of the unit square."""
     box = page.tab.locator("#board").bounding_box()
     unit = box["width"] / 1000
     return box["x"] + (60 + 880 * x) * unit, box["y"] + (940 - 880 * y) * unit

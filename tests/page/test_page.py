@@ -1,4 +1,4 @@
-"""The page in a browser, answered by a service."""
+"""The page in a browser, with answers from a service."""
 
 import re
 
@@ -41,7 +41,7 @@ def test_points_are_drawn_moved_and_removed(page):
     corners = [(0.1, 0.1), (0.9, 0.1), (0.9, 0.9), (0.1, 0.9), (0.6, 0.6)]
     for corner in corners:
         page.tab.mouse.click(*place(page, *corner))
-        page.tab.wait_for_timeout(350)  # two clicks at once would be one that removes
+        page.tab.wait_for_timeout(350)  # two quick clicks would remove
     page.see("#verdict", "Right: the hull has these 4 vertices")
     page.tab.mouse.click(*place(page, 0.98, 0.5))
     page.see("#verdict", "these 5 vertices")
@@ -89,14 +89,14 @@ def test_invalid_pasted_instances_show_an_error(page):
     page.see("#verdict", "these 4 vertices")
     assert page.tab.inner_text("#text-error") == ""
     page.tab.click("label[for=task-sort]")
-    page.tab.fill("#text", "\n1\n0,7\n0,2")  # were the numbers 1, 0, 7, 0 and 2
+    page.tab.fill("#text", "\n1\n0,7\n0,2")  # once, this was read as 1, 0, 7, 0 and 2
     page.see("#text-error", 'line 3: expected a number such as 0.5, got "0,7"')
     page.tab.click("label[for=task-delaunay]")
     page.tab.fill("#text", "[[0, 0], [40, 0], [40, 30], [0, 30], [20, 10]]")
     page.see("#verdict", "these 4 triangles")
     page.tab.fill("#text", "0 0\n1 1\n2 2")
     page.see("#error", "all points lie on one line")
-    page.complaints = [c for c in page.complaints if "422" not in c]  # the browser's own line
+    page.complaints = [c for c in page.complaints if "422" not in c]  # the browser's own message
 
 
 def test_sizes_outside_the_training_are_marked(page):
@@ -235,7 +235,7 @@ def test_the_page_is_small_and_loads_nothing_from_elsewhere():
 
 
 def test_the_page_shows_the_labellers_numbers(page):
-    """Exact answers in JavaScript, of instances that rounding makes hard, too."""
+    """Exact answers in JavaScript, also for instances in which rounding matters."""
     page.open(fragment("hull"))
     rng = np.random.default_rng(3)
     grid = np.stack(np.meshgrid(*[np.arange(4) / 10] * 2), -1).reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""A page of rounded graphs: the browser computes what onnxruntime does elsewhere."""
+"""A page with rounded graphs: the browser computes the same as onnxruntime elsewhere."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The page and the service behind it: gone, slow, with a token, without a model."""
+"""The page with a service that is gone or slow, needs a token, or has no model."""
 
 import threading
 
@@ -57,7 +57,7 @@ def test_the_token_is_asked_for_and_kept_in_memory(open_page, models):
         page = open_page(address)
         page.tab.goto(address)
         page.see("#error", "expected Bearer")
-        page.tab.mouse.click(*place(page, 0.5, 0.5))  # nothing to draw on yet
+        page.tab.mouse.click(*place(page, 0.5, 0.5))  # there is no board to draw on yet
         page.tab.fill("#token", "letmein-letmein-letmein")
         page.tab.keyboard.press("Enter")
         page.wait()
@@ -65,5 +65,5 @@ def test_the_token_is_asked_for_and_kept_in_memory(open_page, models):
         stores = "[{...localStorage}, {...sessionStorage}, document.cookie]"
         kept = page.tab.evaluate(f"JSON.stringify({stores})")
         assert kept == '[{},{},""]' and "letmein" not in page.tab.url
-        assert page.tab.locator("#task-tsp").count() == 0  # no model for it
+        assert page.tab.locator("#task-tsp").count() == 0  # this task has no model
         page.context.close()

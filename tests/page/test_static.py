@@ -1,4 +1,4 @@
-"""The page without a service: what the browser computes is what the solver does."""
+"""The page without a service: the browser gives the solver's answers."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def questions():
     for task, sizes in SIZES.items():
         for n in sizes:
             for decoder in ("greedy", "beam"):
-                scale = {12: 50, 5: 1e-6}.get(n, 1)  # outside the unit square, lost in it
+                scale = {12: 50, 5: 1e-6}.get(n, 1)  # outside the unit square; too close
                 instance = rng.random((n, 1 if task == "sort" else 2)) * scale
                 yield {
                     "model": task,
@@ -40,7 +40,7 @@ def questions():
 
 @pytest.fixture(scope="module")
 def static_page(browser, static):
-    """One tab: a browser takes seconds to compile onnxruntime."""
+    """A single tab, because a browser takes seconds to compile onnxruntime."""
     page = Page(browser, static[0])
     page.open("#task=hull&elements=0.1,0.2;0.8,0.1;0.9,0.7;0.5,0.9;0.4,0.4")
     yield page
@@ -49,7 +49,7 @@ def static_page(browser, static):
 
 @pytest.fixture(scope="module")
 def traces(static_page):
-    """The questions, and the answers of the browser."""
+    """The questions, and the browser's answers."""
     sent = list(questions())
     return sent, static_page.tab.evaluate(ASK, sent)
 
@@ -62,7 +62,7 @@ def test_answers_equal_those_of_the_solver(traces, models):
         expected = solver.answer(instance, decoder)
         log_prob = trace["answer"]["log_likelihood"]
         assert log_prob == pytest.approx(expected.log_prob, rel=1e-4, abs=1e-4)
-        if trace["answer"]["outputs"] != expected.outputs.tolist():  # as likely, to rounding
+        if trace["answer"]["outputs"] != expected.outputs.tolist():  # equally likely
             other = Example(instance, np.array(trace["answer"]["outputs"]))
             assert solver.log_likelihoods(other) == pytest.approx(expected.log_prob, rel=1e-4)
         if expected.cost is not None:
@@ -72,7 +72,7 @@ def test_answers_equal_those_of_the_solver(traces, models):
 
 
 def test_nearly_equal_points_are_warned_of(static_page):
-    """Equal ones are not, nor are points that are apart after scaling."""
+    """Equal points get no warning, nor do points that are apart after scaling."""
     sent = []
     for gap in (0, 1e-6, 1e-2, 0.5):
         instance = [[0, 0], [100, 0], [100, 100], [50, 40], [50 + gap, 40]]
@@ -98,13 +98,13 @@ def test_traces_equal_those_of_the_service(traces, page, service):
 
 
 def go(page, task, elements):
-    """Follows a link within the page."""
+    """Follow a link within the page."""
     page.tab.evaluate("hash => { location.hash = hash }", f"task={task}&elements={elements}")
     page.see("#model", task)
 
 
 def test_a_damaged_model_is_refused(static_page):
-    """The browser compares it with the checksum of its manifest; and it is fetched anew."""
+    """The browser compares it with its manifest's checksum. The next request fetches it again."""
     path = "**/models/sort/step.onnx"
     static_page.tab.route(path, lambda route: route.fulfill(status=200, body=b"damaged"))
     go(static_page, "sort", "0.5;0.2")
@@ -130,7 +130,7 @@ def test_the_static_page_answers_without_a_service(static_page, task):
 
 
 def test_a_long_search_keeps_the_page_responsive(static_page):
-    """And ends when something else is asked."""
+    """The search ends when the user asks for something else."""
     rng = np.random.default_rng(0)
     points = ";".join(f"{x:.3f},{y:.3f}" for x, y in rng.random((150, 2)))
     go(static_page, "tsp", "0.1,0.2;0.8,0.1;0.9,0.7")

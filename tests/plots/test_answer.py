@@ -97,7 +97,7 @@ def test_a_tour_has_its_optimum_and_its_gap():
 
 
 def test_a_tour_on_the_earth_is_measured_there(small):
-    """Its title has kilometres, and not degrees."""
+    """The title of a tour on the earth has kilometres, not degrees."""
     rng = np.random.default_rng(0)
     cities = Example(rng.uniform(0, 50, (6, 2)), distance="GEO")
     (answer,) = small("tsp").answer([cities])
@@ -106,7 +106,7 @@ def test_a_tour_on_the_earth_is_measured_there(small):
     assert answer.cost == length > 1000 and f"length {length:,.6g}" in title
 
 
-def test_wrong_triangles_and_missing_ones_are_marked():
+def test_wrong_and_missing_triangles_are_marked():
     points, task = SQUARE + [[0, 0], [0, 0], [0, 0.1], [0, 0]], tasks.get("delaunay")
     truth = ptrnet.label("delaunay", points)[1]
     assert not drawn_answered(task, Example(points, truth)).patches

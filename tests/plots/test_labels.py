@@ -1,4 +1,4 @@
-"""Names in a written picture: none overlaps another, hides a point or leaves the frame."""
+"""Names in a picture do not overlap, hide points or leave the frame."""
 
 from itertools import combinations
 from pathlib import Path

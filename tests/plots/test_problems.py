@@ -1,4 +1,4 @@
-"""Pictures of problems' answers: routes, schedules and knapsacks, by what is drawn."""
+"""Pictures of problems' answers: routes, schedules and knapsacks."""
 
 from itertools import pairwise
 
@@ -36,7 +36,7 @@ def test_each_route_has_a_color_and_leads_from_the_depot_and_back():
     assert routes[0].get_color() != routes[1].get_color()
     (depot,) = [line for line in ax.lines if line.get_marker() == "s"]
     assert depot.get_xydata().tolist() == [[0, 0]]
-    assert ax.get_title(loc="left").endswith("cost 20")  # 3 + 4 + 5, and 4 there and back
+    assert ax.get_title(loc="left").endswith("cost 20")  # 3 + 4 + 5, and 4 + 4
 
 
 def test_the_gap_to_a_known_answer_is_in_the_title():
@@ -61,7 +61,7 @@ def test_chosen_items_have_the_color_of_the_answer():
 
 
 def schedule(jobs, order):
-    """Machine, start, end and job of each operation, by plain loops."""
+    """Return machine, start, end and job of each operation, by plain loops."""
     done, job_free, machine_free, operations = [0] * len(jobs), [0] * len(jobs), {}, []
     for job in order:
         machine, duration = jobs[job][done[job]]
@@ -107,7 +107,7 @@ def test_a_schedule_without_durations_is_drawn():
 
 
 def test_a_problem_without_a_picture_is_refused_before_it_is_solved(tmp_path):
-    class Plain(Knapsack):  # not registered: a name would stay for the tests that come after
+    class Plain(Knapsack):  # not registered, because later tests would see the name
         name, draw = "plain", Problem.draw
 
     picture = PictureOptions(tmp_path / "a.png")

@@ -11,7 +11,7 @@ from tests.support.plackett_luce import plackett_luce
 
 
 def points_of(ax):
-    """Return the means and shares that are drawn with intervals, from left to right."""
+    """Return the drawn means and shares from left to right; each has an interval."""
     return sorted(tuple(np.ravel(c.lines[0].get_data())) for c in ax.containers)
 
 

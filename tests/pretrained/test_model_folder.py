@@ -16,14 +16,14 @@ from ptrnet.pretrained import model_folder
 
 @pytest.fixture
 def checked(small, tmp_path):
-    """A model's folder as it is written: with the checksum of its weights."""
+    """A model's folder as ptrnet writes it, with the checksum of its weights."""
     small().save_pretrained(tmp_path / "m")
     return tmp_path / "m"
 
 
 @pytest.fixture
 def folder(checked):
-    """One without checksums, which a user may remove: what the weights are is checked anyway."""
+    """A folder without checksums, which a user may remove. The weights are checked anyway."""
     path = checked / "config.json"
     config = json.loads(path.read_text())
     del config["sha256"], config["config_sha256"]
@@ -200,11 +200,11 @@ def test_a_full_disk_while_saving_keeps_the_old_model(small, folder, monkeypatch
 
 
 def test_a_configuration_is_unchanged_after_write_and_read(small, tmp_path):
-    """A setting that has become another one would be answered with."""
+    """Otherwise a model would answer with a different setting."""
     small("sort", "multi-ptr-net").save_pretrained(tmp_path)
     path = tmp_path / "config.json"
     text = path.read_text()
-    path.write_text(json.dumps(json.loads(text)))  # other spaces are no other content
+    path.write_text(json.dumps(json.loads(text)))  # other spaces do not change the content
     model_folder.load(tmp_path)
     path.write_text(text.replace('"threshold": 0.1', '"threshold": 0.3'))
     refused(tmp_path, 'damaged, or edited; to use it nevertheless, remove "config_sha256" from it')
@@ -215,7 +215,7 @@ def test_a_configuration_is_unchanged_after_write_and_read(small, tmp_path):
 
 
 def test_a_network_without_a_name_is_not_saved(small, tmp_path):
-    """Nobody who reads the files could build it."""
+    """A reader of the files could not build it."""
     solver = small()
     solver.model.__class__ = type("MyNet", (type(solver.model),), {})
     with pytest.raises(ModelError, match=r"MyNet has no name: ptrnet.models.register\("):

@@ -1,4 +1,4 @@
-"""Instances of problems: named arrays, lines of JSON, and what is wrong with them."""
+"""Instances of problems: named arrays, lines of JSON, and their errors."""
 
 import json
 

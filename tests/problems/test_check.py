@@ -1,4 +1,4 @@
-"""`ptrnet check`: what is right passes, and each fault has its line."""
+"""`ptrnet check`: correct problems pass, and each defect gets one line."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,7 +14,7 @@ from ptrnet.problems.check import check_problem
 
 @dataclass(frozen=True)
 class Right(Problem):
-    """Elements in any order; each costs its number times its place."""
+    """A correct problem: elements in any order. Each costs its number times its place."""
 
     name: ClassVar[str] = "right"
     element_fields: ClassVar[dict[str, int]] = {"price": 1}
@@ -44,7 +44,7 @@ class Right(Problem):
 
 
 class UnboundedAnswers(Right):
-    """Never finished."""
+    """A problem whose answers never end."""
 
     def step(self, state, choice):
         return state

@@ -1,4 +1,4 @@
-"""Knapsacks against every subset of their items."""
+"""Compare knapsacks with all subsets of their items."""
 
 from itertools import combinations
 
@@ -25,7 +25,7 @@ def test_labels_have_the_value_of_the_best_subset(seed):
 
 
 def test_subsets_that_fit_and_are_full_are_the_answers():
-    """Nothing fits any more when an answer ends; all else costs infinitely much."""
+    """When an answer ends, no other item fits. Other subsets have infinite cost."""
     (inputs,) = KNAPSACK.sample(np.random.default_rng(1), 1, 7)
     weight, _, (capacity, *_) = inputs.T
     subsets = every_subset(7)

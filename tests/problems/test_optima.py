@@ -1,4 +1,4 @@
-"""The best answers that choices lead to, against every answer by plain loops."""
+"""Compare the best answers that choices can reach with all answers, by plain loops."""
 
 import math
 from itertools import pairwise, permutations, product
@@ -65,7 +65,7 @@ def test_best_tour_within_a_length(seed):
 
 @pytest.mark.parametrize("labeller", ["best-tour", "circuit"])
 def test_tours_go_on_to_places_without_a_prize(labeller):
-    """An answer may end only where no place can follow."""
+    """An answer may end only if no other place can follow."""
     if labeller == "circuit":
         pytest.importorskip("ortools")
     task, _ = drawn("orienteering", 7, 0)
@@ -194,7 +194,7 @@ def best_prize(inputs):
 @pytest.mark.parametrize("rounded", [False, True])
 @SEEDS
 def test_circuits_collect_the_most_prizes(seed, rounded):
-    """Some places have no prize. They are visited, too, if they can be at the end of the tour."""
+    """Some places have no prize. A tour also visits those, if they fit at its end."""
     pytest.importorskip("ortools")
     task, inputs = drawn("orienteering", 7, seed, limit=1.6)
     inputs[3, 2] = 0
@@ -228,7 +228,7 @@ def test_a_depot_without_places_in_reach_has_no_tour():
 @pytest.mark.parametrize("capacity", [9, 12, 15])
 @SEEDS
 def test_routes_of_few_customers_and_tight_capacities_are_the_best(seed, capacity):
-    """PyVRP would overload a vehicle, and find no answer, if overload were cheaper than a way."""
+    """If overload were cheaper than distance, PyVRP would overload vehicles and find no answer."""
     pytest.importorskip("pyvrp")
     task, inputs = drawn("cvrp", 5, seed, capacity=capacity)
     (label,) = task.label(inputs[None]).rows()

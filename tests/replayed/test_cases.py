@@ -25,7 +25,7 @@ HULL, DELAUNAY, TSP, CVRP = (tasks.get(name) for name in ("hull", "delaunay", "t
 
 
 def table(cases):
-    """The cases as arguments of pytest, named by where they were seen."""
+    """Return the cases as arguments of pytest, with the bug reports as names."""
     return [pytest.param(*case, id=seen) for seen, case in cases.items()]
 
 
@@ -46,7 +46,7 @@ DISTANCES = {
 
 @pytest.mark.parametrize(("name", "a", "b", "expected"), table(DISTANCES))
 def test_planar_distances(name, a, b, expected):
-    """The square is exact; so is where its root lies among whole numbers and halves."""
+    """The oracle compares the exact square with the squares of integers and halves."""
     square = sum((Fraction(x) - Fraction(y)) ** 2 for x, y in zip(a, b, strict=True))
     square /= 10 if name == "ATT" else 1
     low = Fraction(expected) - (1 if name in ("CEIL_2D", "ATT") else Fraction(1, 2))
@@ -66,7 +66,7 @@ GEO = {
 
 @pytest.mark.parametrize(("a", "b"), table(GEO))
 def test_geographical_distances_are_those_of_the_haversine(a, b):
-    """Another formula of the same sphere, in the radians of TSPLIB's own pi."""
+    """The haversine is another formula for the same sphere. It uses TSPLIB's value of pi."""
     (lat_a, lon_a), (lat_b, lon_b) = (
         [3.141592 * (int(x) + 5 * (x - int(x)) / 3) / 180 for x in place] for place in (a, b)
     )
@@ -201,12 +201,12 @@ IGNORED = {
 
 
 @pytest.mark.parametrize("keyword", [pytest.param(word, id=seen) for seen, word in IGNORED.items()])
-def test_keywords_of_routes_that_are_not_read_are_said(tmp_path, keyword):
+def test_unsupported_keywords_of_routes_are_reported(tmp_path, keyword):
     with pytest.warns(AmbiguousInputWarning, match=f"a.vrp:4: {keyword} is not read"):
         read_vrp(tmp_path, keywords=f"{keyword}\n")
 
 
-def test_the_depot_may_come_last(tmp_path):
+def test_the_depot_may_be_the_last_node(tmp_path):
     """HGS-CVRP #42: node 3 is the depot, 50 from node 2 and 40 from node 1."""
     example = read_vrp(tmp_path, first="1", last="0", depots="3")
     assert example.nodes.ids == [3, 1, 2]
@@ -215,7 +215,7 @@ def test_the_depot_may_come_last(tmp_path):
 
 @pytest.mark.parametrize("task", ["cvrp", "orienteering"])
 def test_rounded_routes_are_as_long_as_tsplib_writes(task):
-    """PyVRP/Instances #14: halves. The two places are 142.5 apart, and hypot says a bit less."""
+    """PyVRP/Instances #14: halves. The two places are 142.5 apart, but hypot gives a bit less."""
     a, b = (347.42, 278.65), (461.42, 193.15)
     leg = int(math.sqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2) + 0.5)
     fields = (
@@ -230,7 +230,7 @@ def test_rounded_routes_are_as_long_as_tsplib_writes(task):
 
 @pytest.mark.parametrize("labeller", tasks.get("orienteering").labellers)
 def test_labels_of_rounded_tours_keep_the_limit(labeller):
-    """The same two places: there and back are 286, and 284 if halves went down."""
+    """The same two places: there and back are 286; 284 if halves were rounded down."""
     if labeller == "circuit":
         pytest.importorskip("ortools")
     problem, at = tasks.get("orienteering"), [(347.42, 278.65), (461.42, 193.15), (347.42, 279.65)]
@@ -251,7 +251,7 @@ LOADS = {
 
 @pytest.mark.parametrize(("demand", "capacity"), table(LOADS))
 def test_a_vehicle_may_be_full(demand, capacity):
-    """In decimal fractions the demands are at most the capacity; in floats their sum is more."""
+    """In decimals the demands fit the capacity exactly; in floats their sum is larger."""
     assert sum(Fraction(str(x)) for x in demand) <= Fraction(str(capacity))
     places = [(math.cos(k), math.sin(k)) for k in range(len(demand) + 1)]
     fields = {"position": places, "demand": [0, *demand], "capacity": capacity}

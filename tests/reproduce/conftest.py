@@ -1,4 +1,4 @@
-"""Tables of the tests' own: one tiny row of hulls, and one of tours."""
+"""Tables for tests: one tiny row of hulls, and one of tours."""
 
 import pytest
 
@@ -50,7 +50,7 @@ checkpoint_every = 10
 
 @pytest.fixture
 def tiny(tmp_path, monkeypatch):
-    """`tiny/hulls` and `tiny/tours` are the tables that there are, with tests of 20 instances."""
+    """Replace the tables by `tiny/hulls` and `tiny/tours`, with tests of 20 instances."""
     folder = tmp_path / "recipes" / "tiny"
     (folder / "figures").mkdir(parents=True)
     for name, task, metric, labellers in (

@@ -1,4 +1,4 @@
-"""Rows, run by the program: trained once, tested, written down, and not done twice."""
+"""Rows that the program trains once, tests, records, and does not repeat."""
 
 import json
 import threading
@@ -22,7 +22,7 @@ from ptrnet.training.callbacks import FiniteLoss
 
 @pytest.fixture
 def trained(monkeypatch):
-    """The recipes that are trained from now on."""
+    """Collect the recipes that are trained from now on."""
     calls, train = [], training.train
     monkeypatch.setattr(
         training, "train", lambda recipe, *a, **k: calls.append(recipe) or train(recipe, *a, **k)
@@ -37,7 +37,7 @@ def document(name="tiny-hulls"):
 def test_a_table_is_run_once(tiny, trained, capsys):
     assert ptrnet(["reproduce", "tiny/hulls", "--line", "ours", "--line", "best"]) == 0
     out, err = capsys.readouterr()
-    assert len(trained) == 1  # both rows are of one recipe
+    assert len(trained) == 1  # both rows have the same recipe
     assert "3 of 3 lines of rows, with 1 trainings" in err
     first, second, best = sorted(document(), key=lambda r: (r["line"] == "best", r["row"]))
     assert (first["model"], first["instances"], first["examples"]) == (second["model"], 200, 480)
@@ -60,7 +60,7 @@ def test_a_table_is_run_once(tiny, trained, capsys):
     assert err == "done before: 3 of 3 lines of rows, in results; --again repeats their tests\n"
     assert len(trained) == 1 and document() == before
     assert ptrnet(["reproduce", "tiny/hulls/first", "--again"]) == 0
-    assert len(trained) == 1  # tested anew, not trained
+    assert len(trained) == 1  # tested again, but not trained again
 
 
 def test_a_stopped_reproduction_is_resumed(tiny, trained, monkeypatch, capsys):
@@ -122,11 +122,11 @@ def test_another_budget_or_seed_starts_another_training(tiny, trained, capsys):
     assert trained[0].seed == 5
     (record,) = document()
     assert record["seed"] == 5 and record["command"].endswith("--seed 5")
-    assert ptrnet(["reproduce", "tiny/hulls/first"]) == 0  # with its own seed it is not done
+    assert ptrnet(["reproduce", "tiny/hulls/first"]) == 0  # not done yet with its own seed
     assert [r["seed"] for r in document()] == [1]
 
 
-def test_the_list_shows_what_remains_to_be_done(tiny, capsys):
+def test_the_list_shows_the_remaining_work(tiny, capsys):
     assert ptrnet(["reproduce", "tiny/hulls/first"]) == 0
     capsys.readouterr()
     assert ptrnet(["reproduce", "--list", "--json", "--line", "ours", "--line", "best"]) == 0

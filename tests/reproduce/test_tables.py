@@ -1,4 +1,4 @@
-"""The tables of the package: all rows of the papers, each a recipe that can be run."""
+"""The tables of the package have all rows of the papers, with recipes that run."""
 
 from itertools import pairwise
 
@@ -130,7 +130,7 @@ def test_rows_of_one_recipe_share_its_training(tmp_path):
     folders = [folder_of(job.recipe, tmp_path) for job in jobs]
     assert len(set(folders)) == 6
     changes = [a != b for a, b in pairwise(folders)]
-    assert sum(changes) == 5  # jobs of one training are together
+    assert sum(changes) == 5  # jobs of the same training are neighbours
     baseline = [r for r in tables.select("wang2016") if r.name.startswith("baseline")]
     assert len({folder_of(row.lines["paper"].recipe, tmp_path) for row in baseline}) == 1
     shipped = [row.lines["ours"].weights for row in [*rows, *baseline] if row.trained_on == "5-50"]
@@ -181,7 +181,7 @@ def test_no_training_draws_an_instance_of_a_test():
     for seed, n, name in sorted(seeds):
         recipe = next(r for _, _, r in recipes() if (r.seed, r.n, r.task.name) == (seed, n, name))
         if recipe.task.name == "tsp" or recipe.model.startswith("seq2seq"):
-            continue  # labels that take long; sizes that others have too
+            continue  # slow labels; other rows have these sizes, too
         task = recipe.task
         examples = open_examples(recipe, task, 0)
         batches = [*examples.valid_batches[:2], *(examples.stream.batch(k) for k in range(3))]

@@ -22,13 +22,13 @@ async def until(condition):
 
 
 def places(client):
-    """The queue of a client's app."""
+    """Return the queue of a client's app."""
     return client.app.state.service.queue
 
 
 @asynccontextmanager
 async def client_of(models, limits=None, **options):
-    """A client of an app with these solvers; the app is `client.app`."""
+    """Return a client of an app with these solvers. The app is `client.app`."""
     app = create_app(models, limits, **options)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (
@@ -41,13 +41,13 @@ async def client_of(models, limits=None, **options):
 
 @pytest.fixture
 def models(small):
-    """Small untrained models, sure enough of themselves that rounding decides nothing."""
+    """Small untrained models, whose probabilities differ enough that rounding does not matter."""
     return {task: small(task, scale=8.0) for task in ("hull", "tsp", "sort", "delaunay")}
 
 
 @pytest.fixture
 def with_client(models):
-    """A function: calls `scenario(client)` with a client of these models; returns its result."""
+    """Return a function that calls `scenario(client)` with a client of these models."""
 
     def call(scenario, limits=None, **options):
         async def main():
@@ -60,7 +60,7 @@ def with_client(models):
 
 
 class BlockingSolver(Solver):
-    """Answers nothing until `go` is set."""
+    """A solver that waits until `go` is set before it answers."""
 
     def __init__(self, solver):
         super().__init__(solver.model, solver.task, solver.trained)
@@ -74,17 +74,17 @@ class BlockingSolver(Solver):
 
 @pytest.fixture
 def blocking(models, monkeypatch):
-    """The hull's model, which answers nothing until `blocking.go` is set."""
+    """The model of hulls, which waits until `blocking.go` is set before it answers."""
     monkeypatch.setattr(
         batching, "BATCH_SECONDS", 60
-    )  # the waiting does not count as slow decoding
+    )  # so that waiting does not count as slow decoding
     models["hull"] = BlockingSolver(models["hull"])
     yield models["hull"]
     models["hull"].go.set()
 
 
 def problem(response, status):
-    """The detail of a problem document, one line."""
+    """Return the detail of a problem document: one line."""
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/problem+json"
     document = response.json()

@@ -1,4 +1,4 @@
-"""The token, the page, and what a browser may do."""
+"""The token, the page, and the headers that restrict browsers."""
 
 from tests.serve.conftest import SOLVE, problem
 
@@ -38,7 +38,7 @@ def test_a_slash_too_many_is_not_redirected(with_client):
     assert "GET /v1/models/: not found" in problem(with_client(scenario), 404)
 
 
-def test_every_route_but_probes_needs_the_token(with_client):
+def test_every_route_except_probes_needs_the_token(with_client):
     paths = ("/v1/models", "/v1/models/hull", "/metrics", "/openapi.json")
 
     async def scenario(client):
@@ -51,7 +51,8 @@ def test_every_route_but_probes_needs_the_token(with_client):
                 assert "expected Bearer and the token" in problem(response, 401)
                 assert response.headers["www-authenticate"] == "Bearer"
         good = [(await get(path, "Bearer letmein-letmein-letmein")).status_code for path in paths]
-        lower = await get("/v1/models", "bearer letmein-letmein-letmein")  # a scheme has no case
+        # The scheme is case-insensitive.
+        lower = await get("/v1/models", "bearer letmein-letmein-letmein")
         open_to_all = [(await get(path)).status_code for path in ("/healthz", "/readyz")]
         refused = await client.post(SOLVE, content=b"x" * 10_000)
         return [*good, lower.status_code], open_to_all, refused

@@ -1,4 +1,4 @@
-"""Batches: what shares one, how large it becomes, and who waits for whom."""
+"""Batches: which requests share one, how large it is, and how long requests wait."""
 
 import asyncio
 import time
@@ -87,7 +87,7 @@ def test_slow_instances_do_not_delay_quick_ones(with_client, blocking, slow):
 
 
 class SlowSolver(Solver):
-    """Takes some seconds for each instance."""
+    """A solver that takes some seconds for each instance."""
 
     def __init__(self, solver, seconds):
         super().__init__(solver.model, solver.task, solver.trained)
@@ -102,7 +102,7 @@ class SlowSolver(Solver):
 def test_instances_slower_than_a_batch_should_be_are_answered_one_by_one(
     with_client, models, monkeypatch
 ):
-    """Batches that only memory bounds would answer none of these requests before the deadline."""
+    """If only memory limited the batches, no request would be answered before the deadline."""
     monkeypatch.setattr(batching, "QUICK_ELEMENTS", 0)
     models["tsp"] = SlowSolver(models["tsp"], batching.BATCH_SECONDS)
 
@@ -130,7 +130,7 @@ def test_batches_grow_while_they_are_in_time():
 
 
 def test_decoding_stops_when_no_caller_waits(with_client, models):
-    """The model takes no further step for callers that have got their 503."""
+    """The model takes no further step for callers that have already got a 503."""
     steps, step = [], models["sort"].model.step
 
     def slow_step(*arguments):

@@ -1,4 +1,4 @@
-"""Malformed bodies: each is refused in one line."""
+"""Each malformed body is refused in one line."""
 
 import io
 import json
@@ -123,7 +123,7 @@ def saved(array, **options):
 
 
 def with_header(text, data=b"", version=b"\x01\x00"):
-    """A `.npy` file with a header of one's own."""
+    """Return a `.npy` file with the given header."""
     header = text.encode() + b"\n"
     return b"\x93NUMPY" + version + struct.pack("<H", len(header)) + header + data
 
@@ -219,7 +219,7 @@ BODIES = st.one_of(
 @given(body=BODIES)
 @example(body=b'{"instance":[{"x":0,"y":0},null]}')
 def test_any_body_is_read_or_refused(body):
-    """Whatever comes, it is a question or a complaint."""
+    """Any body is either a valid request or an error."""
     task, limits = tasks.get("hull"), Limits(max_prefix_elements=1000)
     for parse in (parse_solve, parse_evaluate, partial(parse_array, MethodOptions())):
         with suppress(PtrnetError, Problem):

@@ -1,4 +1,4 @@
-"""Each route answers as the solver does, and asks for the token."""
+"""Each route gives the solver's answers, and requires the token."""
 
 import asyncio
 import io
@@ -34,7 +34,7 @@ def npy(array, **options):
 
 
 def check_same(answer, solver, instance, decoder, **settings):
-    """The answer is the solver's to this instance alone; or as likely, to rounding."""
+    """Check that the answer equals the solver's for this instance, or is equally likely."""
     (expected,) = solver.predict([Example(instance)], decoder, **settings)
     assert answer["log_likelihood"] == pytest.approx(expected.log_prob, rel=1e-4, abs=1e-5)
     if answer["outputs"] != expected.outputs.tolist():
@@ -85,7 +85,7 @@ def test_one_instance_and_incremental_decoding(with_client, models):
 
     (answer,) = with_client(scenario)["answers"]
     assert answer["outputs"] == models["hull"].solve(points, Incremental(7)).tolist()
-    assert answer["warnings"] == []  # parts have sizes of their own
+    assert answer["warnings"] == []  # parts have different sizes
 
 
 def test_npy_bodies_are_answered_like_json(with_client, models):
@@ -110,8 +110,8 @@ def test_npy_bodies_are_answered_like_json(with_client, models):
 
 
 def test_sharing_batches_changes_no_answer(with_client, models, monkeypatch):
-    """60 users at a time; each gets what the model answers alone."""
-    monkeypatch.setattr(batching, "BATCH_SECONDS", 60)  # a busy machine's batches would be smaller
+    """60 users at the same time get the same answers as one user."""
+    monkeypatch.setattr(batching, "BATCH_SECONDS", 60)  # on a busy machine batches would be smaller
     users = [
         (task, instances_of(models[task], RNG.integers(3, 20, RNG.integers(1, 4))), beam)
         for task in ("hull", "tsp", "sort")
@@ -228,7 +228,7 @@ def test_the_description_names_every_route(with_client):
 
 
 def test_slow_metrics_do_not_delay_answers(with_client, models, monkeypatch):
-    """A hull of many points is measured in seconds; once all answers waited for it."""
+    """Measuring a large hull takes seconds. Once, all other answers waited for it."""
     measured = Event()
     monkeypatch.setattr("ptrnet.solver.Solver.score", lambda *_: measured.wait(20) and {})
     points = [[0.1, 0.2], [0.8, 0.3], [0.4, 0.9]]

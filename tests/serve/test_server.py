@@ -1,4 +1,4 @@
-"""The processes: where they listen, how they end, and what is refused before they start."""
+"""The processes: where they listen, how they end, and input that is refused before they start."""
 
 import contextlib
 import json
@@ -23,7 +23,7 @@ from ptrnet.errors import InputError
 from ptrnet.kernels import eager
 from ptrnet.serve.server import address_of, listen, read_token, warm_up
 
-SECONDS = 240  # the deadline of whatever is waited for, on a machine that does much else
+SECONDS = 240  # seconds that any wait may take on a busy machine
 INSTANCES = np.random.default_rng(0).random((300, 20, 2)).tolist()
 
 
@@ -35,7 +35,7 @@ def model(small, tmp_path):
 
 @pytest.fixture
 def served():
-    """A function that starts the program and returns the process and its address."""
+    """Return a function that starts the program and returns the process and its address."""
     processes = []
 
     def start(*arguments):
@@ -161,7 +161,7 @@ def test_headers_without_end_are_refused(served, model, head):
     host, port = address.removeprefix("http://").split(":")
     with socket.create_connection((host, port), timeout=SECONDS) as connection:
         received = b""
-        with contextlib.suppress(ConnectionError):  # the response may be lost in a reset
+        with contextlib.suppress(ConnectionError):  # a reset may lose the response
             connection.sendall(b"POST /v1/models/mine/solve HTTP/1.1\r\nHost: mine\r\n")
             for part in head:
                 connection.sendall(part)

@@ -1,4 +1,4 @@
-"""Full queues, slow and large bodies, deadlines, clients that leave."""
+"""Full queues, slow and large bodies, deadlines, and clients that disconnect."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ def test_a_full_queue_refuses_at_once_and_is_free_again(with_client, blocking):
 
 
 async def call(app, messages, headers=()):
-    """Sends the messages of a request as they come from a generator; returns what is sent back."""
+    """Send a request's messages one by one from a generator; return the response's messages."""
     sent = []
 
     async def send(message):
@@ -97,7 +97,7 @@ def test_a_slow_body_takes_no_place_and_is_not_waited_for(with_client):
 
 
 def test_bodies_that_arrive_share_a_budget(with_client):
-    """Eight of the largest bodies may arrive at a time; a finished one gives its bytes back."""
+    """Eight of the largest bodies may arrive at the same time. A finished body frees its bytes."""
     arrived, finish = [], asyncio.Event()
 
     async def slow_body():
@@ -135,7 +135,7 @@ def test_bodies_that_arrive_share_a_budget(with_client):
             "elements), got 8 times 8",
         ),
         (
-            Limits(),  # 70 bytes that took 2 GB
+            Limits(),  # 70 bytes, for which the parser once took 2 GB
             {"instance": TRIANGLE, "decoder": "sample", "samples": 300_000},
             "got 8 times 300000",
         ),
@@ -146,7 +146,7 @@ def test_bodies_that_arrive_share_a_budget(with_client):
         ),
     ],
 )
-def test_what_is_too_large_is_413(with_client, limits, body, message):
+def test_too_large_bodies_get_status_413(with_client, limits, body, message):
     async def scenario(client):
         return await client.post(SOLVE, json=body), places(client).taken
 
@@ -174,8 +174,8 @@ def test_limits_are_above_0():
             Limits(**{name: 0})
 
 
-def test_a_large_body_is_parsed_beside_the_loop(models):
-    """Others are answered while it is; and its answers are right."""
+def test_a_large_body_is_parsed_outside_the_event_loop(models):
+    """Other requests are answered while a thread parses a large body, and its answers are right."""
     instances = np.random.default_rng(1).random((400, 3, 2))
     expected = [answer.tolist() for answer in models["hull"].solve(instances)]
 

@@ -1,4 +1,4 @@
-"""The trace of a search is what the solver did, and nothing else."""
+"""The trace of a search has exactly the steps of the solver."""
 
 import math
 import time
@@ -29,7 +29,7 @@ def trace_of(with_client, task, instance, limits=None, **options):
 
 
 def tokens_of(steps, step, k):
-    """The tokens of prefix k behind a step."""
+    """Return the tokens of prefix k after a step."""
     tokens = []
     for one in reversed(steps[: step + 1]):
         prefix = one["prefixes"][k]
@@ -56,7 +56,7 @@ def test_a_trace_ends_in_the_solvers_answer(with_client, models, task, options, 
 
 @pytest.mark.parametrize("settings", [{}, {"order": "lexicographic"}], ids=("given", "sorted"))
 def test_probabilities_are_the_models(with_client, models, small, settings):
-    """Greedy: those of `Solver.attention`, which is computed in another way."""
+    """For greedy decoding they equal `Solver.attention`, which is computed in another way."""
     models["hull"] = small("hull", scale=8.0, **settings)
     instance = RNG.random((6, 2))
     trace = trace_of(with_client, "hull", instance.tolist()).json()
@@ -66,7 +66,7 @@ def test_probabilities_are_the_models(with_client, models, small, settings):
     assert len(steps) == len(trace["tokens"])
     for row, actual in zip(expected, steps, strict=False):
         allowed = [k for k, value in enumerate(actual) if value is not None]
-        if trace["answer"]["outputs"] == outputs.tolist():  # else attention begins elsewhere
+        if trace["answer"]["outputs"] == outputs.tolist():  # else attention starts elsewhere
             assert [actual[k] for k in allowed] == pytest.approx(row[allowed], abs=2e-6)
     used = set()
     for token, row in zip(trace["tokens"], steps, strict=True):
@@ -103,7 +103,7 @@ def test_a_trace_includes_the_exact_answer(with_client, models, monkeypatch):
         assert trace["correct"] == (measures["accuracy"]["value"] == 1)
 
 
-def test_a_slow_labeller_delays_no_answer_and_its_own_comes_later(with_client, models, monkeypatch):
+def test_a_slow_labeller_does_not_delay_answers(with_client, models, monkeypatch):
     released = Event()
     monkeypatch.setattr(service, "EXACT_SECONDS", 0.05)
     slow, right = RNG.random((2, 6, 2))
@@ -135,7 +135,7 @@ def test_a_slow_labeller_delays_no_answer_and_its_own_comes_later(with_client, m
     assert first["exact"] is None and first["pending"] and first["correct"] is None
     assert first["answer"]["outputs"]
     assert other["exact"] is not None and again["exact"]["proved"] and not again["pending"]
-    assert len(calls) == 2  # asked again, the same computation goes on
+    assert len(calls) == 2  # the second request joins the running computation
 
 
 def test_the_newest_exact_answer_is_computed_first_and_the_oldest_only_if_asked_again(monkeypatch):
@@ -165,7 +165,7 @@ def test_the_newest_exact_answer_is_computed_first_and_the_oldest_only_if_asked_
 
 
 def test_a_failed_exact_answer_is_computed_again(monkeypatch):
-    """It may have failed because memory was short."""
+    """The first computation may have failed for lack of memory."""
     errors = [MemoryError(), None]
 
     def exact_of(task, example):

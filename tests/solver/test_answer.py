@@ -1,4 +1,4 @@
-"""Answers that know themselves."""
+"""Answers with their metadata: log-probability, cost, decoder, time, warnings."""
 
 import warnings
 
@@ -43,7 +43,7 @@ def test_each_answer_has_its_own_warnings(small):
     assert [a.is_inside_training for a in answers] == [True, False, False]
     assert answers[1].warnings == answers[2].warnings and "this one has 9" in answers[1].warnings[0]
     parts = solver.answer(POINTS, ptrnet.Incremental(2))
-    assert parts.is_inside_training  # which are of other sizes than the whole
+    assert parts.is_inside_training  # parts have other sizes than the whole instance
 
 
 def test_an_answer_can_be_plotted(small):
@@ -63,13 +63,13 @@ def test_an_animation_has_a_frame_for_each_step(small, tmp_path):
     answer = solver.answer(POINTS)
     solver.animate(answer).save(tmp_path / "a.gif", writer="pillow")
     with image.open(tmp_path / "a.gif") as gif:
-        assert gif.n_frames == len(answer) + 2  # the end is a step, and then comes the whole
+        assert gif.n_frames == len(answer) + 2  # END is a step, and the complete answer follows
     with pytest.raises(ptrnet.InputError, match="points of the plane, got 1 features"):
         small("sort").animate([0.1, 0.2])
 
 
 def test_an_answer_leaves_the_filters_of_warnings_alone(small, monkeypatch):
-    """They are of all threads: two that set them aside at once would leave theirs behind."""
+    """Filters belong to all threads. Two threads that saved and restored them could mix them up."""
     solver = small()
     monkeypatch.setattr(warnings, "catch_warnings", None)
     monkeypatch.setattr(warnings, "simplefilter", None)

@@ -11,14 +11,14 @@ from tests.support.small_models import small_solver
 
 
 def choices(count, n=4, seed=0):
-    """Sets whose chosen element has the greatest first feature; the second one is noise."""
+    """Return sets whose chosen element has the largest first feature; the second one is noise."""
     rng = np.random.default_rng(seed)
     instances = rng.normal(size=(count, n, 2))
     return [(x, [int(x[:, 0].argmax())]) for x in instances]
 
 
-def test_a_shuffled_field_loses_all_that_chance_does_not_give():
-    """The model looks at the first feature alone, and without it is right in 1 of 4 cases."""
+def test_a_shuffled_field_loses_everything_above_chance():
+    """The model reads only the first feature. Without it, it is right in 1 of 4 cases."""
     explained = plackett_luce("choice", 2).explain(choices(2000), repeats=3)
     assert explained["metric"] == "accuracy" and explained["value"] == 1
     assert explained["count"] == 2000
@@ -36,7 +36,7 @@ def test_the_same_seed_gives_the_same_importances():
 
 
 def test_a_field_that_a_set_shares_is_shuffled_among_sets():
-    """Shuffled among elements it would change the order of the scores, which it cannot."""
+    """All elements of a set share its value, so shuffling among elements would change nothing."""
 
     class Sum(PlackettLuce):
         def encode(self, inputs, lengths=None):
@@ -57,7 +57,7 @@ def test_all_features_of_a_field_are_shuffled_together():
         kind="choice",
         fields=("price", "colour", "size"),
         categories=((), ("blue", "red", "white"), ()),
-        filled=("size",),  # with a feature that says what is missing
+        filled=("size",),  # with a feature that marks missing values
         center=(0.0,) * 6,
         spread=(1.0,) * 6,
     )

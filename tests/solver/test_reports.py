@@ -1,4 +1,4 @@
-"""What a solver says and draws of itself from Python is what the program says."""
+"""A solver's text and pictures in Python equal those of the program."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Sampled answers: their log-probabilities are the policy's, and carry its gradient."""
+"""Sampled answers have the policy's log-probabilities, with its gradient."""
 
 from itertools import permutations
 
@@ -49,7 +49,7 @@ def test_frequencies_are_the_probabilities(small, constrained):
 
 
 def test_answers_are_of_the_instances_own_order(small):
-    """Where the task shows the model another order of the elements."""
+    """Also if the task shows the model another order of the elements."""
     solver = small("hull", order="hilbert")
     points = np.random.default_rng(3).random((2, 7, 2))
     answers, log_probs = solver.sample(points, 5, seed=4)
@@ -57,7 +57,7 @@ def test_answers_are_of_the_instances_own_order(small):
     for rows, instance in zip(answers, points, strict=True):
         for answer in rows:
             assert solver.task.answer_error(len(instance), answer) is None
-    # Nearly no temperature: the greedy answer.
+    # At a very low temperature the sample is the greedy answer.
     cold, _ = solver.sample(points, 1, temperature=1e-6, seed=0)
     for row, instance in zip(cold, points, strict=True):
         canonical = canonicalize_valid(solver.task, instance, row[0])
@@ -65,7 +65,7 @@ def test_answers_are_of_the_instances_own_order(small):
 
 
 def test_a_reinforce_loop_of_the_user_learns(small):
-    """REINFORCE in five lines: the sum of the first two numbers gets smaller."""
+    """REINFORCE in five lines makes the sum of the first two numbers smaller."""
     solver = small("sort")
     optimizer = torch.optim.Adam(solver.model.parameters(), 0.02)
     points, means = np.random.default_rng(0).random((24, 4, 1)), []

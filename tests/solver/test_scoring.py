@@ -16,7 +16,7 @@ SCORES = np.array([[0.7], [-1.2], [1.5], [0.1]])
 
 
 def probability_of(order, weights):
-    """Of an order of some elements and then the end, by Plackett and Luce."""
+    """Return the probability of an order of elements and END, by Plackett and Luce."""
     left, probability = 1 + weights.sum(), 1.0
     for k in order:
         probability *= weights[k] / left
@@ -25,7 +25,7 @@ def probability_of(order, weights):
 
 
 def test_membership_is_the_share_of_all_answers_by_brute_force():
-    """The end's score is 0; all 65 answers to four elements are listed."""
+    """END has score 0. The oracle lists all 65 answers to four elements."""
     weights = np.exp(SCORES[:, 0])
     expected = np.zeros(4)
     total = 0.0
@@ -78,7 +78,7 @@ def test_likelihood_of_a_choice_is_that_among_the_elements():
 
 
 def test_metrics_of_a_choice_by_hand():
-    """The model's order is 2, 0, 3, 1, and its confidence the weight of element 2."""
+    """The model's order is 2, 0, 3, 1. Its confidence is the probability of element 2."""
     weights = np.exp(SCORES[:, 0])
     confidence = weights[2] / weights.sum()
     measures = plackett_luce("choice").evaluate([(SCORES, [k]) for k in (2, 3, 1, 0)])

@@ -110,7 +110,7 @@ def test_unknown_names_of_any_length_give_an_error_message():
     ],
 )
 @pytest.mark.parametrize("augment", [1, 3])
-def test_a_model_with_an_element_order_answers_alike_in_every_order_of_the_input(
+def test_a_model_with_an_element_order_ignores_the_order_of_the_input(
     small, model, task, order, augment
 ):
     solver = small(task, model, scale=8.0, order=order)
@@ -129,7 +129,7 @@ def test_a_model_with_an_element_order_answers_alike_in_every_order_of_the_input
 
 @pytest.mark.parametrize("task", tasks.names())
 def test_attention_has_a_column_for_each_element_of_the_input_in_its_order(small, task):
-    """The columns for a sorted instance tell what those for a shuffled one must be."""
+    """The columns of a sorted instance, permuted, must equal those of the shuffled one."""
     solver = small(task, scale=4.0, order="lexicographic")
     rng = np.random.default_rng(6)
     instance, slots = rng.random((7, solver.task.num_features)), np.arange(solver.task.num_specials)

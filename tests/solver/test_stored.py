@@ -70,7 +70,7 @@ def test_saving_into_the_folder_of_a_run_is_refused(small, tmp_path):
 
 
 def test_scores_of_other_weights_are_left_out(tmp_path, pushed):
-    """A card went on praising weights that had been changed."""
+    """Once, a card kept its scores although the weights had changed."""
     solver = ptrnet.load("sort")
     with torch.no_grad():
         next(solver.model.parameters()).mul_(0.5)
@@ -91,7 +91,7 @@ def test_a_readme_of_the_user_is_not_overwritten(small, tmp_path):
     assert (tmp_path / "README.md").read_text() == "mine"
     small("sort").save_pretrained(tmp_path / "other")
     card = (tmp_path / "other" / "README.md").read_text()
-    small("hull").save_pretrained(tmp_path / "other")  # the folder of a model: its card is ours
+    small("hull").save_pretrained(tmp_path / "other")  # replaces the card of a model
     assert (tmp_path / "other" / "README.md").read_text() != card
 
 

@@ -1,4 +1,4 @@
-"""Tours with given ends, and open ones, by networks and by algorithms."""
+"""Tours with given ends, and open tours, by networks and algorithms."""
 
 import json
 
@@ -134,7 +134,7 @@ def test_files_say_that_a_path_is_open(tmp_path, extension):
 
 @pytest.mark.parametrize("start", [None, 0])
 def test_free_ends_of_paths_are_searched(solver, start):
-    """A cut closed tour is 3 (both ends free) to 5% (one) longer than the best path."""
+    """Cutting a closed tour gives paths that are 3% (both ends free) to 5% (one end) too long."""
     points = np.random.default_rng(7).random((8, 10, 2))
     ends = Ends(start, None, True)
     gaps = [

@@ -1,4 +1,4 @@
-"""One line on instances outside what a model was trained on."""
+"""One warning for instances outside the range of the training."""
 
 import warnings
 
@@ -13,7 +13,7 @@ from ptrnet.types import Example
 
 
 def said(action):
-    """The messages of an action's warnings of this kind."""
+    """Return the messages of an action's warnings of this kind."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         action()
@@ -94,11 +94,11 @@ def test_a_warning_is_printed_once_for_any_number_of_processes(small, tmp_path, 
 
 @pytest.mark.parametrize("name", ["sort", "hull", "delaunay", "tsp"])
 def test_a_far_outlier_is_reported(name):
-    """Such instances were answered wrongly without a word."""
+    """Once, such instances got wrong answers without a warning."""
     solver = ptrnet.load(name)
     instance = np.random.default_rng(0).random((10, solver.task.num_features))
     assert said(lambda: solver.solve(instance)) == []
-    instance[3] = 1000  # of which nearly all are answered right
+    instance[3] = 1000  # the model answers nearly all of these right
     assert said(lambda: solver.solve(instance)) == []
     instance[3] = 1e6
     (message,) = said(lambda: solver.solve(instance))

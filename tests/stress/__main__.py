@@ -1,4 +1,4 @@
-"""`make stress`: looks for what is silently wrong by many random cases; docs/reliability.md."""
+"""`make stress`: search for silent errors by many random cases (docs/reliability.md)."""
 
 from ptrnet import runtime
 
@@ -24,12 +24,12 @@ PARTS = (
     "memory",
     "geometry",
     "digits",
-)  # long ones first
+)  # begin with the longest trials
 FOLDER = ROOT / "runs" / "stress"
 
 
 def trials_of(part: str) -> list[Trial]:
-    """The trials of a part; of `damage/npy` that trial alone."""
+    """Return the trials of a part; for a name such as `damage/npy`, only that trial."""
     name = part.partition("/")[0]
     if name not in PARTS:
         sys.exit(f"unknown part {part!r} (known: {', '.join(PARTS)})")
@@ -39,7 +39,7 @@ def trials_of(part: str) -> list[Trial]:
 
 
 def main() -> int:
-    """Exit code 0 where nothing was found, 1 where something was, 130 where it was interrupted."""
+    """Return exit code 0 without findings, 1 with findings, and 130 after an interrupt."""
     parser = argparse.ArgumentParser(prog="python -m tests.stress", description=__doc__)
     parser.add_argument("--parts", nargs="*", default=PARTS, metavar="PART", help="or PART/KIND")
     parser.add_argument("--share", type=float, default=1.0, help="of the cases of a whole run")

@@ -1,4 +1,4 @@
-"""Sets of points that geometry in floats gets wrong."""
+"""Draw sets of points for which geometry in floats gives wrong answers."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from ptrnet.types import Floats
 
 
 def degenerate_points(rng: np.random.Generator, n: int) -> tuple[str, Floats]:
-    """`(n, 2)` points, and the name of what is special in them."""
+    """Draw points `(n, 2)`, and return them with the name of their kind."""
     name = list(KINDS)[rng.integers(len(KINDS))]
     points = KINDS[name](rng, n)
     return name, rng.permutation(points, axis=0)
@@ -20,7 +20,7 @@ def _clusters(rng: np.random.Generator, n: int) -> Floats:
 
 
 def _collinear(rng: np.random.Generator, n: int) -> Floats:
-    """On a line, in floats or in whole numbers; some are moved by the least that floats have."""
+    """Draw points on a line, in floats or in integers; move some to the next float."""
     if rng.random() < 0.5:
         step = rng.integers(-50, 50, 2) * 10 ** rng.integers(0, 12)
         return (rng.integers(-9, 9, (n, 1)) * step + rng.integers(-50, 50, 2)).astype(float)
@@ -29,7 +29,7 @@ def _collinear(rng: np.random.Generator, n: int) -> Floats:
 
 
 def _cocircular(rng: np.random.Generator, n: int) -> Floats:
-    """Whole numbers on one circle, or floats as near to one as they can be."""
+    """Draw integers on one circle, or the floats that are nearest to a circle."""
     if rng.random() < 0.5:
         ring = [(x, y) for x in range(-65, 66) for y in range(-65, 66) if x * x + y * y == 65**2]
         return np.array(ring, float)[rng.integers(len(ring), size=n)] * 2.0 ** rng.integers(0, 40)
@@ -48,7 +48,7 @@ def _denormal(rng: np.random.Generator, n: int) -> Floats:
 
 
 def _huge_whole(rng: np.random.Generator, n: int) -> Floats:
-    """Whole numbers, up to where floats hold each of them and beyond."""
+    """Draw integers, some of which floats cannot represent exactly."""
     corner = 2.0 ** rng.integers(40, 62)
     return corner * rng.integers(1, 3, 2) + rng.integers(-4, 5, (n, 2)) * max(1, corner / 2**52)
 
@@ -64,7 +64,7 @@ def _near_grid(rng: np.random.Generator, n: int) -> Floats:
 
 
 def _sliver(rng: np.random.Generator, n: int) -> Floats:
-    """One axis many magnitudes longer than the other."""
+    """Draw points that extend many magnitudes further along one axis than along the other."""
     return rng.random((n, 2)) * [10.0 ** rng.integers(0, 300), 10.0 ** rng.integers(-300, 0)]
 
 

@@ -1,4 +1,4 @@
-"""Hulls and triangulations of rational numbers: slow, plain and exact.
+"""Compute hulls and triangulations in rational numbers: slow, simple and exact.
 
 Points are `fractions.Fraction`s, here multiplied by their common denominator: the answers are the
 same, and Python's whole numbers need no greatest common divisors.
@@ -13,19 +13,19 @@ Point = tuple[int, int]
 
 
 def whole_points(points) -> list[Point]:
-    """`(n, 2)` floats as whole numbers, all multiplied by the same."""
+    """Return floats `(n, 2)` as integers, all multiplied by the same factor."""
     fractions = [[Fraction(float(x)) for x in point] for point in points]
     scale = math.lcm(*(x.denominator for point in fractions for x in point))
     return [(int(x * scale), int(y * scale)) for x, y in fractions]
 
 
 def turn(a: Point, b: Point, c: Point) -> int:
-    """Positive where the way from a over b to c turns left: twice the area of the triangle."""
+    """Return twice the signed area of a triangle: positive if a, b, c turn left."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
 def in_circle(a: Point, b: Point, c: Point, p: Point) -> int:
-    """Positive where p is inside the circle through a, b and c, which turn left: a determinant."""
+    """Return a determinant: positive if p is inside the circle through a, b, c, which turn left."""
     rows = [(q[0] - p[0], q[1] - p[1]) for q in (a, b, c)]
     (ax, ay), (bx, by), (cx, cy) = rows
     la, lb, lc = (x * x + y * y for x, y in rows)
@@ -33,7 +33,7 @@ def in_circle(a: Point, b: Point, c: Point, p: Point) -> int:
 
 
 def hull_of(points: list[Point]) -> list[Point]:
-    """The vertices of the hull counter-clockwise from the leftmost, then lowest: gift wrapping."""
+    """Return the hull by gift wrapping, counter-clockwise from the leftmost (then lowest) point."""
     distinct = sorted(set(points))
     ring = [distinct[0]]
     while len(distinct) > 1:
@@ -52,17 +52,17 @@ def hull_of(points: list[Point]) -> list[Point]:
 
 
 def _is_beyond(a: Point, b: Point, p: Point) -> bool:
-    """Whether p is farther from a than b is, all on one line."""
+    """Whether p is farther from a than b is. All three must be on one line."""
     return max(abs(p[0] - a[0]), abs(p[1] - a[1])) > max(abs(b[0] - a[0]), abs(b[1] - a[1]))
 
 
 def area(ring: list[Point]) -> int:
-    """Twice the signed area of a closed ring."""
+    """Return twice the signed area of a closed ring."""
     return sum(a[0] * b[1] - b[0] * a[1] for a, b in pairwise([*ring, *ring[:1]]))
 
 
 def is_simple(ring: list[Point]) -> bool:
-    """Whether a ring is a polygon: three vertices or more, no two edges meet but neighbours."""
+    """Whether a ring is a polygon: at least three vertices, and only neighbouring edges meet."""
     m = len(ring)
     if m < 3 or len(set(ring)) < m:
         return False
@@ -71,7 +71,7 @@ def is_simple(ring: list[Point]) -> bool:
         a, b = edges[i]
         c = edges[(i + 1) % m][1]
         backwards = (a[0] - b[0]) * (c[0] - b[0]) + (a[1] - b[1]) * (c[1] - b[1]) > 0
-        if turn(a, b, c) == 0 and backwards:  # it turns back on itself
+        if turn(a, b, c) == 0 and backwards:  # the ring turns back on itself
             return False
         for j in range(i + 2, m):
             if (i, j) != (0, m - 1) and _meet(*edges[i], *edges[j]):
@@ -93,7 +93,7 @@ def _in_box(a: Point, b: Point, p: Point) -> bool:
 
 
 def is_delaunay(points: list[Point], triangles: list[tuple[int, int, int]]) -> bool:
-    """Whether triangles are a Delaunay triangulation: all circles empty, the hull covered once.
+    """Whether triangles are a Delaunay triangulation: circles are empty, the hull is covered once.
 
     Triangles that turn left, of which no two are on one side of an edge, whose areas are together
     the hull's, and whose edges of one side alone are the hull's: areas may agree by chance. Every

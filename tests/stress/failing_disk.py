@@ -1,4 +1,4 @@
-"""Disks that fail: the library of `failing_disk.c`, compiled where there is a compiler."""
+"""Simulate disks that fail, by the library of `failing_disk.c`, if there is a compiler."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ ERRORS = {name: getattr(errno, name) for name in ("ENOSPC", "EIO", "EROFS", "EDQ
 
 @cache
 def library() -> Path | None:
-    """The compiled library; None where it cannot be made."""
+    """Return the compiled library; None if it cannot be compiled."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None or sys.platform != "linux":
         return None
@@ -29,18 +29,18 @@ def library() -> Path | None:
 
 @cache
 def preload() -> None:
-    """Processes started from now on have the library, where there is one; it does nothing yet."""
+    """Load the library in processes that start from now on. It does nothing yet."""
     if (path := library()) is not None:
         os.environ["LD_PRELOAD"] = str(path)
 
 
 def failing(folder: Path, rng: np.random.Generator, most: int) -> tuple[str, dict[str, str]]:
-    """A disk that fails at one of the first `most` calls: its name, and what says so to a process.
+    """Draw a disk that fails at one of the first `most` calls: its name and its environment.
 
     A full disk and one that cannot be written stay so; another error comes once.
     """
     name = list(ERRORS)[rng.integers(len(ERRORS))]
-    at = 1 + int(most * rng.random() ** 3)  # mostly one of the first, which every command has
+    at = 1 + int(most * rng.random() ** 3)  # mostly early calls, which every command makes
     settings = {"FOLDER": folder, "AT": at, "LAST": at if name == "EIO" else 0}
     settings["ERRNO"] = ERRORS[name]
     return name, {f"STRESS_{key}": str(value) for key, value in settings.items()}

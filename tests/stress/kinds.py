@@ -1,4 +1,4 @@
-"""The kinds of files that ptrnet writes and reads again, each with what it takes to damage them."""
+"""The kinds of files that ptrnet writes and reads again, with what the damage trials need."""
 
 import contextlib
 import io
@@ -24,21 +24,21 @@ from ptrnet.types import Example
 from tests.stress import rereading
 from tests.support.small_models import small_solver
 
-COUNT = 600  # examples of bulk work: two whole chunks, and a part of one
+COUNT = 600  # examples of a job: two whole chunks, and a part of a chunk
 
 
 class Kind(NamedTuple):
-    """Files in a folder that are damaged one at a time."""
+    """A kind of files in a folder. The trials damage one file at a time."""
 
     name: str
-    make: Callable[[Path], None]  # writes them into a folder
-    files: tuple[str, ...]  # those that are damaged, as patterns
-    load: Callable[[Path], Any]  # what a reader gets out of the folder, to be compared
-    reread: Callable[[Path], Any] | None = None  # by other code, where no checksum is kept
+    make: Callable[[Path], None]  # writes the files into a folder
+    files: tuple[str, ...]  # patterns of the files to damage
+    load: Callable[[Path], Any]  # reads the folder, for a comparison
+    reread: Callable[[Path], Any] | None = None  # reads it by other code, if there is no checksum
 
 
 def plain(value: Any) -> Any:
-    """The value as lists, numbers and texts, all of which can be compared."""
+    """Return the value as lists, numbers and texts, which can be compared."""
     if isinstance(value, torch.Tensor | np.ndarray):
         return str(value.dtype), value.tolist()
     if isinstance(value, dict):
@@ -75,7 +75,7 @@ def _load_memmap(folder: Path) -> Any:
 
 @contextlib.contextmanager
 def never_finished() -> Iterator[None]:
-    """Stop a job before its end, so that its folder stays."""
+    """Stop a job before its end, so that it leaves its folder."""
     stop = mock.patch("ptrnet.jobs._join", side_effect=KeyboardInterrupt)
     with stop, contextlib.suppress(KeyboardInterrupt), _silent():
         yield
@@ -93,7 +93,7 @@ def _generate(folder: Path) -> bytes:
 
 
 def _unlabelled(folder: Path) -> Path:
-    """A file of instances, always at the same place: the facts of bulk work name it."""
+    """Write a file of instances, always at the same place: the key of a job has its path."""
     path = folder.parent / "instances.txt"
     if not path.exists():
         rows = np.random.default_rng(0).random((COUNT, 3)).tolist()
@@ -146,7 +146,7 @@ def _load_npy(folder: Path) -> Any:
 
 
 def _text(extension: str, task: str, n: int, count: int) -> Kind:
-    """Examples of a task in a format of text, or in Parquet."""
+    """Make a kind: examples of a task in a text format or in Parquet."""
     path = f"a.{extension}"
 
     def make(folder: Path) -> None:

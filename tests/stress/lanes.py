@@ -1,4 +1,4 @@
-"""Trials side by side, each in a process of its own."""
+"""Run trials at the same time, each in its own process."""
 
 import signal
 import subprocess
@@ -13,14 +13,14 @@ from tests.stress.trial import Trial
 
 
 def folder_of(name: str, folder: Path) -> Path:
-    """Where a trial has its state, its log and its findings."""
+    """Return the folder with a trial's state, log and findings."""
     return folder / name.replace("/", "-")
 
 
 def run_lanes(
     trials: Sequence[Trial], seed: int, share: float, folder: Path, jobs: int
 ) -> list[str]:
-    """Runs trials, `jobs` at a time, in this order; what was run before is not run again.
+    """Run trials in this order, `jobs` at a time. Skip cases that a former run has done.
 
     Gives the names of those whose process failed: their logs say why.
     """
@@ -47,7 +47,7 @@ def run_lanes(
             pass
     finally:
         for process in running.values():
-            process.send_signal(signal.SIGINT)  # which lets it save its state
+            process.send_signal(signal.SIGINT)  # so that it can save its state
         for process in running.values():
             process.wait()
     return failed

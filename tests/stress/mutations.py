@@ -1,4 +1,4 @@
-"""Lines of text, changed at random as editors, programs and transfers change them."""
+"""Change lines of text at random, as editors, programs and transfers do."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ FIELDS = [
 
 
 def mutated(line: bytes, rng: np.random.Generator) -> bytes:
-    """The line with one to four changes; it still ends where it ended, or in the middle."""
+    """Return the line with one to four changes. It may be cut off."""
     for _ in range(rng.integers(1, 5)):
         line = CHANGES[rng.integers(len(CHANGES))](line, rng)
     return line
@@ -41,7 +41,7 @@ def _repeat(line: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _put_field(line: bytes, rng: np.random.Generator) -> bytes:
-    """One field, as spaces, commas and brackets part them, becomes another."""
+    """Replace a field. Spaces, commas and brackets separate fields."""
     first = int(rng.integers(len(line) + 1))
     last = first
     while last < len(line) and line[last] not in b" ,[]:\n":
@@ -55,7 +55,7 @@ def _swap(line: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _range(line: bytes, rng: np.random.Generator) -> tuple[int, int]:
-    """A few bytes of the line, mostly: where they begin and end."""
+    """Draw a range of bytes of the line, usually a short one."""
     first = int(rng.integers(len(line) + 1))
     return first, min(len(line), first + int(rng.integers(12)))
 

@@ -1,4 +1,4 @@
-"""The program in processes that start at once: forked off one that has imported everything."""
+"""Start the program quickly, by forking a process that has imported everything."""
 
 import contextlib
 import multiprocessing
@@ -13,13 +13,13 @@ from pathlib import Path
 from tests.stress import failing_disk
 
 _NONE: Mapping[str, str] = {}
-SECONDS = 300  # the deadline of whatever is waited for
+SECONDS = 300  # seconds that any wait may take
 _PRELOADED = ["ptrnet.cli.app", "ptrnet.training.run", "ptrnet.labels", "ptrnet.serve.app"]
 _PRELOADED += ["ptrnet.solver", "ptrnet.weights", "uvicorn"]
 
 
 def _run(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
-    """The life of such a process: in a session of its own, with all output in a file."""
+    """Run a forked process in its own session, with all output in a file."""
     os.setsid()
     os.environ.update(environment)
     with Path(log).open("wb") as stream, Path(os.devnull).open("rb") as nothing:
@@ -32,11 +32,11 @@ def _run(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> 
     code = run(list(arguments))
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    os._exit(code)  # else multiprocessing waits for workers that wait for work
+    os._exit(code)  # otherwise multiprocessing would wait for idle workers
 
 
 class Program:
-    """`ptrnet ARGUMENTS`, as it runs."""
+    """A running `ptrnet ARGUMENTS`."""
 
     def __init__(
         self, arguments: Sequence[object], log: Path, environment: Mapping[str, str] = _NONE
@@ -50,24 +50,24 @@ class Program:
         self.began = time.monotonic()
 
     def wait(self) -> int:
-        """Its exit code, once it has ended."""
+        """Wait for its end, and return the exit code."""
         self.process.join(SECONDS)
         assert self.process.exitcode is not None, f"no end in {SECONDS} seconds: {self.text()}"
         return self.process.exitcode
 
     def stop(self, deadly: signal.Signals) -> None:
-        """Sends it a signal, and waits until it has ended."""
+        """Send it a signal, and wait for its end."""
         assert self.process.pid is not None
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.process.pid, deadly)
         self.wait()
 
     def text(self) -> str:
-        """All that it has printed."""
+        """Return everything that it has printed."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def check_alone(self) -> None:
-        """Refuses processes that it has started and that are still there, seconds after its end."""
+        """Raise an error if processes that it started still run seconds after its end."""
         deadline = time.monotonic() + 60
         while alive := list(self._others()):
             assert time.monotonic() < deadline, f"processes left: {alive}"
@@ -81,7 +81,7 @@ class Program:
 
 
 def run(arguments: Sequence[object], log: Path) -> float:
-    """Runs the program to its end, which has to be good; gives the seconds that it took."""
+    """Run the program, require exit code 0, and return the seconds that it took."""
     program = Program(arguments, log)
     code = program.wait()
     assert code == 0, f"exit {code} of {arguments}: {program.text()[-2000:]}"

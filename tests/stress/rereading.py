@@ -1,4 +1,4 @@
-"""Files read a second time, by other code: what stands in them, believed as it is.
+"""Read files by other code than ptrnet's, without any checks.
 
 If a format has no checksum, a flipped bit can turn one number into another. In Parquet this holds
 for the names and types of columns. A reader can
@@ -86,7 +86,7 @@ def _parquet(folder: Path) -> Any:
     return rows
 
 
-# By extension; each takes the folder of the file `a.EXTENSION`.
+# Readers by extension. Each takes the folder of the file `a.EXTENSION`.
 READERS: dict[str, Callable[[Path], Any]] = {
     "txt": _txt,
     "jsonl": _jsonl,

@@ -1,4 +1,4 @@
-"""Runs trials, keeps their counts, and what it takes to see a finding again."""
+"""Run trials, count their cases, and keep what is needed to reproduce a finding."""
 
 import shutil
 import sys
@@ -13,11 +13,11 @@ from tests.stress.state import Progress, commit
 from tests.stress.trial import Trial
 
 SAVE_EVERY = 5.0  # seconds
-MAX_KEPT = 10  # findings of a trial that are kept on the disk
+MAX_KEPT = 10  # how many findings of a trial are kept on the disk
 
 
 def run_trial(trial: Trial, seed: int, share: float, folder: Path) -> Progress:
-    """Runs the share of a trial's cases that has not been run yet.
+    """Run those cases of a trial's share that have not run yet.
 
     Args:
         trial: what is run.
@@ -48,13 +48,13 @@ def run_trial(trial: Trial, seed: int, share: float, folder: Path) -> Progress:
 
 
 def run_one(trial: Trial, seed: int, k: int, folder: Path) -> None:
-    """Runs one case again, as it was found. Raises what it raises."""
+    """Run one case again. Errors of the case propagate."""
     shared = _prepared(trial, folder)
     print(f"{trial.name}:{k}: {dict(trial.run(shared, seed, k, _emptied(folder / 'case')))}")
 
 
 def table(trials: Mapping[str, Progress]) -> Iterator[str]:
-    """The counts of all trials, in lines."""
+    """Return a table of the counts of all trials."""
     yield f"| {'trial':24} | {'cases':>9} | {'seconds':>8} | {'findings':>8} | outcomes |"
     yield "|---|---|---|---|---|"
     for name, p in trials.items():
@@ -81,7 +81,7 @@ def _run_case(trial: Trial, shared: Any, k: int, progress: Progress, folder: Pat
 
 
 def _keep(trial: Trial, seed: int, k: int, scratch: Path, folder: Path) -> None:
-    """Copies the files of a case, beside what was raised and the command that runs it again."""
+    """Copy the files of a case, and write its error and the command that runs it again."""
     target = folder / str(k)
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
@@ -93,7 +93,7 @@ def _keep(trial: Trial, seed: int, k: int, scratch: Path, folder: Path) -> None:
 
 
 def _emptied(folder: Path) -> Path:
-    """The folder, with nothing in it."""
+    """Empty the folder, and return it."""
     if not folder.is_dir() or any(folder.iterdir()):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)

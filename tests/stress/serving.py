@@ -1,4 +1,4 @@
-"""The service, killed while it answers: what it had accepted, and what is left."""
+"""Kill the service while it answers, and check the requests that it had accepted."""
 
 import json
 import re
@@ -19,7 +19,7 @@ CLIENTS = 4
 
 
 class Model(NamedTuple):
-    """A model on the disk, a request, and the answers to it."""
+    """A saved model, a request, and the answers to it."""
 
     folder: Path
     body: str
@@ -27,10 +27,10 @@ class Model(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A request that was sent."""
+    """A request that was sent, and its response."""
 
     sent: float
-    answers: list[list[int]] | None  # None: none came
+    answers: list[list[int]] | None  # None if no response came
 
 
 def _prepare(folder: Path) -> Model:
@@ -42,7 +42,7 @@ def _prepare(folder: Path) -> Model:
 
 
 def _start(model: Model, log: Path) -> tuple[Program, str]:
-    """The service, and where it listens."""
+    """Start the service; return it with its address."""
     program = Program(["serve", "--model", model.folder, "--port", "0"], log)
     deadline = time.monotonic() + SECONDS
     while not (line := re.search(r"serves mine at http://(\S+:\d+)", program.text())):
@@ -85,7 +85,7 @@ def _case(model: Model, rng: np.random.Generator, folder: Path) -> str:
     threads = [threading.Thread(target=client) for _ in range(CLIENTS)]
     for thread in threads:
         thread.start()
-    time.sleep(rng.uniform(0, 1))  # at random on purpose: the end may come at any moment
+    time.sleep(rng.uniform(0, 1))  # at random on purpose: the kill may come at any moment
     ended = time.monotonic()
     program.stop(deadly)
     stop.set()

@@ -1,4 +1,4 @@
-"""The machine itself, and a few cases of each of its parts, so that they do not rot."""
+"""Test the stress runner itself, and run a few cases of each part, so that they keep working."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.stress.runner import run_one, run_trial, table
 from tests.stress.state import Progress
 from tests.stress.trial import Trial
 
-# Those that start processes, or compile, take seconds: a whole run alone has them.
+# Only `make stress` runs trials that start processes or compile, because they take seconds.
 SLOW = ("kills", "disk", "threads/processes", "memory/label")
 QUICK = [trial for part in PARTS for trial in trials_of(part) if not trial.name.startswith(SLOW)]
 
@@ -27,7 +27,7 @@ def test_each_kind_of_trial_runs(trial, tmp_path):
 
 
 def made_up(wrong):
-    """A trial of ten cases, of which those in `wrong` are findings."""
+    """Make a trial of ten cases. Those in `wrong` are findings."""
 
     def case(shared, rng, folder: Path):
         (folder / "number").write_text(str(rng.integers(10**9)))
@@ -41,14 +41,14 @@ def made_up(wrong):
 
 
 def test_a_stopped_trial_resumes(tmp_path, capsys):
-    """Its counts are those of one that was not, and a trial that is done is not done again."""
+    """Its counts equal those of an uninterrupted trial. A finished trial does not run again."""
     trial, cases = made_up({2, 7})
     run_trial(trial, 5, 0.5, tmp_path)
     assert len(cases) == 5
     run_trial(trial, 5, 1.0, tmp_path)
     progress = run_trial(trial, 5, 1.0, tmp_path)
     assert len(cases) == 10 and "10 cases were run before" in capsys.readouterr().err
-    progress.seconds = 0.0  # a busy machine takes longer
+    progress.seconds = 0.0  # because a busy machine takes longer
     assert (progress.cases, progress.findings, progress.outcomes) == (10, [2, 7], {"right": 8})
     assert (
         " ".join(list(table({"a/b": progress}))[-1].split()) == "| a/b | 10 | 0.0 | 2 | 8 right |"
@@ -70,7 +70,7 @@ def test_a_finding_is_kept_and_can_be_seen_again(tmp_path, capsys):
 
 
 def test_trials_run_in_parallel_processes(tmp_path):
-    """Two real ones; a third, which is none, is among those that failed."""
+    """Two real trials run; a third one, which does not exist, is reported as failed."""
     trials = trials_of("geometry")[:2]
     assert run_lanes(trials, 3, 0.002, tmp_path, jobs=2) == []
     for trial in trials:

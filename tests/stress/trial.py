@@ -1,4 +1,4 @@
-"""What the machine runs: a trial is many cases, each a pure function of the seed and its number."""
+"""Trials of `make stress`. Each case is a pure function of the seed and its number."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ Outcome = str | Mapping[str, int]
 
 @dataclass(frozen=True)
 class Trial:
-    """Many cases of one kind. A case that raises is a finding.
+    """Many cases of one kind. A case that raises an error is a finding.
 
     Args:
         name: of the trial, PART/KIND.
@@ -30,18 +30,18 @@ class Trial:
     case: Callable[[Any, np.random.Generator, Path], Outcome]
 
     def cases(self, share: float) -> int:
-        """How many a share of a whole run has."""
+        """Return the number of cases in a share of a whole run."""
         return max(1, round(self.count * share))
 
     def run(self, shared: Any, seed: int, k: int, folder: Path) -> Counter[str]:
-        """Case number k."""
+        """Run case number k."""
         rng = np.random.default_rng([seed, crc32(self.name.encode()), k])
         outcome = self.case(shared, rng, folder)
         return Counter({outcome: 1} if isinstance(outcome, str) else outcome)
 
 
 def one_line(error: BaseException) -> str:
-    """The message of an error that has to be one clear line."""
+    """Return the message of an error, which must be one clear line."""
     message = str(error)
     assert message and "\n" not in message and len(message) < 1000, repr(message[:2000])
     return message

@@ -1,4 +1,4 @@
-"""Processes of their own that share what takes longest: importing PyTorch, numba and ptrnet."""
+"""Fork processes that have already imported PyTorch, numba and ptrnet, because that is slow."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 TIMEOUT = 240  # seconds, after which a process is killed
 
-# It answers a request a line by the exit code of a child that ran its code.
+# Each line is a request. The server forks a child that runs its code, and answers the exit code.
 _SERVER = """
 import json, os, signal, sys, traceback
 exec(sys.argv[1])
@@ -45,7 +45,7 @@ for line in sys.stdin:
 
 
 class Done(NamedTuple):
-    """What a process left, as `subprocess.run` has it."""
+    """The result of a process, like that of `subprocess.run`."""
 
     returncode: int
     stdout: str
@@ -53,7 +53,7 @@ class Done(NamedTuple):
 
 
 class ForkServer:
-    """A process that has run `imports`, and forks for each code that it is given."""
+    """A process that has run `imports`, and forks a child for each code."""
 
     def __init__(self, imports: str) -> None:
         command = [sys.executable, "-c", _SERVER, imports]
@@ -62,7 +62,7 @@ class ForkServer:
         )
 
     def run(self, code: str, *arguments: str, cwd: Path, **environment: str) -> Done:
-        """Runs code with arguments in `sys.argv[1:]`, in a folder and a changed environment."""
+        """Run code with arguments in `sys.argv[1:]`, in a folder and a changed environment."""
         with tempfile.TemporaryDirectory() as folder:
             streams = [os.devnull, *(str(Path(folder) / name) for name in ("out", "err"))]
             request = {
@@ -79,6 +79,6 @@ class ForkServer:
             return Done(returncode, *(Path(path).read_text() for path in streams[1:]))
 
     def close(self) -> None:
-        """Ends the process."""
+        """End the process."""
         with self._server:
             self._server.kill()

@@ -1,4 +1,4 @@
-"""A network whose scores are fixed: an element's is its first feature, the end's is 0."""
+"""A network with fixed scores: an element's score is its first feature, that of the end is 0."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class EncodedScores(Encoded):
 
 
 class PlackettLuce(PointerModel):
-    """Tokens that remain have probabilities in proportion to the exponentials of their scores."""
+    """Probabilities of remaining tokens are proportional to the exponentials of their scores."""
 
     def __init__(self, features=1):
         super().__init__(features, 1, ModelSettings())
@@ -40,6 +40,6 @@ class PlackettLuce(PointerModel):
 
 
 def plackett_luce(kind, features=1):
-    """A solver of a user's own examples of a kind, with such a network."""
+    """Return a solver for a kind of own examples, with such a network."""
     task = Custom(kind=kind, center=(0.0,) * features, spread=(1.0,) * features)
     return Solver(PlackettLuce(features), task)

@@ -5,12 +5,12 @@ import torch
 from ptrnet import models, tasks
 from ptrnet.solver import Solver
 
-# Sizes of the small models, of the settings that a model has.
+# Sizes of the small models. Each model takes the settings that it has.
 SIZES = {"hidden_size": 16, "n": 6, "encoder_layers": 1, "decoder_layers": 2, "feed_forward": 8}
 
 
 def small_solver(task="hull", model="ptr-net", seed=0, scale=1.0, **settings):
-    """An untrained solver of a task, by default of 16 units; `scale` multiplies its weights."""
+    """Return an untrained solver, with 16 units by default. `scale` multiplies the weights."""
     torch.manual_seed(seed)
     kind = tasks.get(task, **settings)
     known = models.setting_names(model)

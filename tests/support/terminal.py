@@ -1,4 +1,4 @@
-"""A process whose standard error is a terminal."""
+"""Run a process whose standard error is a terminal."""
 
 import os
 import subprocess
@@ -9,13 +9,13 @@ from pathlib import Path
 def run_at_terminal(
     command: Sequence[str | Path], environment: Mapping[str, str]
 ) -> tuple[int, str, str]:
-    """The exit code, standard output, and what is printed on the terminal."""
+    """Return the exit code, standard output, and the output on the terminal."""
     ours, theirs = os.openpty()
     try:
         done = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, **environment}
         )
-        os.write(theirs, b"\a")  # the end: a terminal gives what it has so far
+        os.write(theirs, b"\a")  # the process has closed the terminal
         printed = b""
         while not printed.endswith(b"\a"):
             printed += os.read(ours, 2**12)

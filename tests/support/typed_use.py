@@ -1,4 +1,4 @@
-"""What a type checker knows in a user's program. Read by mypy, with the sources, and never run.
+"""Types in a user's program. mypy checks this file with the sources; it never runs.
 
 Where a name is taken for anything, its `type: ignore` is not needed, and mypy says so.
 """

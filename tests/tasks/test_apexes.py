@@ -56,7 +56,7 @@ def instances():
         for points in kinds
         for n in (3, 4, 7, 12, 30)
     ]
-    left = [[0, 0], [0, 1], [0, 0.5], [1, 0.5]]  # three on the hull's leftmost edge
+    left = [[0, 0], [0, 1], [0, 0.5], [1, 0.5]]  # three points on the hull's leftmost edge
     return [square, square[::-1] * 1e6, on_hull, np.array(left), rng.random((60, 2)), *drawn]
 
 
@@ -146,7 +146,7 @@ def test_empty_answer_has_an_empty_sequence():
         ([2, 3, 4], [[0, 1, 2]]),
         ([2, 3, 4, 1, 1, 5], [[0, 1, 2], [3, 3, 3]]),  # no edge is open
         ([2, 3, 3], [[0, 1, 1]]),
-        ([2, 3, 4, 2], [[0, 1, 2], [2, 1, 0]]),  # the same three
+        ([2, 3, 4, 2], [[0, 1, 2], [2, 1, 0]]),  # the same three points
     ],
 )
 def test_invalid_tokens_decode_to_wrong_triangles(tokens, expected):

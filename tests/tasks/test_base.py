@@ -41,7 +41,7 @@ def test_clustered_points_are_scaled_up():
     for exponent in (-7, -20, -40):
         tiny = np.ldexp(points, exponent)
         np.testing.assert_allclose(tasks.get("hull").normalize(tiny), filled, atol=1e-12)
-        atol = 2.0 ** (-50 - exponent)  # what the shift has rounded
+        atol = 2.0 ** (-50 - exponent)  # the rounding error of the shift
         np.testing.assert_allclose(tasks.get("hull").normalize(0.5 + tiny), filled, atol=atol)
     numbers = np.array([[3.0], [1], [2]]) * 5e-324
     assert tasks.get("sort").normalize(numbers).tolist() == [[1], [0], [0.5]]
@@ -75,7 +75,7 @@ def test_batch_is_normalized_like_its_instances():
 
 
 class Pairs(Task):
-    """A task of a plug-in: which elements belong together."""
+    """A plug-in's task: find the elements that belong together."""
 
     name, labellers, item_size, num_features = "pairs", (), 2, 2
 

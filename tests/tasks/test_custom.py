@@ -17,7 +17,7 @@ def custom(kind="sequence", d=1, **settings):
 
 
 def measured(task, truth, answer):
-    """The values of the metrics for one answer."""
+    """Return the values of the metrics for one answer."""
     example = Example(np.zeros((6, 1)), np.array(truth, np.int64))
     measures = task.measure([example], [np.array(answer, np.int64)])
     return {name: measure.value for name, measure in measures.items()}
@@ -143,7 +143,7 @@ def test_bad_settings_are_refused(settings, message):
 
 @pytest.mark.parametrize("d", [1, 2, 3, 7])
 def test_pictures_keep_distances_as_well_as_a_plane_can(d):
-    """Of three and more features: points that lie in a plane are drawn at their distances."""
+    """With three or more features, points in a plane are drawn at their true distances."""
     rng = np.random.default_rng(d)
     flat = rng.random((5, 2)) @ rng.random((2, d)) if d > 2 else rng.random((5, d))
     drawing = custom("subset", d).draw(flat, np.array([3, 1]))

@@ -21,7 +21,7 @@ def test_first_vertex_follows_the_setting_start(start, expected):
 
 
 def test_lower_left_is_measured_after_scaling():
-    """So coordinates in metres have the same first vertex as in the unit square."""
+    """Coordinates in metres have the same first vertex as those in the unit square."""
     task = tasks.get("hull", start="lower-left")
     assert task.label(SQUARE * 1000 - 500).rows()[0].tolist() == [3, 4, 0, 2]
 

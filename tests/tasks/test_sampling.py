@@ -1,4 +1,4 @@
-"""The distributions of random instances keep their promises, by counting."""
+"""Check the distributions of random instances by counting."""
 
 import numpy as np
 import pytest

@@ -59,7 +59,7 @@ def test_numbers_of_other_libraries_are_accepted():
     assert schema.encode(elements, "x").ravel().tolist() == [1.5, 2, 1, 1]
 
 
-def test_numbers_can_stand_for_categories():
+def test_numbers_can_be_categories():
     sizes = [{"size": size} for size in ("10", "12", "XL")]
     schema = infer_schema([(sizes, "x")])
     features = schema.encode([{"size": 12}, {"size": np.int64(10)}], "y")

@@ -1,4 +1,4 @@
-"""Trainings that are stopped where a test wants it: in a process of their own, at one batch."""
+"""Run trainings in their own process, and stop them at the batch that a test chooses."""
 
 import os
 import signal
@@ -30,11 +30,11 @@ for stream in (ExampleStream, DatasetStream):
 if __name__ == "__main__":
     cli.main()
 """
-SECONDS = 240  # the deadline of whatever a test waits for
+SECONDS = 240  # seconds that a test may wait
 
 
 class StalledTraining:
-    """A training in processes of its own, that has saved a checkpoint and now waits."""
+    """A training in other processes that has saved a checkpoint and now waits."""
 
     def __init__(self, script, log, folder, options, stall_at):
         script.write_text(STALLING)
@@ -44,7 +44,7 @@ class StalledTraining:
                 [sys.executable, script, "train", *options, "--output", folder],
                 env={
                     **os.environ,
-                    "OMP_NUM_THREADS": str(torch.get_num_threads()),  # by which its bits differ
+                    "OMP_NUM_THREADS": str(torch.get_num_threads()),  # the bits depend on it
                     "STALL_AT": str(stall_at),
                 },
                 start_new_session=True,
@@ -64,13 +64,13 @@ class StalledTraining:
             time.sleep(0.01)
 
     def interrupt(self):
-        """As Ctrl-C; gives exit code, standard output and standard error."""
+        """Interrupt it like Ctrl-C; return exit code, standard output and standard error."""
         self.process.send_signal(signal.SIGINT)
         out, _ = self.process.communicate(timeout=SECONDS)
         return self.process.returncode, out, self.log.read_text()
 
     def kill(self):
-        """Ends all processes of the training without a warning."""
+        """Kill all processes of the training."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.communicate(timeout=SECONDS)
@@ -78,7 +78,7 @@ class StalledTraining:
 
 @pytest.fixture
 def stalled_training(tmp_path):
-    """A function: folder, options and the batch that never comes to a `StalledTraining`."""
+    """Return a function that starts a `StalledTraining`, which stops at a given batch."""
     started = []
 
     def start(folder, *options, stall_at):

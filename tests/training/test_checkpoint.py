@@ -1,4 +1,4 @@
-"""Damaged checkpoints: each is noticed, and the one before serves."""
+"""Each damaged checkpoint is noticed, and the one before it is used."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_no_zeroed_sector_changes_what_is_read(path):
 def test_a_truncated_checkpoint_gives_our_error_message(path, size):
     path.write_bytes(path.read_bytes()[:size])
     read = read_or_none(path)
-    assert read is None or is_unchanged(read)  # of which only the checksum is cut off
+    assert read is None or is_unchanged(read)  # only the checksum is cut off
     if 0 <= size <= 1:
         with pytest.raises(InputError, match=rf"or a damaged one \({size} bytes\)$"):
             checkpoint.read(path)

@@ -1,4 +1,4 @@
-"""Gradients of what is learned from costs, against sums over all answers."""
+"""Compare gradients of learning from costs with sums over all answers."""
 
 from itertools import permutations
 
@@ -22,7 +22,7 @@ MODELS = ["ptr-net", "transformer-ptr-net", "remaining-ptr-net"]
 
 
 def total(instance, answers):
-    """What a tour costs: its length."""
+    """Return the cost of a tour: its length."""
     return np.array(
         [
             np.linalg.norm(instance[a] - instance[np.roll(a, -1)], axis=1).sum()
@@ -45,7 +45,7 @@ def batch_of(n=4, count=3):
 
 
 def all_tours(n, count):
-    """Every sequence that the constraint allows, as samples without costs."""
+    """Return every sequence that the constraint allows, as samples without costs."""
     tours = torch.tensor([[1, *rest, 0] for rest in permutations(range(2, n + 1))])
     tours = tours.expand(count, -1, -1)
     lengths = torch.full(tours.shape[:2], n + 1)
@@ -90,7 +90,7 @@ def gradient(loss, network):
 
 
 def test_reinforce_follows_the_gradient_of_the_mean_cost():
-    """The mean of its gradients over all answers, each by its probability, is that of the cost."""
+    """Its expected gradient, by summing over all answers, equals the gradient of the mean cost."""
     batch, answers, drawing = batch_of(count=1), all_tours(4, 1), sampler()
     costs = torch.from_numpy(total(batch.instances[0], answers.tokens[0, :, :4].numpy() - 1))
     log_probs = drawing.log_probs(batch, answers).constrained
@@ -103,14 +103,14 @@ def test_reinforce_follows_the_gradient_of_the_mean_cost():
         )
         policy = drawing.log_probs(batch, one).constrained
         loss = reinforce_loss(SequenceLogProbs(policy, policy), one, torch.tensor(0.7))
-        scale = (costs[k] - 0.7).abs() * one.lengths.sum()  # what the loss divides by
+        scale = (costs[k] - 0.7).abs() * one.lengths.sum()  # the divisor of the loss
         mean += weight * gradient(loss * scale, drawing.model)
     torch.testing.assert_close(mean, expected, rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.parametrize("learning", ["self-labelling", "reinforce"])
 def test_forbidden_answers_become_unlikely(learning):
-    """Where no answer is better than another, that alone is learned."""
+    """If all answers cost the same, the model learns only this."""
     batch, drawing = batch_of(), sampler()
     optimizer = torch.optim.Adam(drawing.model.parameters(), 0.1)
     shares = []

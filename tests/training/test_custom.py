@@ -1,4 +1,4 @@
-"""A user's own examples: from a file, or from memory, to a model that answers."""
+"""Trainings on own examples, from a file or from memory, and the models' answers."""
 
 import csv
 import json
@@ -18,7 +18,7 @@ TINY = {"hidden_size": 16, "batch_size": 16, "valid_every": 10, "seed": 3}
 
 
 def rows(count, d=3, seed=0, sizes=(2, 5)):
-    """Elements in the order of the sum of two features that lie far apart and far from 0."""
+    """Return elements ordered by the sum of two features, which have very different ranges."""
     rng = np.random.default_rng(seed)
     scale, middle = np.array([1, 1000, 1e-3])[:d], np.array([0, 1e6, 5])[:d]
     for _ in range(count):
@@ -83,7 +83,7 @@ def test_empty_sets_and_repeated_elements_are_learned():
     right = [
         sorted(a) == np.flatnonzero(x > 0.6).tolist() for a, x in zip(answers, new, strict=True)
     ]
-    assert sum(right) / 300 > 0.8  # always empty: 0.22
+    assert sum(right) / 300 > 0.8  # 0.22 if the answer were always empty
     assert any(len(answer) == 0 for answer in answers)
 
     def twice(x):
@@ -95,11 +95,11 @@ def test_empty_sets_and_repeated_elements_are_learned():
     assert model.task.kind == "sequence"
     new = rng.random((200, 3))
     right = [a.tolist() == twice(x).tolist() for a, x in zip(model.solve([*new]), new, strict=True)]
-    assert sum(right) / 200 > 0.6  # by chance, if it knew the form: 1/6
+    assert sum(right) / 200 > 0.6  # 1/6 by chance, among answers of this form
 
 
 def test_early_stopping_keeps_the_best_weights(tmp_path):
-    """Answers drawn at random can be learned by heart only: the validation soon gets worse."""
+    """Random answers can only be memorised, so the validation loss soon rises."""
     rng = np.random.default_rng(0)
     noise = [(rng.random((5, 1)), rng.permutation(5)) for _ in range(60)]
     options = {**TINY, "hidden_size": 64, "learning_rate": 0.01, "schedule": "constant"}
@@ -116,7 +116,7 @@ def test_early_stopping_keeps_the_best_weights(tmp_path):
     assert seen[-1][0] == best[0] + 3 * 10
     assert model.trained["steps"] == best[0]
     recipe = Recipe.read(tmp_path / "m" / "recipe.toml")
-    again = train(recipe, tmp_path / "m", resume=True)  # it has ended: nothing is trained
+    again = train(recipe, tmp_path / "m", resume=True)  # ended: trains nothing
     for a, b in zip(
         model.model.state_dict().values(), again.model.state_dict().values(), strict=True
     ):
@@ -128,7 +128,7 @@ def test_early_stopping_keeps_the_best_weights(tmp_path):
 def test_a_run_that_was_killed_keeps_the_best_weights(
     tmp_path, mine, monkeypatch, checkpoint_every
 ):
-    """Killed just after each checkpoint; validations fall on the checkpoints' steps or not."""
+    """The run is killed just after each checkpoint, with and without a validation at that step."""
     from ptrnet.training import callbacks
 
     options = {**TINY, "steps": 60, "patience": 4, "checkpoint_every": checkpoint_every}
@@ -150,7 +150,7 @@ def test_a_run_that_was_killed_keeps_the_best_weights(
             train(recipe, tmp_path / "killed", resume=kills > 0)
         except Killed:
             kills += 1
-            if kills > 1:  # validated: the best model so far is there
+            if kills > 1:  # after a validation: the folder has the best model so far
                 assert ptrnet.load(str(tmp_path / "killed")).trained["steps"] >= 10
         assert kills < 20
     assert kills >= 6
@@ -233,11 +233,11 @@ def test_existing_files_are_not_overwritten(tmp_path, mine, name):
 
 
 def test_all_examples_can_be_used_for_training(tmp_path):
-    """One example will do then; the last weights are the model."""
+    """Then a single example is enough, and the last weights become the model."""
     model = ptrnet.fit([([[1.0], [2.0]], [1])], valid_share=0.0, steps=3, hidden_size=4)
     assert model.trained["steps"] == 3
     short = ptrnet.fit(rows(20), output=tmp_path / "m", steps=3, hidden_size=4)
-    assert short.trained["steps"] == 3  # validated once, at its end
+    assert short.trained["steps"] == 3  # one validation, at the end
     assert "Measured on 2 examples" in (tmp_path / "m" / "README.md").read_text()
 
 
@@ -252,7 +252,7 @@ def test_a_file_that_contradicts_its_recipe_is_refused(tmp_path, mine):
         ),
     ):
         other.write_text(line + "\n")
-        infer_recipe(str(other), {"constraint": "free"})  # writes its arrays
+        infer_recipe(str(other), {"constraint": "free"})  # writes the arrays of the examples
         with pytest.raises(InputError, match=complaint):
             train(Recipe.from_table({**recipe.table(), "data": str(other)}), tmp_path / "m")
     assert not (tmp_path / "m").exists()

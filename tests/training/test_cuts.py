@@ -1,4 +1,4 @@
-"""Trainings on random cuts of answers: they learn, and go on where they were stopped."""
+"""Trainings on random cuts of answers learn, and can be resumed."""
 
 import csv
 
@@ -46,7 +46,7 @@ def test_a_stopped_run_ends_with_the_same_bits(tmp_path, monkeypatch):
     (logs,) = (tmp_path / "straight" / "logs" / "csv").rglob("metrics.csv")
     with logs.open() as file:
         rows = [row["valid_accuracy"] for row in csv.DictReader(file)]
-    assert max(map(float, filter(None, rows))) > 0.6  # of a guess about 0.3
+    assert max(map(float, filter(None, rows))) > 0.6  # a guess is right in about 0.3
 
 
 def test_the_recipe_knows_whether_elements_repeat():

@@ -1,4 +1,4 @@
-"""A training whose numbers are no longer finite: it stops, says so, and leaves nothing broken."""
+"""A training whose numbers are not finite stops with a message, and leaves no broken files."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ OPTIONS = [f"--{key.replace('_', '-')}={value}" for key, value in SMALL.items()]
 
 @pytest.fixture
 def break_weights(monkeypatch):
-    """A function that makes the weights NaN in a step of a training."""
+    """Return a function that makes the weights NaN at a step of a training."""
     step = TrainingModule.training_step
 
     def at(number):
@@ -107,7 +107,7 @@ def test_a_model_without_normalised_log_probs_is_refused(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("learning", ["self-labelling", "reinforce"])
 def test_a_diverged_training_from_costs_stops(tmp_path, monkeypatch, learning):
-    """Its answers are searched for with the broken weights before there is any loss."""
+    """It searches for answers with the broken weights before it computes a loss."""
     step = CostModule.training_step
 
     def broken(self, batch, index):
@@ -128,7 +128,7 @@ def test_a_diverged_training_from_costs_stops(tmp_path, monkeypatch, learning):
 def test_another_run_can_begin_with_the_weights_of_a_diverged_one(
     tmp_path, break_weights, monkeypatch
 ):
-    """As the message says; with nothing to learn, to the very weights of the checkpoint."""
+    """As the message suggests. With learning rate 0, the weights equal those of the checkpoint."""
     with monkeypatch.context():
         break_weights(8)
         with pytest.raises(DivergedError, match=r"--weights \S+run with a smaller"):

@@ -12,7 +12,7 @@ SMALL = {"hidden_size": 16, "batch_size": 16, "learning_rate": 1e-2, "precision"
 
 
 def inversions(inputs, outputs):
-    """Pairs in the wrong order: 0 for a sorted list."""
+    """Count the pairs in the wrong order: 0 for a sorted list."""
     values = inputs[outputs, 0]
     return float((values[:, None] > values[None])[np.triu_indices(len(values), 1)].sum())
 
@@ -31,7 +31,7 @@ def numbers(count=200, n=5):
     ids=str,
 )
 def test_sorting_is_learned_from_the_number_of_inversions(recipe):
-    """Random orders of 4 numbers have 3 inversions in the mean.
+    """Random orders of 4 numbers have 3 inversions on average.
 
     A beam ranks by log-probabilities of the model without the constraint: those learn, too.
     """
@@ -70,7 +70,7 @@ def test_a_stopped_training_reaches_the_same_weights(tmp_path):
 
 def test_other_instances_do_not_resume_a_run(tmp_path):
     options = {"cost": inversions, "steps": 2, "output": tmp_path / "run", **SMALL}
-    sizes = [[[0.0]] * 3, [[1.0]] * 3, [[0.0]] * 4, [[1.0]] * 4]  # of one mean in any order
+    sizes = [[[0.0]] * 3, [[1.0]] * 3, [[0.0]] * 4, [[1.0]] * 4]  # orders have the same mean
     ptrnet.fit(sizes, "permutation", **options)
     with pytest.raises(InputError, match="instances: has changed since the run began"):
         ptrnet.fit(sizes[::-1], "permutation", resume=True, **options)

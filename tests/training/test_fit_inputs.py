@@ -1,4 +1,4 @@
-"""`ptrnet.fit` of arrays of any library learns what it learns from lists of pairs."""
+"""`ptrnet.fit` learns the same from arrays of any library as from lists of pairs."""
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ def test_two_sequences_train_the_weights_of_pairs():
 
 
 def test_every_form_becomes_the_same_dataset(monkeypatch):
-    """The dataset is all that a training sees of examples."""
+    """A training sees only the dataset of its examples."""
 
     class Stopped(Exception):
         pass
@@ -45,7 +45,7 @@ def test_every_form_becomes_the_same_dataset(monkeypatch):
     assert expected[0] == X.reshape(-1, 1).tolist() and expected[2] == Y.ravel().tolist()
     forms = [
         (X, Y),
-        (X[..., 0], Y),  # of one feature: flat
+        (X[..., 0], Y),  # flat, for one feature
         (torch.tensor(X, requires_grad=True), torch.tensor(Y)),
         (list(X), Y.tolist()),
         (X.tolist(), list(Y)),
@@ -88,7 +88,7 @@ def test_invalid_inputs_are_refused_in_one_line(arguments, options, complaint):
 
 
 def test_an_example_of_a_table_is_named_by_its_set():
-    """Who looks for a hole in a long table needs to know where."""
+    """The user needs to know where in a long table the value is missing."""
     table = pd.DataFrame({"set": list("aabb"), "price": [1, 2, 3, np.nan], "place": [1, 2, 1, 2]})
     examples = ptrnet.read_table(table, set_id="set", rank="place")
     with pytest.raises(InputError, match=r"^example 1 \(set 'b'\): inputs: element 2"):

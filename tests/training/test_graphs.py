@@ -1,4 +1,4 @@
-"""CUDA graphs against the losses that they record; which graph a batch gets, without a GPU."""
+"""Compare CUDA graphs with plain losses, and test without a GPU which graph a batch gets."""
 
 import pytest
 import torch
@@ -25,7 +25,7 @@ def model_of(name):
 
 
 def batch_of(seed, steps=5, ragged=True, device="cuda"):
-    """Tokens drawn at random; the padding of inputs and answers is garbage."""
+    """Draw random tokens. The padding of inputs and answers has arbitrary values."""
     torch.manual_seed(seed)
     lengths = torch.randint(3, N + 1, (8,)) if ragged else torch.full((8,), N)
     ends = torch.randint(2, steps + 1, (8,))
@@ -46,7 +46,7 @@ def with_gradients(outputs, model, scale=1.0):
 @pytest.mark.parametrize("precision", ["bfloat16", "float32"])
 @pytest.mark.parametrize("name", models.names())
 def test_a_replayed_graph_equals_the_plain_computation(name, precision):
-    """Again and again: other batches of the shape, of other lengths, other weights, a scale."""
+    """For several batches of the same shape, with other lengths, weights and loss scales."""
     model = model_of(name)
     graph_losses = graphs.GraphLosses(model)
     for seed, steps, scale in ((0, 5, 1.0), (1, 5, 1.0), (2, 3, 0.5), (3, 9, 1.0), (4, 5, 2.0)):
@@ -82,7 +82,7 @@ def test_further_shapes_are_computed_without_a_graph(monkeypatch):
 
 
 class WrittenGraph(TorchDispatchMode):
-    """Stands for a CUDA graph where there is no GPU: writes operations down and runs them again.
+    """Replaces a CUDA graph without a GPU: records operations and runs them again.
 
     They run again as a graph does: on the memory of the tensors that they were recorded with, which
     until then holds nothing of use. What only a GPU does (streams, memory that graphs share, a
@@ -105,14 +105,14 @@ class WrittenGraph(TorchDispatchMode):
         return outputs
 
     def spoil(self):
-        """Overwrites everything that was computed while it was written down."""
+        """Overwrite everything that was computed during recording."""
         for operation, _, _, outputs in self.calls:
             for tensor in tensors_in(outputs):
                 if not operation._schema.is_mutable:
                     tensor.fill_(torch.nan if tensor.is_floating_point() else 1)
 
     def replay(self):
-        """Runs all operations again."""
+        """Run all operations again."""
         for operation, args, kwargs, outputs in self.calls:
             results = operation(*args, **kwargs)
             if not operation._schema.is_mutable:
@@ -130,7 +130,7 @@ def shares_memory(outputs, inputs):
 
 
 def record_by_writing(run, pool):
-    """Stands for `graphs.record`."""
+    """Replaces `graphs.record`."""
     run()
     graph = WrittenGraph()
     with graph:
@@ -141,7 +141,7 @@ def record_by_writing(run, pool):
 
 @pytest.mark.parametrize("name", models.names())
 def test_replayed_losses_equal_plain_ones_without_a_gpu(monkeypatch, name):
-    """Other batches of a shape, other weights, in float64."""
+    """For other batches of the same shape and other weights, in float64."""
     monkeypatch.setattr(graphs, "record", record_by_writing)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
     torch.manual_seed(3)
@@ -163,7 +163,7 @@ def test_replayed_losses_equal_plain_ones_without_a_gpu(monkeypatch, name):
 
 
 class NoGraph:
-    """Stands for a graph where there is no GPU: takes batches of one shape, and computes anew."""
+    """Replaces a graph without a GPU: takes batches of one shape, and computes the loss."""
 
     def __init__(self, model, batch, pool):
         self.model, self.shapes = model, [t.shape for t in batch[:4]]
@@ -180,7 +180,7 @@ class NoGraph:
 
 
 def test_batches_find_the_graph_of_their_shape(monkeypatch):
-    """Padded to it; gradients are the parameters', scaled; further shapes go without."""
+    """Batches are padded to that shape. When there are enough graphs, other shapes get none."""
     monkeypatch.setattr(graphs, "_Graph", NoGraph)
     monkeypatch.setattr(graphs, "MAX_GRAPHS", 3)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)

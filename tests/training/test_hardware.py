@@ -1,4 +1,4 @@
-"""Precisions: a GPU is not trusted with bfloat16 for trainings that have not run on one."""
+"""Precisions: trainings that have not run on a GPU do not use bfloat16 there."""
 
 import pytest
 

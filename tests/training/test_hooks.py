@@ -1,4 +1,4 @@
-"""A caller's callbacks and loggers are used, and do not change what is trained."""
+"""A caller's callbacks and loggers are used, and do not change the weights."""
 
 import numpy as np
 import pytest

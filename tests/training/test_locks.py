@@ -1,4 +1,4 @@
-"""Folders, variables and files of a training, where another process or thread has a part in it."""
+"""Folders, variables and files of a training that other processes or threads share."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ TINY = {"steps": 1, "hidden_size": 8, "batch_size": 4, "valid_batches": 0}
 
 
 def test_a_forked_process_keeps_no_folder_locked(tmp_path):
-    """A pool of processes that a cost had started kept it, and `resume=True` was refused."""
+    """Once, a pool of processes that a cost had started kept the lock, so resuming was refused."""
     with locked(tmp_path):
         child = os.fork()
         if not child:

@@ -1,4 +1,4 @@
-"""Long tables from training to answers: by the command line, as frames, resumed."""
+"""Long tables from training to answers: by the command line, as frames, and resumed."""
 
 import json
 
@@ -13,7 +13,7 @@ OPTIONS = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()
 
 
 def rows(count=12):
-    """Offers of which the cheapest was bought; every seventh price is missing."""
+    """Return offers. The cheapest one was bought; every seventh price is missing."""
     rng = np.random.default_rng(0)
     table = []
     for order in range(count):

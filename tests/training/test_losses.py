@@ -1,4 +1,4 @@
-"""Losses of each kind of answer, against sums over right tokens in plain loops."""
+"""Compare the losses of each kind of answer with sums over right tokens, in plain loops."""
 
 from itertools import permutations
 from math import exp, log
@@ -19,7 +19,7 @@ STANDARD = {"center": (0.0, 0.0), "spread": (1.0, 1.0)}
 
 @pytest.fixture
 def scored():
-    """A task of a kind, with a network that scores elements once."""
+    """Return a task of a kind, and a network that scores elements once."""
 
     def build(kind, model="set-ptr-net"):
         torch.manual_seed(3)
@@ -31,7 +31,7 @@ def scored():
 
 
 def examples_of(kind):
-    """Instances of 1 to 5 elements, with ties, empty sets, one element and everything."""
+    """Return instances of 1 to 5 elements, with ties, empty sets, one element and all elements."""
     rng = np.random.default_rng(0)
     truths = {
         "set": [[1, 3], [], [0], [0, 1, 2, 3, 4]],
@@ -53,14 +53,14 @@ def in_double(batch):
 
 
 def weights_of(model, example):
-    """exp(score) of END, and of each element."""
+    """Return exp(score) of END, and of each element."""
     inputs = torch.from_numpy(example.inputs).float().double()[None]
     end, *elements = model.encode(inputs).scores[0].exp().tolist()
     return end, elements
 
 
 def expected_terms(kind, model, example):
-    """-log p(a right token) of each step, given the example's own answer before it."""
+    """Return -log p(a right token) of each step, given the example's earlier answers."""
     end, weights = weights_of(model, example)
     remaining, terms = set(range(len(weights))), []
     for k, target in enumerate(example.outputs.tolist()):
@@ -119,7 +119,7 @@ def test_without_ties_the_loss_is_the_likelihood_bit_by_bit(scored, model):
 
 
 def test_grades_without_ties_have_the_loss_of_their_order(scored):
-    """Grades that all differ say what the order says."""
+    """Without ties, grades contain the same information as their order."""
     task, model = scored("grades")
     examples = [
         Example(inputs, outputs, grades=-np.argsort(outputs).astype(float))
@@ -165,12 +165,12 @@ def test_gains_are_the_shares_of_the_first_token(scored):
             terms.append(
                 -sum(s * log(w / sum(weights)) for s, w in zip(shares, weights, strict=True))
             )
-    assert len(terms) == 3  # one instance has no gain
+    assert len(terms) == 3  # one instance has no gains
     assert loss.item() == pytest.approx(np.mean(terms), rel=1e-6)
     assert right.tolist()[1:3] == [True, True]  # all grades are equal
 
 
-def test_where_no_element_is_relevant_gains_have_a_loss_of_zero(scored):
+def test_gains_without_a_relevant_element_have_loss_zero(scored):
     task, model = scored("grades")
     nothing = [Example(np.ones((3, 2)), np.arange(3), grades=np.zeros(3))]
     loss, _ = gain_losses(model, in_double(batch_of(nothing, task)))

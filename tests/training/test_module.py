@@ -1,4 +1,4 @@
-"""The loss of a training step against its formula, by one process and by several."""
+"""Compare the loss of a training step with its formula, in one process and in several."""
 
 from types import SimpleNamespace
 
@@ -22,7 +22,7 @@ def model():
 
 @pytest.fixture
 def batch():
-    """Answers of 3 to 6 tokens, END among them."""
+    """Return answers of 3 to 6 tokens, including END."""
     rng = np.random.default_rng(1)
     points = [rng.random((n, 2)) for n in (3, 5, 8, 8, 4)]
     answers = [rng.permutation(len(x))[: 2 + k] for k, x in enumerate(points)]
@@ -31,7 +31,7 @@ def batch():
 
 
 def negative_log_likelihoods(model, batch):
-    """Of each answer, one instance and one token after the other."""
+    """Compute them for one instance and one token after the other."""
     sums = []
     for x, n, targets, m in zip(*batch[:4], strict=True):
         log_probs = model.log_probs(x[None, :n], None, targets[None, :m])[0]
@@ -40,7 +40,7 @@ def negative_log_likelihoods(model, batch):
 
 
 def step(model, batch, *counts_of_others):
-    """The loss of a step beside processes that have so many tokens."""
+    """Return the loss of a step, if the other processes have this many tokens."""
     module = TrainingModule(model, Recipe.from_table(task="hull"))
 
     def reduce(count, reduce_op):
@@ -59,7 +59,7 @@ def test_the_loss_is_the_mean_over_tokens(model, batch):
 
 
 def test_processes_have_the_loss_of_one(model, batch):
-    """Theirs are averaged. One has more tokens than the other, which has a row that is none."""
+    """Their losses are averaged. One has more tokens; the other has a row that only fills up."""
     parts = [Batch(*(t[:3] for t in batch[:4])), Batch(*(t[2:].clone() for t in batch[:4]))]
     parts[1].target_lengths[0] = 0
     counts = [part.target_lengths.sum() for part in parts]
@@ -70,7 +70,7 @@ def test_processes_have_the_loss_of_one(model, batch):
 
 @pytest.mark.parametrize("kind", ["permutation", "subset", "sequence", "set", "grades"])
 def test_a_validation_has_the_metric_of_the_kind(kind, monkeypatch):
-    """As an evaluation of the same examples has it."""
+    """It equals the metric of an evaluation of the same examples."""
     solver = small_solver("custom", scale=4.0, kind=kind, center=(0.0, 0.0), spread=(1.0, 1.0))
     rng = np.random.default_rng(2)
     examples = []
@@ -86,7 +86,7 @@ def test_a_validation_has_the_metric_of_the_kind(kind, monkeypatch):
         )
     metric, logged = solver.task.metric, {}
     module = TrainingModule(solver.model, Recipe.from_table(task="hull"))
-    module.recipe = SimpleNamespace(task=solver.task)  # a recipe of own examples needs their file
+    module.recipe = SimpleNamespace(task=solver.task)  # Recipe would need a file
     monkeypatch.setattr(module, "log_dict", lambda values, batch_size: logged.update(values))
     module.validation_step(batch_of(examples, solver.task), 0)
     expected = solver.evaluate(examples)[metric]["value"]

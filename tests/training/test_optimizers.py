@@ -1,4 +1,4 @@
-"""Optimisers of the papers, against PyTorch's own taken one after the other."""
+"""Compare the papers' optimisers with PyTorch's, used one after the other."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ def gradient(parameter, step):
 
 @pytest.mark.parametrize("stop", [2, 5, 8])
 def test_adadelta_is_followed_by_rmsprop_also_after_a_resume(stop):
-    """Adadelta for five steps, RMSprop for five; and the same with a stop between."""
+    """Adadelta for five steps, then RMSprop for five; and the same with a stop in between."""
     start = torch.linspace(-1, 1, 6).reshape(2, 3)
     parameter = torch.nn.Parameter(start.clone())
     expected = torch.nn.Parameter(start.clone())

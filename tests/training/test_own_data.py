@@ -1,4 +1,4 @@
-"""What a training on own examples does by default, and what the user says instead."""
+"""The defaults of a training on own examples, and options that replace them."""
 
 import json
 
@@ -12,7 +12,7 @@ from ptrnet.training.recipe import infer_recipe
 
 @pytest.fixture
 def file_of(tmp_path):
-    """A function that writes examples of a kind, and gives the path of the file."""
+    """Return a function that writes examples of a kind, and returns the file's path."""
 
     def write(kind, count=20, highest=4):
         rng = np.random.default_rng(0)

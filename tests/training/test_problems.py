@@ -1,4 +1,4 @@
-"""Trainings of problems: they lower costs, can be resumed, and leave a model that serves."""
+"""Trainings of problems lower costs, can be resumed, and leave a usable model."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""One training in two processes: the batches, the gradients and the resume of one."""
+"""A training in two processes has the batches and gradients of one, and resumes like it."""
 
 import json
 import subprocess
@@ -55,10 +55,8 @@ def test_processes_share_the_batches_of_one(tmp_path, world_size):
             assert all(len(part.lengths) for part in parts)
 
 
-def test_two_processes_are_killed_resumed_and_learn_from_a_file_what_one_does(
-    tmp_path, stalled_training
-):
-    """By plain gradient descent, where the weights are as near as the gradients are.
+def test_two_killed_and_resumed_processes_learn_the_same_as_one(tmp_path, stalled_training):
+    """With plain gradient descent, weights differ as little as the gradients.
 
     Sizes and answers are of different lengths: no process has as many tokens as the other.
     """
@@ -71,13 +69,13 @@ def test_two_processes_are_killed_resumed_and_learn_from_a_file_what_one_does(
     run = tmp_path / "run"
     training = stalled_training(
         run, "--data", str(path), "--dropout", "0", *OPTIONS, stall_at=10
-    )  # processes would leave out other units
+    )  # because each process would drop other units
     children = children_of(training.process.pid)
     assert children
-    training.process.kill()  # the first alone: the second ends with it
+    training.process.kill()  # only the first; the second ends with it
     training.process.wait(60)
     wait_until(lambda: not any(map(is_running, children)))
-    assert training.log.read_text().count("taken as set (guessed") == 1  # the first one speaks
+    assert training.log.read_text().count("taken as set (guessed") == 1  # by one process
 
     assert torch.load(run / "checkpoint.ckpt", weights_only=True)["global_step"] == 6
     command = [sys.executable, "-m", "ptrnet", "train", "--output", run, "--resume"]

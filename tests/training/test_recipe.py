@@ -192,7 +192,7 @@ def test_answers_of_elements_need_no_indices():
         assert Recipe.from_table({**table, **TRANSFORMER}).network.hidden_size == 8
 
 
-def test_a_model_of_one_n_takes_it_from_the_recipe():
+def test_a_model_of_fixed_size_takes_n_from_the_recipe():
     recipe = Recipe.from_table({"task": "sort", "model": "seq2seq", "n": "7", "hidden_size": 8})
     assert (recipe.network.hidden_size, recipe.network.n) == (8, 7)
     with pytest.raises(InputError, match="the network only works for n = 7, got 8"):

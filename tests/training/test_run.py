@@ -1,4 +1,4 @@
-"""Runs: resumed after a kill to the same bits, and learning what they should."""
+"""Runs resume after a kill to the same bits, and learn."""
 
 import contextlib
 import csv
@@ -26,7 +26,7 @@ OPTIONS += ["--valid-every", "50", "--valid-batches", "2", "--checkpoint-every",
 
 
 def test_stopped_and_resumed_is_bit_exact(tmp_path, stalled_training):
-    """What a kill would leave is copied and resumed; the run itself is interrupted."""
+    """The test interrupts the run, and resumes a copy of the folder as a kill would leave it."""
     run, killed = tmp_path / "run", tmp_path / "killed"
     training = stalled_training(run, *OPTIONS, stall_at=90)
     shutil.copytree(run, killed)
@@ -51,7 +51,7 @@ def test_stopped_and_resumed_is_bit_exact(tmp_path, stalled_training):
 
 
 def test_a_run_cannot_have_the_name_of_a_shipped_model(tmp_path, monkeypatch):
-    """`--model hull` would answer by the shipped one."""
+    """Otherwise `--model hull` would use the shipped model."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match="hull: is the name of a shipped model"):
         train(Recipe.from_table(task="hull", steps=1), Path("hull"))
@@ -59,7 +59,7 @@ def test_a_run_cannot_have_the_name_of_a_shipped_model(tmp_path, monkeypatch):
 
 
 def test_ptrnet_train_reaches_a_high_accuracy(tmp_path):
-    """Sorting two numbers, in seconds: from one half to nearly always."""
+    """Sorting two numbers is learned in seconds: from right by chance (1/2) to nearly always."""
     recipe = Recipe.from_table(
         task="sort",
         n="2",
@@ -139,7 +139,7 @@ def test_a_finished_run_resumes_to_itself(tmp_path):
     assert all(torch.equal(first[name], again[name]) for name in first)
 
 
-def test_bfloat16_and_float32_start_alike_and_differ(tmp_path):
+def test_bfloat16_and_float32_start_with_equal_weights_and_differ(tmp_path):
     weights = {}
     for precision in ("bfloat16", "float32"):
         recipe = Recipe.from_table(
@@ -157,7 +157,7 @@ def test_bfloat16_and_float32_start_alike_and_differ(tmp_path):
 
 
 def test_a_file_is_used_for_validation(tmp_path):
-    """The file's own examples are measured, mixed sizes and a clockwise answer among them."""
+    """The file's examples are validated, including mixed sizes and a clockwise answer."""
     path = tmp_path / "valid.txt"
     path.write_text("0 0 1 0 0 1 output 1 3 2 1\n0 0 1 0 1 1 0 1 0.5 0.5 output 1 2 3 4 1\n")
     recipe = Recipe.from_table(
@@ -209,7 +209,7 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_resumes_from_the_star
 
 
 def test_a_run_on_a_file_resumes_to_the_same_bits(tmp_path, monkeypatch):
-    """Stopped in its second epoch; the file has two sizes and changes are drawn."""
+    """The run stops in its second epoch. The file has two sizes, and examples are augmented."""
     data = tmp_path / "hull.txt"
     task = tasks.get("hull")
     formats.write(str(data), _of_two_sizes(task), task)
@@ -267,7 +267,7 @@ def test_a_file_that_cannot_be_trained_on_leaves_no_folder(tmp_path):
 
 @pytest.mark.parametrize("model", ["seq2seq", "seq2seq-attention"])
 def test_a_model_of_one_n_trains_and_answers(tmp_path, model):
-    """Sorting two numbers, as above; and a file of other sizes is refused before it starts."""
+    """It sorts two numbers. A file of other sizes is refused before the training starts."""
     other = tmp_path / "other.txt"
     other.write_text("0.1 0.2 0.3 output 1 2 3\n")
     recipe = Recipe.from_table(
@@ -295,7 +295,7 @@ def test_a_model_of_one_n_trains_and_answers(tmp_path, model):
 
 
 def test_a_thread_that_cannot_write_prints_no_traceback(capfd):
-    """TensorBoard's, on a full disk; other threads do."""
+    """On a full disk TensorBoard's thread prints nothing; other threads still print tracebacks."""
 
     def fail(error):
         raise error

@@ -1,4 +1,4 @@
-"""A training that begins with another model's weights."""
+"""Trainings that start with another model's weights."""
 
 import pytest
 import torch
@@ -47,7 +47,7 @@ def test_a_resumed_training_does_not_load_the_given_weights_again(tmp_path, monk
     with pytest.raises(KeyboardInterrupt):
         train(recipe, tmp_path / "stopped")
     monkeypatch.undo()
-    (tmp_path / "first" / "model.safetensors").unlink()  # not needed any more
+    (tmp_path / "first" / "model.safetensors").unlink()  # no longer needed
     resumed = train(recipe, tmp_path / "stopped", resume=True).model.state_dict()
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
 

@@ -22,7 +22,7 @@ SIZES = {
 
 @pytest.mark.parametrize("name", SIZES)
 def test_answers_equal_the_recorded_ones(name):
-    """1,000 answers of each model, recorded when its weights were shipped.
+    """Compare 1,000 answers of each model with those recorded when its weights were shipped.
 
     Left out are instances where some token's log-probability is within 0.001 of the chosen one's:
     there another processor's rounding may decide. So it may between equal elements.

@@ -73,7 +73,7 @@ def examples(name, n, count):
     ],
 )
 def test_accuracy_on_unseen_instances(name, n, decoder, floor):
-    """At least the promised share, less three standard errors of this small sample."""
+    """The accuracy is at least the promised one, minus three standard errors of this sample."""
     model, count = ptrnet.load(name), 1000
     known = examples(name, n, count)
     answers = [e.outputs for e in model.predict(known, decoder)]
@@ -83,7 +83,7 @@ def test_accuracy_on_unseen_instances(name, n, decoder, floor):
 
 @pytest.mark.parametrize(("n", "accuracy", "coverage"), [(5, 0.995, 0.999), (10, 0.99, 0.999)])
 def test_coverage_of_unseen_triangulations(n, accuracy, coverage):
-    """At least the promised shares, less three standard errors of this small sample."""
+    """The shares are at least the promised ones, minus three standard errors of this sample."""
     model, count = ptrnet.load("delaunay"), 300
     known = examples("delaunay", n, count)
     measures = model.task.measure(known, [e.outputs for e in model.predict(known)])
@@ -93,7 +93,7 @@ def test_coverage_of_unseen_triangulations(n, accuracy, coverage):
 
 @pytest.mark.parametrize(("n", "gap"), [(5, 0.001), (10, 0.003), (14, 0.005)])
 def test_gap_of_unseen_tours(n, gap):
-    """At most the promised gap to the shortest tours, by dynamic programming."""
+    """The gap to the shortest tours (dynamic programming) is at most the promised one."""
     model = ptrnet.load("tsp")
     known = examples("tsp", n, 200)
     answers = [e.outputs for e in model.predict(known)]
@@ -102,7 +102,7 @@ def test_gap_of_unseen_tours(n, gap):
 
 
 def test_coordinates_of_maps_need_no_scaling():
-    """Points of a square far away and large: an easy hull, whatever the units."""
+    """A square far away and large is an easy hull in any units."""
     square = np.array([[0.0, 0.0], [1.0, 0.05], [0.95, 1.0], [0.02, 0.9], [0.5, 0.4]])
     expected = ptrnet.load("hull").solve(square).tolist()
     assert expected == [0, 1, 2, 3]
@@ -111,7 +111,7 @@ def test_coordinates_of_maps_need_no_scaling():
 
 @pytest.mark.parametrize(("values", "n"), [(10, 10), (3, 10), (10, 20)])
 def test_many_equal_numbers_are_sorted_by_index(values, n):
-    """Whole numbers, of which many are equal: of a model of uniform ones 62 and 13% were."""
+    """Many integers are equal. A model trained on uniform numbers got 62% and 13% of sets right."""
     inputs = np.random.default_rng(6).integers(values, size=(200, n, 1)).astype(float)
     answers = weights.load("sort").solve(list(inputs))
     in_order = [
@@ -122,7 +122,7 @@ def test_many_equal_numbers_are_sorted_by_index(values, n):
 
 @pytest.mark.parametrize("task", ["hull", "delaunay", "tsp", "sort"])
 def test_units_of_length_do_not_matter(task):
-    """Points of the square, and the same ones in a corner of it, a thousandth or less as large."""
+    """Points get the same answer if they are scaled down by a thousand or more."""
     solver = ptrnet.load(task)
     points = np.random.default_rng(6).random((10, solver.task.num_features))
     points -= points.min(0)

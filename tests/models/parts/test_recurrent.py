@@ -16,7 +16,7 @@ TORCH = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU}
 
 
 def pair(cell, layers, bidirectional):
-    """Our encoder of 6 units, and PyTorch's module with the same weights."""
+    """Return our encoder with 6 units, and PyTorch's module with the same weights."""
     torch.manual_seed(2)
     settings = RecurrentSettings(
         hidden_size=6, cell=cell, layers=layers, bidirectional=bidirectional

@@ -1,4 +1,4 @@
-"""A bit flipped, or the end cut off, in every kind of file that is read again.
+"""Flip a bit, or cut off the end, in every kind of file that ptrnet reads again.
 
 It has to be noticed, in one line, or to be harmless: what is read is the same. Where a format has
 no checksum (a user's own examples), a number may have become another one; then what is read has
@@ -20,14 +20,14 @@ from tests.stress.trial import Trial, one_line
 
 
 class Intact(NamedTuple):
-    """Files as they were written, and what is read of them."""
+    """The files before the damage, and their contents as the reader returns them."""
 
     folder: Path
     result: Any
 
 
 def damaged(content: bytes, rng: np.random.Generator) -> bytes:
-    """The content with one bit flipped or, every third time, without its end."""
+    """Return the content with one bit flipped or, every third time, without its end."""
     if not content or rng.integers(3) == 0:
         return content[: rng.integers(len(content) + 1)]
     changed = bytearray(content)

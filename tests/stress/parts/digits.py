@@ -1,4 +1,4 @@
-"""Last digits: rounded distances, elements that are nearly equal, and long whole numbers."""
+"""Check last digits: rounded distances, nearly equal elements, and long integers."""
 
 import math
 from collections.abc import Callable
@@ -16,11 +16,11 @@ from tests.stress import exact_answers
 from tests.stress.trial import Trial
 
 SIZE = 10  # elements of an instance
-LARGEST_GAP = 18  # gaps are 1 to 1e-17 wide
+LARGEST_GAP = 18  # gaps range from 1 to 1e-17
 
 
 def _distances(_: None, rng: np.random.Generator, folder: Path) -> str:
-    """TSPLIB's distances are those of its own expressions, in Python.
+    """TSPLIB's distances equal its own expressions, in Python.
 
     Every other pair of nodes is 1 to 1e-17 from a half apart. Where rounding errors are too small
     to matter, the expression has to give the whole number that exact fractions give.
@@ -62,7 +62,7 @@ def _solved(
     rng: np.random.Generator,
     folder: Path,
 ) -> str:
-    """Two elements that are nearly equal are answered as well as two that are equal."""
+    """The model answers instances with nearly equal elements as well as with equal ones."""
     inputs = rng.random((SIZE, solver.task.num_features))
     i, j = rng.choice(SIZE, 2, replace=False)
     gap = _gap(rng)
@@ -109,7 +109,7 @@ def _is_delaunay(points: Floats, answer: Indices) -> bool:
 
 
 def _tables(_: None, rng: np.random.Generator, folder: Path) -> str:
-    """Identifiers of 16 to 19 digits and ranks that nearly agree stay what the file says.
+    """Identifiers of 16 to 19 digits, and nearly equal ranks, stay as they are in the file.
 
     Ranks are whole numbers of 19 digits, or decimals that differ by 1 to 1e-17. They are ordered as
     Python's integers and fractions are.
@@ -136,7 +136,7 @@ def _model(name: str, folder: Path) -> ptrnet.Solver:
 
 
 def _nothing(folder: Path) -> None:
-    """Cases that share nothing."""
+    """Prepare nothing, because the cases share nothing."""
 
 
 TRIALS = [

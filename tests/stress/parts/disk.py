@@ -1,4 +1,4 @@
-"""Disks that are full or broken: one line, the old file intact, and no half a new one.
+"""Full or broken disks: one clear error, the old file intact, and no incomplete new file.
 
 When the disk works again, the same command gives what it would have given.
 """
@@ -19,11 +19,11 @@ from tests.stress.trial import Trial
 from tests.support.small_models import small_solver
 
 OLD = b"old\n"
-CALLS = 40  # the first of them is the one that fails, or one after it
+CALLS = 40  # the disk fails at one of the first 40 calls, or at one after it
 
 
 class Command(NamedTuple):
-    """A command, with `{inputs}` for a folder of inputs, that writes one file."""
+    """A command that writes one file. `{inputs}` stands for a folder of inputs."""
 
     arguments: str
     output: str
@@ -45,7 +45,7 @@ COMMANDS = {
 
 
 class Whole(NamedTuple):
-    """What a command gives where the disk works."""
+    """The result of a command on a disk that works."""
 
     inputs: Path
     content: bytes

@@ -1,4 +1,4 @@
-"""Labels and metrics of degenerate sets of points, against exact rational numbers."""
+"""Compare labels and metrics of degenerate sets of points with exact rational numbers."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -12,11 +12,11 @@ from tests.stress.degenerate import degenerate_points
 from tests.stress.trial import Trial
 
 HULL, DELAUNAY = tasks.get("hull"), tasks.get("delaunay")
-ROUNDING = Fraction(1, 2**52)  # how far a coordinate that is no whole number may be off, relatively
+ROUNDING = Fraction(1, 2**52)  # relative rounding error of a coordinate that is not an integer
 
 
 def _nothing(folder: Path) -> None:
-    """No trial here shares anything."""
+    """Prepare nothing, because the cases share nothing."""
 
 
 def _points(rng: np.random.Generator, folder: Path, fewest: int = 3) -> tuple[str, Floats]:
@@ -30,7 +30,7 @@ def _is_whole(points: Floats) -> bool:
 
 
 def _hull(_: None, rng: np.random.Generator, folder: Path) -> str:
-    """Whole numbers have the exact hull. Of others no point is outside by more than rounding."""
+    """Integers have the exact hull. With floats, no point is outside by more than rounding."""
     kind, points = _points(rng, folder)
     exact = exact_answers.whole_points(points)
     (answer,) = HULL.label(points[None]).rows()
@@ -50,7 +50,7 @@ def _hull(_: None, rng: np.random.Generator, folder: Path) -> str:
 
 
 def _is_vertex(p, ring, slack) -> bool:
-    """Whether a point is a vertex of the exact hull, or as near to its edges as rounding is."""
+    """Whether a point is a vertex of the exact hull, or within rounding of its edges."""
     edges = zip(ring, ring[1:] + ring[:1], strict=True)
     return p in ring or any(
         abs(exact_answers.turn(a, b, p)) <= _edge_slack(a, b, slack) for a, b in edges
@@ -64,18 +64,18 @@ def _is_outside(p, ring, slack) -> bool:
 
 
 def _edge_slack(a, b, slack) -> Fraction:
-    """What coordinates that are off by `slack`, of each axis, change of twice an edge's areas."""
+    """How much an error of `slack` on each axis may change twice the areas along an edge."""
     return slack[0] * abs(a[1] - b[1]) + slack[1] * abs(a[0] - b[0])
 
 
 def _is_on_edge(a, b, c) -> bool:
-    """Whether a vertex is on the line between its neighbours, up to a tenth of rounding."""
+    """Whether a vertex is on the line between its neighbours, up to a tenth of the rounding."""
     dot = (b[0] - a[0]) * (c[0] - b[0]) + (b[1] - a[1]) * (c[1] - b[1])
     return dot > 0 and exact_answers.turn(a, b, c) <= ROUNDING * _turn_slack(a, b, c) / 10
 
 
 def _turn_slack(a, b, c) -> int:
-    """By how much a relative rounding of 1 of each coordinate may change twice an area."""
+    """How much a relative error of 1 in each coordinate may change twice an area."""
     slack = 0
     for axis in (0, 1):
         size = sum(abs(p[axis]) for p in (a, b, c))
@@ -85,7 +85,7 @@ def _turn_slack(a, b, c) -> int:
 
 
 def _hull_metrics(_: None, rng: np.random.Generator, folder: Path) -> str:
-    """Metrics of the label, and of an answer that was changed at random."""
+    """Compare the metrics of the label, and of a randomly changed answer."""
     kind, points = _points(rng, folder)
     (label,) = HULL.label(points[None]).rows()
     example = Example(points, label)
@@ -93,7 +93,7 @@ def _hull_metrics(_: None, rng: np.random.Generator, folder: Path) -> str:
     answer = _changed(label, len(points), rng)
     exact = exact_answers.whole_points(points)
     ring, truth = ([exact[i] for i in indices] for indices in (answer, label))
-    ring = ring[:-1] if len(ring) > 1 and ring[0] == ring[-1] else ring  # which does not matter
+    ring = ring[:-1] if len(ring) > 1 and ring[0] == ring[-1] else ring  # closed or not
     measured = HULL.measure([example], [answer])
     assert measured["accuracy"].value == _same_ring(ring, truth), (answer, label)
     whole = abs(exact_answers.area(truth))
@@ -108,7 +108,7 @@ def _hull_metrics(_: None, rng: np.random.Generator, folder: Path) -> str:
 
 
 def _changed(answer: Indices, n: int, rng: np.random.Generator) -> Indices:
-    """An answer of different elements: one left out, put in, or at another place."""
+    """Remove an element of an answer, insert one, or move one."""
     changed = answer.tolist()
     kind = rng.integers(4)
     if kind == 0 and len(changed) > 1:
@@ -125,13 +125,13 @@ def _changed(answer: Indices, n: int, rng: np.random.Generator) -> Indices:
 
 
 def _same_ring(a: list, b: list) -> bool:
-    """Whether two rings are one polygon, wherever they start and whichever way they run."""
+    """Whether two rings are the same polygon, for any start and direction."""
     turned = [b[k:] + b[:k] for k in range(len(b))]
     return any(a in (ring, ring[::-1]) for ring in turned)
 
 
 def _delaunay(_: None, rng: np.random.Generator, folder: Path) -> str:
-    """Every label is a triangulation with empty circles, exactly; none where all are on a line."""
+    """Each label is exactly Delaunay; points on one line are refused."""
     kind, points = _points(rng, folder)
     exact = exact_answers.whole_points(points)
     (flat,) = DELAUNAY.label(points[None]).rows()
@@ -143,7 +143,7 @@ def _delaunay(_: None, rng: np.random.Generator, folder: Path) -> str:
 
 
 def _delaunay_metrics(_: None, rng: np.random.Generator, folder: Path) -> str:
-    """The label is right; of whole numbers, a changed answer where exact numbers say so."""
+    """The label is right. For integers, a changed answer is right if exact numbers say so."""
     kind, points = _points(rng, folder, fewest=4)
     (flat,) = DELAUNAY.label(points[None]).rows()
     label = flat.reshape(-1, 3)

@@ -1,4 +1,4 @@
-"""Work that is killed at any moment, and started again: the bytes of work that was not."""
+"""Kill work at any moment and start it again: its files equal those of uninterrupted work."""
 
 import signal
 import time
@@ -23,14 +23,14 @@ TRAIN += ["--checkpoint-every", "4", "--valid-batches", "0", "--precision", "flo
 
 
 class Work(NamedTuple):
-    """Something that takes a while and leaves files."""
+    """A command that takes a while and writes files."""
 
-    begin: Callable[[Path, Path], list[object]]  # the command, of a folder with inputs, and a path
-    results: tuple[str, ...]  # the files by which it is judged, in the path; the path where empty
+    begin: Callable[[Path, Path], list[object]]  # from a folder of inputs and an output path
+    results: tuple[str, ...]  # files to compare, below the output path; if empty, that path
 
 
 def _train(inputs: Path, output: Path) -> list[object]:
-    """The command that begins or goes on, by what a killed one has left."""
+    """Return the command that starts a training, or resumes it if a killed one left a folder."""
     if (output / "recipe.toml").exists():
         return ["train", "--resume", "--output", output]
     return [*TRAIN, "--output", output]
@@ -53,7 +53,7 @@ WORKS = {
 
 
 class Whole(NamedTuple):
-    """Work that nothing stopped."""
+    """The result of uninterrupted work."""
 
     inputs: Path
     seconds: float
@@ -76,7 +76,7 @@ def _prepare(work: Work, folder: Path) -> Whole:
     text = "".join(" ".join(map(repr, row)) + "\n" for row in rows)
     (inputs / "in.txt").write_text(text, encoding="utf-8")
     command = work.begin(inputs, output)
-    run(command, folder / "log")  # the first time it may compile
+    run(command, folder / "log")  # once more, because the first run may compile
     for path in output.parent.rglob("*"):
         if path.is_file():
             path.unlink()
@@ -91,7 +91,7 @@ def _case(work: Work, whole: Whole, rng: np.random.Generator, folder: Path) -> s
     if command[-2:] == ONE_JOB and rng.random() < 0.1:
         command[-1] = "2"
     program = Program(command, folder / "killed.log")
-    # At random on purpose: the end may come at any moment, or find nothing left to do.
+    # At random on purpose: the kill may come at any moment, or after the end.
     time.sleep(rng.uniform(0, 1.1 * whole.seconds))
     deadly = DEADLY[rng.integers(len(DEADLY))]
     is_running = program.process.exitcode is None

@@ -1,4 +1,4 @@
-"""Mutated lines through the readers of text: an example, or one line that names file and line.
+"""Read mutated lines of text: either an example, or one clear error with file and line.
 
 Nothing else is raised, no line takes more than a second or many megabytes; and what was read is
 written and read again without a change.
@@ -22,14 +22,14 @@ from ptrnet.types import Example
 from tests.stress.mutations import mutated
 from tests.stress.trial import Trial, one_line
 
-LINES = 100  # of one case
-SECONDS = 1.0  # of the processor, for a line; reading one takes a thousandth of it
-MEGABYTES = 200.0  # by which the process may grow in a trial
-AGAIN_EVERY = 10  # examples: one of them is written and read again
+LINES = 100  # lines of a case
+SECONDS = 1.0  # processor seconds per line; reading a line takes a thousandth of this
+MEGABYTES = 200.0  # megabytes by which the process may grow in a trial
+AGAIN_EVERY = 10  # one in so many examples is written and read again
 
 
 class Text(NamedTuple):
-    """A format, and lines of a file of it, each of which may be changed."""
+    """A text format with the lines of a file. A case changes one of the lines."""
 
     extension: str
     task: str
@@ -53,7 +53,7 @@ TEXTS = (
 
 
 def _prepare(text: Text, folder: Path) -> float:
-    """Gives the memory that the process has taken before."""
+    """Return the memory that the process has taken so far."""
     return _peak()
 
 
@@ -98,7 +98,7 @@ def _outcome(path: Path, task: Task, again: bool) -> str:
 
 
 def _check_equal(example: Example, reread: Example) -> None:
-    """Refuses an example that has changed when it was written and read again."""
+    """Raise an error if an example changes when it is written and read again."""
     assert np.array_equal(example.inputs, reread.inputs)
     assert (example.outputs is None) == (reread.outputs is None)
     assert example.outputs is None or np.array_equal(example.outputs, reread.outputs)
@@ -107,7 +107,7 @@ def _check_equal(example: Example, reread: Example) -> None:
 
 
 def _peak() -> float:
-    """The most memory that the process has had, in megabytes; macOS counts it in bytes."""
+    """Return the process's peak memory in megabytes; macOS counts it in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
         2**20 if sys.platform == "darwin" else 2**10
     )

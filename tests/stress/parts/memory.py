@@ -1,4 +1,4 @@
-"""Ten thousand calls: what the process has of memory stays what it was after the first ones."""
+"""Make ten thousand calls: the process's memory stays as it is after the first ones."""
 
 import asyncio
 import gc
@@ -19,13 +19,13 @@ from ptrnet.solver import Solver
 from tests.stress.trial import Trial
 from tests.support.small_models import small_solver
 
-CALLS = 100  # of one case
-FIRST = 10  # cases in which caches may fill
-MEGABYTES = 8.0  # by which it may grow in the 9,000 calls after them: less than a kilobyte each
+CALLS = 100  # calls of a case
+FIRST = 10  # cases in which caches may still fill
+MEGABYTES = 8.0  # megabytes of growth in the other 9,000 calls: less than a kilobyte each
 
 
 class Calls:
-    """A call of the library, and what the process had of memory after each case."""
+    """A call of the library, and the process's memory after each case."""
 
     def __init__(self, call: Callable[[np.random.Generator], Any]) -> None:
         self.call = call
@@ -53,7 +53,7 @@ def _attention(solver: Solver, rng: np.random.Generator) -> None:
 
 
 class Service:
-    """The service in this process, called without a network; it ends with this object."""
+    """The service in this process, called without a network. It ends with this object."""
 
     def __init__(self, solver: Solver) -> None:
         self._loop = asyncio.new_event_loop()
@@ -93,7 +93,7 @@ def _case(calls: Calls, rng: np.random.Generator, folder: Path) -> str:
 
 
 def _resident() -> float:
-    """Megabytes of memory that the process has."""
+    """Return the process's memory in megabytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 

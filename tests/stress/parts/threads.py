@@ -1,4 +1,4 @@
-"""Many threads, and then processes, on one solver: the answers that it gives alone."""
+"""Use one solver in many threads, then in processes: the answers equal those of one thread."""
 
 import threading
 import warnings
@@ -44,7 +44,7 @@ WAYS = (solve, solve_beam, answer, attend, label)
 
 
 class Work(NamedTuple):
-    """Instances, ways to use a solver with them, and what comes out of each alone."""
+    """Instances, several uses of a solver, and the result of each use in a single thread."""
 
     solver: Solver
     batches: list[list[np.ndarray]]
@@ -68,7 +68,7 @@ def _draw(work: Work, rng: np.random.Generator, count: int) -> list[tuple[Callab
 
 
 def _threads(work: Work, rng: np.random.Generator, folder: Path) -> str:
-    """All begin at the same moment; afterwards the process warns as it did before."""
+    """All threads begin at the same moment. Afterwards the warning filters are as before."""
     before, start = list(warnings.filters), threading.Barrier(THREADS)
 
     def use(way: Callable, k: int) -> Any:
