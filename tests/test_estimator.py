@@ -15,7 +15,7 @@ import ptrnet
 from ptrnet.errors import InputError
 from ptrnet.metrics.ranking import ndcg
 
-FAST = {"hidden_size": 24, "steps": 150, "batch_size": 32, "learning_rate": 1e-2, "random_state": 1}
+FAST = {"hidden_size": 24, "steps": 60, "batch_size": 32, "learning_rate": 1e-2, "random_state": 1}
 
 
 def largest_first(count, seed=0):
@@ -48,11 +48,9 @@ def test_clone_keeps_parameters():
     assert not hasattr(copy, "solver_")
 
 
-def test_cross_validation_and_grid_search_work():
-    X, y = largest_first(120)
-    options = {**FAST, "steps": 20}
-    scores = cross_val_score(ptrnet.PointerEstimator("permutation", **options), X, y, cv=2)
-    assert len(scores) == 2 and all(-1 <= s <= 1 for s in scores)
+def test_grid_search_works():
+    X, y = largest_first(60)
+    options = {**FAST, "steps": 5}
     grid = {"hidden_size": [8, 24]}
     search = GridSearchCV(ptrnet.PointerEstimator("permutation", **options), grid, cv=2)
     assert search.fit(X, y).best_params_["hidden_size"] in (8, 24)

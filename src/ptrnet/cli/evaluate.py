@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from ptrnet.metrics.interval import Measure
     from ptrnet.solver import Solver
 
-    Rows = dict[str, tuple[int, dict[str, Measure]]]
+    Measures = dict[str, Measure]
+    Rows = dict[str, tuple[int, Measures]]
+    Header = dict[str, str | int]
 
 
 def register(app: typer.Typer) -> None:
@@ -149,26 +151,15 @@ def evaluate(
         )
     if plot is not None:
         _plot(plot, solver, path, columns)
-    header = {
+    header: Header = {
         "task": solver.task.name,
         "model": model or solver.task.name,
         "decoder": decoder.name,
         "instances": len(evaluation),
     }
-    measures = evaluation.measures()
     column, rows = ("n", evaluation.by_size()) if by is None else (by, evaluation.by_value())
-    if csv:
-        echo(_csv(column, {"all": (len(evaluation), measures), **rows}))
-    elif json:
-        document = {**header, **_document(len(evaluation), measures)}
-        if rows:
-            document[f"by_{column}"] = [
-                {column: name, **_document(*row)} for name, row in rows.items()
-            ]
-        echo(dumps(document))
-    else:
-        title = f"{len(evaluation)} instances, model {header['model']}, {decoder.name} decoding"
-        echo(_text(title, measures, column, rows))
+    report = _csv if csv else _json if json else _text
+    echo(report(header, evaluation.measures(), column, rows))
 
 
 def _plot(picture: Path, solver: "Solver", path: str, columns: Columns) -> None:
@@ -179,14 +170,22 @@ def _plot(picture: Path, solver: "Solver", path: str, columns: Columns) -> None:
         solver.plot_reliability(list(formats.read(path, solver.task, columns)), ax)
 
 
-def _document(count: int, measures: "dict[str, Measure]") -> dict[str, Any]:
+def _json(header: "Header", measures: "Measures", column: str, rows: "Rows") -> str:
+    """Return one JSON object: the measures over all instances, and then a list by n or a field."""
+    document = {**header, **_document(int(header["instances"]), measures)}
+    if rows:
+        document[f"by_{column}"] = [{column: name, **_document(*row)} for name, row in rows.items()]
+    return dumps(document)
+
+
+def _document(count: int, measures: "Measures") -> dict[str, Any]:
     metrics = {metric: measure.to_dict() for metric, measure in measures.items()}
     return {"instances": count, "metrics": metrics}
 
 
-def _text(title: str, measures: "dict[str, Measure]", column: str, rows: "Rows") -> str:
+def _text(header: "Header", measures: "Measures", column: str, rows: "Rows") -> str:
     """Return a line for each measure over all instances, and then a table by n or a field."""
-    lines = [title]
+    lines = ["{instances} instances, model {model}, {decoder} decoding".format(**header)]
     for metric, m in measures.items():
         value, interval = m.value_and_interval(4)
         interval = f"  95%: {interval}" if interval else ""
@@ -205,13 +204,13 @@ def _joined(cells: list[str], widths: list[int]) -> str:
     return "  ".join(padded).rstrip()
 
 
-def _csv(column: str, rows: "Rows") -> str:
+def _csv(header: "Header", measures: "Measures", column: str, rows: "Rows") -> str:
     """Return a CSV line for each row and metric. Cells without a number are empty."""
     text = StringIO()
     table = writer(text, lineterminator="\n")
     table.writerow([column, "metric", "value", "low", "high", "count", "fail"])
-    for name, (_, measures) in rows.items():
-        for metric, m in measures.items():
+    for name, (_, of_row) in {"all": (header["instances"], measures), **rows}.items():
+        for metric, m in of_row.items():
             numbers = ("" if x is None else repr(x) for x in (m.value, m.low, m.high))
             table.writerow([name, metric, *numbers, m.count, str(m.fail).lower()])
     return text.getvalue().removesuffix("\n")

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
+
+# PyTorch 2.13 has no public names for what is asked of these three: transforms, levels and modes.
 from torch._C import _functorch
 from torch.autograd import forward_ad
 from torch.nn import Parameter

@@ -46,7 +46,7 @@ def load() -> None:
                 for entry in entry_points(group=GROUP):
                     try:
                         entry.load()
-                    except Exception as error:
+                    except Exception as error:  # the code of others may raise anything
                         raise _broken(f"{entry.name} ({entry.value})", error) from error
         for path in _files():
             if path not in _loaded:
@@ -76,7 +76,7 @@ def _import_file(path: Path) -> None:
         raise InputError(f"{path}: expected a Python file of plug-ins")
     try:
         module = importlib.import_module(f"{__name__}.{path.stem}")
-    except Exception as error:
+    except Exception as error:  # a user's code may raise anything
         raise _broken(str(path), error) from error
     if Path(str(module.__file__)).resolve() != path.resolve():
         raise InputError(f"{path}: {module.__file__} is a plug-in of the same name; rename one")

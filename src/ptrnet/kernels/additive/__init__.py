@@ -145,7 +145,7 @@ def _triton_runs(device: torch.device) -> bool:
 
         tensor = torch.zeros(1, 1, 1, device=device)
         kernel(tensor, tensor, tensor[0, 0])
-    except Exception as error:
+    except Exception as error:  # the errors of Triton, of a C compiler and of CUDA
         warnings.warn(
             f"additive_scores: plain PyTorch on {device}, as Triton does not run there: {error}",
             stacklevel=2,
