@@ -1,4 +1,4 @@
-"""Write the table of scores in README.md, from `results/MODEL.json`.
+"""Write the table of results in README.md, from results/real-data.md and `results/MODEL.json`.
 
     python benchmarks/readme_scores.py
 
@@ -13,43 +13,79 @@ from ptrnet.metrics.interval import Measure
 
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- scores: benchmarks/readme_scores.py -->\n", "<!-- end of scores -->\n"
-SIZES = {"hull": (10, 50, 500), "delaunay": (10, 15), "tsp": (20, 50, 100), "sort": (10, 25)}
-WHAT = {
-    "hull": "convex hull, exact",
-    "delaunay": "Delaunay triangulation, exact",
-    "tsp": "tour, longer than the shortest",
-    "sort": "sorting, exact",
+QUESTIONS = {  # by section of results/real-data.md
+    "yogurt": "which yogurt is chosen",
+    "car": "which car",
+    "cracker": "which cracker",
+    "fishing": "which way to fish",
+    "rank": "ranking of documents",
 }
-# The best that the papers have in one model for several n, in percent: C and W (hulls), V's section
-# 4.3 (a model for each n), V's table 2 beside the shortest of its instances, and Orders Matter.
+METRICS = ("accuracy", "log-likelihood", "NDCG@10")
+OTHERS = {"conditional logit": "conditional logit", "LightGBM, xendcg": "LightGBM"}
+SIZES = {"hull": (50, 500), "delaunay": (10,), "tsp": (20, 50, 100), "sort": (25,)}
+TASKS = {
+    "hull": ("convex hull of {} points", "exact, %"),
+    "delaunay": ("Delaunay triangulation of {} points", "exact, %"),
+    "tsp": ("tour of {} cities", "longer than the shortest, %"),
+    "sort": ("order of {} numbers", "exact, %"),
+}
+# The best number in the papers of one model for several n, in percent: C and W (hulls), V's section
+# 4.3 (a model for each n), and V's Table 2 compared with the shortest tours of its instances.
 PAPERS = {
-    ("hull", 10): "93.4",
     ("hull", 50): "78.2",
     ("hull", 500): "1.3",
     ("delaunay", 10): "22.6",
     ("tsp", 20): "1.3",
     ("tsp", 50): "34.6",
-    ("sort", 10): "57",
 }
 
 
-def rows_of(model: str) -> dict[int, Measure]:
-    """The metric of constrained greedy decoding for each n."""
+def section(name: str) -> list[dict[str, str]]:
+    """Return the table of a data set in results/real-data.md. Columns *ahead* are left out."""
+    text = (ROOT / "results" / "real-data.md").read_text().split(f"\n## {name}: ")[1]
+    table = [line for line in text.split("\n## ")[0].splitlines() if line.startswith("|")]
+    head, _, *rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in table]
+    return [{h: c for h, c in zip(head, row, strict=True) if h != "ahead"} for row in rows]
+
+
+def real_rows() -> Iterator[str]:
+    """Yield the rows of real data sets."""
+    for name, question in QUESTIONS.items():
+        table = {row["method"]: row for row in section(name)}
+        metrics = [m for m in METRICS if m in table["ptrnet"]]
+        values = {
+            method: " / ".join(row[m] for m in metrics if row[m]) for method, row in table.items()
+        }
+        others = [f"{title} {values[key]}" for key, title in OTHERS.items() if key in table]
+        cells = [question, " / ".join(metrics), values["ptrnet"], ", ".join(others)]
+        yield f"| {' | '.join(cells)} |"
+
+
+def measures(model: str) -> dict[int, Measure]:
+    """Return the metric of constrained greedy decoding for each n."""
     rows = json.loads((ROOT / "results" / f"{model}.json").read_text())["rows"]
     return {row["n"]: Measure(**row["constrained"]) for row in rows}
 
 
-def lines() -> Iterator[str]:
-    """The lines of the table."""
-    yield "| in percent, with 95% intervals | n | shipped model | our Ptr-Net | papers |"
-    yield "|---|---|---|---|---|"
+def shipped_rows() -> Iterator[str]:
+    """Yield the rows of the shipped models."""
     for task, sizes in SIZES.items():
-        best, ptr_net = rows_of(task), rows_of(f"{task}-ptr-net")
+        best, ptr_net = measures(task), measures(f"{task}-ptr-net")
+        question, measure = TASKS[task]
         for n in sizes:
-            former = ptr_net[n].value_and_interval(1, 100)[0] if n in ptr_net else ""
-            digits = 2 if task == "tsp" else 1
-            cells = [WHAT[task], str(n), best[n].text(digits, 100)]
-            yield f"| {' | '.join([*cells, former, PAPERS.get((task, n), '')])} |"
+            others = [f"Ptr-Net {ptr_net[n].value_and_interval(1, 100)[0]}"]
+            if paper := PAPERS.get((task, n)):
+                others.append(f"papers {paper}")
+            score = best[n].text(2 if task == "tsp" else 1, 100)
+            yield f"| {question.format(n)} | {measure} | {score} | {', '.join(others)} |"
+
+
+def lines() -> Iterator[str]:
+    """Yield the lines of the table."""
+    yield "| question | measure | ptrnet | others |"
+    yield "|---|---|---|---|"
+    yield from real_rows()
+    yield from shipped_rows()
 
 
 def main() -> None:
