@@ -156,7 +156,7 @@ def test_invalid_tokens_decode_to_wrong_triangles(tokens, expected):
 
 
 def test_separator_is_refused_with_apexes():
-    with pytest.raises(InputError, match="task delaunay: separator: not in a sequence of apexes"):
+    with pytest.raises(InputError, match="task delaunay: separator: expected no, because"):
         tasks.get("delaunay", separator=True, sequence="apexes")
 
 

@@ -53,7 +53,8 @@ def solve(
     columns: Columns,
     pictures: PictureOptions,
     random: Annotated[
-        int | None, typer.Option("--random", min=1, help="Draw an instance of N instead of a file.")
+        int | None,
+        typer.Option("--random", min=1, help="Draw an instance of this size instead of a file."),
     ] = None,
     points: Points = None,
     start: Start = None,

@@ -1,9 +1,9 @@
 """Improve tours for a given time: the network solves random parts of them again.
 
-A part is a path with two fixed ends. To the network, its inner cities are those that remain of a
-tour which began at the last city of the part and has just come to the first one (random
-re-construction, as in LEHD, Luo et al. 2023). The new order replaces the former one if it is
-shorter:
+A part is a path with two fixed ends. The network reads it as an unfinished tour: the tour began at
+the last city of the part, has just reached the first one, and the inner cities remain. The new
+order replaces the former one if it is shorter (random re-construction, as in LEHD, Luo et al.
+2023):
 
     tour      ... a b c d e z ...
     part      z a | b c d e       a tour that began at z and has come to a; b to e remain
@@ -222,7 +222,7 @@ def _from_city_0(tours: Indices, sizes: Indices) -> Indices:
 
 
 def _log_probs(model: PointerModel, inputs: Tensor, lengths: Tensor, tokens: Tensor) -> Tensor:
-    """Return `(B, 1)` log-probabilities of the tours `(B, M)`, the END after each included.
+    """Return `(B, 1)` log-probabilities of the tours `(B, M)`, including END.
 
     `model.log_probs` would keep `(B, M, S + N)` numbers in memory; this function keeps one step's.
     """

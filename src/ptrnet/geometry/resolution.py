@@ -1,9 +1,9 @@
 """Answers that are right up to the resolution of models, for instances in the unit square.
 
-Models compute in float32, and learn from points that are seldom very near to each other. They
+Models compute in float32, and their training points are rarely very close to each other. So they
 cannot make decisions that depend on differences below `RESOLUTION`: which of two nearly equal
-points is a vertex, on which side of an edge a point lies, which diagonal of four points on nearly
-one circle belongs to a triangulation. If an answer is right except for such decisions,
+points is a vertex, on which side of an edge a point lies, or which diagonal of four points nearly
+on one circle belongs to a triangulation. If an answer is right except for such decisions,
 `Task.settle` replaces it by the exact one.
 """
 

@@ -4,7 +4,8 @@ This is the iterated local search of Martin, Otto and Felten (1991), with descen
 (1992). Six kicks per city leave a gap of less than 0.1% at 50 cities. Kicks use a fixed seed, so
 the same cities always get the same tour.
 
-The file goes from the labeller down: tours piece by piece, kicks, tours as arrays, descents.
+The file begins with the labeller. Below are tours piece by piece, kicks, tours as arrays, and
+descents.
 """
 
 from typing import NamedTuple
@@ -518,11 +519,11 @@ def _move_segment(
     before: int,
     keeps_direction: bool,
 ) -> None:
-    """Move the segment first..last to the place after city `before`. All in the order of `cities`.
+    """Move the segment first..last to the place after city `before`.
 
-    This takes at most three reversals. The first makes before..next last..first of the path
-    first..last next..before. The second makes next..before of its first part. If the segment keeps
-    its direction, the third makes first..last of the rest.
+    In the order of `cities`, the path is first..last next..before. We reverse it, which gives
+    before..next last..first. Then we reverse its first part, which gives next..before last..first.
+    If the segment keeps its direction, we also reverse its second part: next..before first..last.
     """
     next_city = neighbour(cities, position, last, True)
     mirrored = reverse(cities, position, first, before, False)

@@ -36,7 +36,7 @@ class Instances(Encoded):
 
 
 class PrefixState(NamedTuple):
-    """The state of K prefixes of each instance; the other fields are those of `PrefixEnds`."""
+    """The state of K prefixes of each instance: seen elements, and the fields of `PrefixEnds`."""
 
     seen: Tensor  # (B, K, N) boolean: whether the prefix has the element
     first: Tensor  # (B, K)
@@ -44,7 +44,7 @@ class PrefixState(NamedTuple):
     last: Tensor  # (B, K)
 
     def append(self, tokens: Tensor, num_specials: int) -> "PrefixState":
-        """The state after another token `(B, K)` of each prefix."""
+        """Return the state after one more token `(B, K)` of each prefix."""
         seen, *ends = self
         element_tokens = torch.arange(seen.shape[-1], device=seen.device) + num_specials
         seen = seen | (element_tokens == tokens[..., None])

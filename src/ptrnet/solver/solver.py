@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from ptrnet.solver.explain import Importance
     from ptrnet.tasks.custom import Custom
 
-# The number of instances that are answered together in memory. Among many instances, more have
-# about the same size and can share a batch. A progress bar needs smaller chunks to move often.
+# Instances per chunk in memory. In a large chunk, more instances have about the same size and can
+# share a batch. With a progress bar the chunks are smaller, so that it moves often.
 CHUNK_SIZE, CHUNK = 4096, 250
 
 
@@ -338,7 +338,9 @@ class Solver(HubMixin):
         return float(log_likelihoods[0]) if is_one else log_likelihoods
 
     def scores(self, instances: Any, *, set_id: str = "") -> Any:
-        """Return a score for each element: the higher, the earlier or surer it is in the answer.
+        """Return a score for each element.
+
+        Elements with higher scores come earlier in the answer, or are more likely to be in it.
 
         For a choice, grades and permutations, scores are the logarithms of `predict_proba`. For
         sets, subsets and sequences, they are its log-odds.
@@ -479,9 +481,9 @@ class Solver(HubMixin):
         In a Ptr-Net, attention is the answer (Vinyals et al. 2015, section 2.3).
 
         Args:
-            instances: one or several, in any form that `solve` takes, whose answers are then those
-                of `solve`. With known answers: an `Example`, a tuple of inputs and outputs, or a
-                list of these.
+            instances: one or several, in any form that `solve` takes; their answers are those of
+                `solve`. If the answers are known: an `Example`, a tuple of inputs and outputs, or
+                a list of these.
 
         Returns:
             Probabilities `(m, S + n)`, in which the S special slots come before the n elements in
@@ -534,8 +536,9 @@ class Solver(HubMixin):
 
         Returns:
             For each metric its `value` with the 95% interval `low` to `high` over `count`
-            instances. `log_likelihood` is that of the true answers. A value is None if nothing
-            could be measured, or if the rule of the paper says FAIL; then `fail` is True.
+            instances. `log_likelihood` is that of the true answers. A value is None if it is
+            undefined for all instances, or if a paper's rule calls the result FAIL; then `fail` is
+            True.
 
         Raises:
             InputError: there is no example, or an example cannot be used or has no answer.

@@ -75,7 +75,7 @@ class Delaunay(Task):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.separator and self.sequence == "apexes":
-            raise InputError("separator: not in a sequence of apexes")
+            raise InputError("separator: expected no, because a sequence of apexes has none")
 
     @property
     def num_features(self) -> int:
@@ -126,7 +126,7 @@ class Delaunay(Task):
         return Answers(ordered.reshape(batch, -1), answers.lengths)
 
     def to_tokens(self, answers: Answers) -> Answers:
-        """See `Task`. Apexes name only the triangles that are connected to the first one."""
+        """See `Task`. A sequence of apexes contains only triangles connected to the first edge."""
         if self.sequence == "apexes":
             return _apex_tokens(answers)
         if not self.separator:

@@ -26,11 +26,12 @@ def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Return the cross-entropy of the first token with the gains, and `(B,)` as in `losses`.
+    """Return a loss of the first token by gains, and which answers `(B,)` are right (see `losses`).
 
-    The target distribution is the gains `2^grade - 1`, divided by their sum (ListNet; Cao et al.
-    2007). The loss is 0 for instances without an element of a gain above 0. This loss suits models
-    whose scores do not depend on earlier tokens.
+    The loss is the cross-entropy between the predicted distribution of the first token and a target
+    distribution: the gains `2^grade - 1`, divided by their sum (ListNet; Cao et al. 2007). It is 0
+    for instances in which all gains are 0. It suits models whose scores do not depend on earlier
+    tokens.
     """
     assert batch.grades is not None
     log_probs = model.log_probs(*batch[:4])

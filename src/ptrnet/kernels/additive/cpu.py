@@ -4,10 +4,10 @@ No array of size (B, M, N, H) exists, forward or backward: the gradient computes
 again. Loops skip padded keys and queries. bfloat16 is read without a conversion of the tensor.
 
 The compiled loops at the end run over the instances `first` to `last - 1` of a batch. Their arrays
-are keys `(B, N, H)` and queries `(B, M, H)`, bfloat16 as uint16; `v` in the type of all sums;
-lengths `(B,)`; `a` and `c`, the exponentials of keys and queries. The loops count the numbers whose
-exponentials are too large. If there are any, we discard the result, and `factorised_scores` of
-`plain.py` computes it, which then calls tanh.
+are keys `(B, N, H)` and queries `(B, M, H)`, bfloat16 as uint16; `v`, in the type in which sums are
+computed; lengths `(B,)`; `a` and `c`, the exponentials of keys and queries. The loops count the
+numbers whose exponentials are too large. If there are any, we discard the result and call
+`factorised_scores` of `plain.py`, which uses tanh for such numbers.
 """
 
 import math
@@ -40,7 +40,7 @@ from ptrnet.kernels.numerics import (
 )
 from ptrnet.kernels.threads import run_slices
 
-# Entries v[h] * r below which a second thread costs more than it saves (about 50 microseconds).
+# With fewer products v[h] * r, starting a second thread (50 microseconds) costs more than it saves.
 MIN_ENTRIES = 200_000
 
 _BOUNDS: dict[torch.dtype, np.floating] = {
@@ -106,7 +106,7 @@ class PreparedKeys:
 
     @property
     def arrays(self) -> tuple[np.floating, np.ndarray, np.ndarray, np.ndarray]:
-        """The bound of queries, the keys' exponentials, v and lengths, for compiled loops.
+        """Arguments of compiled loops: the bound of queries, the keys' exponentials, v, lengths.
 
         Use them only if the keys are not `is_large`.
         """
