@@ -115,7 +115,7 @@ def test_single_instance_and_repeated_parameters_are_refused(tmp_path):
             estimator.predict(one)
     for key in ("steps", "hidden_size", "kind"):
         twice = ptrnet.PointerEstimator(steps=2, recipe={key: 3})
-        with pytest.raises(InputError, match=f"recipe: {key} is a parameter of its own"):
+        with pytest.raises(InputError, match=f"recipe: {key}: set the estimator's own"):
             twice.fit(offers, [[0, 1, 2]] * 4)
 
 

@@ -167,7 +167,7 @@ def test_every_flipped_bit_of_the_weights_is_detected(checked):
         damaged = bytearray(content)
         damaged[position // 8] ^= 1 << position % 8
         path.write_bytes(damaged)
-        refused(checked, "model.safetensors: not the file that config.json has the")
+        refused(checked, "model.safetensors: the checksum in config.json does not match")
     path.write_bytes(content)
     model_folder.load(checked)
 
@@ -207,7 +207,9 @@ def test_a_configuration_is_unchanged_after_write_and_read(small, tmp_path):
     path.write_text(json.dumps(json.loads(text)))  # other spaces do not change the content
     model_folder.load(tmp_path)
     path.write_text(text.replace('"threshold": 0.1', '"threshold": 0.3'))
-    refused(tmp_path, 'damaged, or edited; to use it nevertheless, remove "config_sha256" from it')
+    refused(
+        tmp_path, 'damaged or was edited; to use it nevertheless, remove "config_sha256" from it'
+    )
     edit_config(tmp_path)
     assert model_folder.load(tmp_path).model.settings()["threshold"] == 0.3
     edit_config(tmp_path, config_sha256=7)

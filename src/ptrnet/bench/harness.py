@@ -2,9 +2,9 @@
 
 A measurement consists of cases. Each case has
 
-- setups, whose peak of memory is measured in a process of its own;
-- a function that times its sides in turn in one process, so that other work on the machine slows
-  all alike, and makes rows of the times. Rows are printed as a table or as JSON.
+- setups, whose peak of memory is measured in a separate process;
+- a function that times its sides in turn, and returns rows of results. The sides share one process,
+  so that other work on the machine slows all of them equally. Rows are printed as a table or JSON.
 
 The end of this file describes the machine.
 """
@@ -38,8 +38,8 @@ class Side(NamedTuple):
     """Work that is timed in turn with other sides."""
 
     run: Callable[[], object]
-    every: int = 1  # a slow side runs in one of this many rounds
-    warmups: int = 0  # untimed runs before each timed one, for work that repeats itself in use
+    every: int = 1  # 5, for example: a slow side that runs only in every fifth round
+    warmups: int = 0  # untimed runs before each timed one, for work that users repeat, too
 
 
 class Spread(NamedTuple):
@@ -287,8 +287,8 @@ class Case(NamedTuple):
 
     Args:
         setups: the work whose peaks of memory are measured, by side.
-        rows: times the sides by the function that it is given, and yields what is reported. It is
-            called when the measurement reaches this case.
+        rows: a function from a `Clock`, which times sides, to the rows of the report. It is called
+            when the measurement reaches this case.
     """
 
     setups: Mapping[str, Setup]

@@ -21,9 +21,9 @@ from ptrnet.models.base import Encoded, PointerModel, full_lengths
 from ptrnet.models.settings import ModelSettings
 
 ENCODER, STEP = "encoder.onnx", "step.onnx"
-RECORDED_OPSET = 20  # the newest that the exporter writes
-STDOUT = 1  # the file descriptor
-OPSET = 23  # the newest that this version of PyTorch knows
+RECORDED_OPSET = 20  # the newest ONNX operator set that the exporter writes
+STDOUT = 1  # a file descriptor
+OPSET = 23  # the newest operator set that this version of PyTorch knows
 
 DIMENSIONS = {
     "batch": "instances",
@@ -117,7 +117,7 @@ class StepGraph(nn.Module):
 
     Args:
         model: the model.
-        encoded: of any batch. The encoded tensors replace those in it.
+        encoded: the encoding of any batch. `forward` uses its structure, with other tensors.
     """
 
     def __init__(self, model: PointerModel, encoded: Any) -> None:
@@ -198,15 +198,18 @@ def _numbered(name: str, tensors: Sequence[Tensor]) -> dict[str, Tensor]:
 def _ports(
     runs: Sequence[_Recording], small: Mapping[str, Tensor], large: Mapping[str, Tensor]
 ) -> list[Port]:
-    """Return the tensors of a graph. An axis has the name of the dimension with its two sizes."""
+    """Return the tensors of a graph, with names of axes.
+
+    An axis whose size differs between the two runs gets the name of the dimension with these sizes.
+    """
     pairs = zip(*(run.sizes for run in runs), strict=True)
     dimensions: dict[tuple[int, ...], str] = dict(zip(pairs, DIMENSIONS, strict=True))
 
     def name(key: str, sizes: tuple[int, int]) -> int | str:
         if sizes[0] != sizes[1] and sizes not in dimensions:
             raise ModelError(
-                f"export: an axis of {key} had {sizes[0]} and {sizes[1]} entries, which is none of "
-                f"{', '.join(DIMENSIONS)}"
+                f"export: an axis of {key} had {sizes[0]} and {sizes[1]} entries; expected the "
+                f"sizes of one of {', '.join(DIMENSIONS)}"
             )
         return sizes[0] if sizes[0] == sizes[1] else dimensions[sizes]
 

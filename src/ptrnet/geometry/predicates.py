@@ -8,9 +8,9 @@ Each formula is written once, on points that are pairs `(x, y)`. The coordinates
 - floats in compiled code: labellers compile the same formulas (`labellers/compiled.py`).
 
 Some predicates allow for the rounding of the points' own coordinates. A whole number counts as
-exact. Any other coordinate (0.1, 0.2 and 0.3 are not exact) may be off by `ROUNDING` times the sum
-of the determinant's coordinates on its axis. The `slack` of a determinant is how much this rounding
-may change it.
+exact. Any other coordinate, such as 0.1, may be off. We assume an error of at most `ROUNDING` times
+the sum of the absolute coordinates on the same axis, over the points of the determinant. The
+`slack` of a determinant is how much this rounding may change it.
 """
 
 from collections.abc import Callable

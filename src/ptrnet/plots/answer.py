@@ -48,7 +48,7 @@ def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None)
     is_correct = truth is not None and task.is_correct(answered.replace(outputs=truth), outputs)
     title = _title(task, answered, truth, best)
     true_drawing = None if truth is None or is_correct else _drawing(task, answered, truth)
-    # Must run before `draw_answer`, which places names in what space the axes' names leave.
+    # Name the axes before `draw_answer`, which places the points' names in the remaining space.
     answer = _drawing(task, answered, outputs)
     _name_axes(ax, feature_names(answered) or list(filter(None, answer.axes)))
     if true_drawing is not None and task.item_size > 1 and task.num_features == 2:
@@ -79,8 +79,8 @@ def _title(task: Task, answered: Example, truth: Indices | None, best: str) -> s
     Args:
         task: the task.
         answered: the example with the network's answer.
-        truth: the answer to which the gap is.
-        best: what `truth` is called.
+        truth: the answer with which the gap compares; None: no gap.
+        best: the name of `truth`: "optimum" or "best known".
     """
     kind = f"{task.name} of " if task.labellers else ""
     title = f"{kind}{len(answered.inputs)} elements, answered by a pointer network"

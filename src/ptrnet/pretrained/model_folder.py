@@ -140,8 +140,8 @@ def _read_config(path: Path) -> dict[str, Any]:
     others = {key: config[key] for key in config if key != _CONFIG_CHECKSUM}
     if config.get(_CONFIG_CHECKSUM) not in (None, json_checksum(others)):
         raise ModelError(
-            f"{path}: not as it was written: damaged, or edited; to use it nevertheless, remove "
-            f'"{_CONFIG_CHECKSUM}" from it'
+            f"{path}: the checksum does not match: the file is damaged or was edited; to use it "
+            f'nevertheless, remove "{_CONFIG_CHECKSUM}" from it'
         )
     scores = config["trained"].get("scores", [])
     if not isinstance(scores, list) or not all(map(_is_score, scores)):
@@ -169,8 +169,8 @@ def _check_content(path: Path, expected: str | None) -> None:
         raise ModelError(f"{path}: cannot be read: {error.strerror}") from None
     if expected not in (None, actual):
         raise ModelError(
-            f"{path}: not the file that {CONFIG} has the checksum of: damaged, or another one; "
-            f'to use it nevertheless, remove "{_CHECKSUM}" from {CONFIG}'
+            f"{path}: the checksum in {CONFIG} does not match: the file is damaged or belongs to "
+            f'another model; to use it nevertheless, remove "{_CHECKSUM}" from {CONFIG}'
         )
 
 

@@ -12,7 +12,7 @@ from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing
 from ptrnet.types import Answers, Example, Floats, Indices, pad_answers
 
-TOLERANCE = 1e-9  # share of the length limit that a tour may be longer
+TOLERANCE = 1e-9  # a tour may exceed the length limit by this share, because sums are rounded
 KNOWN_SIZES, LIMITS = (21, 51, 101), (2, 3, 4)
 
 

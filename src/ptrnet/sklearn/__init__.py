@@ -102,7 +102,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         options = {name: value for name, value in given.items() if value is not None}
         for key in self.recipe or {}:
             if key in ("kind", "constraint", *given):
-                raise InputError(f"recipe: {key} is a parameter of its own, or follows from one")
+                raise InputError(f"recipe: {key}: set the estimator's own parameters instead")
         examples: Any = pairs_of(X, y)
         if self.kind == "grades":
             examples = [_graded(x, grades, k) for k, (x, grades) in enumerate(examples)]
