@@ -176,7 +176,7 @@ def test_replaced_weights_are_refused_until_the_checksum_is_removed(checked, sma
     small(seed=5).save_pretrained(tmp_path / "other")
     other = load_file(tmp_path / "other" / "model.safetensors")
     save_file(other, checked / "model.safetensors")
-    refused(checked, 'or another one; to use it nevertheless, remove "sha256" from config.json')
+    refused(checked, 'another model; to use it nevertheless, remove "sha256" from config.json')
     config = json.loads((checked / "config.json").read_text())
     assert config.pop("sha256") != "" and config.pop("config_sha256") != ""
     (checked / "config.json").write_text(json.dumps(config))

@@ -32,7 +32,7 @@ class Hypotheses(NamedTuple):
     Attributes:
         tokens: `(B, K, M)`, padded with END.
         lengths: `(B, K)` number of tokens of each answer, without END.
-        log_probs: `(B, K)` log-probability of each answer, END included.
+        log_probs: `(B, K)` log-probability of each answer, including END.
     """
 
     tokens: Tensor

@@ -142,11 +142,11 @@ def _fields(task: Task) -> dict[str, Any]:
             }
             for name, texts in pairs
         ],
-        "fields_meaning": "a field without categories is a feature; a field with categories is a "
-        "feature for each of them, 1 for the element's own category and 0 for the others; an "
-        "unknown category is refused, or 0 in all of them if unknown_category is ignore. If "
-        "missing is a number, it stands for a missing one, and the field has a second feature: 1 "
-        "if the number is missing, else 0",
+        "fields_meaning": "A field without categories is one feature. A field with categories has "
+        "a feature for each category: 1 for the element's own category, 0 for the others. An "
+        "unknown category is an error or, if unknown_category is ignore, 0 in all of these "
+        "features. If `missing` is a number, missing values of the field are replaced by it, and "
+        "the field has a second feature: 1 if the value is missing, else 0.",
     }
 
 

@@ -193,7 +193,7 @@ def _multiply_add(builder, dtype):
 
     def multiply_add(sums, vector, word):
         factors = [builder.bitcast(vector, factor), builder.bitcast(word, factor)]
-        # The instruction for pairs takes the sums as its first argument, the other one as its last.
+        # The bfloat16 instruction takes the sums first, the float32 instruction takes them last.
         return builder.call(function, factors + [sums] if factor is _FLOATS else [sums, *factors])
 
     return multiply_add

@@ -5,8 +5,8 @@ it. Uniformly drawn cities take a quarter of a millisecond (20 cities) or about 
 (50). If the search cannot prove a tour soon, it starts again with the penalties of a linear
 program.
 
-The file goes from the labeller down: proofs of hard instances, the 1-tree bound, branch and bound,
-the linear program.
+The file begins with the labeller. Below are proofs of hard instances, the 1-tree bound, branch and
+bound, and the linear program.
 """
 
 from typing import NamedTuple
@@ -726,7 +726,7 @@ def _try_without(node: Node, num_decided: int, branches: Branches, depth: int) -
 
 @jit
 def _edge_to_branch_at(node: Node) -> tuple[int, int]:
-    """Return the 1-tree's longest undecided edge at the city that has the most edges in it."""
+    """Return the longest undecided edge at the city that has the most edges in the 1-tree."""
     city = int(np.argmax(node.tree.degree))
     best, other = -np.inf, -1
     for j in range(len(node.cost)):

@@ -144,7 +144,7 @@ class PredictJob:
 def _batches(
     sizes: list[int], beginnings: list[list[int]], one_size: bool
 ) -> Iterator[Sequence[int]]:
-    """Yield the rows of each batch: similar sizes, and equally many given first elements."""
+    """Yield the rows of each batch: instances of similar sizes, with equally long beginnings."""
     for count in sorted({len(beginning) for beginning in beginnings}):
         alike = [row for row, beginning in enumerate(beginnings) if len(beginning) == count]
         for rows in bucket_by_size([sizes[row] for row in alike], MAX_BATCH_ELEMENTS, one_size):

@@ -75,17 +75,17 @@ class Custom(Task):
     name: ClassVar[str] = "custom"
     labellers: ClassVar[tuple[str, ...]] = ()
 
-    kind: Kind = setting("sequence", "what answers are")
-    fields: tuple[str, ...] = setting((), "the fields that are read of elements with names")
-    categories: tuple[tuple[str, ...], ...] = setting((), "of each field its texts")
+    kind: Kind = setting("sequence", "the kind of the answers")
+    fields: tuple[str, ...] = setting((), "the fields that the model reads")
+    categories: tuple[tuple[str, ...], ...] = setting((), "the texts of each field")
     filled: tuple[str, ...] = setting((), "the fields whose numbers may be missing")
     context: tuple[str, ...] = setting((), "the fields that all elements of an instance share")
-    unknown_category: Unknown = setting("refuse", "what other texts are")
+    unknown_category: Unknown = setting("refuse", "whether other texts are errors or ignored")
     center: tuple[float, ...] = setting((), "the mean of each feature")
     spread: tuple[float, ...] = setting((), "the standard deviation of each feature", ge=MIN_SPREAD)
     longest_answer: int = setting(1, "the most indices of an answer", ge=0, le=MAX_LENGTH)
     longest_share: float = setting(
-        1.0, "the most indices of an answer, for each element", ge=0, le=MAX_LENGTH
+        1.0, "the most indices of an answer, per element", ge=0, le=MAX_LENGTH
     )
 
     def __post_init__(self) -> None:

@@ -57,7 +57,7 @@ class EdgeFrames(nn.Module):
     and k the token's state.
 
     In sequences of apexes, the first frame is the open edge whose triangle the next token decides.
-    Before this edge is known, the frame is that after a single element.
+    Before this edge is known, the frame points downwards, as after a single element.
 
     Args:
         units: size of queries and keys, H.
@@ -271,7 +271,7 @@ def vector_length(x: Tensor, y: Tensor) -> Tensor:
 def signed_logs(x: Tensor) -> Tensor:
     """`sign(x) log(1 + |x| / scale)` for each of three scales: `(F, 3, ...)` of x `(F, ...)`.
 
-    All scales in one operation, because on small tensors each operation costs the same.
+    We compute all scales in one operation, because small tensors cost as much as larger ones.
     """
     size = x.abs()
     scaled = torch.stack([size * (1 / scale) for scale in SCALES], 1)
@@ -282,9 +282,9 @@ def signed_logs(x: Tensor) -> Tensor:
 # from u to v spans the angle of `(v - p) / (u - p)`, with points of the plane as complex numbers.
 # The angle is positive on the left of the edge. The apex of the edge's Delaunay triangle is the
 # point with the largest angle. A frame places points at half of this angle, clockwise. All points
-# are then within a right angle of the first axis, and the apex is clockwise of every other point,
-# as the next vertex of a hull is. NONE (no triangle) is the point at infinity: its angle is 0,
-# clockwise of all points on the right of the edge.
+# are then within a right angle of the first axis. The apex is the most clockwise of them, like the
+# next vertex of a hull. NONE (no triangle) is the point at infinity with angle 0, so it is the most
+# clockwise one if all points are on the right of the edge.
 
 
 class OpenEdgeFeatures(FrameFeatures):
