@@ -90,7 +90,7 @@ VALID = {"n": 5, "count": 3}
         ("tsp", {"n": "5-81"}, "labeller exact: expected at most 80 elements, got 81"),
         ("hull", {"output": "a.xls"}, "unknown file format 'xls'"),
         ("hull", {"output": "no/a.txt"}, "no/a.txt: cannot be written: there is no folder no"),
-        ("hull", {"output": "a.tour"}, "a.tour: .tour files are of task tsp, asked for hull"),
+        ("hull", {"output": "a.tour"}, "a.tour: .tour files are for task tsp, not for hull"),
         ("hull", {"output": "a.csv"}, "a .csv file holds one instance; write several to"),
     ],
 )

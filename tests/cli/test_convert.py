@@ -75,7 +75,7 @@ def test_a_tour_uses_the_ids_of_the_tsp_file_next_to_it(square, ptrnet):
         ("a.jsonl no/a.tour", "no/a.tour: cannot be written: there is no folder no"),
         (
             "square.tsp a.jsonl --task hull",
-            "square.tsp: .tsp files are of task tsp, asked for hull",
+            "square.tsp: .tsp files are for task tsp, not for hull",
         ),
         (
             "a.jsonl a.tsp",
@@ -87,7 +87,7 @@ def test_a_tour_uses_the_ids_of_the_tsp_file_next_to_it(square, ptrnet):
         ),
         (
             "square.tsp a.txt",
-            "square.tsp: a .txt file says nothing of distances, here EUC_2D; "
+            "square.tsp: a .txt file cannot say that distances are EUC_2D; "
             "write to .jsonl, .parquet, .tour or .tsp",
         ),
         ("a.jsonl b.tour", "b.tour: its cities were expected in b.tsp, which does not exist"),
@@ -125,7 +125,7 @@ def test_solve_and_label_write_a_tour_for_a_tsp(square, ptrnet, small):
     assert code == 0 and out.splitlines()[1] == "COMMENT : length 140"
     for verb in (("solve", "--model", "model"), ("label", "tsp")):
         outcome = ptrnet(*verb, "square.tsp", "--output", "a.txt")
-        assert outcome[0] == 2 and "says nothing of distances" in outcome[2]
+        assert outcome[0] == 2 and "cannot say that distances are" in outcome[2]
         assert not list(square.glob("a.txt*"))
 
 

@@ -118,8 +118,8 @@ def test_points_option_changes_the_distribution(ptrnet, model):
         (["--random", "5", "--points", "gird"], "unknown points 'gird'; did you mean 'grid'?"),
         (["--random", "5", "--n", "0"], "n: expected 1 <= A <= B"),
         (["--random", "5", "--csv", "--json"], "expected --csv or --json"),
-        (["--random", "5", "--output", "b.txt"], "b.txt: has no room for scores"),
-        (["a.txt", "--output", "b.txt"], "b.txt: has no room for scores; write to .jsonl or .par"),
+        (["--random", "5", "--output", "b.txt"], "b.txt: cannot hold scores"),
+        (["a.txt", "--output", "b.txt"], "b.txt: cannot hold scores; write to .jsonl or .par"),
     ],
 )
 def test_wrong_options_are_refused(ptrnet, model, options, message, refused):

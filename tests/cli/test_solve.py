@@ -248,11 +248,11 @@ def test_other_numbers_are_not_left_out(ptrnet, table, header, refused):
 def test_output_to_the_input_file_is_refused(ptrnet, table, verb, refused):
     name, *options = verb
     answered = ptrnet(name, "hull", table, "--output", table.parent / "." / table.name, *options)
-    refused(answered, "holds the instance, and only its answer would be left")
+    refused(answered, "the answer would overwrite the instance")
     assert table.read_text() == TABLE
 
 
 def test_a_table_on_standard_input_is_refused(ptrnet, table, refused, monkeypatch):
     with table.open() as stream:
         monkeypatch.setattr("sys.stdin", stream)
-        refused(ptrnet("solve", "hull", "-"), "if this is a .csv, name the file so")
+        refused(ptrnet("solve", "hull", "-"), "if this is a .csv file, change its extension")

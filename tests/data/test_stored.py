@@ -128,7 +128,7 @@ def test_refuses_a_line_that_is_too_long(tmp_path, small_blocks, monkeypatch):
     )  # a single block is read in this process, which is patched
     path = tmp_path / "f.txt"
     path.write_text(GOOD * 3 + "0 " * 5000)
-    with pytest.raises(InputError, match=r"f\.txt:4: longer than 1000 bytes"):
+    with pytest.raises(InputError, match=r"f\.txt:4: the line is longer than 1000 bytes"):
         open_file(str(path), HULL)
 
 

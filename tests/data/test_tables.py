@@ -208,8 +208,7 @@ def test_refuses_an_id_column_named_inputs_or_outputs_in_jsonl(tmp_path, capsys,
     columns = ["--set-id", key, "--rank", "place"]
     assert run(["convert", table, str(lines), *columns]) == 2
     assert (
-        f'the key "{key}" has another meaning in a line' in capsys.readouterr().err
-        and not lines.exists()
+        f'the key "{key}" is reserved in a line' in capsys.readouterr().err and not lines.exists()
     )
 
 

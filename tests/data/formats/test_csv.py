@@ -1,4 +1,4 @@
-"""Tables of one instance: which columns are read, carried along or refused."""
+"""A .csv file of one instance: which columns are read, kept or refused."""
 
 from functools import partial
 
@@ -32,7 +32,7 @@ def read(tmp_path, extension, content, task=HULL):
 
 
 def read_table(tmp_path, text, task):
-    """The instance of a table whose rows are separated by slashes."""
+    """Return the instance of a table whose rows are separated by slashes."""
     (example,) = read(tmp_path, "csv", "\n".join(text.split(" / ")) + "\n", task)
     return example
 
@@ -56,25 +56,25 @@ def test_reads_tables_with_and_without_a_header(tmp_path, table):
     assert read(tmp_path, "csv", table)[0].inputs.tolist() == [[0, 1], [2, 3]]
 
 
-def test_carried_columns_and_keys_of_json_lines_do_not_mix(tmp_path):
+def test_other_columns_of_csv_and_keys_of_jsonl_do_not_mix(tmp_path):
     (line,) = read(tmp_path, "jsonl", '{"inputs": [[0, 0], [1, 0]], "rows": 3, "header": "h"}')
     assert written(tmp_path, "csv", [line]) == b"0.0,0.0\n1.0,0.0\n"
     (table,) = read(tmp_path, "csv", "name,x,y\na,1,2\n")
     assert written(tmp_path, "jsonl", [table]) == b'{"inputs": [[1.0, 2.0]]}\n'
 
 
-def test_names_may_look_like_numbers_and_a_numbered_first_row_is_doubted(tmp_path):
-    """House numbers are names, even if most are whole numbers; so are tags."""
+def test_names_may_look_like_numbers_and_a_numbered_first_row_gives_a_warning(tmp_path):
+    """A column of house numbers is not a feature, although most are whole numbers."""
     path, hull = tmp_path / "a.csv", tasks.get("hull")
     for text in ("0.5,0.1,12\n0.2,0.3,14\n0.7,0.3,14a\n", "0.5,0.1,1;2\n0.2,0.3,a;b\n"):
         path.write_text(text)
         (example,) = formats.read(str(path), hull)
         assert example.inputs.tolist()[0] == [0.5, 0.1]
     path.write_text("0,1\n0.5,0.25\n0.75,0.1\n")
-    with pytest.warns(AmbiguousInputWarning, match="0,1 is read as a row"):
+    with pytest.warns(AmbiguousInputWarning, match="0,1 is read as an element"):
         (example,) = formats.read(str(path), hull)
     assert len(example.inputs) == 3
-    path.write_text("0\n0.5\n0.25\n")  # a series that begins at 0
+    path.write_text("0\n0.5\n0.25\n")  # numbers to sort that start with 0
     (example,) = formats.read(str(path), tasks.get("sort"))
     assert len(example.inputs) == 3
 
@@ -141,7 +141,7 @@ def test_skips_columns_that_are_not_features(tmp_path, text, task, expected):
     assert read_table(tmp_path, text, task).inputs.tolist() == expected
 
 
-def test_objects_become_rows_below_their_names(tmp_path, capsys):
+def test_elements_with_fields_become_rows_with_a_header(tmp_path, capsys):
     (tmp_path / "k.jsonl").write_text(
         '{"inputs": [{"x": 0, "y": 1, "n": null}, {"y": 5, "x": 40, "n": "b"}, '
         '{"n": "c", "x": 3, "y": 0}]}\n'
@@ -154,10 +154,10 @@ def test_objects_become_rows_below_their_names(tmp_path, capsys):
     )
     (tmp_path / "k.csv").unlink()
     assert run(convert) == 2 and not (tmp_path / "k.csv").exists()
-    assert "has the same fields in every row: expected 'x, y'" in capsys.readouterr().err
+    assert "needs elements with the same fields: expected 'x, y'" in capsys.readouterr().err
 
 
-# Round the square A, B, C, D; the ways across are longer.
+# A square A, B, C, D, whose diagonals are longer than its sides.
 MATRICES = {
     "numbers alone": "0,1,5,2\n1,0,2,5\n5,2,0,1\n2,5,1,0\n",
     "a header": "A,B,C,D\n0,1,5,2\n1,0,2,5\n5,2,0,1\n2,5,1,0\n",
@@ -168,7 +168,7 @@ MATRICES = {
 
 
 @pytest.mark.parametrize("name", MATRICES)
-def test_a_square_matrix_is_distances_for_the_task_that_takes_them(tmp_path, name):
+def test_reads_a_square_matrix_of_distances(tmp_path, name):
     path = tmp_path / "m.csv"
     path.write_text(MATRICES[name])
     (example,) = formats.read(str(path), tasks.get("tsp"))
@@ -187,19 +187,19 @@ def test_a_square_matrix_is_distances_for_the_task_that_takes_them(tmp_path, nam
 @pytest.mark.parametrize(
     "text",
     [
-        "id,x,y,size\n1,0,1,4\n2,1,0,4\n3,1,1,7\n",  # three cities with three numbers
+        "id,x,y,size\n1,0,1,4\n2,1,0,4\n3,1,1,7\n",  # different numbers on the diagonal
         ",A,B,C\nA,0,1,2\nB,1,0,3\nX,2,3,0\n",  # rows and columns of other names
     ],
 )
-def test_other_tables_are_no_matrices(tmp_path, text):
+def test_other_tables_are_not_read_as_a_matrix(tmp_path, text):
     path = tmp_path / "m.csv"
     path.write_text(text)
     with pytest.raises(InputError):
         list(formats.read(str(path), tasks.get("tsp")))
 
 
-def test_a_model_of_fields_reads_cells_as_in_long_tables(tmp_path):
-    """Missing numbers are filled in; a text among numbers is refused by its own line."""
+def test_model_of_named_fields_reads_columns_by_name(tmp_path):
+    """Missing numbers are filled in. A text in a numeric column is refused."""
     schema = Schema(("x", "size"), ((), ("10", "XL")), fills=(("x", 2.5),))
     read = partial(read_table, tmp_path, task=task_of(schema))
     example = read("note,size,x / a,10,1 / b,XL, / ,10,n/a")

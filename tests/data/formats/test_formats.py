@@ -1,4 +1,4 @@
-"""Files of all formats: whole or not at all, by extension, and refused in words."""
+"""Reading and writing by extension, for all formats."""
 
 import io
 import re
@@ -53,19 +53,19 @@ def test_standard_input_and_output(monkeypatch, capsys):
     assert capsys.readouterr().out == "0.0 0.0 1.0 0.0 0.0 1.0 output 1 2 3 1\n"
 
 
-def test_a_refused_write_leaves_nothing_behind(tmp_path):
+def test_refused_write_creates_no_file(tmp_path):
     with pytest.raises(InputError, match="holds one instance"):
         formats.write(str(tmp_path / "a.csv"), [Example(POINTS)] * 2, HULL)
     assert not list(tmp_path.iterdir())
 
 
-def test_refusals_name_the_formats_that_can_hold_an_example(tmp_path):
+def test_errors_list_the_formats_that_can_hold_the_example(tmp_path):
     example = Example(POINTS, source="f.jsonl:1", distance="GEO")
     for extension in ("txt", "csv"):
         with pytest.raises(InputError) as error:
             written(tmp_path, extension, [example], TSP)
         assert str(error.value) == (
-            f"f.jsonl:1: a .{extension} file says nothing of distances, here GEO; "
+            f"f.jsonl:1: a .{extension} file cannot say that distances are GEO; "
             "write to .jsonl, .parquet, .tour or .tsp"
         )
     with pytest.raises(InputError, match=r"instance; write several to .jsonl, .parquet or .txt$"):
@@ -73,22 +73,22 @@ def test_refusals_name_the_formats_that_can_hold_an_example(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_missing_package_is_named_before_any_work(tmp_path, monkeypatch):
+def test_check_output_names_a_missing_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=r'^.parquet needs the extra "parquet": pip inst'):
         formats.check_output(str(tmp_path / "a.parquet"), HULL)
 
 
-def test_an_error_while_writing_keeps_the_old_file(tmp_path):
+def test_error_while_writing_keeps_the_old_file(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
 
-    def broken():
+    def examples_with_an_error():
         yield Example(POINTS)
         raise InputError("half way")
 
     with pytest.raises(InputError, match="half way"):
-        formats.write(str(path), broken(), HULL)
+        formats.write(str(path), examples_with_an_error(), HULL)
     assert path.read_text() == "old" and len(list(tmp_path.iterdir())) == 1
 
 
@@ -97,7 +97,7 @@ def test_refuses_file_names_that_are_too_long(tmp_path):
         formats.write(str(tmp_path / ("n" * 300 + ".txt")), [Example(POINTS)], HULL)
 
 
-def test_the_examples_of_the_specification_are_read(tmp_path):
+def test_examples_of_the_documentation_are_read(tmp_path):
     text = (Path(__file__).parents[3] / "docs" / "format.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```(?:text|json)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     _, lines, objects, cities, tour = blocks

@@ -36,7 +36,9 @@ def test_reads_and_writes_triangles_and_distances(tmp_path):
     (example,) = read(tmp_path, "jsonl", line, TSP)
     assert example.distance == "ATT" and not example.extra
     assert written(tmp_path, "jsonl", [example], TSP) == line
-    (hull,) = read(tmp_path, "jsonl", line, HULL)  # where nothing is measured, a key like any
+    (hull,) = read(
+        tmp_path, "jsonl", line, HULL
+    )  # this task measures no distances, so the key is the user's
     assert hull.distance == "euclidean" and written(tmp_path, "jsonl", [hull]) == line
 
 
@@ -62,7 +64,7 @@ def test_keeps_text_that_utf8_cannot_hold(tmp_path):
 
 
 def test_finds_a_duplicate_among_many_keys_in_linear_time(tmp_path):
-    """Quadratic time kept the parser of the service busy for hours."""
+    """Quadratic time would let a client keep the service busy for hours."""
     keys = "".join(f'"k{k}": 1, ' for k in range(100_000))
     (tmp_path / "a.jsonl").write_text(f'{{{keys}"k99999": 2}}\n')
     with pytest.raises(InputError, match='the key "k99999" occurs twice'):
@@ -72,13 +74,16 @@ def test_finds_a_duplicate_among_many_keys_in_linear_time(tmp_path):
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"Outputs": [0, 1, 2]}, "'Outputs' is kept as a key of your own; ours is \"outputs\""),
-        ({"output": [0, 1, 2]}, "'output' is kept as a key of your own; ours is \"outputs\""),
-        ({"Distance": "EUC_2D"}, "'Distance' is kept as a key of your own; ours is \"distance\""),
+        ({"Outputs": [0, 1, 2]}, "'Outputs' has no meaning and is kept; did you mean \"outputs\""),
+        ({"output": [0, 1, 2]}, "'output' has no meaning and is kept; did you mean \"outputs\""),
+        (
+            {"Distance": "EUC_2D"},
+            "'Distance' has no meaning and is kept; did you mean \"distance\"",
+        ),
         ({"outputs": [0, 1, 2], "output": [1], "Distance": 3.5, "distances": [1]}, None),
     ],
 )
-def test_warns_of_keys_that_are_nearly_ours(tmp_path, keys, message):
+def test_warns_of_keys_that_are_spelled_almost_as_ours(tmp_path, keys, message):
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({"inputs": [[0, 0], [0, 1], [1, 0]], **keys}))
     with (
@@ -94,5 +99,5 @@ def test_warns_once_per_file(tmp_path, capsys):
     rows = tmp_path / "b.parquet"
     for source, target in ((path, rows), (rows, tmp_path / "c.jsonl")):
         assert run(["convert", str(source), str(target), "--task", "tsp"]) == 0
-        said = capsys.readouterr().err
-        assert said.count(f"{source.name}: 'Outputs' is kept as a key of your own") == 1
+        messages = capsys.readouterr().err
+        assert messages.count(f"{source.name}: 'Outputs' has no meaning and is kept") == 1

@@ -1,4 +1,4 @@
-"""Every file in `malformed/` is refused in one line, word for word that in `COMPLAINTS`."""
+"""Every file in `malformed/` is refused with its message in `COMPLAINTS`."""
 
 from pathlib import Path
 
@@ -16,22 +16,22 @@ COMPLAINTS = [
 ]
 
 
-def refused(name, task):
+def error_of(name, task):
     with pytest.raises(InputError) as error:
         list(formats.read(name, tasks.get(task)))
     return str(error.value)
 
 
 @pytest.mark.parametrize(("task", "complaint"), COMPLAINTS)
-def test_a_malformed_file_is_refused_in_one_line(monkeypatch, task, complaint):
+def test_refuses_malformed_file_with_its_message(monkeypatch, task, complaint):
     monkeypatch.chdir(FOLDER)
     name = complaint.split(":")[0]
     if name == "bad-cities.tsp":
         name = "bad-cities.tour"
-    assert refused(name, task) == complaint
+    assert error_of(name, task) == complaint
 
 
-def test_every_malformed_file_has_a_complaint():
+def test_every_malformed_file_has_a_message():
     named = {complaint.split(":")[0] for _, complaint in COMPLAINTS}
     present = {path.name for path in FOLDER.iterdir()} - {"COMPLAINTS"}
     cities_of_tours = {f"{name.split('.')[0]}.tsp" for name in named if name.endswith(".tour")}
@@ -50,6 +50,6 @@ def test_every_malformed_file_has_a_complaint():
 def test_refuses_too_many_elements_digits_and_levels(tmp_path, content, complaint):
     path = tmp_path / ("a.txt" if content[0] == "0" else "a.jsonl")
     path.write_text(content)
-    message = refused(str(path), "hull")
+    message = error_of(str(path), "hull")
     assert message.startswith(f"{path}{complaint}")
     assert "\n" not in message and len(message) < 300

@@ -146,7 +146,7 @@ def test_the_optimum_of_ft06(tmp_path):
         ("a.jsp", "job-shop", FT06.replace("6 6", "7 6"), "expected 7 jobs, as line 2 says, got 6"),
         ("a.jsp", "job-shop", FT06.replace("2 9 1 3", "2 9 6 3"), "a.jsp:7: machine: expected 0"),
         ("a.jsp", "job-shop", FT06.replace("2 9 1 3", "2 9 1"), "a.jsp:7: expected pairs"),
-        ("a.jsp", "cvrp", FT06, "files are of task job-shop"),
+        ("a.jsp", "cvrp", FT06, "files are for task job-shop"),
     ],
 )
 def test_what_is_wrong_is_named(name, task, text, complaint, tmp_path):

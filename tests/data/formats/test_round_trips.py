@@ -1,4 +1,4 @@
-"""From each format to each other and back: every digit, every answer, every distance."""
+"""Conversion between any two formats and back keeps every digit, answer and distance."""
 
 from itertools import permutations
 
@@ -9,10 +9,10 @@ from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.types import Example
 
-# Numbers that lose digits wherever a writer rounds.
+# Numbers that change if a writer rounds them.
 POINTS = np.array([[0.1 + 0.2, 1e-300], [-1 / 3, 2.0**60], [1e22, 5e-324], [np.pi, 0.0], [7, 8]])
 
-NEAR = np.clip(POINTS, -1e9, 1e9)  # TSPLIB's distances are whole numbers, and stay exact
+NEAR = np.clip(POINTS, -1e9, 1e9)  # small enough for exact sums of rounded distances
 ANSWERS = {
     "hull": [[0, 2, 1], [3, 1, 2, 0]],
     "tsp": [[0, 2, 1, 4, 3], [4, 3, 2, 1, 0]],
@@ -50,7 +50,7 @@ CASES = [
     ("name", "make", "source", "target"),
     [(name, make, *pair) for name, make, able in CASES for pair in permutations(able, 2)],
 )
-def test_there_and_back(tmp_path, name, make, source, target):
+def test_conversion_and_back_gives_the_same_examples(tmp_path, name, make, source, target):
     task = tasks.get(name)
     examples = make(task)
     first, second, third = (
@@ -64,7 +64,7 @@ def test_there_and_back(tmp_path, name, make, source, target):
 
 
 @pytest.mark.parametrize("extension", ["jsonl", "parquet"])
-def test_a_tour_there_and_back(tmp_path, extension):
+def test_conversion_of_a_tour_and_back_gives_the_same_example(tmp_path, extension):
     task = tasks.get("tsp")
     (example,) = tsplib(task)[:1]
     example = example.replace(outputs=np.array(ANSWERS["tsp"][0]))

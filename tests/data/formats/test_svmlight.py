@@ -109,7 +109,7 @@ def test_what_the_format_cannot_hold_is_refused(tmp_path):
     for example, words in ((plain, "holds grades"), (named, "under the index of their feature")):
         with pytest.raises(InputError, match=f"^here.*{words}"):
             formats.write(path, [example], loosest_task(1))
-    with pytest.raises(InputError, match="files are of task custom"):
+    with pytest.raises(InputError, match="files are for task custom"):
         formats.write(path, [plain], ptrnet.tasks.get("hull"))
 
 

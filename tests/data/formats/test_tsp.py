@@ -173,7 +173,7 @@ def test_writers_refuse_what_tsplib_cannot_hold(tmp_path):
         (
             "tsp",
             plain,
-            "a .tsp file rounds every distance, in the unit square to 0 or 1; write to "
+            "a .tsp file would round every distance, in the unit square to 0 or 1; write to "
             ".csv, .jsonl, .parquet or .txt",
         ),
         (
@@ -195,7 +195,7 @@ def test_writers_refuse_what_tsplib_cannot_hold(tmp_path):
         with pytest.raises(InputError) as error:
             formats.write(str(tmp_path / f"a.{extension}"), [example], TSP)
         assert str(error.value) == f"a.csv: {complaint}"
-    with pytest.raises(InputError, match=r"a.tour: .tour files are of task tsp, asked for hull"):
+    with pytest.raises(InputError, match=r"a.tour: .tour files are for task tsp, not for hull"):
         formats.check_output(str(tmp_path / "a.tour"), tasks.get("hull"))
     assert not list(tmp_path.iterdir())
 

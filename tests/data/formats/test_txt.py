@@ -1,4 +1,4 @@
-"""The text format, byte for byte."""
+"""The text format reads and writes the recorded bytes."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def read(tmp_path, extension, content, task=HULL):
     return list(formats.read(str(path), task))
 
 
-def test_writes_the_format_of_the_authors(tmp_path):
+def test_writes_the_format_of_the_paper(tmp_path):
     example = Example(POINTS, np.array([0, 2, 1]))
     assert written(tmp_path, "txt", [example, Example(POINTS[:1])]) == (
         b"0.0 0.5 1.0 0.25 0.1 1e-07 0.30000000000000004 0.2 output 1 3 2 1\n0.0 0.5\n"
@@ -62,12 +62,12 @@ def test_reads_answers_with_and_without_the_closing_repeat(tmp_path):
 
 def test_refuses_a_line_that_is_too_long(tmp_path, monkeypatch):
     monkeypatch.setattr("ptrnet.data.formats.parts.lines.LONGEST_LINE", 1000)
-    with pytest.raises(InputError, match="longer than 1000 bytes"):
+    with pytest.raises(InputError, match="the line is longer than 1000 bytes"):
         read(tmp_path, "txt", "0 " * 1000)
 
 
 def test_warns_if_every_line_is_one_element(tmp_path, recwarn):
-    """`numpy.savetxt` writes the points of one instance in this way."""
+    """`numpy.savetxt` writes the points of one instance like this."""
     path, hull = tmp_path / "points.txt", tasks.get("hull")
     for lines in ("0 1\n0 1 1 1\n", "0 1\n"):
         path.write_text(lines)

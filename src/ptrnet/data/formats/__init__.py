@@ -1,22 +1,29 @@
-"""File formats by extension. Each is a module here, listed nowhere else, with these members:
+"""Read and write examples in many file formats, chosen by the extension.
+
+Each format is a module of this folder. No list of them has to be kept up to date. The module of a
+format has these members:
 
 - `CAPABILITIES`: what its files can hold
-- `read(path, task)`: yields the examples of a file; text formats also take `-`
+- `read(path, task)`: yields the examples of a file; text formats also accept `-`
 - `write(stream, examples, task)`: writes examples to an open stream of text or bytes
-- `num_features(path)`: numbers of an element, d; only if files tell it without a task
-- `table(path)` and `write_table(stream, table)`: of `ptrnet.data.tables.Table`; only if a file may
-  be a long table, in which a row is an element
-- `COLUMNS`: the columns of its tables, if all files name them alike
-- `dictionaries(path)`: yields the elements of each instance, which are dictionaries, and its
-  source; returns None if the elements of the first instance are rows of numbers, and raises
-  InputError if those of a later one are; only if elements may be dictionaries
 
-Plug-ins register such a module, or a class with these members. `parts/` holds what formats share.
+A module may also have these members:
 
-In the functions of this module `path` is a file, or `-` for standard input or output, and `task` is
-the task of the examples. They raise an InputError for a file that does not exist, an unknown
-extension, a format of another task, or the first line that cannot be used, and a MissingExtraError
-for a format whose package is not installed.
+- `num_features(path)`: returns d, if it can be read from a file without knowing the task
+- `table(path)` and `write_table(stream, table)`: read and write a `ptrnet.data.tables.Table`, if
+  files may be long tables, in which each row is an element
+- `COLUMNS`: the columns of ids and answers, if they have the same names in all long tables
+- `dictionaries(path)`: yields the elements of each instance, and its source, if elements may be
+  dictionaries. Returns None if the elements of the first instance are numbers. Raises InputError
+  if those of a later instance are.
+
+Plug-ins register such a module, or a class with these members. The folder `parts/` has code that
+several formats share.
+
+In the functions below, `path` is a file, or `-` for standard input or output, and `task` is the
+task of the examples. The functions raise InputError if a file does not exist, its extension is
+unknown, its format serves another task, or a line cannot be used. They raise MissingExtraError if a
+format needs a package that is not installed.
 """
 
 import os
@@ -43,13 +50,13 @@ if TYPE_CHECKING:
 
 _registry = Registry("file format", __name__)
 _ALIASES = {"svm": "svmlight", "libsvm": "svmlight"}
-_CHECKED_TOGETHER = 2**14  # elements of the examples whose answers are checked together
-_IN_MEMORY = 2**26  # bytes of output that we keep in memory before we use a temporary file
+_CHECKED_TOGETHER = 2**14  # answers of about this many elements are checked together
+_IN_MEMORY = 2**26  # how many bytes of output are kept in memory before we use a temporary file
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What files of a format can hold, so that we can refuse the rest instead of losing it.
+    """What files of a format can hold. `Format.checked` refuses all other data.
 
     Every module of `ptrnet.data.formats` has an object of this class as `CAPABILITIES`.
 
@@ -61,8 +68,9 @@ class Capabilities:
         dictionaries: whether elements may have named fields.
         task: the only task that the format serves; None for all tasks.
         binary: whether `write` takes a stream of bytes instead of text.
-        stdout_format: the format of answers on standard output; empty for the same format.
-        package: an optional package that the format needs. The extra has the format's name.
+        stdout_format: the format in which answers are printed; empty for the same format.
+        package: an optional package that the format needs. The name of the extra that installs it
+            is the extension.
     """
 
     multiple: bool = True
@@ -91,7 +99,7 @@ class Format:
 
     @property
     def columns(self) -> "Columns | None":
-        """The columns of every file, if they are long tables that name their columns alike."""
+        """The columns of ids and answers, if they have the same names in all files; or None."""
         columns: Columns | None = getattr(self.module, "COLUMNS", None)
         return columns
 
@@ -100,11 +108,14 @@ class Format:
         return hasattr(self.module, member)
 
     def dictionaries(self, path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]] | None:
-        """Return the named elements of each instance, and its source; None if they are numbers."""
+        """Return an iterator over the elements with named fields of each instance, and its source.
+
+        Return None if the elements are numbers.
+        """
         return self.module.dictionaries(path) if self.has("dictionaries") else None
 
     def table(self, path: str) -> "Table":
-        """Return a file as a long table."""
+        """Read a file as a long table."""
         self.check_has("table", path)
         table: Table = self.module.table(path)
         return table
@@ -116,7 +127,7 @@ class Format:
         return path.open("w", encoding="utf-8", newline="\n")
 
     def check_has(self, member: str, path: str) -> None:
-        """Refuse a format without long tables, or whose package is not installed."""
+        """Refuse a format without `table` or `write_table`, or whose package is not installed."""
         if not self.has(member):
             others = [f".{name}" for name in names() if get(name).has(member)]
             raise InputError(f"{path}: expected a table, {' or '.join(others)}")
@@ -132,17 +143,20 @@ class Format:
         """Refuse a format that only serves another task, or whose package is not installed."""
         if self.capabilities.task not in (None, task.name):
             raise InputError(
-                f"{path}: .{self.extension} files are of task {self.capabilities.task}, "
-                f"asked for {task.name}"
+                f"{path}: .{self.extension} files are for task {self.capabilities.task}, "
+                f"not for {task.name}"
             )
         self.check_package()
 
     def checked(
         self, examples: Iterable[Example], task: Task, keep_answers: bool = False
     ) -> Iterator[Example]:
-        """Yield the examples; raise InputError at the first that the format cannot hold.
+        """Yield the examples. Raises InputError for the first that the format cannot hold.
 
-        If `keep_answers`, also refuse answers that could not be read back.
+        Args:
+            examples: the examples.
+            task: the task of the examples.
+            keep_answers: whether to refuse answers that could not be read back.
         """
         can, name = self.capabilities, f"a .{self.extension} file"
         for count, example in enumerate(examples):
@@ -151,9 +165,9 @@ class Format:
                 raise InputError(f"{name} holds one instance; write several to {others}")
             lost, needs = "", ""
             if example.distance == EUCLIDEAN not in can.distances:
-                lost = "rounds every distance, in the unit square to 0 or 1"
+                lost = "would round every distance, in the unit square to 0 or 1"
             elif example.distance not in can.distances:
-                lost = f"says nothing of distances, here {example.distance}"
+                lost = f"cannot say that distances are {example.distance}"
             elif example.elements is not None and not can.dictionaries:
                 lost, needs = "would lose the names of the elements' fields", "dictionaries"
             elif keep_answers and example.outputs is not None and not can.answers:
@@ -167,9 +181,12 @@ class Format:
 
 
 def _alternatives(example: Example, task: Task, needs: str) -> str:
-    """List the extensions that can hold an example, as in `.csv, .jsonl or .txt`.
+    """List the extensions of the formats that can hold an example, as in `.csv, .jsonl or .txt`.
 
-    If `needs` is not empty, it names a capability that the formats must have, too.
+    Args:
+        example: the example.
+        task: its task.
+        needs: the name of a capability that the formats must also have; empty for none.
     """
     extensions = []
     for extension in names():
@@ -183,7 +200,7 @@ def _alternatives(example: Example, task: Task, needs: str) -> str:
 
 
 def names() -> list[str]:
-    """The known extensions, without the dot."""
+    """Return the known extensions, without the dot."""
     return _registry.names()
 
 
@@ -191,8 +208,22 @@ def register(extension: str, module: Any) -> None:
     """Add a format: a module or a class with `CAPABILITIES`, `read` and `write`.
 
     Raises:
-        InputError: one of these is missing, CAPABILITIES has another type than `Capabilities`, or
-            the extension is taken.
+        InputError: one of these is missing or of the wrong type, or the extension is taken.
+
+    Examples:
+        >>> class Points:  # each line is an instance: x1,y1,x2,y2,...
+        ...     CAPABILITIES = Capabilities(answers=False, task="hull")
+        ...
+        ...     @staticmethod
+        ...     def read(path, task):
+        ...         for line in open(path):
+        ...             yield Example(np.array(line.split(","), float).reshape(-1, 2))
+        ...
+        ...     @staticmethod
+        ...     def write(stream, examples, task):
+        ...         for example in examples:
+        ...             print(*example.inputs.ravel(), sep=",", file=stream)
+        >>> register("points", Points)
     """
     for member in ("CAPABILITIES", "read", "write"):
         if not hasattr(module, member):
@@ -211,14 +242,17 @@ def get(extension: str) -> Format:
 
 
 def format_of(path: str) -> Format:
-    """Return the format of a file by its extension; that of `-` is `txt`.
+    """Return the format of a file by its extension. The format of `-` is `txt`.
 
-    If the extension is missing or unknown, the message suggests the nearest.
+    Raises:
+        InputError: the extension is missing or unknown. The message suggests a similar one.
     """
     extension = "txt" if path == "-" else Path(path).suffix.removeprefix(".").lower()
     extension = _ALIASES.get(extension, extension)
     known = names()
-    if extension not in known and exists(f"{path}.query"):  # as LightGBM's examples are named
+    if extension not in known and exists(
+        f"{path}.query"
+    ):  # LightGBM's rank.train, rank.train.query
         return get("svmlight")
     if not extension:
         raise InputError(f"{path}: expected an extension, one of .{', .'.join(known)}")
@@ -228,15 +262,16 @@ def format_of(path: str) -> Format:
 
 
 def input_format(path: str) -> Format:
-    """Return the format of a file to be read; standard input that begins with `{` is `jsonl`."""
+    """Return the format of an input file. Standard input that begins with `{` is `jsonl`."""
     return get("jsonl") if path == "-" and standard_input_is_json() else format_of(path)
 
 
 def output_format(path: str, like: str | None) -> Format:
-    """Return the format in which answers to the instances of `like` are written to `path`.
+    """Return the format in which answers are written to `path`.
 
-    On standard output, `-`, that is the format of `like` or its `stdout_format`, and `txt` if
-    `like` is None.
+    Args:
+        path: the output. A file has the format of its extension.
+        like: the file of the instances, or None. It sets the format of standard output.
     """
     if path != "-" or like is None:
         return format_of(path)
@@ -248,7 +283,13 @@ def output_format(path: str, like: str | None) -> Format:
 
 
 def read(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Example]:
-    """Yield the examples of a file; of a long table if `columns` say which of them say what."""
+    """Yield the examples of a file.
+
+    Args:
+        path: the file.
+        task: the task of the examples.
+        columns: the columns of ids and answers, if the file is a long table.
+    """
     source = input_format(path)
     source.check_task(task, path)
     examples: Iterable[Example]
@@ -275,7 +316,10 @@ def read_chunks(
 
 
 def open_sets(path: str, columns: "Columns | None" = None) -> "Sets | None":
-    """Return the sets of a long table, whose `columns` say what; None if the file is not one."""
+    """Return the sets of a long table. Return None if the file is not a long table.
+
+    A file is a long table if `columns` are given, or if its format has `COLUMNS`.
+    """
     source = input_format(path)
     columns = columns or source.columns
     if not columns:
@@ -287,7 +331,7 @@ def open_sets(path: str, columns: "Columns | None" = None) -> "Sets | None":
 
 
 def table_of(values: Any) -> "Table":
-    """Return the long table in a file, a frame or a list of dictionaries; see `read_table`."""
+    """Convert a file, a frame or a list of dictionaries to a long table; see `read_table`."""
     from ptrnet.data.tables import Table
 
     if isinstance(values, str | Path):
@@ -304,25 +348,26 @@ def read_table(
     grade: str = "",
     member: str = "",
 ) -> list[Example]:
-    """Return the sets of a long table, whose elements are dictionaries of its other columns.
+    """Return an example for each set of a long table, in which each row is an element.
 
-    `ptrnet.fit`, `solve` and `evaluate` take tables by the same names of columns; this function is
-    for what needs sets one by one, such as splitting them. The rows of a set may be anywhere. Sets
-    are in the order of their first rows.
+    Use this function to work with the sets, for example to split them. `ptrnet.fit`, `solve` and
+    `evaluate` read such tables themselves and have the same arguments. The rows of a set need not
+    be next to each other. Sets are in the order of their first rows.
 
     Args:
         table: a file (.csv, .parquet, .svmlight), a frame of pandas or polars, or a list of
             dictionaries.
-        set_id: the column whose value the rows of a set share; the key of the same name in
-            `extra`.
-        chosen: the column that is 1 in the one row that was chosen, 0 elsewhere.
-        rank: the column with an element's place in the answer: any numbers, the least first. Equal
-            ones are ties. A cell is empty if the element is not in the answer.
-        grade: the column with an element's grade, the highest first.
-        member: the column that is 1 if an element belongs to the answer, a set without an order.
+        set_id: the column whose value the rows of a set share. In an example's `extra`, this value
+            has the column's name as key.
+        chosen: the column that is 1 in the row that was chosen, and 0 in the others of the set.
+        rank: the column with the rank of each element, any number; the lowest comes first. Equal
+            ranks are ties. The cell of an element that is not in the answer is empty.
+        grade: the column with the grade of each element, a number; the highest comes first.
+        member: the column that is 1 if the element belongs to the answer, which has no order.
 
     Raises:
-        InputError: no such file or column, or a cell that cannot be used, by its line or row.
+        InputError: a file or column does not exist, or a cell cannot be used. The message names
+            its line or row.
 
     Examples:
         >>> orders = {"order": [1, 1, 2, 2], "price": [3.0, 2.5, 9.0, 8.0], "bought": [0, 1, 0, 1]}
@@ -337,23 +382,24 @@ def read_table(
 
 
 def num_features(path: str) -> int:
-    """Count the numbers of an element in a file's first instance."""
+    """Return d, the number of features of an element, of a file's first instance."""
     source = check_input(path)
     source.check_package()
     if not source.has("num_features"):
-        telling = [f".{other}" for other in names() if get(other).has("num_features")]
+        others = " or ".join(f".{other}" for other in names() if get(other).has("num_features"))
+        advice = f"name the task, or write the examples to {others}"
+        if source.extension == "csv":
+            advice += ", a long table by ptrnet convert --set-id"
         raise InputError(
-            f"{path}: a .{source.extension} file does not say how many numbers an element "
-            f"has; name the task, or write the examples to {' or '.join(telling)}"
-            + ", a long table by ptrnet convert --set-id"
-            * (source.extension == "csv")
+            f"{path}: a .{source.extension} file does not say how many numbers an element has; "
+            f"{advice}"
         )
     count: int = source.module.num_features(path)
     return count
 
 
 def count_instances(path: str) -> int | None:
-    """Return how many instances a file has, for a progress bar; None if it is binary."""
+    """Return about how many instances a file has, for a progress bar; None if it is binary."""
     capabilities = format_of(path).capabilities
     if not capabilities.multiple:
         return 1
@@ -364,17 +410,21 @@ def count_instances(path: str) -> int | None:
 
 
 def write(path: str, examples: Iterable[Example], task: Task, like: str | None = None) -> None:
-    """Write the whole file or nothing.
+    """Write examples to a file. If an error occurs, an existing file does not change.
 
     Args:
         path: the file; `-` is standard output.
-        examples: to be written.
-        task: of the examples.
+        examples: the examples.
+        task: the task of the examples.
         like: the file that the instances came from, if any. It sets the format of standard output.
 
     Raises:
         InputError: the format cannot hold one of the examples.
         OutputError: the file cannot be written completely.
+
+    Examples:
+        >>> tour = Example(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), np.array([0, 1, 2]))
+        >>> write("tours.jsonl", [tour], tasks.get("tsp"))
     """
     target = output_format(path, like)
     target.check_task(task, path)
@@ -384,7 +434,7 @@ def write(path: str, examples: Iterable[Example], task: Task, like: str | None =
 def write_checked(
     path: str, examples: Iterable[Example], task: Task, like: str | None = None
 ) -> None:
-    """As `write`, without its checks: call `check_output` and `Format.checked` first."""
+    """As `write`, but without checks. Call `check_output` and `Format.checked` first."""
     target = output_format(path, like)
     if path == "-":
         with SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="\n") as stream:
@@ -397,7 +447,7 @@ def write_checked(
 
 
 def write_table(path: str, table: "Table") -> None:
-    """Write a long table; to standard output as .csv."""
+    """Write a long table. On standard output its format is .csv."""
     if path == "-":
         text = StringIO()
         get("csv").module.write_table(text, table)
@@ -410,7 +460,7 @@ def write_table(path: str, table: "Table") -> None:
 
 
 def print_stream(examples: Iterable[Example], task: Task) -> None:
-    """Print each example as soon as it is computed, in the format of standard input."""
+    """Print each example as soon as the iterable yields it, in the format of standard input."""
     target = output_format("-", "-")
     for example in target.checked(examples, task):
         text = StringIO()
@@ -418,11 +468,11 @@ def print_stream(examples: Iterable[Example], task: Task) -> None:
         to_standard_output([text.getvalue()])
 
 
-# Checks of a command's files, before any work is done
+# Commands check their files with these functions before they do any work.
 
 
 def check_input(path: str) -> Format:
-    """Return the format of a file. Raises InputError if it does not exist or is unknown."""
+    """Return the format of a file. Raises InputError if the file or the format does not exist."""
     source = format_of(path)
     if not exists(path):
         raise InputError(f"{path}: cannot be read: No such file or directory")
@@ -430,7 +480,7 @@ def check_input(path: str) -> Format:
 
 
 def check_output(path: str, task: Task | None = None) -> None:
-    """Refuse a file that cannot be written. The task is None if it is not known yet."""
+    """Refuse an output file that cannot be written. Pass None for a task that is not known yet."""
     target = format_of(path)
     if task is None:
         target.check_package()
@@ -441,7 +491,7 @@ def check_output(path: str, task: Task | None = None) -> None:
 
 
 def check_has_answers(path: str, task: Task, columns: "Columns") -> None:
-    """Refuse a table if the user did not name the column of its answers."""
+    """Refuse a file without answers, and a long table if the user did not name their column."""
     source = input_format(path)
     may_be_answered = source.capabilities.answers or not source.has("write_table")
     if not (columns.answer[0] if columns else may_be_answered):
@@ -454,19 +504,18 @@ def check_has_answers(path: str, task: Task, columns: "Columns") -> None:
 
 
 def check_keeps_extra(path: str, task: Task) -> None:
-    """Refuse a file that cannot hold scores of its examples, or that cannot be written."""
+    """Refuse an output file that cannot be written, or whose format cannot hold scores."""
     if not format_of(path).capabilities.extra:
         others = " or ".join(f".{name}" for name in names() if get(name).capabilities.extra)
-        raise InputError(f"{path}: has no room for scores; write to {others}")
+        raise InputError(f"{path}: cannot hold scores; write to {others}")
     check_output(path, task)
 
 
 def check_not_overwritten(path: str, output: str) -> None:
-    """Refuse to overwrite the instances by their answers, if the format only keeps the answers."""
+    """Refuse to overwrite the file of the instances, if its format would only keep the answers."""
     if "-" in (path, output) or format_of(output).capabilities.answers:
         return
     if exists(output) and os.path.samefile(path, output):  # noqa: PTH121  as files.exists
         raise InputError(
-            f"{output}: holds the instance, and only its answer would be left; name another file "
-            "for the answer"
+            f"{output}: the answer would overwrite the instance; write it to another file"
         )

@@ -1,12 +1,14 @@
-"""CSV: the whole file is one instance, a row is an element.
+"""CSV: the whole file is one instance, and each row is an element.
 
-A header is optional. The numeric columns are the features, in their order; if there are too many,
-those that are named as ids are left out. The other columns are carried along and written again
-with their rows. A model that reads fields by their names finds its columns by the header instead.
-Which cells are numbers is decided as in long tables: 007 and 1_000 are not.
-A task that takes distances also reads a square matrix of them, with or without names of its rows
-and columns. The answer to one is the names in its order; any other answer is written as the rows
-that it points at, in its order; for triangles that is three rows each.
+A header is optional. The numeric columns are the features. If there are too many, those named as
+ids are left out. Other columns are kept, and are written again with their rows. A model that reads
+named fields finds its columns by the header instead. As in long tables, cells such as 007 and 1_000
+are not numbers.
+
+An answer is written as the rows that it points at, in its order. A triangle is three rows.
+
+Tasks that accept distances also read a square matrix of them, with or without names of its rows and
+columns. The answer is then written as a list of these names.
 """
 
 import csv
@@ -41,7 +43,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`.
 
     Warns:
-        AmbiguousInputWarning: the first row may be the header that pandas gives to unnamed columns.
+        AmbiguousInputWarning: the first row may be a header of pandas, which numbers unnamed
+            columns.
     """
     source = display_name(path)
     rows: list[Row] = []
@@ -90,10 +93,10 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 
 
 def _row_of(element: Mapping[str, Any], names: list[str], source: str) -> Row:
-    """Return the values of an element in the order of the columns' names, empty for None."""
+    """Return the values of an element in the order of `names`, with an empty cell for None."""
     if element.keys() != {*names}:
         raise InputError(
-            f"{source}: a .csv has the same fields in every row: expected "
+            f"{source}: a .csv file needs elements with the same fields: expected "
             f"{short(', '.join(names))}, got {short(', '.join(map(str, element)))}"
         )
     return ["" if element[name] is None else str(element[name]) for name in names]
@@ -108,10 +111,10 @@ def write_table(stream: TextIO, table: "tables.Table") -> None:
 
 
 def _rows(path: str) -> Iterator[tuple[Row, int]]:
-    """Yield the cells of each row, stripped, and the line on which the row ends.
+    """Yield the stripped cells of each row, and the number of the line on which the row ends.
 
     Raises:
-        InputError: a file that cannot be read or is not CSV, or a row of another width.
+        InputError: the file cannot be read, is not CSV, or has rows of different lengths.
     """
     source, line_number, width = display_name(path), 1, None
 
@@ -123,7 +126,7 @@ def _rows(path: str) -> Iterator[tuple[Row, int]]:
     try:
         for row in csv.reader(lines(), strict=True):
             if len(row) < 2 and not any(cell.strip() for cell in row):
-                continue  # a blank line; one within a quoted text is a part of the text
+                continue  # a blank line, unless it is inside a quoted text, where it is kept
             width = len(row) if width is None else width
             if len(row) != width:
                 expected = f"expected {width} columns, got {len(row)}"
@@ -136,10 +139,11 @@ def _rows(path: str) -> Iterator[tuple[Row, int]]:
 
 
 def _read_matrix(rows: list[Row], task: Task, source: str) -> Example | None:
-    """Return the instance whose distances are the rows; None if they are no square of 3 or more.
+    """Return the instance if the rows are a matrix of distances, and None if they are not.
 
-    There may be a row of names above them and a column of names beside them; if there are both, the
-    names are equal. All cells of the diagonal are equal, of numbers or empty.
+    A matrix is a square of at least 3 x 3 numbers. Its diagonal may also be empty, but all cells of
+    it are equal. There may be a row of names above the matrix, and a column of names to its left.
+    If there are both, the names are the same.
     """
     height, width = len(rows), len(rows[0])
     has_header = height > width or (height == width and not cells.is_number(rows[0][0]))
@@ -157,12 +161,12 @@ def _read_matrix(rows: list[Row], task: Task, source: str) -> Example | None:
     if has_header and names != above:
         return None
     dist = checks.check_matrix([[*map(float, row)] for row in body], task, source)
-    table = Table(None, [[name] for name in names], [])  # an answer is a list of names
+    table = Table(None, [[name] for name in names], [])  # `write` then lists the names
     return Example(dist, source=source, table=table, distance=EXPLICIT)
 
 
 def _read_fields(rows: list[Row], lines: list[int], task: Task, source: str) -> Example:
-    """Return the instance of a model that reads columns by their names in the header."""
+    """Return the instance for a model that finds its columns by the names in the header."""
     schema = task.schema
     assert schema is not None
     table = _long_table(rows, lines, source).typed(schema)
@@ -174,13 +178,13 @@ def _read_fields(rows: list[Row], lines: list[int], task: Task, source: str) -> 
 
 
 def _long_table(rows: list[Row], lines: list[int], source: str) -> "tables.Table":
-    """Return the table of rows below a header."""
+    """Return the long table whose header is the first row."""
     from ptrnet.data import tables
 
     if len(rows) < 2:
         raise InputError(f"{source}: expected a header and at least one row")
     header, place = rows[0], f"{source}:{lines[0]}"
-    if len({*header}) != len(header):  # one of the two would be lost
+    if len({*header}) != len(header):  # a dictionary would lose one of the columns
         twice = next(name for name in header if header.count(name) > 1)
         raise InputError(f"{place}: duplicate column name {short(twice)}")
     if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
@@ -194,24 +198,24 @@ def _long_table(rows: list[Row], lines: list[int], source: str) -> "tables.Table
 
 
 def _read_numbers(rows: list[Row], lines: list[int], task: Task, source: str) -> Example:
-    """Return the instance whose elements are the numeric columns of the rows."""
+    """Return the instance whose features are the numeric columns."""
     d, first, place = task.num_features, rows[0], f"{source}:{lines[0]}"
     # The first row may be a header, so only the rows below it tell which columns are numeric.
     columns = {k: column[1:] or column for k, column in enumerate(zip(*rows, strict=True))}
-    others = {k: _others(column) for k, column in columns.items()}
+    misfits = {k: _misfits(column) for k, column in columns.items()}
     below = lines[1:] or lines
-    _check_separators(rows, lines, others, source)
+    _check_separators(rows, lines, misfits, source)
     numeric = cells.numeric_columns(
-        columns, others, first, d, lambda k, i: f"{source}:{below[i]}: column {k + 1}"
+        columns, misfits, first, d, lambda k, i: f"{source}:{below[i]}: column {k + 1}"
     )
     if not numeric and len(rows) == 1:
-        raise InputError(f"{source}: expected an element in each line below the header, got none")
+        raise InputError(f"{source}: expected elements below the header, got none")
     if len(numeric) != d:
         raise InputError(
             f"{source}: expected {d} numeric column{'s' * (d > 1)} and any number of others, "
             f"got {len(numeric)} numeric"
         )
-    ids = [k for k, bad in others.items() if not bad and k not in numeric]
+    ids = [k for k, bad in misfits.items() if not bad and k not in numeric]
     header = None
     if _is_header(first, numeric, ids, place):
         cells.check_no_ids([first[k] for k in numeric], d, place)
@@ -226,27 +230,28 @@ def _read_numbers(rows: list[Row], lines: list[int], task: Task, source: str) ->
     return Example(inputs, None, source, table=Table(header, rows, numeric))
 
 
-def _others(column: Sequence[str]) -> list[int]:
-    """Return where the cells of a column are not numbers."""
+def _misfits(column: Sequence[str]) -> list[int]:
+    """Return the positions of the cells of a column that are not numbers."""
     values = cells.parse_cells(column)
     return [i for i, value in enumerate(values) if value is None or isinstance(value, str)]
 
 
 def _check_separators(
-    rows: list[Row], lines: list[int], others: Mapping[int, list[int]], source: str
+    rows: list[Row], lines: list[int], misfits: Mapping[int, list[int]], source: str
 ) -> None:
-    """Refuse columns that are separated by semicolons, tabs or blanks.
+    """Refuse a table whose columns are separated by semicolons, tabs or spaces.
 
-    If numbers have decimal commas, `2,5;3,5` became the cells `2`, `5;3` and `5`.
+    If it also has decimal commas, we see other cells than the user: `2,5;3,5` is split into the
+    cells `2`, `5;3` and `5`.
 
     Args:
-        rows: of the table, the first of which may be the header.
-        lines: of the rows.
-        others: where the cells of each column are not numbers, below the first row.
-        source: of the table.
+        rows: the rows of the table. The first one may be the header.
+        lines: the line of each row.
+        misfits: for each column, which cells below the first row are not numbers.
+        source: the name of the file in error messages.
     """
     first, body = rows[0], rows[1:] or rows
-    for k, bad in others.items():
+    for k, bad in misfits.items():
         if not bad:
             continue
         if len(first) == 1 and any(mark in body[0][0] for mark in "; \t"):
@@ -254,62 +259,67 @@ def _check_separators(
         row = body[bad[0]]
         place, cell = f"{source}:{(lines[1:] or lines)[bad[0]]}", short(row[k])
         if all(_is_joined(body[i][k]) for i in bad):
-            if all(others.values()):  # no column of numbers
+            if all(misfits.values()):  # no column is numeric, so the commas may be decimal commas
                 raise InputError(f"{place}: {_POINTS}, got {short(','.join(row))}")
             raise InputError(f"{place}: {_COMMAS}, got {cell}")
+        # With decimal commas and spaces, `2,5 3,5` is split into `2`, `5 3` and `5`.
         is_inner = 0 < k < len(first) - 1
         if is_inner and all(_is_pair(r[k]) for r in rows):
-            numbers = [j for j, bad in others.items() if not bad]
-            if not any("." in r[j] for r in body for j in numbers):
+            numeric = [j for j, bad in misfits.items() if not bad]
+            if not any("." in r[j] for r in body for j in numeric):
                 raise InputError(f"{place}: {_POINTS}, got {cell} between two commas")
 
 
 def _is_joined(cell: str) -> bool:
-    """Whether a cell holds two columns that are separated by a semicolon or a tab."""
+    """Whether a cell has a semicolon or a tab, and a number after it, as in `5;3`."""
     last = re.split("[;\t]", cell)[-1]
     return last != cell and cells.is_number(last)
 
 
 def _is_pair(cell: str) -> bool:
-    """Whether a cell is the end of a number, a space and the beginning of the next number."""
+    """Whether a cell is two numbers with a space between them, as in `5 3`."""
     parts = cell.split()
     return len(parts) == 2 and parts[0].isdecimal() and cells.is_number(parts[1])
 
 
 def _is_header(first: Row, numeric: list[int], ids: list[int], source: str) -> bool:
-    """Whether the first row is a header: it has text above the features and above skipped ids.
+    """Whether the first row is a header, which has a text above each feature and each id.
 
     Raises:
-        InputError: it has numbers, or what may be numbers, above some of them: a damaged row.
+        InputError: the row has texts above only some of them, or texts that may be numbers. It is
+            then probably a damaged row, not a header.
     """
     titles = [k for k in (*ids, *numeric) if not cells.is_plain_number(first[k])]
     if not titles:
         return False
     if [first[k] for k in numeric] == [str(k) for k in range(len(numeric))]:
-        return True  # pandas wrote unnamed columns and an index
+        return True  # pandas numbers unnamed columns, and its index has an empty name
     bad = titles
     if len(titles) == len(ids) + len(numeric):
         bad = [k for k in numeric if _may_be_number(first[k])]
     if bad:
         raise InputError(
-            f"{source}: column {bad[0] + 1}: expected a number, or a header with no number in a "
-            f"numeric column, got {short(first[bad[0]])}"
+            f"{source}: column {bad[0] + 1}: expected a number, or a header without numbers, "
+            f"got {short(first[bad[0]])}"
         )
     return True
 
 
 def _may_be_number(cell: str) -> bool:
-    """Whether a cell is missing, or a number in some notation."""
+    """Whether a cell is empty or another missing value, or a number in any notation."""
     return cells.is_missing(cell) or cells.is_number(cell) or cells.are_foreign_numbers([cell])
 
 
 def _warn_of_numbered_columns(rows: list[Row], source: str) -> None:
-    """Warn if the first row is 0, 1, ... above fractions, as pandas names unnamed columns."""
+    """Warn if the first row is 0, 1, ... and all other rows are fractions.
+
+    pandas writes such a header for unnamed columns.
+    """
     is_count = len(rows[0]) > 1 and rows[0] == [str(k) for k in range(len(rows[0]))]
     if is_count and len(rows) > 1 and all("." in cell for row in rows[1:] for cell in row):
         warnings.warn(
-            f"{source}: {','.join(rows[0])} is read as a row; if pandas wrote it as the names of "
-            "unnamed columns, remove it or name the columns",
+            f"{source}: {','.join(rows[0])} is read as an element; if it is a header of pandas, "
+            "remove it or name the columns",
             AmbiguousInputWarning,
             stacklevel=2,
         )

@@ -1,9 +1,10 @@
-"""JSON lines: `{"inputs": [[...], ...], "outputs": [...]}`, 0-based.
+"""JSON lines: `{"inputs": [[...], ...], "outputs": [...]}`, with 0-based indices.
 
-Elements may be objects, `{"inputs": [{"price": 3.5, "colour": "red"}, ...]}`. An answer does not
-repeat its first index at the end. The key `distance` names a distance other than Euclid's. Own
-examples may have `grades`, a number for each element, and `context`, an object of fields that all
-elements share. All other keys of a line are its example's `extra`, and are written again.
+Elements may be objects, as in `{"inputs": [{"price": 3.5, "colour": "red"}, ...]}`. An answer does
+not repeat its first index at the end. The key `distance` names a distance other than the Euclidean
+one. A user's own examples may have `grades`, a number for each element, and `context`, an object
+with fields that all elements share. All other keys are kept in the example's `extra`, and are
+written again.
 """
 
 import json
@@ -42,7 +43,10 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 
 def read_any(path: str, task: Task) -> Iterator[Example]:
-    """Yield the examples of a file whose elements are objects with any fields."""
+    """Yield the examples of a file whose elements are objects with any fields.
+
+    `ptrnet convert` uses this function to write a long table. The examples have no features.
+    """
     for row, source in _rows(path):
         elements = json_values.records(task.read_instance(row, source), f'{source}: "inputs"')
         nothing = np.zeros((len(elements), 1))
@@ -66,14 +70,14 @@ def num_features(path: str) -> int:
 
 
 def _rows(path: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield the object of each line, and its source."""
+    """Yield the JSON object of each line, and its source."""
     file = display_name(path)
     for line, text in numbered_lines(path):
         yield json_values.parse_object(text, f"{file}:{line}"), f"{file}:{line}"
 
 
 def _inputs(path: str) -> Iterator[tuple[Any, str]]:
-    """Yield the unchecked `inputs` of each line, None if it has none, and their source."""
+    """Yield the `inputs` of each line, unchecked, and their source. They are None if missing."""
     for row, source in _rows(path):
         values = with_context(row.get("inputs"), row.get("context"), source)
         yield values, f'{source}: "inputs"'
@@ -89,12 +93,12 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
         try:
             stream.write(json.dumps(row, allow_nan=False, default=_text))
             stream.write("\n")
-        except (TypeError, ValueError) as error:  # a column of Parquet may hold any type
+        except (TypeError, ValueError) as error:  # `extra` of a Parquet file may have any type
             raise InputError(f"{example.source}: cannot be written as JSON: {error}") from None
 
 
 def _text(value: Any) -> str:
-    """Return a value as text if JSON lacks its type and the text loses nothing."""
+    """Convert a value that JSON has no type for to a text, if the text loses no information."""
     if isinstance(value, date | time | timedelta | Decimal):
         return str(value)
     raise TypeError(f"no type for {type(value).__name__}")

@@ -1,8 +1,9 @@
-"""Text: `x1 y1 x2 y2 ... output i1 i2 ...`, one example a line, 1-based.
+"""Text: `x1 y1 x2 y2 ... output i1 i2 ...`, one example per line, with 1-based indices.
 
-Vinyals, Fortunato and Jaitly published their data in this format. Hulls and tours are written with
-their first index repeated at the end, and read with or without it. Triangles are written with
-`<ENDT>` between them, and read with it, without it, or with one more at the end.
+Vinyals, Fortunato and Jaitly published their data in this format. Hulls and tours repeat their
+first index at the end. Triangles have `<ENDT>` between them. We write answers like this. We also
+read hulls and tours without the repeated index, and triangles without `<ENDT>` or with another one
+at the end.
 """
 
 import warnings
@@ -29,10 +30,10 @@ CAPABILITIES = Capabilities()
 
 
 class Syntax(NamedTuple):
-    """How the text format writes the answers of a task, by default as plain indices."""
+    """How the answers of a task are written. By default they are plain indices."""
 
     closed: bool = False  # whether the first index is repeated at the end
-    separator: str = ""  # the word between items, if any
+    separator: str = ""  # the word between items; empty for none
 
 
 _SYNTAX = {
@@ -46,8 +47,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`.
 
     Warns:
-        AmbiguousInputWarning: every one of several lines holds one element without an answer. Other
-            programs write one instance in this way.
+        AmbiguousInputWarning: there are several lines, each with one element and no answer. Other
+            programs write a single instance like this.
     """
     source, count, are_single = display_name(path), 0, True
     for example in _parse(numbered_lines(path), source, task):
@@ -57,19 +58,19 @@ def read(path: str, task: Task) -> Iterator[Example]:
     if are_single and count > 1:
         warnings.warn(
             f"{source}: each of its {count} lines was read as an instance of one element; write "
-            "the elements of one instance in one line, or as the rows of a .csv",
+            "all elements of an instance in one line, or as the rows of a .csv",
             AmbiguousInputWarning,
             stacklevel=2,
         )
 
 
 def read_block(block: Block, path: str, task: Task) -> Iterator[Example]:
-    """Yield the examples in a block of lines of the file `path`, with the checks of `read`."""
+    """Yield the examples in a block of the file, with the same checks as `read`."""
     return _parse(numbered_lines_of(block, path), path, task)
 
 
 def _parse(lines: Iterable[tuple[int, str]], file: str, task: Task) -> Iterator[Example]:
-    """Yield the examples in numbered lines of a file, which error messages call `file`."""
+    """Yield the examples of numbered lines. Error messages call the file `file`."""
     for line, text in lines:
         source = f"{file}:{line}"
         fields = text.split()
@@ -82,7 +83,7 @@ def _parse(lines: Iterable[tuple[int, str]], file: str, task: Task) -> Iterator[
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
-    """See `ptrnet.data.formats`. Numbers get as many digits as it takes to read them back."""
+    """See `ptrnet.data.formats`. Numbers have enough digits to be read back exactly."""
     for example in examples:
         fields = list(map(repr, example.inputs.ravel().tolist()))
         if example.outputs is not None:
@@ -91,9 +92,10 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 
 
 def _answer_fields(indices: Indices, task: Task, is_open: bool) -> list[str]:
-    """Return the fields of an answer, `(m,)` or `(t, item_size)`, whose indices are 1-based.
+    """Return the fields of an answer, `(m,)` or `(t, item_size)`, with 1-based indices.
 
-    An open path does not repeat its first index, but it is read back as a closed tour.
+    The format cannot mark open paths. We write them without a repeated index, and read them back as
+    closed tours.
     """
     closed, separator = _SYNTAX.get(task.name, Syntax())
     if separator:
@@ -104,15 +106,15 @@ def _answer_fields(indices: Indices, task: Task, is_open: bool) -> list[str]:
 
 
 def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
-    """Return the instance `(n, d)` in the first fields of a line."""
+    """Parse the instance `(n, d)` in the first fields of a line."""
     d = task.num_features
     n, rest = divmod(len(fields), d)
     if rest or not n:
         got = f"{len(fields)} number{'s' * (len(fields) != 1)}"
-        doubt = "a cut line?"
+        hint = "is the line cut off?"
         if any("," in field for field in fields):
-            doubt = "if this is a .csv, name the file so: the extension tells the format"
-        raise InputError(f"{source}: expected {d} numbers for each element, got {got}; {doubt}")
+            hint = "if this is a .csv file, change its extension, which sets the format"
+        raise InputError(f"{source}: expected {d} numbers for each element, got {got}; {hint}")
     checks.check_size(n, task.min_elements, source)
     try:
         values = np.array(fields, np.float64)
@@ -121,7 +123,7 @@ def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
         valid = is_small and text.isascii() and "_" not in text
     except ValueError:
         valid = False
-    if not valid:  # parse one at a time, so that the error names the field
+    if not valid:  # parse the fields one by one, so that the error message names the field
         values = np.array(
             [parse_number(f, f"{source}: field {k}") for k, f in enumerate(fields, 1)]
         )
@@ -131,12 +133,14 @@ def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
 
 
 def _parse_answer(fields: list[str], offset: int, n: int, task: Task, source: str) -> Indices:
-    """Return the answer in the last fields of a line, the first of which has number `offset`."""
+    """Parse the answer in the last fields of a line, the first of which has number `offset`."""
     if not fields and task.answer_error(n, np.zeros(0, np.int64)) is not None:
-        raise InputError(f"{source}: expected indices after 'output', got none; a cut line?")
+        raise InputError(
+            f"{source}: expected indices after 'output', got none; is the line cut off?"
+        )
     closed, separator = _SYNTAX.get(task.name, Syntax())
     marks = [k for k, field in enumerate(fields) if separator and field == separator]
-    # Items lie between one separator and the next. Nothing may follow the last separator.
+    # An item is between two separators. There may be a separator after the last item.
     for before, after in zip([-1, *marks], [*marks, len(fields)] if marks else [], strict=False):
         if after - before - 1 != task.item_size and before + 1 < len(fields):
             raise InputError(

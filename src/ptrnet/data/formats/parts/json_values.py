@@ -1,6 +1,6 @@
-"""Examples as JSON values: objects, and nested lists of numbers and indices.
+"""Parse examples from JSON values: objects, and nested lists of numbers and indices.
 
-The rows of `.jsonl` and of Parquet have this form, and so do the bodies that the service gets.
+The lines of `.jsonl`, the rows of Parquet and the requests to the service have this form.
 """
 
 import json
@@ -19,10 +19,11 @@ from ptrnet.types import CLOSED, Example, Floats, TourRules, ranking
 
 
 def parse_object(text: str, source: str) -> dict[str, Any]:
-    """Return the JSON object that a text holds.
+    """Parse a JSON object.
 
     Raises:
-        InputError: anything but an object, a duplicate key, `NaN`, or a float that overflows.
+        InputError: the text is not a JSON object, or has a duplicate key, `NaN`, or a number that
+            is too large.
     """
     try:
         row = json.loads(
@@ -35,7 +36,7 @@ def parse_object(text: str, source: str) -> dict[str, Any]:
         raise InputError(f"{source}: not JSON at {line}column {error.colno}: {error.msg}") from None
     except RecursionError:
         raise InputError(f"{source}: lists or objects are nested too deeply") from None
-    except ValueError:  # Python limits the digits of a whole number
+    except ValueError:  # raised by int() for too many digits
         digits = sys.get_int_max_str_digits()
         raise InputError(f"{source}: a whole number of more than {digits} digits") from None
     if not isinstance(row, dict):
@@ -69,12 +70,13 @@ def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: st
 
     Args:
         inputs: `(n, d)`, already checked.
-        row: all other keys. Those with a meaning are taken out; the rest is the example's `extra`.
-        task: of the example.
-        source: of the row.
+        row: the other keys of the row. The function removes those that have a meaning; the rest
+            becomes the example's `extra`.
+        task: the task of the example.
+        source: the name of the row in error messages.
 
     Warns:
-        AmbiguousInputWarning: a key of the user's is nearly `outputs` or `distance`.
+        AmbiguousInputWarning: a key is spelled almost as `outputs` or `distance`.
     """
     outputs, grades = row.pop("outputs", None), None
     if outputs is not None:
@@ -87,7 +89,7 @@ def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: st
         outputs = ranking(grades) if outputs is None else outputs
     distance = checks.pop_distance(row, inputs, task, source)
     rules = CLOSED
-    if task.takes_matrices and row.get("open") is True:  # any other value is the user's own
+    if task.takes_matrices and row.get("open") is True:  # other values belong to the user
         rules = TourRules(is_open=row.pop("open"))
     for key, value in row.items():
         name = key.strip().lower().rstrip("s")
@@ -100,14 +102,14 @@ def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: st
 
 def _warn_of_name(key: str, expected: str, source: str) -> None:
     warnings.warn(
-        f'{file_of(source)}: {short(key)} is kept as a key of your own; ours is "{expected}"',
+        f'{file_of(source)}: {short(key)} has no meaning and is kept; did you mean "{expected}"?',
         AmbiguousInputWarning,
         stacklevel=4,
     )
 
 
 def other_keys(example: Example) -> dict[str, Any]:
-    """Return the keys and values of an example's row besides its inputs and outputs."""
+    """Return the keys and values of an example's row, except inputs and outputs."""
     ours: dict[str, Any] = {}
     if example.distance != EUCLIDEAN:
         ours["distance"] = example.distance
@@ -118,13 +120,13 @@ def other_keys(example: Example) -> dict[str, Any]:
     for key in ("inputs", "outputs", *ours):
         if key in example.extra:
             raise InputError(
-                f'{example.source}: the key "{key}" has another meaning in a line; rename yours'
+                f'{example.source}: the key "{key}" is reserved in a line; rename your key'
             )
     return {**ours, **example.extra}
 
 
 def records(values: Any, source: str) -> list[Mapping[str, Any]]:
-    """Return elements that are JSON objects. Raises InputError if they are not."""
+    """Check that elements are JSON objects, and return them."""
     if not isinstance(values, list) or not values:
         raise InputError(f"{source}: expected a list of objects")
     for k, element in enumerate(values, 1):
@@ -134,11 +136,17 @@ def records(values: Any, source: str) -> list[Mapping[str, Any]]:
 
 
 def check_numbers(values: Any, source: str, what: str = "elements") -> None:
-    """Refuse text, booleans and null as inputs: NumPy would turn them into numbers."""
+    """Refuse texts, booleans and null as numbers, because NumPy would convert them.
+
+    Args:
+        values: a list of numbers or of lists of numbers.
+        source: the name of the values in error messages.
+        what: the name of the items in error messages.
+    """
     if not isinstance(values, list):
         raise InputError(f"{source}: expected a list of {what}")
     if values and isinstance(values[0], dict):
-        return  # the task's schema checks the values of its fields
+        return  # elements with named fields, which `check_instance` checks
     if {type(v) for e in values for v in (e if isinstance(e, list) else (e,))} <= {int, float}:
         return
     for k, element in enumerate(values, 1):
@@ -150,7 +158,7 @@ def check_numbers(values: Any, source: str, what: str = "elements") -> None:
 
 
 def num_features(values: Any, source: str) -> int:
-    """Return how many numbers the first element of an instance has."""
+    """Return d, the number of features of an instance's first element."""
     check_numbers(values, source)
     if values and isinstance(values[0], dict):
         raise InputError(f"{source}: expected elements of numbers, got an object")
@@ -160,7 +168,7 @@ def num_features(values: Any, source: str) -> int:
 
 
 def flat_indices(outputs: Any, item_size: int, source: str) -> list[int]:
-    """Return an answer, a list of indices or of lists of `item_size` indices, as one flat list."""
+    """Flatten an answer: a list of indices, or of lists of `item_size` indices."""
     items = [outputs] if item_size == 1 else outputs
     is_nested = isinstance(items, list) and all(isinstance(item, list) for item in items)
     if not is_nested or not all(type(i) is int for item in items for i in item):

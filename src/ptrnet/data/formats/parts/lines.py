@@ -1,4 +1,4 @@
-"""Numbered lines of text files, with errors for files that are not text."""
+"""Read text files line by line, with the numbers of the lines for error messages."""
 
 import codecs
 import contextlib
@@ -12,17 +12,19 @@ from weakref import WeakKeyDictionary
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError
 
-# Bytes: room for LARGEST points of two 25-character numbers, an answer, and as much again.
+# In bytes. An element takes up to about 60: two numbers of 25 characters, and an index. We allow
+# twice that.
 LONGEST_LINE = 128 * LARGEST
-BLOCK = 2**22  # bytes of a block, about: some thousand lines, at most a second's work
+# In bytes, about a thousand lines. Parsing a block takes at most a second.
+BLOCK = 2**22
 
 
 class Block(NamedTuple):
     """Consecutive lines of a file."""
 
-    start: int  # the byte at which they start
-    end: int  # the byte after them
-    first: int  # the number of the first line, counted from 1
+    start: int  # position of the first byte
+    end: int  # position after the last byte
+    first: int  # number of the first line, counted from 1
 
 
 def display_name(path: str) -> str:
@@ -33,17 +35,17 @@ def display_name(path: str) -> str:
 def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file, or of standard input for `-`, with their numbers from 1 on.
 
-    Blank lines are counted but left out.
+    Blank lines are counted, but not yielded.
 
     Raises:
-        InputError: no such file, not UTF-8, lines that end in `\\r` alone, or a line longer than
-            LONGEST_LINE bytes.
+        InputError: the file cannot be read or is not UTF-8, lines end in `\\r` alone, or a line is
+            longer than LONGEST_LINE bytes.
     """
     return ((number, text) for number, text in all_lines(path) if text.strip())
 
 
 def all_lines(path: str) -> Iterator[tuple[int, str]]:
-    """As `numbered_lines`, including blank lines."""
+    """As `numbered_lines`, but also yield blank lines."""
     if path != "-":
         with _opened(path) as stream:
             yield from _decoded(stream, path)
@@ -52,12 +54,12 @@ def all_lines(path: str) -> Iterator[tuple[int, str]]:
 
 
 def standard_input_is_json() -> bool:
-    """Whether standard input begins with `{`. Waits for its first bytes without consuming them."""
+    """Whether standard input begins with `{`. Wait for the first bytes, but do not consume them."""
     stream = _standard_input()
     if stream not in _first_bytes:
         if isinstance(stream.buffer, io.BufferedReader):
             beginning = stream.buffer.peek()
-        else:  # in memory
+        else:  # a stream in memory has no `peek`
             place = stream.buffer.tell()
             beginning = stream.buffer.read(8)
             stream.buffer.seek(place)
@@ -65,24 +67,24 @@ def standard_input_is_json() -> bool:
     return _first_bytes[stream] == b"{"
 
 
-# The first byte of each standard input. We keep it, because it can be peeked only before reading.
+# The first byte of each standard input, because we can only peek at it before we read.
 _first_bytes: "WeakKeyDictionary[TextIO, bytes]" = WeakKeyDictionary()
 
 
 def _standard_input() -> TextIO:
-    if sys.stdin is None:  # the parent process closed it
+    if sys.stdin is None:  # the parent process has closed it
         raise InputError("standard input: cannot be read: it is closed")
     return sys.stdin
 
 
 def blocks(path: str) -> Iterator[Block]:
-    """Yield the lines of a file in blocks of about BLOCK bytes, which can be read independently.
+    """Yield blocks of about BLOCK bytes of a file, which processes can read independently.
 
-    A line longer than LONGEST_LINE may be cut, but in its block it is still longer than that, so
-    the reader of the block refuses it.
+    A block ends with a whole line, unless the line is longer than LONGEST_LINE. The reader of the
+    block then refuses the line.
 
     Raises:
-        InputError: no such file.
+        InputError: the file cannot be read.
     """
     with _opened(path) as stream:
         start, first = 0, 1
@@ -94,7 +96,7 @@ def blocks(path: str) -> Iterator[Block]:
 
 
 def count_lines(path: str) -> int:
-    """Count the lines of a file, including blank lines and an unfinished last line."""
+    """Count the lines of a file, including blank lines and a last line without a line break."""
     count, last = 0, b"\n"
     with _opened(path) as stream:
         while content := stream.read(BLOCK):
@@ -103,7 +105,7 @@ def count_lines(path: str) -> int:
 
 
 def numbered_lines_of(block: Block, path: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of one block of a file as `numbered_lines` does."""
+    """As `numbered_lines`, but only the lines of a block."""
     with _opened(path) as stream:
         stream.seek(block.start)
         content = stream.read(block.end - block.start)
@@ -128,8 +130,8 @@ def _decoded(stream: BinaryIO, source: str, first: int = 1) -> Iterator[tuple[in
         number += 1
         if len(line) > LONGEST_LINE:
             raise InputError(
-                f"{source}:{number}: longer than {LONGEST_LINE} bytes; an instance has at most "
-                f"{LARGEST} elements"
+                f"{source}:{number}: the line is longer than {LONGEST_LINE} bytes; an instance has "
+                f"at most {LARGEST} elements"
             )
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
