@@ -90,16 +90,16 @@ def test_a_tour_uses_the_ids_of_the_tsp_file_next_to_it(square, ptrnet):
             "square.tsp: a .txt file cannot say that distances are EUC_2D; "
             "write to .jsonl, .parquet, .tour or .tsp",
         ),
-        ("a.jsonl b.tour", "b.tour: its cities were expected in b.tsp, which does not exist"),
+        ("a.jsonl b.tour", "b.tour: expected its cities in b.tsp, which does not exist"),
         (
             "other.jsonl square.tour",
             "square.tour: square.tsp holds other cities than other.jsonl:1",
         ),
         (
             "square.tsp square.tour",
-            "square.tsp: has no answer, and a .tour file holds nothing else",
+            "square.tsp: has no answer to write to a .tour file",
         ),
-        ("skips.tour b.jsonl", "skips.tour:3: the tour ends without city 4"),
+        ("skips.tour b.jsonl", "skips.tour:3: the tour leaves out city 4"),
         ("two.jsonl a.tsp", "a .tsp file holds one instance; write several to .jsonl or .parquet"),
     ],
 )

@@ -202,7 +202,7 @@ IGNORED = {
 
 @pytest.mark.parametrize("keyword", [pytest.param(word, id=seen) for seen, word in IGNORED.items()])
 def test_unsupported_keywords_of_routes_are_reported(tmp_path, keyword):
-    with pytest.warns(AmbiguousInputWarning, match=f"a.vrp:4: {keyword} is not read"):
+    with pytest.warns(AmbiguousInputWarning, match=f"a.vrp:4: {keyword} is ignored"):
         read_vrp(tmp_path, keywords=f"{keyword}\n")
 
 

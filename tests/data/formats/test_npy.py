@@ -13,7 +13,7 @@ DIST = np.array([[9, 1, 5, 2], [1, 9, 2, 5], [5, 2, 9, 1], [2, 5, 1, 9]])
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.float32, np.uint8])
-def test_reads_a_matrix_but_for_its_diagonal(tmp_path, dtype):
+def test_reads_a_matrix_and_ignores_its_diagonal(tmp_path, dtype):
     path = tmp_path / "m.npy"
     np.save(path, DIST.astype(dtype))
     (example,) = formats.read(str(path), TSP)
@@ -27,7 +27,7 @@ def test_reads_a_matrix_but_for_its_diagonal(tmp_path, dtype):
     assert lines[-6:] == ["1", "2", "3", "4", "-1", "EOF"] and "6" in lines
 
 
-def test_memory_and_files_have_the_same_answer(tmp_path):
+def test_arrays_and_files_have_the_same_answer(tmp_path):
     dist = np.random.default_rng(0).random((9, 9))
     np.fill_diagonal(dist, np.inf)
     answers = [ptrnet.label("tsp", values).outputs.tolist() for values in (dist, dist.tolist())]
@@ -46,7 +46,7 @@ def test_memory_and_files_have_the_same_answer(tmp_path):
         (np.array([[0, {}], [1, 0]], object), "not a .npy file of numbers, or a damaged one"),
     ],
 )
-def test_refuses_what_is_no_matrix(tmp_path, values, complaint):
+def test_refuses_arrays_that_are_not_a_matrix(tmp_path, values, complaint):
     path = tmp_path / "m.npy"
     np.save(path, values)
     with pytest.raises(InputError, match=rf"m.npy: {complaint}"):

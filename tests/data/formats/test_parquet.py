@@ -117,7 +117,7 @@ def test_other_columns_survive_reading_and_writing(tmp_path):
     [
         ([{"w": 1}, {"w": "b"}], r'^row 1: "w": does not fit the type of its column: '),
         ([{"w": 1}, {}, {}, {"w": "b"}], r'^row 3: "w": does not fit the type of its column: '),
-        ([{"w": 1}, {}, {"v": 1}], r'^row 2: "v": examples before it have no such key$'),
+        ([{"w": 1}, {}, {"v": 1}], r'^row 2: "v": earlier examples have no such key$'),
         ([{"w": 2**70}], r'^row 0: "w": does not fit the type of its column: '),
     ],
 )
@@ -129,7 +129,7 @@ def test_refuses_keys_that_do_not_fit_a_column(tmp_path, monkeypatch, rows, comp
     assert "\n" not in str(error.value) and not list(tmp_path.iterdir())
 
 
-def test_columns_without_a_json_type_become_text_or_are_refused(tmp_path):
+def test_types_that_json_lacks_become_texts_or_are_refused(tmp_path):
     path, text = tmp_path / "a.parquet", tmp_path / "a.jsonl"
     columns = {
         "day": pa.array([18262], pa.date32()),
@@ -166,7 +166,7 @@ def test_writes_row_groups_and_reads_them_in_order(tmp_path, monkeypatch):
     assert [e.inputs[0, 0] for e in examples] == list(range(200))
 
 
-def test_flipped_bits_are_refused_or_harmless(tmp_path):
+def test_flipped_bits_are_refused_or_change_nothing(tmp_path):
     path = tmp_path / "a.parquet"
     examples = [Example(POINTS + k, np.array([0, 2, 1]), extra={"id": k}) for k in range(150)]
     written(path, examples)
@@ -227,7 +227,7 @@ def test_refuses_a_row_with_too_many_elements(tmp_path):
 
 
 def test_refuses_a_damaged_count_of_dictionary_values(tmp_path):
-    """The header of a dictionary page has no checksum."""
+    """Checksums do not cover the header of a dictionary page."""
     path = tmp_path / "a.parquet"
     names = [{"name": f"row {k}"} for k in range(30)]
     written(path, [Example(np.zeros((3, 2)), extra=name) for name in names])

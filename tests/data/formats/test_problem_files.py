@@ -1,4 +1,4 @@
-"""CVRPLIB's, OPLib's and job shops' files: optima of published instances, and what is refused."""
+"""Files of CVRPLIB, OPLib and job shops: optima of published instances, and errors."""
 
 import re
 
@@ -68,8 +68,8 @@ def read(tmp_path, name, text, task):
     return example
 
 
-def test_routes_cost_what_their_rounded_legs_do(tmp_path):
-    """The depot is node 2: customers 1, 2, 3 of the solution are nodes 1, 3, 4."""
+def test_cost_of_routes_is_the_sum_of_rounded_distances(tmp_path):
+    """The depot is node 2, so customers 1, 2 and 3 of the solution are nodes 1, 3 and 4."""
     (tmp_path / "small.sol").write_text("Route #1: 1 2\nRoute #2: 3\nCost 40\n")
     example = read(tmp_path, "small.vrp", VRP, "cvrp")
     assert example.nodes.ids == [2, 1, 3, 4]
@@ -77,7 +77,7 @@ def test_routes_cost_what_their_rounded_legs_do(tmp_path):
     assert tasks.get("cvrp").answer_stats(example) == {"cost": 5 + 5 + 10 + 10 + 10}
 
 
-def test_a_solution_file_is_read_and_written(tmp_path):
+def test_reads_and_writes_solution_files(tmp_path):
     (tmp_path / "small.sol").write_text("Route #1: 1 2\nRoute #2: 3\nCost 40\n")
     read(tmp_path, "small.vrp", VRP, "cvrp")
     task = tasks.get("cvrp")
@@ -91,7 +91,7 @@ def test_a_solution_file_is_read_and_written(tmp_path):
     ("name", "text", "task"),
     [("a.vrp", VRP, "cvrp"), ("a.oplib", OP, "orienteering"), ("a.jsp", FT06, "job-shop")],
 )
-def test_instances_survive_their_files(name, text, task, tmp_path):
+def test_instances_survive_a_write_and_a_read(name, text, task, tmp_path):
     example = read(tmp_path, name, text, task)
     again = tmp_path / f"again-{name}"
     formats.write(str(again), [example], tasks.get(task))
@@ -99,8 +99,8 @@ def test_instances_survive_their_files(name, text, task, tmp_path):
     np.testing.assert_array_equal(other.inputs, example.inputs)
 
 
-def test_a_number_of_vehicles_is_not_read(tmp_path):
-    with pytest.warns(AmbiguousInputWarning, match="a.vrp:6: VEHICLES : 2 is not read"):
+def test_warns_that_the_number_of_vehicles_is_ignored(tmp_path):
+    with pytest.warns(AmbiguousInputWarning, match="a.vrp:6: VEHICLES : 2 is ignored"):
         read(tmp_path, "a.vrp", VRP.replace("CAP", "VEHICLES : 2\nCAP"), "cvrp")
 
 
@@ -149,12 +149,12 @@ def test_the_optimum_of_ft06(tmp_path):
         ("a.jsp", "cvrp", FT06, "files are for task job-shop"),
     ],
 )
-def test_what_is_wrong_is_named(name, task, text, complaint, tmp_path):
+def test_refuses_malformed_files(name, task, text, complaint, tmp_path):
     with pytest.raises(InputError, match=re.escape(complaint)):
         read(tmp_path, name, text, task)
 
 
-def test_distances_that_are_not_rounded_are_not_written(tmp_path):
+def test_refuses_to_write_distances_that_are_not_rounded(tmp_path):
     task = tasks.get("cvrp")
     (inputs,) = task.sample(np.random.default_rng(0), 1, 4)
     with pytest.raises(InputError, match=r"write to \.jsonl"):

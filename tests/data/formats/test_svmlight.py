@@ -1,4 +1,4 @@
-"""svmlight files with `qid:`, LETOR's comments, and LightGBM's files of group sizes."""
+"""svmlight files with `qid:`, with LETOR's comments, and with LightGBM's `.query` files."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def written(tmp_path, text, name="r.svmlight"):
     return str(tmp_path / name)
 
 
-def test_lines_of_one_query_are_a_set_and_absent_features_are_zero(tmp_path):
+def test_lines_of_one_query_are_a_set_and_missing_features_are_zero(tmp_path):
     ten, nine = infer_task(written(tmp_path, LETOR)).examples
     assert ten.inputs.tolist() == [[0.5, -20, 1], [0.25, 0, 0], [0, 0, 2]]
     assert ten.grades.tolist() == [2, 0, 1] and ten.outputs.tolist() == [0, 2, 1]
@@ -34,14 +34,14 @@ def test_lines_of_one_query_are_a_set_and_absent_features_are_zero(tmp_path):
     assert task.kind == "grades" and task.fields == ("1", "3", "46")
 
 
-def test_a_model_reads_the_features_that_it_knows_of_a_later_file(tmp_path):
+def test_model_ignores_features_that_it_does_not_know(tmp_path):
     task = infer_task(written(tmp_path, LETOR)).task
     later = written(tmp_path, "0 qid:1 2:9 46:3\n", "later.svm")
     (example,) = formats.read(later, task)
     assert example.inputs.tolist() == [[0, 0, 3]]
 
 
-def test_files_of_group_sizes_tell_the_sets_whatever_the_name(tmp_path):
+def test_query_file_sets_the_sizes_for_any_extension(tmp_path):
     path = written(tmp_path, "1 0:1\n0 0:2\n2 0:3\n", "rank.train")
     written(tmp_path, "2\n1\n", "rank.train.query")
     first, second = infer_task(path).examples
@@ -71,7 +71,7 @@ def test_random_rankings_survive_a_write_and_a_read(tmp_path):
         assert read.grades.tolist() == known.grades.tolist()
 
 
-def test_comments_and_numbers_go_through_the_program_and_back(tmp_path):
+def test_convert_keeps_comments_and_numbers(tmp_path):
     path, lines, again = written(tmp_path, LETOR), tmp_path / "r.jsonl", tmp_path / "again.svm"
     assert run(["convert", path, str(lines)]) == 0
     assert run(["convert", str(lines), str(again)]) == 0
@@ -96,17 +96,17 @@ def test_comments_and_numbers_go_through_the_program_and_back(tmp_path):
         ("# nothing\n", "holds no instance"),
     ],
 )
-def test_malformed_lines_are_refused_by_their_numbers(tmp_path, text, complaint):
+def test_refuses_malformed_lines_and_names_them(tmp_path, text, complaint):
     with pytest.raises(InputError) as error:
         infer_task(written(tmp_path, text))
     assert complaint in str(error.value) and "\n" not in str(error.value)
 
 
-def test_what_the_format_cannot_hold_is_refused(tmp_path):
+def test_refuses_examples_that_the_format_cannot_hold(tmp_path):
     path = str(tmp_path / "r.svm")
     plain = Example(np.ones((2, 1)), np.array([0]), "here")
     named = plain.replace(elements=[{"price": 1}, {"price": 2}], grades=np.ones(2))
-    for example, words in ((plain, "holds grades"), (named, "under the index of their feature")):
+    for example, words in ((plain, "needs grades"), (named, "needs numbers, and indices")):
         with pytest.raises(InputError, match=f"^here.*{words}"):
             formats.write(path, [example], loosest_task(1))
     with pytest.raises(InputError, match="files are for task custom"):

@@ -105,7 +105,7 @@ def read(path, text):
 
 
 @pytest.mark.parametrize("name", TOURS)
-def test_published_tours_have_the_published_length(tmp_path, name):
+def test_published_tours_have_the_published_lengths(tmp_path, name):
     (tmp_path / f"{name}.tsp").write_text(text_of(name))
     tour = "\n".join(TOURS[name].split())
     example = read(
@@ -166,7 +166,7 @@ def test_reads_headers_in_any_form(tmp_path, text):
     assert (example.distance, example.nodes) == ("GEO", Nodes("x", [1, 2]))
 
 
-def test_writers_refuse_what_tsplib_cannot_hold(tmp_path):
+def test_refuses_to_write_examples_that_tsplib_cannot_hold(tmp_path):
     tour = np.array([0, 1, 2])
     plain = Example(POINTS, source="a.csv")
     for extension, example, complaint in [
@@ -179,12 +179,12 @@ def test_writers_refuse_what_tsplib_cannot_hold(tmp_path):
         (
             "tsp",
             plain.replace(outputs=tour, distance="ATT"),
-            "a .tsp file holds no answer; write that to .tour",
+            "a .tsp file cannot hold an answer; write it to .tour",
         ),
         (
             "tour",
             plain.replace(distance="ATT"),
-            "has no answer, and a .tour file holds nothing else",
+            "has no answer to write to a .tour file",
         ),
         (
             "tour",
@@ -206,7 +206,7 @@ NODE_COORD_SECTION\n1 52.31 13.24\n2 {} 2.21\nEOF\n"""
 
 
 def test_warns_of_decimal_degrees(tmp_path):
-    """48.86 would be 48 degrees and 86 minutes, 60 kilometres from Paris."""
+    """Paris is at 48.86 degrees. GEO would read this as 48 degrees and 86 minutes."""
     path, lines = tmp_path / "a.tsp", tmp_path / "a.jsonl"
     for latitude in (48.51, -48.59, 48):
         path.write_text(GEO.format(latitude))
@@ -231,7 +231,7 @@ def test_warns_of_decimal_degrees(tmp_path):
         ("GEO", [[40.001, 3], [40.002, 3], [40.003, 3]], r"GEO rounds .* use EUC_2D, in metres"),
     ],
 )
-def test_warns_of_distances_that_say_little(tmp_path, distance, points, doubt):
+def test_warns_of_distances_that_rounding_makes_equal(tmp_path, distance, points, doubt):
     lines = tmp_path / "a.jsonl"
     lines.write_text(json.dumps({"inputs": points, "distance": distance}))
     rows = "".join(f"{k} {x} {y}\n" for k, (x, y) in enumerate(points))
@@ -244,7 +244,7 @@ def test_warns_of_distances_that_say_little(tmp_path, distance, points, doubt):
 
 
 @pytest.mark.parametrize("points", [[[0, 0], [3, 0], [3, 4]], [[0, 0], [1000, 0], [0, 1000]]])
-def test_equal_distances_alone_are_no_reason_to_warn(tmp_path, points, recwarn):
+def test_does_not_warn_of_points_with_equal_distances(tmp_path, points, recwarn):
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({"inputs": points, "distance": "EUC_2D"}))
     list(formats.read(str(path), TSP))
@@ -277,15 +277,15 @@ MATRIX = (
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_every_form_of_a_matrix_is_read(tmp_path, name):
+def test_reads_every_format_of_a_matrix(tmp_path, name):
     text = MATRIX.format("TSP", name, ROWS[name].replace(" 2", "\n2"))
     example = read(tmp_path / "m.tsp", text)
     assert example.inputs.tolist() == [[0, 1, 2], [1, 0, 3], [2, 3, 0]]
     assert (example.distance, example.nodes) == ("EXPLICIT", Nodes("m", [1, 2, 3]))
 
 
-def test_forms_of_four_cities_by_symmetry(tmp_path):
-    """With four cities rows and columns differ: entry i, j is 10 i + j, i < j."""
+def test_reads_triangular_matrices_of_four_cities(tmp_path):
+    """Entry i, j is 10 i + j for i < j. From four cities on, rows and columns differ."""
     dist = np.array([[0, 1, 2, 3], [1, 0, 12, 13], [2, 12, 0, 23], [3, 13, 23, 0]])
     for name, entries in {
         "UPPER_ROW": [1, 2, 3, 12, 13, 23],
@@ -299,7 +299,7 @@ def test_forms_of_four_cities_by_symmetry(tmp_path):
         assert (read(tmp_path / "m.tsp", text).inputs == dist).all()
 
 
-def test_directed_matrices_and_points_of_space_survive_writing(tmp_path):
+def test_directed_matrices_and_3d_points_survive_a_write_and_a_read(tmp_path):
     text = MATRIX.format("ATSP", "FULL_MATRIX", "0 1 2.5\n4 0 3\n-6 5 0")
     example = read(tmp_path / "m.atsp", text)
     assert example.inputs.tolist() == [[0, 1, 2.5], [4, 0, 3], [-6, 5, 0]]
@@ -325,17 +325,17 @@ def test_directed_matrices_and_points_of_space_survive_writing(tmp_path):
     assert (again.distance, again.rules) == ("MAN_3D", space.rules)
 
 
-def test_warns_of_a_matrix_that_is_not_symmetric_and_of_keywords_that_are_not_read(tmp_path):
+def test_warns_of_an_asymmetric_matrix_and_of_ignored_keywords(tmp_path):
     text = MATRIX.format("TSP", "FULL_MATRIX", "0 1 2 4 0 3 6 5 0")
-    with pytest.warns(AmbiguousInputWarning, match=r"m.tsp: TYPE : TSP, but distances depend"):
+    with pytest.warns(AmbiguousInputWarning, match=r"m.tsp: TYPE is TSP, but distances depend"):
         read(tmp_path / "m.tsp", text)
     text = MATRIX.format("TSP\nDEPOT : 2", "LOWER_ROW", "1 2 3")
-    with pytest.warns(AmbiguousInputWarning, match=r"m.tsp:3: DEPOT : 2 is not read"):
+    with pytest.warns(AmbiguousInputWarning, match=r"m.tsp:3: DEPOT : 2 is ignored"):
         read(tmp_path / "m.tsp", text)
 
 
-def test_labels_keep_the_fixed_edges_of_a_file(tmp_path):
-    """The shortest tour goes round the square; edge 1-3 across it is fixed, by ids 10 and 30."""
+def test_labels_keep_the_fixed_edges(tmp_path):
+    """The fixed edge is a diagonal of the square, which the shortest tour avoids."""
     text = (
         "DIMENSION : 4\nEDGE_WEIGHT_TYPE : EUC_2D\nNODE_COORD_SECTION\n"
         "10 0 0\n20 100 0\n30 100 100\n40 0 100\nFIXED_EDGES_SECTION\n30 10\n-1\nEOF\n"
@@ -348,7 +348,7 @@ def test_labels_keep_the_fixed_edges_of_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["m.tsp", "m.atsp"])
-def test_several_tours_of_a_file_are_several_examples(tmp_path, name):
+def test_each_tour_of_a_file_is_an_example(tmp_path, name):
     read(tmp_path / name, MATRIX.format("TSP", "LOWER_ROW", "1 2 3"))
     path = tmp_path / "m.opt.tour"
     path.write_text("TYPE : TOUR\nDIMENSION : 3\nTOUR_SECTION\n1 2 3 -1\n3\n1\n2\n-1\n-1\nEOF\n")

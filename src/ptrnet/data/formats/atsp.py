@@ -1,4 +1,4 @@
-"""TSPLIB's `.atsp`: a `.tsp` of a matrix whose distances may depend on the direction."""
+"""TSPLIB's `.atsp`: as `.tsp`, with a matrix of distances that may depend on the direction."""
 
 from dataclasses import replace
 

@@ -1,7 +1,7 @@
-"""The standard text of job shops, `.jsp`: the whole file is one instance of `job-shop`.
+"""The standard text format of job shops, `.jsp`: the whole file is one instance of `job-shop`.
 
-Lines that begin with # are comments. The first other line has the numbers of jobs and machines;
-then each job is a line of pairs: a machine, from 0 on, and how long the job needs it.
+Lines that begin with # are comments. The first other line has the number of jobs and the number of
+machines. Each further line is a job, a list of pairs: a machine, counted from 0, and a duration.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
         return
     (line, head), *rows = lines
     if len(head) != 2:
-        raise InputError(f"{file}:{line}: expected the numbers of jobs and machines")
+        raise InputError(f"{file}:{line}: expected two numbers, of jobs and of machines")
     count, machines = (parse_index(word, f"{file}:{line}") for word in head)
     if len(rows) != count:
         raise InputError(f"{file}: expected {count} jobs, as line {line} says, got {len(rows)}")
@@ -36,7 +36,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     for line, words in rows:
         source = f"{file}:{line}"
         if not words or len(words) % 2:
-            raise InputError(f"{source}: expected pairs of machine and duration")
+            raise InputError(f"{source}: expected pairs of a machine and a duration")
         job = []
         for machine, duration in zip(words[::2], words[1::2], strict=True):
             number = parse_index(machine, f"{source}: machine")

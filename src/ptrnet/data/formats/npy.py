@@ -1,6 +1,6 @@
 """NumPy's `.npy`: a square matrix of distances, one instance of task `tsp`.
 
-Row i holds the distances from element i to every element; the diagonal is not read.
+Row i has the distances from element i to all elements. The diagonal is ignored.
 """
 
 from collections.abc import Iterable, Iterator
@@ -43,5 +43,7 @@ def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
     """See `ptrnet.data.formats`. Raises InputError for an example with an answer."""
     for example in examples:
         if example.outputs is not None:
-            raise InputError(f"{example.source}: a .npy file holds no answer; write that to .tour")
+            raise InputError(
+                f"{example.source}: a .npy file cannot hold an answer; write it to .tour"
+            )
         np.save(stream, example.inputs)

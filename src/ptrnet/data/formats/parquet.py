@@ -1,8 +1,7 @@
-"""Parquet: one example per row, columns `inputs` and `outputs`, 0-based as in `.jsonl`.
+"""Parquet: one example per row, with columns `inputs` and `outputs` as in `.jsonl`.
 
-Other columns are the examples' `extra` and are written again. A null in a cell counts as no value.
-Files are read batch by batch and written row group by row group, so that a file need not fit into
-memory.
+Other columns become the `extra` of examples, and are written again. A null is a missing value. We
+read files in batches and write them in row groups, so that they need not fit into memory.
 """
 
 from bisect import bisect_left
@@ -32,8 +31,8 @@ CAPABILITIES = Capabilities(
     extra=True, distances=PLANAR, binary=True, stdout_format="jsonl", package="pyarrow"
 )
 
-_BATCH_ROWS = 64  # rows that are decoded together
-_GROUP_ELEMENTS = 2**20  # elements of a row group that we write, about: 16 MB of points
+_BATCH_ROWS = 64  # how many rows are decoded together
+_GROUP_ELEMENTS = 2**20  # about how many elements are in a row group that we write: 16 MB of points
 
 
 # Reading
@@ -81,10 +80,10 @@ def _batches(path: str, check: Callable[["pa.Schema"], None]) -> Iterator["pa.Re
 
     Args:
         path: of the file.
-        check: refuses columns that do not suit.
+        check: raises InputError for columns that cannot be read.
 
     Raises:
-        InputError: a file that Arrow cannot read to its end.
+        InputError: Arrow cannot read the whole file.
     """
     from pyarrow import ArrowException, parquet
 
@@ -94,14 +93,14 @@ def _batches(path: str, check: Callable[["pa.Schema"], None]) -> Iterator["pa.Re
             file = parquet.ParquetFile(stream, page_checksum_verification=True)
             check(file.schema_arrow)
             for batch in file.iter_batches(_BATCH_ROWS):
-                batch.validate(full=True)  # otherwise Arrow accepts text that is not UTF-8
+                batch.validate(full=True)  # without it, Arrow accepts texts that are not UTF-8
                 yield batch
                 count += len(batch)
             if count != file.metadata.num_rows:
                 raise InputError(
-                    f"{path}: damaged: it should have {file.metadata.num_rows} rows, got {count}"
+                    f"{path}: damaged: expected {file.metadata.num_rows} rows, got {count}"
                 )
-    except InputError:  # a ValueError, too
+    except InputError:  # InputError is a ValueError, too
         raise
     except (ArrowException, OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno is not None:
@@ -112,7 +111,7 @@ def _batches(path: str, check: Callable[["pa.Schema"], None]) -> Iterator["pa.Re
 
 
 def _check_schema(schema: "pa.Schema", task: Task | None, path: str) -> None:
-    """Refuse columns that cannot hold examples of the task or, if it is None, of any task."""
+    """Refuse columns that cannot hold examples of the task. Pass None for an unknown task."""
     from pyarrow import types
 
     names = schema.names
@@ -148,7 +147,7 @@ def _refuse(schema: "pa.Schema", key: str, expected: str, path: str) -> NoReturn
 
 
 def _nesting(kind: "pa.DataType") -> tuple[int, "pa.DataType"]:
-    """Return how deep lists are nested in a type, and the type of the innermost values."""
+    """Return how many levels of lists a type has, and the type of the innermost values."""
     from pyarrow import types
 
     depth = 0
@@ -158,7 +157,7 @@ def _nesting(kind: "pa.DataType") -> tuple[int, "pa.DataType"]:
 
 
 def _elements(cell: "pa.Scalar", d: int, source: str) -> ArrayLike:
-    """Return the elements in a cell: an array `(n, d)`, or lists if they do not fit into one."""
+    """Return the elements in a cell as an array `(n, d)`, or as lists if they have other shapes."""
     from pyarrow import compute, types
 
     if cell.is_valid and not types.is_primitive(cell.values.type):
@@ -172,7 +171,7 @@ def _elements(cell: "pa.Scalar", d: int, source: str) -> ArrayLike:
 
 
 def _to_python(cell: "pa.Scalar", source: str) -> Any:
-    """Return the value of a cell, as text if Python has no type for it, such as nanoseconds."""
+    """Return the value of a cell, or its text if Python has no such type, such as nanoseconds."""
     from pyarrow import ArrowException
 
     try:
@@ -181,14 +180,14 @@ def _to_python(cell: "pa.Scalar", source: str) -> Any:
         try:
             return cell.cast("string").as_py()
         except (ArrowException, ValueError):
-            raise InputError(f"{source}: cannot be kept: {str(cell.type)[:80]}") from None
+            raise InputError(f"{source}: cannot read the type {str(cell.type)[:80]}") from None
 
 
 def _column_to_python(column: "pa.ChunkedArray", path: str, name: str) -> list[Any]:
     try:
         values: list[Any] = column.to_pylist()
         return values
-    except (ValueError, OverflowError):  # a type that Python does not have
+    except (ValueError, OverflowError):  # Python has no such type
         return [_to_python(cell, f'{path}: row {k}: "{name}"') for k, cell in enumerate(column, 1)]
 
 
@@ -206,20 +205,20 @@ def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
     fields = [(name, column.type) for name, column in columns.items()]
     is_full = sum(len(e.inputs) for e in first) >= _GROUP_ELEMENTS
     if task.may_be_unproved and is_full and "proved" not in columns:
-        fields.append(("proved", pa.bool_()))  # an example of a later row group may need it
+        fields.append(("proved", pa.bool_()))  # an example of a later row group may have this key
     schema = pa.schema(fields)
     try:
         with parquet.ParquetWriter(stream, schema, write_page_checksum=True) as writer:
             for group in chain([first], groups):
                 table = pa.table(_columns(group, task, schema), schema)
                 writer.write_table(table)
-    except pa.ArrowException as error:  # a type that Arrow has and Parquet does not
+    except pa.ArrowException as error:  # Parquet lacks some types of Arrow
         reason = str(error).splitlines()[0]
         raise InputError(f"{first[0].source}: cannot be written as Parquet: {reason}") from None
 
 
 def write_table(stream: BinaryIO, table: "tables.Table") -> None:
-    """See `ptrnet.data.formats`. Columns of a Parquet file keep their types."""
+    """See `ptrnet.data.formats`. Columns that came from a Parquet file keep their types."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -249,15 +248,15 @@ def _row_groups(examples: Iterable[Example]) -> Iterator[list[Example]]:
 def _columns(
     examples: Sequence[Example], task: Task, schema: "pa.Schema | None"
 ) -> dict[str, "pa.Array"]:
-    """Return examples as columns, of the types that a schema has.
+    """Convert examples to columns.
 
     Args:
-        examples: of a row group.
-        task: of the examples.
-        schema: of the file; None for its first row group, for which Arrow infers the types.
+        examples: the examples of a row group.
+        task: the task of the examples.
+        schema: the schema of the file. None for the first row group: Arrow infers its types.
 
     Raises:
-        InputError: an example has a key or a value that fits no column.
+        InputError: an example has a key without a column, or a value of another type.
     """
     import pyarrow as pa
 
@@ -267,10 +266,10 @@ def _columns(
     for example, row in zip(examples, rows, strict=True):
         for key in row:
             if key not in keys:
-                raise InputError(f'{example.source}: "{key}": examples before it have no such key')
+                raise InputError(f'{example.source}: "{key}": earlier examples have no such key')
             try:
                 key.encode()
-            except UnicodeEncodeError:  # which JSON allows
+            except UnicodeEncodeError:  # JSON allows lone surrogates
                 raise InputError(f"{example.source}: key {short(key)}: not Unicode text") from None
     flat = np.concatenate([np.zeros(0), *(e.inputs.ravel() for e in examples)])
     d = examples[0].inputs.shape[1] if examples else 1
@@ -296,25 +295,33 @@ def _offsets(counts: list[int]) -> "pa.Array":
 def _column(
     key: str, values: list[Any], examples: Sequence[Example], kind: "pa.DataType | None"
 ) -> "pa.Array":
-    """Return the values of a key, of a type that Arrow infers if it is None.
+    """Convert the values of a key to a column.
+
+    Args:
+        key: the key.
+        values: its value in each example, None if there is none.
+        examples: the examples.
+        kind: the type of the column; None to let Arrow infer it.
 
     Raises:
         InputError: a value does not fit the type. The message names its example.
     """
     import pyarrow as pa
 
-    def error_of(values: list[Any]) -> str:
-        try:
-            pa.array(values, kind)
-        except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-            return str(error).splitlines()[0]
-        return ""
+    errors = (pa.ArrowException, ValueError, TypeError, OverflowError)
 
-    reason = error_of(values)
-    if not reason:
+    def fails(count: int) -> bool:
+        try:
+            pa.array(values[:count], kind)
+        except errors:
+            return True
+        return False
+
+    try:
         return pa.array(values, kind)
-    count = range(len(values))
-    misfit = bisect_left(count, True, key=lambda k: bool(error_of(values[: k + 1])))
-    raise InputError(
-        f'{examples[misfit].source}: "{key}": does not fit the type of its column: {reason}'
-    )
+    except errors as error:
+        misfit = bisect_left(range(len(values)), True, key=lambda k: fails(k + 1))
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f'{examples[misfit].source}: "{key}": does not fit the type of its column: {reason}'
+        ) from None

@@ -1,7 +1,8 @@
-"""CVRPLIB's `.sol`: the routes of the `.vrp` beside it, and their length.
+"""CVRPLIB's `.sol`: the routes of the `.vrp` file in the same folder, and their length.
 
-A line `Route #1: 4 2 7` names the customers of a route, from 1 on as the file has them after the
-depot, and `Cost 1234` is the length. Reading `NAME.sol` needs `NAME.vrp`.
+A line `Route #1: 4 2 7` lists the customers of a route. Customers are numbered from 1, in the order
+of the `.vrp` file without the depot. `Cost 1234` is the length. We read `NAME.sol` together with
+`NAME.vrp`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,7 +34,12 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 
 def read_routes(path: str, n: int) -> Indices:
-    """Return the customers of all routes of an instance of n elements, with a 0 between routes."""
+    """Return the customers of all routes, with a 0 between two routes.
+
+    Args:
+        path: the `.sol` file.
+        n: the number of elements of the instance, depot included.
+    """
     outputs: list[int] = []
     for line, text in numbered_lines(path):
         label, colon, customers = text.partition(":")
@@ -54,7 +60,7 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     """See `ptrnet.data.formats`. Raises InputError for an example without valid routes."""
     for example in examples:
         if example.outputs is None:
-            raise InputError(f"{example.source}: has no answer, and a .sol file holds nothing else")
+            raise InputError(f"{example.source}: has no answer to write to a .sol file")
         checks.check_feasible(example.inputs, example.outputs, task, example.source)
         routes = np.split(example.outputs, np.flatnonzero(example.outputs == 0))
         for number, route in enumerate(routes, 1):

@@ -1,8 +1,8 @@
-"""svmlight and LETOR: `GRADE qid:ID INDEX:VALUE ... # COMMENT`, an element a line.
+"""svmlight and LETOR: each line is an element, `GRADE qid:ID INDEX:VALUE ... # COMMENT`.
 
-A feature that a line does not name is 0. Instead of `qid:`, a file `FILE.query` may have the number
-of lines of each set, as LightGBM has it. A model reads features by their indices, which are the
-names of its fields; comments are kept in the field `#`.
+Features that a line does not name are 0. Lines with the same id are a set. Instead of ids, a file
+`FILE.query` may list the number of lines of each set, as for LightGBM. The fields of the elements
+are named by the indices of the features. Comments are kept in the field `#`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,7 +36,7 @@ def table(path: str) -> Table:
     ids: list[str] = []
     lines: list[int] = []
     comments: list[str] = []
-    columns: dict[int, list[tuple[int, float]]] = {}  # by index, the rows and values
+    columns: dict[int, list[tuple[int, float]]] = {}  # by index, pairs of row and value
     for line, text in numbered_lines(path):
         content, _, comment = text.partition(COMMENT)
         if not content.strip():
@@ -72,7 +72,7 @@ def table(path: str) -> Table:
 
 
 def _query_ids(path: str, count: int) -> list[str]:
-    """Return the set of each row, from 1 on, by the numbers of rows in `FILE.query`."""
+    """Return the id of each row's set, by the sizes in `FILE.query`. Ids count from 1."""
     file = f"{path}.query"
     if not Path(file).is_file():
         raise InputError(
@@ -93,12 +93,12 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     """See `ptrnet.data.formats`."""
     for number, example in enumerate(examples, 1):
         if example.grades is None:
-            raise InputError(
-                f"{example.source}: a .svmlight file holds grades, got an answer without"
-            )
+            raise InputError(f"{example.source}: a .svmlight file needs grades, got none")
         key = str(example.extra.get("qid", number))
         if any(c.isspace() or c == COMMENT for c in key):
-            raise InputError(f"{example.source}: expected a qid without blanks, got {short(key)}")
+            raise InputError(
+                f"{example.source}: expected a qid without spaces and #, got {short(key)}"
+            )
         elements = example.elements or [
             {str(k): value for k, value in enumerate(row, 1)} for row in example.inputs.tolist()
         ]
@@ -107,8 +107,8 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
             for name, value in features.items():
                 if not name.isdecimal() or isinstance(value, str) or value is None:
                     raise InputError(
-                        f'{example.source}: "{name}": a .svmlight file holds numbers under the '
-                        f"index of their feature, got {short(value)}"
+                        f'{example.source}: "{name}": a .svmlight file needs numbers, and indices '
+                        f"as names of fields, got {short(value)}"
                     )
             named = sorted(features, key=int)
             row = [f"{name}:{_number(features[name])}" for name in named if features[name]]

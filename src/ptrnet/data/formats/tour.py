@@ -1,7 +1,7 @@
-"""TSPLIB's `.tour`: tours through the cities of the `.tsp` or `.atsp` beside it.
+"""TSPLIB's `.tour`: tours through the cities of the `.tsp` or `.atsp` file in the same folder.
 
-The cities of `NAME.tour` and of `NAME.opt.tour` are in `NAME.tsp`, or else in `NAME.atsp`. A file
-with several tours, each ended by -1, is read as that many examples.
+The cities of `NAME.tour` and of `NAME.opt.tour` are in `NAME.tsp` or, if it does not exist, in
+`NAME.atsp`. -1 ends a tour. If a file has several tours, each of them is an example.
 """
 
 import os
@@ -35,15 +35,17 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 
 def read_cities(path: str, task: Task) -> Example:
-    """Return the cities of a `.tour`, which need not exist, from the file `.tsp` or `.atsp`."""
+    """Return the cities of a `.tour` file from its `.tsp` or `.atsp` file.
+
+    The `.tour` file need not exist.
+    """
     stem = Path(path).with_suffix("")
     stem = stem.with_suffix("") if stem.suffix == ".opt" else stem
     for cities in (f"{stem}.tsp", f"{stem}.atsp"):
-        # Path.is_file raises for names that are too long.
-        if os.path.isfile(cities):  # noqa: PTH113
+        if os.path.isfile(cities):  # noqa: PTH113  Path.is_file raises OSError for long names
             (example,) = tsp.read(cities, task)
             return example
-    raise InputError(f"{path}: its cities were expected in {stem}.tsp, which does not exist")
+    raise InputError(f"{path}: expected its cities in {stem}.tsp, which does not exist")
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
@@ -51,9 +53,7 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     for example in examples:
         inputs, outputs = example.inputs, example.outputs
         if outputs is None:
-            raise InputError(
-                f"{example.source}: has no answer, and a .tour file holds nothing else"
-            )
+            raise InputError(f"{example.source}: has no answer to write to a .tour file")
         complaint = task.answer_error(len(inputs), outputs, first=1)
         if complaint:
             raise InputError(f"{example.source}: the answer is not a tour: {complaint}")
@@ -74,18 +74,18 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 
 
 def _tours(file: tsp.TsplibFile, ids: list[int]) -> Iterator[Indices]:
-    """Yield the tours `(n,)` of a file, in which -1 ends each, as indices of elements."""
-    lines: dict[int, str] = {}  # of each city of this tour
+    """Yield the tours `(n,)` of a file as indices of elements."""
+    lines: dict[int, str] = {}  # by city of the current tour, its line
     source, is_first = file.path, True
     nodes = file.listed_nodes(SECTION, ids, "a city of the .tsp file")
     for k, place in chain(nodes, [(None, "")]):
         source = place or source
         if k is None:
             if not lines and not is_first:
-                continue  # the end of all tours
+                continue  # the end of the file, or a second -1
             missing = [city for i, city in enumerate(ids) if i not in lines]
             if missing:
-                raise InputError(f"{source}: the tour ends without city {missing[0]}")
+                raise InputError(f"{source}: the tour leaves out city {missing[0]}")
             yield np.array(list(lines), np.int64)
             lines, is_first = {}, False
         elif k in lines:

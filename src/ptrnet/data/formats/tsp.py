@@ -1,8 +1,8 @@
 """TSPLIB's `.tsp` (Reinelt 1995): the whole file is one instance, of points or of distances.
 
-Lines `KEYWORD : value` in any order, with or without space around the colon, and sections of
-data; EOF may be missing. `.tour` files have the same form, and `parse` reads both. A tour through
-the cities of `NAME.tsp` is in `NAME.tour` beside it. `.atsp` files are read and written here, too.
+A file has lines `KEYWORD : value` in any order, with or without spaces around the colon, and
+sections of data. EOF may be missing. `.tour` files have the same form, so `parse` reads them, too.
+The answer to `NAME.tsp` is in `NAME.tour`. This module also reads and writes `.atsp` files.
 """
 
 import warnings
@@ -31,8 +31,8 @@ NODES, WEIGHTS = "NODE_COORD_SECTION", "EDGE_WEIGHT_SECTION"
 FIXED, DISPLAY = "FIXED_EDGES_SECTION", "DISPLAY_DATA_SECTION"
 UNNAMED = "unnamed"  # the name of instances that came from other formats
 
-# The matrix has these elements in their order, and those of the other triangle by symmetry; the
-# columns of one triangle are the rows of the other.
+# A symmetric matrix is given by one of its triangles. The columns of one triangle have the same
+# numbers, in the same order, as the rows of the other triangle.
 _ROWS_OF = {
     "UPPER_COL": "LOWER_ROW",
     "LOWER_COL": "UPPER_ROW",
@@ -43,9 +43,9 @@ _FORMATS = ("FULL_MATRIX", "UPPER_ROW", "LOWER_ROW", "UPPER_DIAG_ROW", "LOWER_DI
 _ALLOWED = {
     "TYPE": ("TSP", "ATSP"),
     "EDGE_WEIGHT_TYPE": TSPLIB,
-    "SALESMEN": ("1",),  # LKH's: of several tours, which we do not answer
+    "SALESMEN": ("1",),  # a keyword of LKH for several tours, which we do not support
 }
-# Keywords that change nothing in an instance as we read it, or that `parse` checks.
+# Keywords that do not change the instance, or that we check.
 _KNOWN = {
     *_ALLOWED,
     *("NAME", "DIMENSION", "EDGE_WEIGHT_FORMAT", "NODE_COORD_TYPE", "DISPLAY_DATA_TYPE"),
@@ -58,8 +58,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`.
 
     Warns:
-        AmbiguousInputWarning: distances that say little, see `checks.check_distances`; a keyword
-            that is not read; a matrix of a symmetric problem that is not symmetric.
+        AmbiguousInputWarning: the distances are doubtful, see `checks.check_distances`; a keyword
+            is ignored; or TYPE is TSP, but the matrix is not symmetric.
     """
     file = parse(path, (NODES, WEIGHTS, FIXED, DISPLAY), _ALLOWED)
     distance = file.value("EDGE_WEIGHT_TYPE")
@@ -75,7 +75,9 @@ def read(path: str, task: Task) -> Iterator[Example]:
     checks.check_distances(inputs, distance, path)
     is_symmetric = "TYPE" not in file.keywords or file.value("TYPE") == "TSP"
     if distance == EXPLICIT and is_symmetric and is_directed(inputs[None])[0]:
-        _warn(f"{path}: TYPE : TSP, but distances depend on the direction, and are read so")
+        _warn(
+            f"{path}: TYPE is TSP, but distances depend on the direction; the file is read as ATSP"
+        )
     rules = TourRules(fixed=_fixed_edges(file, ids))
     nodes = Nodes(file.name, ids)
     yield checked_rules(Example(inputs, source=path, nodes=nodes, distance=distance, rules=rules))
@@ -86,7 +88,7 @@ def _warn(text: str) -> None:
 
 
 def _matrix(file: "TsplibFile") -> Floats:
-    """Return the `(n, n)` distances of EDGE_WEIGHT_SECTION. The diagonal is always 0."""
+    """Return the matrix `(n, n)` of EDGE_WEIGHT_SECTION. Its diagonal is set to 0."""
     path, rows = file.path, file.section(WEIGHTS)
     value, line = file.keywords["DIMENSION"]
     n = parse_index(value, f"{path}:{line}: DIMENSION")
@@ -124,7 +126,7 @@ def _matrix(file: "TsplibFile") -> Floats:
 
 
 def _fixed_edges(file: "TsplibFile", ids: list[int]) -> tuple[tuple[int, int], ...]:
-    """Return the indices of the nodes of each fixed edge."""
+    """Return the fixed edges as pairs of indices of nodes."""
     ends: list[int] = []
     last = file.path
     for k, source in file.listed_nodes(FIXED, ids, "a node of a fixed edge"):
@@ -141,11 +143,13 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     """See `ptrnet.data.formats`. Raises InputError for an example with an answer."""
     for example in examples:
         if example.outputs is not None:
-            raise InputError(f"{example.source}: a .tsp file holds no answer; write that to .tour")
+            raise InputError(
+                f"{example.source}: a .tsp file cannot hold an answer; write it to .tour"
+            )
         name, ids = nodes_of(example)
         is_matrix = example.distance == EXPLICIT
         directed = is_matrix and is_directed(example.inputs[None])[0]
-        ending = ".0" if is_matrix else ""  # whole distances are written as TSPLIB writes them
+        ending = ".0" if is_matrix else ""  # TSPLIB writes whole distances without a point
         numbers = [
             " ".join(repr(x).removesuffix(ending) for x in row) for row in example.inputs.tolist()
         ]
@@ -163,7 +167,7 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 
 
 def nodes_of(example: Example) -> Nodes:
-    """Return the name of an instance and the ids of its elements, 1 to n without a file."""
+    """Return the name of an instance and the ids of its elements, by default 1 to n."""
     return example.nodes or Nodes(UNNAMED, list(range(1, len(example.inputs) + 1)))
 
 
@@ -179,9 +183,9 @@ class TsplibFile:
     """The content of a TSPLIB file.
 
     Args:
-        path: of the file.
-        keywords: the values and lines of the keywords.
-        sections: the rows of each section, by the keyword that opens it.
+        path: the file.
+        keywords: the value and the line of each keyword.
+        sections: the rows of each section, by the keyword that begins it.
     """
 
     path: str
@@ -194,7 +198,7 @@ class TsplibFile:
         return (self.keywords["NAME"].value if "NAME" in self.keywords else "") or UNNAMED
 
     def value(self, keyword: str) -> str:
-        """Return the value of a keyword, without a remark after it. Refuse a missing keyword."""
+        """Return the first word of a keyword's value. Refuse a missing keyword."""
         if keyword not in self.keywords:
             raise InputError(f"{self.path}: expected the keyword {keyword}, got none")
         return (self.keywords[keyword].value.split() or [""])[0]
@@ -206,22 +210,23 @@ class TsplibFile:
         return self.sections[keyword]
 
     def warn_of_unread(self, known: Collection[str]) -> None:
-        """Warn of keywords that are not known."""
+        """Warn about keywords that are ignored."""
         for keyword, (value, line) in self.keywords.items():
             if keyword not in known:
-                _warn(f"{self.path}:{line}: {keyword} : {value[:40]} is not read")
+                _warn(f"{self.path}:{line}: {keyword} : {value[:40]} is ignored")
 
     def check_dimension(self, n: int) -> None:
-        """Refuse a DIMENSION other than n. It may be missing."""
+        """Refuse a DIMENSION other than n. The keyword may be missing."""
         if "DIMENSION" in self.keywords and self.keywords["DIMENSION"].value != str(n):
             value, line = self.keywords["DIMENSION"]
             raise InputError(
-                f"{self.path}:{line}: DIMENSION: expected the {n} nodes, got {short(value)}"
+                f"{self.path}:{line}: DIMENSION: expected {n}, the number of nodes, "
+                f"got {short(value)}"
             )
 
     def points(self, d: int) -> tuple[list[int], list[list[float]]]:
-        """Return the ids of nodes and their d coordinates."""
-        lines: dict[int, int] = {}  # the line of each id
+        """Return the ids of the nodes and their d coordinates."""
+        lines: dict[int, int] = {}  # by id, the line of the node
         points = []
         for line, fields in self.section(NODES):
             source = f"{self.path}:{line}"
@@ -231,7 +236,7 @@ class TsplibFile:
                     f"coordinates, got {len(fields)} field{'s' * (len(fields) != 1)}"
                 )
             node = parse_index(fields[0], f"{source}: field 1")
-            if node < 0:  # -1 is the end of a tour in .tour files
+            if node < 0:  # -1 marks the end of a tour in .tour files
                 raise InputError(f"{source}: field 1: expected an id of 0 or more, got {node}")
             if node in lines:
                 raise InputError(f"{source}: node {node} occurs twice, first on line {lines[node]}")
@@ -244,12 +249,12 @@ class TsplibFile:
     def listed_nodes(
         self, section: str, ids: list[int], expected: str
     ) -> Iterator[tuple[int | None, str]]:
-        """Yield the index of each node that a section lists, None for -1, and its file and line.
+        """Yield the index of each node in a section (None for -1), and its file and line.
 
         Args:
-            section: the keyword that opens it. Nothing is listed if it is missing.
-            ids: of the nodes, in their order.
-            expected: what messages call a node of the section.
+            section: the keyword that begins the section. A missing section counts as empty.
+            ids: the ids of the nodes, in the order of the elements.
+            expected: the name of a node of this section in error messages.
         """
         positions = {node: k for k, node in enumerate(ids)}
         for line, fields in self.sections.get(section, []):
@@ -262,20 +267,20 @@ class TsplibFile:
 
 
 def parse(path: str, sections: Collection[str], allowed: Mapping[str, Sequence[str]]) -> TsplibFile:
-    """Return the keywords of a file and the rows of its sections.
+    """Parse the keywords and sections of a file.
 
     Args:
         path: the file.
-        sections: the keywords that open the sections which it may have.
-        allowed: the values that some keywords may have; other keywords may have any.
+        sections: the keywords of the sections that the file may have.
+        allowed: the allowed values of some keywords. Other keywords may have any value.
 
     Raises:
-        InputError: another section, a duplicate section or keyword, a value that is not allowed,
-            any other line, or more elements than any instance may have.
+        InputError: a section or value is not allowed, a section or keyword occurs twice, a line
+            cannot be parsed, or there are more than LARGEST nodes.
     """
     keywords: dict[str, Entry] = {}
     found: dict[str, list[Row]] = {}
-    section = ""  # that this line is in
+    section = ""  # the section of the current line
     for line, text in numbered_lines(path):
         source = f"{path}:{line}"
         keyword, colon, value = (part.strip() for part in text.partition(":"))
@@ -292,7 +297,7 @@ def parse(path: str, sections: Collection[str], allowed: Mapping[str, Sequence[s
                 raise InputError(f"{source}: expected at most {LARGEST} elements")
         elif keyword.endswith("_SECTION"):
             raise InputError(
-                f"{source}: expected no section but {' or '.join(sections)}, got {short(keyword)}"
+                f"{source}: expected the section {' or '.join(sections)}, got {short(keyword)}"
             )
         elif not colon:
             raise InputError(
@@ -312,7 +317,7 @@ def _add_entry(
     allowed: Mapping[str, Sequence[str]],
     source: str,
 ) -> None:
-    """Add an entry to `keywords`, except comments."""
+    """Check an entry and add it to `keywords`, unless it is a comment."""
     if keyword == "COMMENT":
         return
     if keyword in keywords:
@@ -320,7 +325,7 @@ def _add_entry(
             f"{source}: {keyword} occurs twice, first on line {keywords[keyword].line}"
         )
     values = allowed.get(keyword)
-    # Some files have a remark after the value, such as TYPE : TSP (M.~Hofmeister).
+    # Some files have a remark after the value, as in TYPE : TSP (M.~Hofmeister).
     if values is not None and (entry.value.split() or [""])[0] not in values:
         raise InputError(
             f"{source}: {keyword}: expected {' or '.join(values)}, got {short(entry.value)}"

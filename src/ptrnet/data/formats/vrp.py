@@ -1,7 +1,7 @@
 """CVRPLIB's `.vrp` (Uchoa et al. 2017): the whole file is one instance of `cvrp`.
 
-Distances are EUC_2D, rounded to the nearest whole number. The depot becomes element 0. Routes are
-in `NAME.sol` beside `NAME.vrp`; if it is there, they are the answer.
+Distances are EUC_2D, rounded to the nearest whole number. The depot becomes element 0. If
+`NAME.sol` exists in the same folder, its routes are the answer.
 """
 
 import os
@@ -24,7 +24,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     assert isinstance(task, Cvrp)
     example = depots.read(path, task, depots.CVRP)
     solution = str(Path(path).with_suffix(".sol"))
-    if os.path.isfile(solution):  # noqa: PTH113  Path.is_file raises for names that are too long
+    if os.path.isfile(solution):  # noqa: PTH113  Path.is_file raises OSError for long names
         outputs = sol.read_routes(solution, len(example.inputs))
         checks.check_feasible(example.inputs, outputs, task, solution)
         example = example.replace(outputs=outputs)

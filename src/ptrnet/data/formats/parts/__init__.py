@@ -1,1 +1,1 @@
-"""What file formats share: the class `Format`, lines of text, JSON values."""
+"""Code that several formats share: lines of text, JSON values, files with a depot."""

@@ -1,4 +1,4 @@
-"""Files in TSPLIB's form of problems with a depot: CVRPLIB's `.vrp` and OPLib's `.oplib`."""
+"""Read and write problems with a depot in TSPLIB's form: CVRPLIB's `.vrp`, OPLib's `.oplib`."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, TextIO
@@ -11,17 +11,17 @@ from ptrnet.problems import Problem
 from ptrnet.types import Example, Nodes
 
 DEPOTS = "DEPOT_SECTION"
-# Keywords that change nothing in an instance as we read it, besides that of the form's limit.
+# Keywords that do not change the instance, or that we check.
 _KNOWN = {"NAME", "TYPE", "DIMENSION", "EDGE_WEIGHT_TYPE", "NODE_COORD_TYPE", "DISPLAY_DATA_TYPE"}
 
 
 class Form(NamedTuple):
-    """What the files of a problem say, and the fields of an instance that hold it."""
+    """The keywords of a problem's files, and the fields of its instances that they fill."""
 
-    type: str  # of the file
-    limit: str  # the keyword of the number that an instance has once
+    type: str  # the value of TYPE
+    limit: str  # the keyword of the capacity or of the longest tour
     limit_field: str
-    section: str  # with a number of each node
+    section: str  # the section with a number for each node
     number_field: str
 
 
@@ -30,19 +30,19 @@ OP = Form("OP", "COST_LIMIT", "limit", "NODE_SCORE_SECTION", "prize")
 
 
 def read(path: str, problem: Problem, form: Form) -> Example:
-    """Return the instance in a file, with the depot as element 0 and rounded distances.
+    """Read the instance in a file. The depot becomes element 0, and distances are rounded.
 
     Raises:
         InputError: the file is malformed, or limits the length of each route.
 
     Warns:
-        AmbiguousInputWarning: a keyword that is not read, such as a number of vehicles.
+        AmbiguousInputWarning: a keyword is ignored, such as a number of vehicles.
     """
     allowed = {"TYPE": (form.type,), "EDGE_WEIGHT_TYPE": ("EUC_2D",)}
     file = tsp.parse(path, (tsp.NODES, form.section, DEPOTS), allowed)
     if "DISTANCE" in file.keywords:
         line = file.keywords["DISTANCE"].line
-        raise InputError(f"{path}:{line}: DISTANCE: routes of limited length are not answered")
+        raise InputError(f"{path}:{line}: DISTANCE: routes of limited length are not supported")
     file.warn_of_unread({*_KNOWN, form.limit})
     file.value("EDGE_WEIGHT_TYPE")
     limit = parse_number(file.value(form.limit), f"{path}: {form.limit}")
@@ -83,7 +83,7 @@ def _numbers(file: tsp.TsplibFile, ids: list[int], section: str) -> dict[int, fl
 
 
 def write(stream: TextIO, examples: Iterable[Example], problem: Problem, form: Form) -> None:
-    """Write an instance. Refuse distances that are not rounded: a file could not say so."""
+    """Write an instance. Refuse distances that are not rounded: readers would round them."""
     for example in examples:
         fields = problem.unpack(example.inputs[None])
         if not fields["rounded"][0]:
