@@ -229,7 +229,7 @@ def test_one_item_starts_no_other_process(monkeypatch):
 
 @pytest.mark.parametrize("jobs", [0, -2, 1.5, "2"])
 def test_invalid_numbers_of_processes_are_refused(jobs):
-    with pytest.raises(InputError, match=r"^jobs: expected 1 or more, or -1 for one a core, got"):
+    with pytest.raises(InputError, match=r"^jobs: expected 1 or more, or -1 for one per core, got"):
         check_jobs(jobs)
 
 

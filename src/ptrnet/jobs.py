@@ -72,7 +72,7 @@ def run(
         function: maps a chunk to a dataset. Other processes must be able to import it.
         source: the chunks.
         activity: text of the bar, such as "labelling".
-        jobs: number of processes; -1 for one a core.
+        jobs: number of processes; -1 for one per core.
         backend: where they run, see `ptrnet.parallel.ordered_map`.
     """
     with Bar(activity, source.num_rows) as bar:
@@ -100,7 +100,7 @@ def job(
         output: the file; "-" is standard output, in the format of the source or else of the task.
         activity: text of the progress bar, such as "labelling".
         key: everything else that decides the result, as JSON: options, the weights' checksum.
-        jobs: number of processes; -1 for one a core.
+        jobs: number of processes; -1 for one per core.
         backend: where they run, see `ptrnet.parallel.ordered_map`.
 
     Returns:
@@ -148,8 +148,8 @@ def report_unproved(count: int) -> None:
     if count:
         answers = "1 answer is" if count == 1 else f"{count:,} answers are"
         print(
-            f'{answers} the best that was found, not proved: "proved": false in .jsonl and '
-            ".parquet; --strict refuses them",
+            f'{answers} the best that was found, not proved; .jsonl and .parquet have "proved": '
+            "false there, and --strict refuses them",
             file=sys.stderr,
         )
 

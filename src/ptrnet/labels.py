@@ -60,7 +60,7 @@ def label(
             0-based index; None for any city.
         end: in the same way, the city where each tour ends.
         open: for task "tsp", whether the tour has no way back from its last city to its first.
-        jobs: number of processes, 1 or more; -1 for one a core.
+        jobs: number of processes, 1 or more; -1 for one per core.
         backend: where they run: "local", or a cluster of "dask" or "ray".
 
     Returns:
@@ -170,7 +170,7 @@ def generate(
         labeller: the algorithm, as in `label`.
         strict: whether to refuse an unproved answer, as in `label`.
         seed: seed of the random numbers, 0 or more.
-        jobs: number of processes, 1 or more; -1 for one a core.
+        jobs: number of processes, 1 or more; -1 for one per core.
         backend: where they run: "local", or a cluster of "dask" or "ray".
 
     Returns:

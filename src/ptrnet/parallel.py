@@ -45,7 +45,7 @@ def ordered_map(
     Args:
         function: a function that other processes can import, or a partial of one.
         items: its arguments. They are drawn in the calling thread.
-        jobs: number of processes; -1 for one a core. 1 works in this process, except on a cluster.
+        jobs: number of processes; -1 for one per core. 1 works here, except on a cluster.
         backend: "local", or "dask" or "ray", which send the work to their cluster, or to one that
             they start here if none is named.
 
@@ -113,7 +113,7 @@ def _result_or_error(function: Callable[[Item], Result], item: Item) -> Result |
 def check_jobs(jobs: int) -> None:
     """Refuse a number of processes other than 1, 2, ... and -1."""
     if not isinstance(jobs, int) or (jobs < 1 and jobs != -1):
-        raise InputError(f"jobs: expected 1 or more, or -1 for one a core, got {short(jobs)}")
+        raise InputError(f"jobs: expected 1 or more, or -1 for one per core, got {short(jobs)}")
 
 
 def check_backend(backend: str) -> None:

@@ -187,7 +187,7 @@ class Formulas:
 @pytest.mark.parametrize("features", [2, 3])
 def test_log_probs_equal_the_formula(options, features):
     if features != 2 and "edge_frames" in options:
-        with pytest.raises(InputError, match="expected elements of 2 numbers, here they are of 3"):
+        with pytest.raises(InputError, match="expected elements of 2 numbers, got 3"):
             build(options, features)
         return
     model = build(options, features)

@@ -194,7 +194,7 @@ def test_other_media_types_are_refused(with_client):
     assert "expected application/json or application/x-npy, got text/plain" in problem(text, 415)
     assert "Content-Encoding: expected none, got 'gzip'" in problem(packed, 415)
     assert "expected application/json, got application/x-npy" in problem(array, 415)
-    assert "options of a JSON request belong into its body" in problem(both, 422)
+    assert "options of a JSON request belong in its body" in problem(both, 422)
 
 
 VALUES = st.recursive(

@@ -133,7 +133,7 @@ def test_features_are_scaled_each_by_itself():
         ),
         ({**ONE, "center": (10**400,)}, "expected a list of finite numbers"),
         ({**ONE, "spread": (5e-324,)}, "spread: expected a list of numbers of 1e-290 or more"),
-        ({**ONE, "order": "hilbert"}, "hilbert takes elements of 2 numbers, here they are of 1"),
+        ({**ONE, "order": "hilbert"}, "hilbert takes elements of 2 numbers, got 1"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):

@@ -113,7 +113,7 @@ def _lines(folder: str, manifest: dict[str, Any]) -> "Iterator[str]":
     if "quantization" not in manifest:
         return
     rounded = manifest["quantization"]
-    yield f"int8 gives the answers of float32 to {rounded['equal_answers']:.1%}"
+    yield f"int8 and float32 give equal answers to {rounded['equal_answers']:.1%} of instances"
     for name, values in rounded["metrics"].items():
         before, after = (Measure(**values[kind]).text(3) for kind in ("float32", "int8"))
         yield f"{name:<18}float32 {before}, int8 {after}"

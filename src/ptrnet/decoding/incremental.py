@@ -59,7 +59,7 @@ class Incremental(IncrementalSettings, Decoder):
         batch, n, _ = inputs.shape
         positions = torch.arange(n, device=inputs.device)
         real = length_mask(lengths, n)
-        extra_tokens = max_lengths - lengths  # a closed hull repeats its first element, for one
+        extra_tokens = max_lengths - lengths  # such as the repeated first element of a closed hull
         in_answer = torch.zeros(batch, n, dtype=torch.bool, device=inputs.device)
         tokens = torch.full((batch, int(max_lengths.max()) + 1), END, device=inputs.device)
         log_probs = inputs.new_zeros(batch)

@@ -24,7 +24,7 @@ class SampleSettings(Settings):
     """Settings of a decoder that draws answers at random."""
 
     size: int = setting(
-        16, "Draw this many answers of each instance; keep the best.", ge=1, kw_only=False
+        16, "Draw this many answers to each instance; keep the best.", ge=1, kw_only=False
     )
     temperature: float = setting(
         1.0,
@@ -33,7 +33,10 @@ class SampleSettings(Settings):
         kw_only=False,
     )
     seed: int | None = setting(
-        None, "Seed of the random numbers; each call draws new ones if none.", ge=0, kw_only=False
+        None,
+        "Seed of the random numbers; without it, each call draws new ones.",
+        ge=0,
+        kw_only=False,
     )
 
 
@@ -51,7 +54,10 @@ class ReconstructSettings(Settings):
     """Settings of a decoder that solves parts of tours again."""
 
     seconds: float | None = setting(
-        None, "Solve parts of tours again for this many seconds a batch.  [1]", ge=0, kw_only=False
+        None,
+        "Solve parts of tours again for this many seconds per batch.  [1]",
+        ge=0,
+        kw_only=False,
     )
     rounds: int | None = setting(
         None,

@@ -114,8 +114,8 @@ def _write(solver: Solver, folder: Path, instances: int, seed: int) -> dict[str,
             raise
         raise ModelError(
             f"not exported: onnxruntime fails: {str(failure).splitlines()[0][:200]}; perhaps the "
-            "graphs take no other sizes than those that they were recorded with: a network has to "
-            "read sizes from shapes (x.shape[0], not len(x))"
+            "graphs only work for the sizes of the recording: a network has to read sizes from "
+            "shapes (x.shape[0], not len(x))"
         ) from None
     error = agreement.error()
     if error:

@@ -1,4 +1,4 @@
-"""The two ONNX graphs of a model: the encoder, which runs once an instance, and a decoding step.
+"""The two ONNX graphs of a model: the encoder, which runs once per instance, and a decoding step.
 
 `write_graphs` records them by running the model on a small batch. It runs the model at two sizes;
 the axes that differ are dynamic. `OnnxModel` runs the graphs as a model of ptrnet.

@@ -61,7 +61,7 @@ def _triangles(inputs: Floats, scaled: Floats, shifted: Floats) -> Indices:
     """
     try:
         delaunay = Delaunay(shifted)
-    except QhullError:  # also of fewer than three points
+    except QhullError:  # also raised for fewer than three points
         return triangulate(inputs)
     triangles, count = delaunay.simplices.astype(np.int64), len(inputs)
     if len(delaunay.coplanar):  # points that Qhull left out, most of them equal to another

@@ -19,9 +19,10 @@ _MAX_DISTANCES = 2**22  # maximum number of distances in memory at a time: 32 MB
 def distance_matrices(inputs: Floats, distance: str) -> Iterator[tuple[slice, Floats]]:
     """Yield slices of a batch of cities `(B, n, 2)`, each with the distances of its instances.
 
-    The distances are `(B, n, n)`, with B of the slice. For Euclidean distances, the instance is
-    scaled by a power of two, so that none overflows. If a matrix has negative distances, all are
-    increased by the same number, so that none is below 0. Neither changes which tour is shortest.
+    The distances are `(B, n, n)`, where B is the size of the slice. For Euclidean distances, the
+    instances are scaled by a power of two, so that no distance overflows. If a matrix has negative
+    distances, all are increased by the same number, so that none is below 0. Neither changes which
+    tour is shortest.
     """
     batch, n, _ = inputs.shape
     points = scale_by_power_of_two(inputs) if distance == distances.EUCLIDEAN else inputs
@@ -100,7 +101,7 @@ def add_edge(neighbours: Indices, i: int, j: int) -> None:
 
 @jit
 def walk(neighbours: Indices, start: int) -> Indices:
-    """Return all cities `(n,)` in the order of a tour, from `start` to its first neighbour and on.
+    """Return all cities `(n,)` in the order of a tour: `start`, its first neighbour, and so on.
 
     Args:
         neighbours: `(n, 2)` neighbours in a tour, or in a path that begins at `start`. Each end of

@@ -38,7 +38,7 @@ def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, 
 def length(
     points: Floats, tour: Indices, distance: str = distances.EUCLIDEAN, is_open: bool = False
 ) -> float:
-    """Return the length of a tour through points `(n, d)`. Too large for a float, it is infinite.
+    """Return the length of a tour through points `(n, d)`, or infinity if floats cannot hold it.
 
     If `is_open`, the way back from the last point to the first does not count.
     """

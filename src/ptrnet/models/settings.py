@@ -18,7 +18,10 @@ class ModelSettings(Settings):
 
     hidden_size: int = setting(256, "units of encoder and decoder", ge=1, le=MAX_UNITS)
     ensemble: int = setting(
-        1, "number of networks to train from different weights and to average", ge=1, le=64
+        1,
+        "networks to train from different initial weights; their probabilities are averaged",
+        ge=1,
+        le=64,
     )
 
     @property
@@ -37,7 +40,7 @@ class RecurrentSettings(ModelSettings):
     """Settings of models whose encoder and decoder are recurrent."""
 
     cell: Literal["lstm", "gru"] = setting("lstm", "recurrent cell of encoder and decoder")
-    layers: int = setting(1, "layers of the encoder, and of the decoder", ge=1, le=64)
+    layers: int = setting(1, "layers of the encoder and of the decoder", ge=1, le=64)
     bidirectional: bool = setting(False, "half of the encoder's units read the elements backwards")
 
 
@@ -65,7 +68,10 @@ class ThresholdSettings(FreeRunningSettings):
     """Settings of the model whose next decoder input is the mean of the likely elements."""
 
     threshold: float = setting(
-        0.1, "multi-ptr-net: least probability of an element that the decoder reads", ge=1e-6, le=1
+        0.1,
+        "multi-ptr-net: smallest probability of an element that the decoder reads",
+        ge=1e-6,
+        le=1,
     )
 
 
@@ -118,7 +124,7 @@ class TransformerSettings(EncoderSettings):
         False, "transformer: scores use positions relative to the last edge of the answer"
     )
     frame_edge: Literal["last", "open"] = setting(
-        "last", "transformer: the edge of edge_frames; open: for a sequence of apexes"
+        "last", "transformer: the edge for edge_frames; open suits a sequence of apexes"
     )
 
     @property

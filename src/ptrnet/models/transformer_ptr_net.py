@@ -1,4 +1,4 @@
-"""A transformer (Vaswani et al. 2017; norms come first) whose output is a pointer."""
+"""A transformer (Vaswani et al. 2017, with norms before each layer) whose output is a pointer."""
 
 import math
 from dataclasses import dataclass, field
@@ -214,9 +214,7 @@ def _build_frames(
             raise InputError("frame_edge: expected edge_frames with it")
         return None
     if features != 2:
-        raise InputError(
-            f"edge_frames: expected elements of 2 numbers, here they are of {features}"
-        )
+        raise InputError(f"edge_frames: expected elements of 2 numbers, got {features}")
     if is_open and num_specials != 2:
         raise InputError("frame_edge open: expected a task whose sequences are of apexes")
     return EdgeFrames(settings.hidden_size, is_open)

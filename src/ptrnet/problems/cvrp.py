@@ -42,7 +42,9 @@ class Cvrp(Problem):
     recipe: ClassVar[dict[str, Any]] = {**Problem.recipe, "n": "21"}
 
     capacity: float = setting(
-        0.0, "of random instances; 0: as Kool et al., 30 for 20 customers, 40 for 50", ge=0
+        0.0,
+        "capacity of random instances; 0: as in Kool et al., 30 for 20 customers, 40 for 50",
+        ge=0,
     )
 
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:

@@ -39,7 +39,7 @@ class JobShop(Problem):
     repeats: ClassVar[bool] = True
     recipe: ClassVar[dict[str, Any]] = {**Problem.recipe, "n": "6-10", "batch_size": 16}
 
-    machines: int = setting(6, "machines of drawn instances", ge=1, le=MOST)
+    machines: int = setting(6, "machines of random instances", ge=1, le=MOST)
 
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
         order = np.tile(np.arange(self.machines, dtype=float), (count, n, 1))

@@ -28,7 +28,7 @@ class Knapsack(Problem):
     shared_fields: ClassVar[dict[str, int]] = {"capacity": 1}
     labellers: ClassVar[tuple[str, ...]] = ("dynamic-programming",)
 
-    fill: float = setting(0.25, "capacity of drawn instances, as a share of n", gt=0, le=1)
+    fill: float = setting(0.25, "capacity of random instances, as a share of n", gt=0, le=1)
 
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
         weight, value = rng.random((2, count, n))

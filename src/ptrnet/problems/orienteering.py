@@ -43,7 +43,9 @@ class Orienteering(Problem):
     recipe: ClassVar[dict[str, Any]] = {**Problem.recipe, "n": "21"}
 
     limit: float = setting(
-        0.0, "length of drawn tours; 0: as Kool et al., 2 with 20 places, 3 with 50", ge=0
+        0.0,
+        "length limit of random instances; 0: as in Kool et al., 2 for 20 places, 3 for 50",
+        ge=0,
     )
 
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:

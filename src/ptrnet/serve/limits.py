@@ -9,10 +9,12 @@ from ptrnet.settings import Settings, setting
 class Limits(Settings):
     """Limits of one process of the service. With workers, each worker has its own queue."""
 
-    queue: int = setting(64, "Most requests in work or waiting; others get 429.", gt=0)
-    max_body: int = setting(8_388_608, "Most bytes of a request.", gt=0)
-    max_n: int = setting(2_000, "Most elements of an instance.", gt=0)
-    max_elements: int = setting(100_000, "Most elements of all instances of a request.", gt=0)
+    queue: int = setting(64, "Maximum number of accepted requests; others get status 429.", gt=0)
+    max_body: int = setting(8_388_608, "Maximum number of bytes of a request.", gt=0)
+    max_n: int = setting(2_000, "Maximum number of elements of an instance.", gt=0)
+    max_elements: int = setting(
+        100_000, "Maximum number of elements of all instances of a request.", gt=0
+    )
     # A million of these elements take about 2 GB.
     max_prefix_elements: int = setting(
         250_000,
@@ -21,7 +23,13 @@ class Limits(Settings):
         gt=0,
     )
     max_trace: int = setting(
-        200_000, "Most probabilities of a trace: steps times prefixes times tokens.", gt=0
+        200_000,
+        "Maximum number of probabilities of a trace: steps times prefixes times tokens.",
+        gt=0,
     )
-    body_seconds: float = setting(10.0, "Most seconds for a request to arrive.", gt=0)
-    answer_seconds: float = setting(30.0, "Most seconds from then until its answer.", gt=0)
+    body_seconds: float = setting(
+        10.0, "Maximum number of seconds until a request has arrived.", gt=0
+    )
+    answer_seconds: float = setting(
+        30.0, "Maximum number of seconds from then until its answer.", gt=0
+    )

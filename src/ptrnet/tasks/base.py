@@ -111,7 +111,7 @@ class Labelling(ABC):
         from ptrnet import labellers
 
         if not self.labellers:
-            raise InputError(f"task {self.name} has no labeller: its examples bring their answers")
+            raise InputError(f"task {self.name} has no labeller: its examples have answers already")
         name = labeller or self.labellers[0]
         if name not in self.labellers:
             raise unknown(f"labeller of task {self.name}", name, self.labellers)
@@ -234,7 +234,7 @@ class Task(Settings, Labelling):
     decomposable: ClassVar[bool] = False
     # Whether an answer is a closed tour, which may start anywhere and run in either direction.
     circular: ClassVar[bool] = False
-    stdout_format: ClassVar[str] = "txt"  # the format of answers if instances come from no file
+    stdout_format: ClassVar[str] = "txt"  # the format of printed answers without an input file
     fixed: ClassVar[int] = 0  # leading elements that augmentation must not move
     exact_inputs: ClassVar[bool] = False  # whether models get instances as float64
     recipe: ClassVar[
@@ -281,7 +281,7 @@ class Task(Settings, Labelling):
         return Free(self.min_length)
 
     def from_fields(self, fields: Mapping[str, Any], source: str) -> Any:
-        """Return what a dictionary given in place of an instance stands for: here, itself.
+        """Convert a dictionary that a user gave as an instance; here, return it unchanged.
 
         A problem makes an array of it. Tasks of elements with fields take a list of dictionaries
         as one instance, so that each of these is an element.
@@ -340,7 +340,7 @@ class Task(Settings, Labelling):
         return None
 
     def left_out(self, inputs: Floats) -> tuple[int, int] | None:
-        """An element that no answer uses because it equals another one, and the latter; or None."""
+        """Two equal elements, of which no answer uses the first; None if there are none."""
         return None
 
     def infeasible(self, inputs: Sequence[Floats], outputs: Sequence[Indices]) -> list[str | None]:
@@ -437,9 +437,7 @@ class Task(Settings, Labelling):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.order == "hilbert" and self.num_features != 2:
-            raise InputError(
-                f"order: hilbert takes elements of 2 numbers, here they are of {self.num_features}"
-            )
+            raise InputError(f"order: hilbert takes elements of 2 numbers, got {self.num_features}")
 
     def element_order(self, inputs: Floats) -> Indices:
         """The order `(B, n)` in which models read the elements of instances `(B, n, d)`."""
@@ -470,7 +468,7 @@ class Task(Settings, Labelling):
                 raise InputError(f"{instance}expected 0 to {n - 1}, got {outside[0]}")
             if length % self.item_size:
                 raise InputError(
-                    f"{instance}expected {self.item_size} indices an item, got {length}"
+                    f"{instance}expected {self.item_size} indices per item, got {length}"
                 )
             items = outputs if self.item_size == 1 else outputs.reshape(-1, self.item_size)
             complaint = self.answer_error(n, items) if length else None

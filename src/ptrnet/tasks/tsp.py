@@ -33,8 +33,8 @@ class Tsp(Task):
     """The task `tsp` (V 4.4): a short closed tour of all cities of the plane.
 
     An instance is `(n, 2)`, an answer `(n,)`: every city once, from the first one on,
-    counter-clockwise. Metrics: `length`, the mean of closed tours; `gap`, to the examples' own
-    tours, paired, as a fraction; `valid`, the share of answers that are tours.
+    counter-clockwise. Metrics: `length`, the mean length of closed tours; `gap`, how much longer
+    they are than the examples' tours, as a fraction; `valid`, the share of answers that are tours.
     """
 
     name: ClassVar[str] = "tsp"
@@ -67,7 +67,7 @@ class Tsp(Task):
         distance: str = EUCLIDEAN,
         rules: TourRules = CLOSED,
     ) -> Answers:
-        """Each tour from city 0 on, counter-clockwise; or as the rules want its ends."""
+        """Begin each tour at city 0 and run counter-clockwise, unless rules determine its ends."""
         tours, lengths = answers
         n = tours.shape[1]
         if n < 2 or rules.is_open or None not in (rules.start, rules.end):
@@ -108,7 +108,7 @@ class Tsp(Task):
         return super().label_with_proof(inputs, labeller, distance, rules)
 
     def beginning(self, example: Example) -> list[int]:
-        """Both ends: a tour that begins with the last city and the first one joins them."""
+        """Return both ends, the last city first: then the closed tour joins them by an edge."""
         start, end = example.rules.start, example.rules.end
         return [] if start is None or end is None else [end, start]
 
@@ -140,7 +140,7 @@ class Tsp(Task):
         return path[::-1].copy() if is_backwards else path
 
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
-        """The open path with each city as its other end, of `MAX_ENDS` near the present one."""
+        """Return the open path with other ends: `MAX_ENDS` cities near the present one."""
         rules, n = example.rules, len(example.inputs)
         is_free = rules.start is None if end == "start" else rules.end is None
         if not rules.is_open or not is_free or self.answer_error(n, outputs) is not None:

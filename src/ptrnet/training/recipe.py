@@ -58,88 +58,99 @@ class Recipe(Settings):
     """The settings of a training. `from_table` makes a recipe from texts and numbers.
 
     Args:
-        task: what is learned.
+        task: the task to learn.
         network: the settings of the model.
-        columns: of the file of examples, if it is a long table.
+        columns: the columns of the file of examples, if it is a long table.
     """
 
     task: Task
     network: ModelSettings
     columns: Columns = NO_COLUMNS
-    model: str = setting("ptr-net", "the architecture")
-    labeller: str = setting("", "algorithm that answers fresh examples; the task's first if none")
-    data: str = setting("", "file of examples to train on; fresh ones if none is given")
-    examples: int = setting(
-        0, "fresh examples that there are, each once in an epoch; 0: new ones without end", ge=0
+    model: str = setting("ptr-net", "architecture of the network")
+    labeller: str = setting(
+        "", "algorithm that answers fresh examples; without it, the first one of the task"
     )
-    augment: bool = setting(False, "with data: elements shuffled, the square turned or mirrored")
-    n: Sizes = setting(Sizes("5-50"), "sizes of the instances: 50, 5-50 or 5,10,20-30")
-    steps: int = setting(60_000, "updates of the weights; on own examples by their number", ge=1)
+    data: str = setting("", "file of examples to train on; without it, ptrnet draws fresh examples")
+    examples: int = setting(
+        0, "number of fresh examples, each used once in an epoch; 0: every example is new", ge=0
+    )
+    augment: bool = setting(
+        False, "with data: shuffle the elements, and rotate or mirror the square"
+    )
+    n: Sizes = setting(Sizes("5-50"), "sizes of the instances, such as 50, 5-50 or 5,10,20-30")
+    steps: int = setting(60_000, "updates of the weights; with own examples, by their number", ge=1)
     batch_size: int = setting(128, "examples in an update", ge=1)
     cuts: int = setting(
         0,
-        "random cuts of each answer, after which the next token is learned; 0: whole answers",
+        "learn the token after each of this many random cuts of an answer; 0: learn whole answers",
         ge=0,
     )
     learning: Literal["answers", "self-labelling", "reinforce"] = setting(
-        "answers", "from known answers; or from costs: the cheapest of the model's samples, or all"
+        "answers",
+        "what to learn from: known answers; or, if only costs are known, the cheapest of the "
+        "model's own samples (self-labelling), or all samples (reinforce)",
     )
     loss: Literal["tokens", "gains"] = setting(
         "tokens",
-        "of known answers: of each token; or of gains 2^grade - 1 as the share of each element",
+        "loss of known answers: of each token, or of the first token with gains 2^grade - 1",
     )
     samples: int = setting(
-        16, "learning from costs: answers that are sampled to each instance", ge=2
+        16, "learning from costs: number of answers to sample for each instance", ge=2
     )
     baseline: Literal["mean", "greedy"] = setting(
-        "mean", "reinforce: a sample's cost is compared with the other samples', or with greedy's"
+        "mean",
+        "reinforce: compare a sample's cost with the mean of the other samples, or with the greedy "
+        "answer",
     )
     weights: str = setting(
         "",
-        "model whose weights the training begins with: a shipped one, a hub id, or a folder of a "
-        "model or of a run that was stopped",
+        "start with the weights of this model: a shipped one, an id on the hub, or the folder of a "
+        "model or of a stopped run",
     )
     optimizer: Literal["adamw", "sgd", "adadelta-rmsprop"] = setting(
         "adamw",
-        "adamw; sgd as in Vinyals et al.; or, as in Wang and Wang, adadelta for half of the steps, "
-        "then rmsprop at a thousandth of its rate",
+        "optimizer; sgd as in Vinyals et al.; adadelta-rmsprop as in Wang and Wang: adadelta for "
+        "half of the steps, then rmsprop at a thousandth of its rate",
     )
     learning_rate: float = setting(
-        2e-3, "its peak (1.0 with sgd in Vinyals et al., and for adadelta)", gt=0
+        2e-3, "peak of the learning rate (1.0 for sgd in Vinyals et al., and for adadelta)", gt=0
     )
     schedule: Literal["one-cycle", "constant", "trapezoid"] = setting(
         "one-cycle",
-        "of the learning rate after a linear warm-up. one-cycle: cosine decay to zero; trapezoid: "
+        "learning rate after a linear warm-up. one-cycle: cosine decay to zero; trapezoid: "
         "constant, then linear decay to zero in the last fifth of the steps",
     )
-    warmup: float = setting(0.05, "share of the steps in which the rate rises", ge=0, lt=1)
+    warmup: float = setting(0.05, "share of the steps in which the learning rate rises", ge=0, lt=1)
     beta1: float = setting(0.9, "adamw: decay of the mean gradient", ge=0, lt=1)
     beta2: float = setting(0.98, "adamw: decay of the mean squared gradient", ge=0, lt=1)
     weight_decay: float = setting(0.01, "adamw: decoupled weight decay", ge=0, lt=1)
-    clip: float = setting(2.0, "largest L2 norm of the gradient", gt=0)
+    clip: float = setting(2.0, "maximum L2 norm of the gradient", gt=0)
     precision: Literal["auto", "bfloat16", "tf32", "float32"] = setting(
         "auto",
-        "of the large products; auto: bfloat16 if the hardware has it, on a GPU for ptr-net alone; "
-        "tf32: cuda only",
+        "type of large matrix products. auto: bfloat16 if the hardware has it, but on a GPU only "
+        "for ptr-net; tf32: only on a GPU",
     )
-    device: Literal["auto", "cpu", "cuda"] = setting("auto", "where to train")
+    device: Literal["auto", "cpu", "cuda"] = setting("auto", "device to train on")
     devices: int = setting(
-        1, "processes of a machine that share each batch, a GPU each with cuda", ge=1
+        1, "processes on each machine that share a batch; with cuda, each has a GPU", ge=1
     )
     nodes: int = setting(1, "machines that share each batch", ge=1)
-    seed: int = setting(1, "of the weights and of the examples", ge=0, lt=2**63)
+    seed: int = setting(1, "seed of the initial weights and of the examples", ge=0, lt=2**63)
     valid_every: int = setting(
-        2000, "steps between validations; on own examples a 20th of the steps", ge=1
+        2000, "steps between validations; with own examples, a 20th of the steps", ge=1
     )
-    valid: str = setting("", "file of examples to validate on; fresh ones if none is given")
+    valid: str = setting("", "file of examples for validation; without it, fresh or kept examples")
     valid_share: float = setting(
-        0.0, "with data: share of its examples kept to validate on; 0.1 on own ones", ge=0, lt=1
+        0.0,
+        "with data: share of the examples to keep for validation; own examples: 0.1",
+        ge=0,
+        lt=1,
     )
-    valid_batches: int = setting(16, "batches of a validation, of fresh or kept examples", ge=0)
+    valid_batches: int = setting(16, "batches of fresh or kept examples in a validation", ge=0)
     patience: int = setting(
         0,
-        "validations without a better loss after which training ends, the best kept; 0: none; "
-        "by default 10 on own examples",
+        "stop after this many validations without a smaller loss, and keep the best weights; 0: "
+        "never stop early; with own examples, 10",
         ge=0,
     )
     checkpoint_every: int = setting(1000, "steps between checkpoints", ge=1)
@@ -151,7 +162,7 @@ class Recipe(Settings):
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any] = {}, /, **changes: Any) -> Self:
-        """The recipe of flat keys, with `changes` over them.
+        """Return the recipe of flat keys. `changes` replace some of them.
 
         Keys are the settings of the recipe, of its task and of its model, and `task`, a name.
 
@@ -292,7 +303,7 @@ def _check_answers(recipe: Recipe) -> None:
         if not recipe.network.scores_once:
             raise InputError(f"recipe: loss gains needs the model set-ptr-net, got {recipe.model}")
     if recipe.examples and recipe.data:
-        raise InputError("recipe: examples counts fresh ones; data has its own")
+        raise InputError("recipe: examples counts fresh examples, so it cannot be used with data")
     if recipe.augment and not recipe.data:
         raise InputError("recipe: augment needs data; without data every example is new")
     if recipe.valid_share and (recipe.valid or not recipe.data):
@@ -339,31 +350,31 @@ def _labellers() -> str:
 
 
 def _task_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
-    """Every setting that some task has; of task `custom` those that do not follow from examples."""
+    """Return the settings of all tasks, without those of `custom` that follow from examples."""
     custom, shared = options_of(Custom), options_of(Task)
     options = {
-        "kind": replace(custom["kind"], default="guessed", help="what answers of --data are"),
+        "kind": replace(custom["kind"], default="guessed", help="kind of the answers in --data"),
         "constraint": Option(
-            "constraint", Literal[tuple(CONSTRAINTS)], "", "--kind; free is a sequence"
+            "constraint", Literal[tuple(CONSTRAINTS)], "", "older form of --kind; free: sequence"
         ),
         "ordered": Option(
-            "ordered", bool, False, "with --data: the order of the elements means something"
+            "ordered", bool, False, "with --data: the network sees the order of the elements"
         ),
         "fields": replace(
             custom["fields"],
             type=str,
             default="all",
-            help="of elements of --data that are objects, as price,colour",
+            help="fields of elements that the model reads, such as price,colour",
         ),
         "context": replace(
             custom["context"],
             type=str,
             default="found",
-            help="the fields of the whole set, as income,age",
+            help="fields of the whole set, such as income,age",
         ),
-        "missing": Option("missing", Missing, "fill", "what missing values are"),
+        "missing": Option("missing", Missing, "fill", "whether to fill missing values"),
         "unknown_category": replace(
-            custom["unknown_category"], help="texts that no example of --data has"
+            custom["unknown_category"], help="whether to refuse texts that no example has"
         ),
     }
     for task in [*tasks.names(), *tasks.problem_names()]:

@@ -186,7 +186,7 @@ def _count_large(loop: Any, cuts: list[int], dtype: torch.dtype, arrays: list[An
 
 
 def _equal_work_cuts(work: Tensor, units: int) -> list[int]:
-    """Cut a batch into slices of about equal work, one a thread; into one if there is little work.
+    """Cut a batch into slices of about equal work, one per thread; into one if that is faster.
 
     Args:
         work: `(B,)` number of pairs of a key and a query of each instance.
