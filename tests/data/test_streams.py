@@ -127,7 +127,7 @@ def test_leaves_out_instances_of_other_sizes(write_examples):
     wanted = [len(e.inputs) for e in examples if len(e.inputs) in (4, 9)]
     assert sorted(batch.lengths.tolist()) == sorted(wanted) and stream.batches_per_epoch == 1
     with pytest.raises(
-        InputError, match=r"sort.txt: no instance has .*; they have 3 to 9 elements"
+        InputError, match=r"sort.txt: expected instances of n = .* elements, got 3 to 9"
     ):
         stream_of(path, task, [5, 10], 100, seed=1)
 

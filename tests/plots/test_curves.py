@@ -80,3 +80,13 @@ def test_an_incomplete_last_line_is_ignored(tmp_path, cut):
     with (tmp_path / "run" / "logs" / "csv" / "version_0" / "metrics.csv").open("a") as stream:
         stream.write(cut)
     assert read_curves(tmp_path / "run", 10).steps.tolist() == [50, 100]
+
+
+def test_negative_costs_are_drawn(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    write_logs(tmp_path / "a", ["-0.1,0,200,3.0,49,,", "-0.2,0,100,2.0,99,,"])
+    log = tmp_path / "a" / "logs" / "csv" / "version_0" / "metrics.csv"
+    log.write_text(log.read_text().replace("accuracy", "cost"))
+    (tmp_path / "a" / "recipe.toml").write_text('task = "knapsack"\n')
+    picture = str(tmp_path / "curves.png")
+    assert ptrnet(["plot", str(tmp_path / "a"), "--output", picture]) == 0  # warnings are errors

@@ -57,8 +57,8 @@ def convert(
     name = task or source_format.capabilities.task or target.capabilities.task
     if name is None:
         raise InputError(
-            f"expected --task, one of {', '.join(tasks.names())}: "
-            f"the formats of {source} and {output} do not tell it"
+            f"expected --task, one of {', '.join([*tasks.names(), *tasks.problem_names()])}: the "
+            f"formats of {source} and {output} do not tell it"
         )
     kind = tasks.get(name)
     formats.check_output(output, kind)

@@ -167,8 +167,8 @@ class EpochStream(BatchStream[AnyBatch]):
         candidates = np.flatnonzero(np.isin(row_sizes, self.sizes))
         if not len(candidates):
             raise InputError(
-                f"{self.name}: no instance has a size that n asks for; they have "
-                f"{row_sizes.min()} to {row_sizes.max()} elements"
+                f"{self.name}: expected instances of n = {self.sizes} elements, got "
+                f"{row_sizes.min()} to {row_sizes.max()}"
             )
         valid = draw_held_out(candidates, self.valid_share, self.max_valid, self.seed)
         self._drawn = np.setdiff1d(candidates, valid)

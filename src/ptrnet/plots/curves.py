@@ -89,13 +89,20 @@ def draw_curves(figure: Any, runs: Sequence[Curves], x: Axis) -> None:
             _draw(ax, run, x, metric, color, linewidth=0.8, alpha=0.5)
             _draw(ax, run, x, f"valid_{metric}", color, linewidth=1.8, label=run.name)
         ax.set_ylabel(metric)
-        if metric != "accuracy":
+        if metric != "accuracy" and _are_positive(runs, metric):
             ax.set_yscale("log")
         ax.grid(color="#e8eaed")
         ax.set_axisbelow(True)
         ax.spines[["top", "right"]].set_visible(False)
     grid[-1].set_xlabel(x)
     grid[0].legend(frameon=False, fontsize="small")
+
+
+def _are_positive(runs: Sequence[Curves], metric: str) -> bool:
+    """Whether a metric is above 0 throughout. The costs of problems that maximize are below."""
+    names = (metric, f"valid_{metric}")
+    values = [run.values[name] for run in runs for name in names if name in run.values]
+    return all((v[~np.isnan(v)] > 0).all() for v in values)
 
 
 def _draw(ax: Any, run: Curves, x: Axis, metric: str, color: str, **style: Any) -> None:

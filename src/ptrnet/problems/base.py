@@ -193,6 +193,15 @@ class Problem(Task):
     def num_features(self) -> int:
         return sum(self.element_fields.values()) + sum(self.shared_fields.values())
 
+    @property
+    def number_names(self) -> tuple[str, ...]:
+        fields = {**self.element_fields, **self.shared_fields}
+        return tuple(
+            name if width == 1 else f"{name} {k}"
+            for name, width in fields.items()
+            for k in range(1, width + 1)
+        )
+
     @cached_property
     def feature_sizes(self) -> tuple[int, int]:
         """The number of features of an element, and that of the whole instance."""

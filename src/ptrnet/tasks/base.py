@@ -343,6 +343,11 @@ class Task(Settings, Labelling):
         """Two equal elements, of which no answer uses the first; None if there are none."""
         return None
 
+    @property
+    def number_names(self) -> tuple[str, ...]:
+        """The names of an element's d numbers; empty if they have none."""
+        return ()
+
     def infeasible(self, inputs: Sequence[Floats], outputs: Sequence[Indices]) -> list[str | None]:
         """Why each of `outputs` cannot answer its instance, although `answer_error` returns None.
 

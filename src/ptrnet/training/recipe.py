@@ -323,7 +323,9 @@ def _check_costs(recipe: Recipe) -> None:
         raise InputError(f"recipe: task {recipe.task.name} has no cost; learning: expected answers")
     for name in ("labeller", "data", "examples", "valid", "augment", "cuts"):
         if getattr(recipe, name):
-            raise InputError(f"recipe: {name} is for learning from answers, not from costs")
+            raise InputError(
+                f"recipe: {name} is for learning from answers (learning: answers), not from costs"
+            )
 
 
 def recipe_options() -> dict[str, Option]:

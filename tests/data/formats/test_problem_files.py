@@ -147,6 +147,19 @@ def test_the_optimum_of_ft06(tmp_path):
         ("a.jsp", "job-shop", FT06.replace("2 9 1 3", "2 9 6 3"), "a.jsp:7: machine: expected 0"),
         ("a.jsp", "job-shop", FT06.replace("2 9 1 3", "2 9 1"), "a.jsp:7: expected pairs"),
         ("a.jsp", "cvrp", FT06, "files are for task job-shop"),
+        ("a.txt", "job-shop", FT06[7:], "the extension sets the format, which may also be .jsp"),
+        (
+            "a.csv",
+            "knapsack",
+            "weight,value\n3,5\n",
+            "expected 3 numeric columns (weight, value, capacity) and any number of others, got 2",
+        ),
+        (
+            "a.csv",
+            "knapsack",
+            "value,weight,capacity\n3,5,6\n",
+            "a.csv:1: expected the columns weight, value, capacity in this order, got value, weigh",
+        ),
     ],
 )
 def test_refuses_malformed_files(name, task, text, complaint, tmp_path):
@@ -154,8 +167,20 @@ def test_refuses_malformed_files(name, task, text, complaint, tmp_path):
         read(tmp_path, name, text, task)
 
 
-def test_refuses_to_write_distances_that_are_not_rounded(tmp_path):
-    task = tasks.get("cvrp")
+@pytest.mark.parametrize(("name", "extension"), [("cvrp", "vrp"), ("orienteering", "oplib")])
+def test_refuses_to_write_distances_that_are_not_rounded(tmp_path, name, extension):
+    task = tasks.get(name)
     (inputs,) = task.sample(np.random.default_rng(0), 1, 4)
-    with pytest.raises(InputError, match=r"write to \.jsonl"):
-        formats.write(str(tmp_path / "a.vrp"), [Example(inputs, source="here")], task)
+    with pytest.raises(InputError, match=rf"a \.{extension} file would .* write to \.jsonl"):
+        formats.write(str(tmp_path / f"a.{extension}"), [Example(inputs, source="here")], task)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "task"),
+    [("a.vrp", VRP, "cvrp"), ("a.oplib", OP, "orienteering"), ("a.jsp", FT06, "job-shop")],
+)
+def test_refuses_to_write_an_answer_that_the_file_would_lose(name, text, task, tmp_path):
+    example = read(tmp_path, name, text, task).replace(outputs=np.array([1]))
+    with pytest.raises(InputError, match=r"file cannot hold an answer; write it to \.(sol|jsonl)$"):
+        formats.write(str(tmp_path / f"again-{name}"), [example], tasks.get(task))
+    assert not (tmp_path / f"again-{name}").exists()

@@ -241,6 +241,11 @@ def get(extension: str) -> Format:
     return Format(extension, _registry.get(extension))
 
 
+def names_for(task: Task) -> list[str]:
+    """Return the extensions, with the dot, of the formats for this task alone."""
+    return [f".{name}" for name in names() if get(name).capabilities.task == task.name]
+
+
 def format_of(path: str) -> Format:
     """Return the format of a file by its extension. The format of `-` is `txt`.
 

@@ -211,14 +211,17 @@ def _read_numbers(rows: list[Row], lines: list[int], task: Task, source: str) ->
     if not numeric and len(rows) == 1:
         raise InputError(f"{source}: expected elements below the header, got none")
     if len(numeric) != d:
+        named = f" ({', '.join(task.number_names)})" if task.number_names else ""
         raise InputError(
-            f"{source}: expected {d} numeric column{'s' * (d > 1)} and any number of others, "
-            f"got {len(numeric)} numeric"
+            f"{source}: expected {d} numeric column{'s' * (d > 1)}{named} and any number of "
+            f"others, got {len(numeric)} numeric"
         )
     ids = [k for k, bad in misfits.items() if not bad and k not in numeric]
     header = None
     if _is_header(first, numeric, ids, place):
-        cells.check_no_ids([first[k] for k in numeric], d, place)
+        names = [first[k] for k in numeric]
+        cells.check_no_ids(names, d, place)
+        _check_order([name.strip().lower() for name in names], task.number_names, place)
         header, rows, lines = first, rows[1:], below
     else:
         _warn_of_numbered_columns([[row[k] for k in numeric] for row in rows], place)
@@ -228,6 +231,16 @@ def _read_numbers(rows: list[Row], lines: list[int], task: Task, source: str) ->
     ]
     inputs = checks.check_instance(values, task, source)
     return Example(inputs, None, source, table=Table(header, rows, numeric))
+
+
+def _check_order(names: list[str], expected: Sequence[str], place: str) -> None:
+    """Refuse columns whose names say that they are in another order than the task reads."""
+    for name, wanted in zip(names, expected, strict=False):
+        if name != wanted and name in expected:
+            raise InputError(
+                f"{place}: expected the columns {', '.join(expected)} in this order, got "
+                f"{', '.join(names)}"
+            )
 
 
 def _misfits(column: Sequence[str]) -> list[int]:

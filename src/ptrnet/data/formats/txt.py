@@ -12,7 +12,7 @@ from typing import NamedTuple, TextIO
 
 import numpy as np
 
-from ptrnet.data import checks
+from ptrnet.data import checks, formats
 from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts.lines import (
@@ -114,6 +114,8 @@ def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
         hint = "is the line cut off?"
         if any("," in field for field in fields):
             hint = "if this is a .csv file, change its extension, which sets the format"
+        elif not n and (others := formats.names_for(task)):
+            hint = f"the extension sets the format, which may also be {' or '.join(others)}"
         raise InputError(f"{source}: expected {d} numbers for each element, got {got}; {hint}")
     checks.check_size(n, task.min_elements, source)
     try:
