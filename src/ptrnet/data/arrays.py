@@ -44,6 +44,11 @@ def real_array(values: Any, source: str, expected: str) -> Floats:
         InputError: the values are not an array of real numbers, for example masked arrays,
             strings, dates, missing values or lists of different lengths; or a whole number beyond
             2^53 would be rounded.
+
+    Examples:
+        >>> real_array([torch.tensor([1, 2]), [3, 4]], "points", "numbers")
+        array([[1., 2.],
+               [3., 4.]])
     """
     array = to_array(values, source, expected)
     with np.errstate(over="ignore"):  # too large a longdouble becomes infinite; callers refuse that

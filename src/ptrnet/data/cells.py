@@ -1,9 +1,9 @@
 """Decide which cells of a table are numbers, and which columns are features.
 
-The readers of `.csv`, of long tables, of `.jsonl` and of frames share these rules. A column is not
-a feature if it holds texts or ids. But its numbers may only be written in another notation, such as
-`1,5` or `3 kg`, or some may be missing. We refuse such a column. If we skipped it, the next numeric
-column, perhaps one of ids, would silently be read as a coordinate.
+The readers of `.csv`, of long tables, of `.jsonl` and of frames share these rules. A column of
+texts is not a feature. But some texts are numbers in another notation, such as `1,5` or `3 kg`, and
+some numeric columns have missing cells. We refuse such columns. If we skipped them, the next
+numeric column, perhaps one of ids, would silently be read as a coordinate.
 """
 
 import math
@@ -37,7 +37,7 @@ _DIRECTIONS = {*"NSEWO"}
 
 
 def is_number(text: str) -> bool:
-    """Whether Python reads a text as a float, which may be NaN or infinite, as `nan` or `1e400`."""
+    """Whether `float` accepts a text. It also accepts `nan` and `1e400`, which are not finite."""
     try:
         float(text)
     except ValueError:
@@ -46,7 +46,7 @@ def is_number(text: str) -> bool:
 
 
 def is_finite_number(text: str) -> bool:
-    """Whether Python reads a text as a finite number."""
+    """Whether `float` converts a text to a finite number."""
     return is_number(text) and math.isfinite(float(text))
 
 
@@ -83,7 +83,7 @@ def _parse_plain(cell: str) -> int | float:
 
 
 def parse_column(column: Sequence[str], place: Place) -> Sequence[Any]:
-    """Return numbers and None for the cells of a column, or the texts if one is not a number.
+    """Parse a column as numbers and None. If another cell is a text, return all cells as texts.
 
     Long tables use this rule, because any of their columns may hold names.
 
@@ -190,7 +190,7 @@ def numeric_columns(
     for key, bad in misfits.items():
         values, count = [columns[key][k] for k in bad], len(columns[key])
         is_hidden = bool(bad) and _hides_numbers(values, has_numbers=len(bad) < count)
-        # If too few columns are numeric, the user may have meant one that mostly holds numbers.
+        # If too few columns are numeric, the user may have meant a column that is mostly numbers.
         if is_hidden or (len(numeric) < d and 0 < len(bad) < count / 2):
             is_foreign = is_hidden and not all(map(is_missing, values))
             like = " such as 1234.5" if is_foreign and isinstance(values[0], str) else ""
@@ -219,7 +219,7 @@ def is_id(name: Any) -> bool:
 
 
 def without_ids(columns: Sequence[Any], names: Sequence[Any], d: int) -> list[Any]:
-    """Return the columns, but if there are more than d, only those not named as ids."""
+    """Return the columns. If there are more than d, leave out those that are named as ids."""
     if len(columns) <= d:
         return list(columns)
     return [column for column, name in zip(columns, names, strict=True) if not is_id(name)]

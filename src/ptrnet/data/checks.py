@@ -156,7 +156,7 @@ def required_answer(example: Example, task: Task, source: str = "") -> Indices:
 
 
 def labeller_advice(task: Task) -> str:
-    """Return the end of an error message: how to compute answers. Empty without a labeller."""
+    """Return advice for the end of an error message. It is empty if the task has no labeller."""
     if not task.labellers:
         return ""
     return f"; ptrnet label {task.name} computes answers by an algorithm"
@@ -171,6 +171,10 @@ def check_answer(values: Sequence[int], n: int, task: Task, source: str, first: 
 
     Raises:
         InputError: an index is out of range, or the task does not allow the answer.
+
+    Examples:
+        >>> check_answer([3, 1, 2], 3, tasks.get("sort"), "a.txt:1", first=1).tolist()
+        [2, 0, 1]
     """
     for number, value in enumerate(values, 1):
         if not first <= value < n + first:
@@ -229,12 +233,15 @@ def check_feasible(inputs: Floats, outputs: Indices, task: Task, source: str) ->
 
 
 def feasible(examples: Iterable[Example], task: Task, num_elements: int) -> Iterator[Example]:
-    """Yield the examples, after the check of `check_feasible` if they have an answer.
+    """Yield the examples after checking that their answers are feasible; see `check_feasible`.
 
-    Problems replay answers, and replaying hundreds together takes little longer than one.
+    Problems check an answer by replaying it step by step. To replay hundreds of answers together
+    takes little longer than to replay one, so we check the examples in groups.
 
     Args:
-        num_elements: examples are read until they have this number of elements, then checked.
+        examples: the examples. Those without an answer are not checked.
+        task: the task of the examples.
+        num_elements: a group has at least this many elements, except the last one.
     """
     waiting, count = list[Example](), 0
     for example in examples:

@@ -52,7 +52,7 @@ class Dataset(Sequence[Example]):
             no row has grades.
         carried: the B values of other fields of `Example`, by the name of the field: `source`,
             `extra`, `table`, `nodes`, `distance`, `rules`, `elements` (the user's dictionaries).
-        fingerprint: identifies the content, if the arrays are on disk or of a long table.
+        fingerprint: identifies the content of memory maps and of long tables; otherwise empty.
 
     Examples:
         >>> data, is_one = instances_of([[0.3, 0.1], [0.5, 0.2, 0.4]], tasks.get("sort"))
@@ -287,9 +287,9 @@ def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
     """Validate one example or many. Return them as a dataset, and whether it was one example.
 
     Args:
-        values: an `Example` or a tuple `(inputs, outputs)`, or a list of these, or a `Dataset`. The
-            arrays of an `Example` are hardly checked, because a model's answer has to be measured
-            even if the task does not allow it.
+        values: an `Example` or a tuple `(inputs, outputs)`, or a list of these, or a `Dataset`. For
+            an `Example`, only the range of the indices is checked. A model's answer has to be
+            measured even if the task does not allow it.
         task: the task of the examples.
 
     Raises:
@@ -338,7 +338,9 @@ def _is_instance(values: Any, d: int) -> bool:
     if is_frame(values):
         return True
     is_list = isinstance(values, list | tuple)
-    if isinstance(values, Mapping) or (is_list and (not values or is_row(values[0]))):
+    if is_list and (not values or isinstance(values[0], Example) or is_frame(values[0])):
+        return False  # a list of instances
+    if isinstance(values, Mapping):
         return False
     ndim = depth(values)
     if d == 1 and is_list and ndim == 2:  # one instance (n, 1), or a list of instances (n,)
@@ -346,11 +348,6 @@ def _is_instance(values: Any, d: int) -> bool:
             isinstance(row, Mapping) or (depth(row) == 1 and len(row) == 1) for row in values
         )
     return 0 < ndim <= (1 if d == 1 and is_list else 2)
-
-
-def is_row(values: Any) -> bool:
-    """Whether the values are an `Example` or a frame, each of which is one instance."""
-    return isinstance(values, Example) or is_frame(values)
 
 
 def checked_instance(values: Any, task: Task, source: str) -> Example:

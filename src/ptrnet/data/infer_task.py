@@ -111,7 +111,9 @@ def infer_task_of_sets(
     """As `infer_task`, for a long table, whose columns tell the kind of the answers."""
     source = sets.table.source
     if not sets.columns.answer[0]:
-        raise InputError(f"{source}: expected the column of the answers: {', '.join(ANSWERS)}")
+        raise InputError(
+            f"{source}: expected the column of the answers ({', '.join(ANSWERS)}), got none"
+        )
     ignores_unknown = reading.unknown_category == "ignore"
     schema, examples = sets.for_training(reading.fields, ignores_unknown, reading.missing)
     return infer_task_of(examples, task_of(schema), source, kind or sets.kind, reading.context)
@@ -139,8 +141,8 @@ def infer_task_of(
     center, spread = feature_scaling(examples)
     schema = loosest.schema
     if schema is not None:
-        # A loaded model fills in missing numbers from its center, so take the mean of the schema:
-        # `feature_scaling` rounds differently.
+        # A loaded model replaces missing numbers by its center. So we take the mean of the schema,
+        # because the mean of `feature_scaling` is rounded differently.
         center = np.where(schema.is_filled, loosest.center, center)
         center = np.where(schema.is_category, 0, center)
         spread = np.where(schema.is_category, 1, spread)
@@ -159,7 +161,7 @@ def infer_task_of(
 
 
 def open_checked(path: str, task: Custom, columns: Columns | None = None) -> Dataset:
-    """Return the examples of a file for an existing task, whose training file may be another one.
+    """Return the examples of a file for an existing task, which may come from another file.
 
     Raises:
         InputError: elements have another number of features, or an answer is too long or not of
@@ -379,7 +381,7 @@ def warn_of_positions(examples: Dataset) -> None:
     a model that sees positions would learn nothing else.
 
     Warns:
-        AmbiguousInputWarning: at least 95% of the answers are such answers.
+        AmbiguousInputWarning: at least 95% of the answers are of one of these forms.
     """
     counts = {
         "the first elements in order": 0,

@@ -12,8 +12,9 @@ answer_starts.npy  (num_examples + 1,) int64, where each answer begins in them, 
 grades.npy         (num_elements,) float64, only if the examples have grades
 checksums.json     the SHA-256 of each of these files; damaged arrays are built again
 
-Each run hashes the file and its arrays. This takes little time compared with the training. The size
-and the time of a file would not do: copying changes the time, and an edit may keep the size.
+Each run hashes the file and its arrays. This takes little time compared with the training. We do
+not compare the size and the time of the file instead, because copying a file changes its time, and
+an edit may keep its size.
 """
 
 import contextlib
@@ -259,7 +260,7 @@ def _fingerprint(path: str, task: Task) -> str:
 
 
 def _prefix(task: Task) -> str:
-    """Return the start of a fingerprint, which the digits of the SHA-256 follow."""
+    """Return the part of a fingerprint before the digits of the SHA-256."""
     return f"{task.name}-v{VERSION}-"
 
 

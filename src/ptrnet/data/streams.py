@@ -58,7 +58,7 @@ class BatchStream(ABC, Generic[AnyBatch]):
         """Return batch k, or the part of it that process `rank` of `world_size` trains on."""
 
     def batches(self, rank: int = 0, world_size: int = 1) -> Iterator[AnyBatch]:
-        """Yield the batches from `first` on, without end, or one process's part of each."""
+        """Yield the batches from `first` on, without end. A process gets its part of each batch."""
         batch = partial(self.batch, rank=rank, world_size=world_size)
         return prefetch(batch, self.first, self.num_prefetch)
 
@@ -253,7 +253,7 @@ class CutStream(BatchStream[CutBatch]):
     Args:
         stream: the other stream, which also sets `first` and `num_prefetch`.
         task: the task of the examples.
-        num_cuts: how many copies of each example a batch has. In all of them, the same number of
+        num_cuts: the number of copies of each example. In all copies of a batch the same number of
             tokens is known.
         seed: the seed of the cuts.
     """
@@ -340,6 +340,10 @@ def rows_of_rank(count: int, rank: int, world_size: int) -> slice:
     """Return the rows of a batch of `count` examples that process `rank` of `world_size` trains on.
 
     The parts differ by at most one row, and may be empty.
+
+    Examples:
+        >>> [rows_of_rank(5, rank, 2) for rank in (0, 1)]
+        [slice(0, 2, None), slice(2, 5, None)]
     """
     return slice(count * rank // world_size, count * (rank + 1) // world_size)
 

@@ -86,6 +86,10 @@ def apply_symmetry(points: Floats, symmetries: Indices) -> Floats:
         points: `(B, n, d)`, of which the first two features are coordinates.
         symmetries: `(B,)` numbers from 0 to 7. Bit 0 swaps x and y. Then bit 1 mirrors x, and bit 2
             mirrors y.
+
+    Examples:
+        >>> apply_symmetry(np.array([[[0.0, 0.25]]]), np.array([3])).tolist()  # swap, mirror x
+        [[[0.75, 0.0]]]
     """
     bits = symmetries[:, None, None] >> np.arange(3) & 1  # (B, 1, 3)
     swapped = np.where(bits[..., :1], points[..., 1::-1], points[..., :2])
@@ -103,6 +107,11 @@ def remap_indices(answers: Answers, indices: Indices) -> Answers:
 
     With the `order` of `permute_elements`, this converts answers of the permuted instances to
     answers of the original ones. With the argsort of `order`, it does the opposite.
+
+    Examples:
+        >>> answers = Answers(np.array([[0, 2]]), np.array([2]))
+        >>> remap_indices(answers, np.array([[5, 6, 7]])).indices.tolist()
+        [[5, 7]]
     """
     remapped = np.take_along_axis(indices, answers.indices, 1)
     return Answers(np.where(answers.mask, remapped, 0), answers.lengths)

@@ -68,14 +68,17 @@ class Columns(Settings):
         if len(given) > 1:
             raise InputError(f"expected one of {', '.join(ANSWERS)}, got {' and '.join(given)}")
         if given and not self.set_id:
-            raise InputError(f"{given[0]}: needs set_id, the column whose value a set shares")
+            raise InputError(f"{given[0]}: needs set_id, the column that the rows of a set share")
 
     def __bool__(self) -> bool:
         return bool(self.set_id)
 
     @property
     def answer(self) -> tuple[str, str]:
-        """The setting that is given, such as "rank", and its column; both empty if none is."""
+        """The setting that names the column of answers, such as "rank", and the column.
+
+        Both are empty if there is no such column.
+        """
         return next(((n, getattr(self, n)) for n in ANSWERS if getattr(self, n)), ("", ""))
 
 
@@ -465,7 +468,9 @@ def table_of_examples(examples: Iterable[Example], columns: Columns, source: str
     """
     role, answer = columns.answer
     if not role:
-        raise InputError(f"{source}: expected the column of the answers: {', '.join(ANSWERS)}")
+        raise InputError(
+            f"{source}: expected the column of the answers ({', '.join(ANSWERS)}), got none"
+        )
     rows: list[dict[str, Any]] = []
     has_ids = False
     for number, example in enumerate(examples, 1):

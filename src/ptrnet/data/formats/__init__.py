@@ -1,7 +1,6 @@
 """Read and write examples in many file formats, chosen by the extension.
 
-Each format is a module of this folder. No list of them has to be kept up to date. The module of a
-format has these members:
+Each format is a module of this folder, which is found by its name. It has these members:
 
 - `CAPABILITIES`: what its files can hold
 - `read(path, task)`: yields the examples of a file; text formats also accept `-`
@@ -108,7 +107,7 @@ class Format:
         return hasattr(self.module, member)
 
     def dictionaries(self, path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]] | None:
-        """Return an iterator over the elements with named fields of each instance, and its source.
+        """Return an iterator over pairs of an instance's elements, as dictionaries, and its source.
 
         Return None if the elements are numbers.
         """
@@ -304,7 +303,7 @@ def read(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Ex
         examples = sets.dataset(task)
     else:
         examples = source.module.read(path, task)
-        # A line of standard input does not wait for the next one.
+        # Check each line of standard input at once. The next one may come much later.
         examples = checks.feasible(examples, task, 1 if path == "-" else _CHECKED_TOGETHER)
     count = 0
     for count, example in enumerate(examples, 1):  # noqa: B007  used below
@@ -387,7 +386,7 @@ def read_table(
 
 
 def num_features(path: str) -> int:
-    """Return d, the number of features of an element, of a file's first instance."""
+    """Return d, the number of features of an element in the file's first instance."""
     source = check_input(path)
     source.check_package()
     if not source.has("num_features"):

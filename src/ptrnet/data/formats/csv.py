@@ -126,7 +126,7 @@ def _rows(path: str) -> Iterator[tuple[Row, int]]:
     try:
         for row in csv.reader(lines(), strict=True):
             if len(row) < 2 and not any(cell.strip() for cell in row):
-                continue  # a blank line, unless it is inside a quoted text, where it is kept
+                continue  # skip blank lines; those in quoted texts are parts of a cell
             width = len(row) if width is None else width
             if len(row) != width:
                 expected = f"expected {width} columns, got {len(row)}"
@@ -141,9 +141,9 @@ def _rows(path: str) -> Iterator[tuple[Row, int]]:
 def _read_matrix(rows: list[Row], task: Task, source: str) -> Example | None:
     """Return the instance if the rows are a matrix of distances, and None if they are not.
 
-    A matrix is a square of at least 3 x 3 numbers. Its diagonal may also be empty, but all cells of
-    it are equal. There may be a row of names above the matrix, and a column of names to its left.
-    If there are both, the names are the same.
+    A matrix is a square of at least 3 x 3 numbers. The cells of its diagonal are equal, and may be
+    empty. There may be a row of names above the matrix, and a column of names to its left. If there
+    are both, the names are the same.
     """
     height, width = len(rows), len(rows[0])
     has_header = height > width or (height == width and not cells.is_number(rows[0][0]))

@@ -306,28 +306,16 @@ def parse(path: str, sections: Collection[str], allowed: Mapping[str, Sequence[s
             )
         else:
             section = ""
-            _add_entry(keywords, keyword, Entry(value, line), allowed, source)
+            if keyword == "COMMENT":
+                continue
+            if keyword in keywords:
+                first = keywords[keyword].line
+                raise InputError(f"{source}: {keyword} occurs twice, first on line {first}")
+            values = allowed.get(keyword)
+            # Some files have a remark after the value, as in TYPE : TSP (M.~Hofmeister).
+            if values is not None and (value.split() or [""])[0] not in values:
+                raise InputError(
+                    f"{source}: {keyword}: expected {' or '.join(values)}, got {short(value)}"
+                )
+            keywords[keyword] = Entry(value, line)
     return TsplibFile(path, keywords, found)
-
-
-def _add_entry(
-    keywords: dict[str, Entry],
-    keyword: str,
-    entry: Entry,
-    allowed: Mapping[str, Sequence[str]],
-    source: str,
-) -> None:
-    """Check an entry and add it to `keywords`, unless it is a comment."""
-    if keyword == "COMMENT":
-        return
-    if keyword in keywords:
-        raise InputError(
-            f"{source}: {keyword} occurs twice, first on line {keywords[keyword].line}"
-        )
-    values = allowed.get(keyword)
-    # Some files have a remark after the value, as in TYPE : TSP (M.~Hofmeister).
-    if values is not None and (entry.value.split() or [""])[0] not in values:
-        raise InputError(
-            f"{source}: {keyword}: expected {' or '.join(values)}, got {short(entry.value)}"
-        )
-    keywords[keyword] = entry

@@ -15,7 +15,7 @@ from ptrnet.errors import InputError
 # In bytes. An element takes up to about 60: two numbers of 25 characters, and an index. We allow
 # twice that.
 LONGEST_LINE = 128 * LARGEST
-# In bytes, about a thousand lines. Parsing a block takes at most a second.
+# In bytes, a few thousand lines. Parsing a block takes at most a second.
 BLOCK = 2**22
 
 
