@@ -1,7 +1,7 @@
 """An ordered map in many processes, here or on a cluster, by joblib.
 
-joblib is imported only if there are several processes: importing it takes a tenth of the time that
-a first answer does.
+joblib is imported only if there are several processes, because the import takes a tenth of the time
+of a first answer.
 """
 
 import logging

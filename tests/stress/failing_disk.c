@@ -1,9 +1,9 @@
-/* A disk that fails: calls that change what is under a folder, from the n-th on, give an error.
+/* Simulate a failing disk: calls that change a file in a folder fail from the n-th call on.
 
-   STRESS_FOLDER  the folder; nothing fails where it is not set
-   STRESS_AT      which call is the first to fail, counted from 1
-   STRESS_LAST    which is the last; 0: all behind it fail, too
-   STRESS_ERRNO   the error's number */
+   STRESS_FOLDER  the folder; if it is not set, no call fails
+   STRESS_AT      the number of the first call that fails, counted from 1
+   STRESS_LAST    the number of the last call that fails; 0: all later calls fail, too
+   STRESS_ERRNO   the number of the error */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>

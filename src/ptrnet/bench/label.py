@@ -16,7 +16,7 @@ from ptrnet.data.sizes import Sizes
 from ptrnet.errors import MissingExtraError
 from ptrnet.parallel import ordered_map
 
-N = 50  # elements by default; fewer for an algorithm that is limited to fewer
+N = 50  # default number of elements, if the algorithm takes that many
 MIN_SECONDS = 0.2  # a run takes at least this, so that distributing the work is negligible
 MEMORY_COUNT = 4  # instances in the measurement of memory, which runs in one process
 CHUNKS = 4  # per process, if there are enough instances
