@@ -225,3 +225,32 @@ def test_any_body_is_read_or_refused(body):
         with suppress(PtrnetError, Problem):
             question = parse(body, task, limits)
             assert {example.inputs.shape[1] for example in question.data} <= {2}
+
+
+KNAPSACK = {"weight": [3, 4, 2], "value": [5, 6, 3], "capacity": 6}
+
+
+def parsed(task, instance, **limits):
+    return parse_solve(
+        json.dumps({"instance": instance}).encode(), tasks.get(task), Limits(**limits)
+    )
+
+
+def test_an_instance_of_a_problem_is_an_object_as_in_its_files():
+    expected = [[3, 5, 6], [4, 6, 6], [2, 3, 6]]
+    assert parsed("knapsack", KNAPSACK).data[0].inputs.tolist() == expected
+    assert len(parsed("job-shop", {"jobs": [[[0, 3], [1, 2]], [[1, 4]]]}).data[0].inputs) == 2
+    with pytest.raises(PtrnetError, match=r'^instance 0: expected the key "capacity"$'):
+        parsed("knapsack", {"weight": [1], "value": [2]})
+    with pytest.raises(Problem, match="instance 0: expected at most 2 elements, got 3"):
+        parsed("knapsack", KNAPSACK, max_n=2)
+
+
+@settings(max_examples=50)
+@given(st.sampled_from([("knapsack", KNAPSACK), ("job-shop", {"jobs": [[[0, 3]]]})]), st.data())
+def test_any_object_is_an_instance_of_a_problem_or_refused(known, data):
+    task, fields = known
+    changes = data.draw(st.dictionaries(st.sampled_from([*fields]), VALUES, min_size=1))
+    with suppress(PtrnetError, Problem):
+        inputs = parsed(task, {**fields, **changes}).data[0].inputs
+        assert np.isfinite(inputs).all() and inputs.shape[1] == tasks.get(task).num_features

@@ -21,14 +21,14 @@ from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 from ptrnet.training.trainer import _quiet_log_threads
 
-OPTIONS = ["hull", "--n", "5-9", "--steps", "120", "--hidden-size", "32", "--batch-size", "32"]
-OPTIONS += ["--valid-every", "50", "--valid-batches", "2", "--checkpoint-every", "60"]
+OPTIONS = ["hull", "--n", "5-9", "--steps", "60", "--hidden-size", "32", "--batch-size", "32"]
+OPTIONS += ["--valid-every", "25", "--valid-batches", "2", "--checkpoint-every", "30"]
 
 
 def test_stopped_and_resumed_is_bit_exact(tmp_path, stalled_training):
     """The test interrupts the run, and resumes a copy of the folder as a kill would leave it."""
     run, killed = tmp_path / "run", tmp_path / "killed"
-    training = stalled_training(run, *OPTIONS, stall_at=90)
+    training = stalled_training(run, *OPTIONS, stall_at=45)
     shutil.copytree(run, killed)
     recipe = Recipe.read(run / "recipe.toml")
     with pytest.raises(InputError, match=r"/run: another process is writing it$"):
@@ -38,7 +38,7 @@ def test_stopped_and_resumed_is_bit_exact(tmp_path, stalled_training):
     assert err.endswith(f"resume with: ptrnet train --output {run} --resume\n")
 
     assert not (run / "config.json").exists() and not (killed / "config.json").exists()
-    assert torch.load(killed / "checkpoint.ckpt", weights_only=True)["global_step"] == 60
+    assert torch.load(killed / "checkpoint.ckpt", weights_only=True)["global_step"] == 30
     train(recipe, killed, resume=True)
     logs = sorted((killed / "logs" / "csv").glob("*/metrics.csv"))
     assert len(logs) == 2 and "valid_accuracy" in logs[-1].read_text()

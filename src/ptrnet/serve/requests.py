@@ -146,10 +146,14 @@ def parse_array(options: MethodOptions, body: bytes, task: Task, limits: Limits)
 def _question(instances: Any, method: Method, task: Task, limits: Limits) -> Question:
     """Check the instances. This is the only place of the service that does."""
     _check_sizes(map(_length, instances), method, limits)
-    rows = [Example(values, source=f"instance {k}") for k, values in enumerate(instances)]
-    for row in rows:
-        if not isinstance(row.inputs, np.ndarray):
-            json_values.check_numbers(row.inputs, row.source)
+    rows = []
+    for k, values in enumerate(instances):
+        source = f"instance {k}"
+        if isinstance(values, dict):
+            values = task.from_fields(values, source)  # of a problem, whose fields make an array
+        if not isinstance(values, np.ndarray):
+            json_values.check_numbers(values, source)
+        rows.append(Example(values, source=source))
     return Question(instances_of(rows, task)[0], method)
 
 
@@ -169,6 +173,9 @@ def _instances(request: SolveRequest) -> list[Any]:
 
 
 def _length(values: Any) -> int:
+    """Return the number of elements; for an object, that of its longest field."""
+    if isinstance(values, dict):
+        return max(map(_length, values.values()), default=0)
     return len(values) if isinstance(values, list | np.ndarray) else 0
 
 

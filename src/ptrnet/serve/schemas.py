@@ -55,8 +55,8 @@ class MethodOptions(BaseModel):
 class SolveRequest(MethodOptions):
     """A list of `instances` or one `instance`, and how to decode them.
 
-    An instance is a list of elements. An element is a list of numbers, or an object if the model
-    reads fields.
+    An instance is a list of elements, or an object for a problem. An element is a list of numbers,
+    or an object if the model reads fields.
     """
 
     instances: list[Instance] | None = None
