@@ -137,10 +137,8 @@ def test_instances_of_sort_may_be_flat_or_columns(small):
         assert solver.solve(one).tolist() == expected
     for two in ([flat, flat], [column, column], [torch.tensor(flat)] * 2, np.array([column] * 2)):
         assert [a.tolist() for a in solver.solve(two)] == [expected] * 2
-    for many in (
-        [[0.3, 0.1, 0.2]],
-        [[0.3, 0.1, 0.2], [0.1]],
-    ):  # a list of lists of numbers is many instances
+    # A list of lists of numbers is many instances.
+    for many in ([[0.3, 0.1, 0.2]], [[0.3, 0.1, 0.2], [0.1]]):
         assert [a.tolist() for a in solver.solve(many)] == [expected, [0]][: len(many)]
     with pytest.raises(InputError, match="instance 1: expected"):
         solver.solve([[0.1], 0.2, 0.3])

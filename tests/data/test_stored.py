@@ -51,13 +51,10 @@ def test_every_number_equals_the_float_of_its_text(tmp_path, small_blocks):
         assert answer == [0, 1, 2]
 
 
+# Answers are kept as they are in the file. The second one is not canonical.
 CONVENTIONS = [
     (HULL, "0 0 1 0 0 1 .1 .1 output 1 2 3 1", [0, 1, 2]),
-    (
-        HULL,
-        "0 0 1 0 0 1 .1 .1 output 1 3 2",
-        [0, 2, 1],
-    ),  # kept as in the file, which is not canonical
+    (HULL, "0 0 1 0 0 1 .1 .1 output 1 3 2", [0, 2, 1]),
     (TSP, "0 0 1 0 0 1 1 1 output 1 3 4 2 1", [0, 2, 3, 1]),
     (TSP, "0\t0 1 0  0 1 1 1 output 1 3 4 2", [0, 2, 3, 1]),
     (DELAUNAY, "0 0 1 0 0 1 1 1.5 output 1 2 3 <ENDT> 2 3 4", [0, 1, 2, 1, 2, 3]),
@@ -123,9 +120,8 @@ def test_refuses_examples_without_an_answer(tmp_path, extension):
 
 def test_refuses_a_line_that_is_too_long(tmp_path, small_blocks, monkeypatch):
     monkeypatch.setattr(lines, "LONGEST_LINE", 1000)
-    monkeypatch.setattr(
-        stored, "BLOCK", 2**22
-    )  # a single block is read in this process, which is patched
+    # A single block is read in this process. Other processes would not be patched.
+    monkeypatch.setattr(stored, "BLOCK", 2**22)
     path = tmp_path / "f.txt"
     path.write_text(GOOD * 3 + "0 " * 5000)
     with pytest.raises(InputError, match=r"f\.txt:4: the line is longer than 1000 bytes"):

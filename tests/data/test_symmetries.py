@@ -37,9 +37,8 @@ def test_permuting_and_remapping_by_hand():
     order = np.array([[2, 0, 1], [1, 0, 2]])
     permuted = permute_elements(inputs, order)
     assert permuted[..., 0].tolist() == [[0.3, 0.1, 0.2], [0.5, 0.4, 0.6]]
-    answers = Answers(
-        np.array([[0, 1], [2, 0]]), np.array([2, 1])
-    )  # these point at 0.1, 0.2 and at 0.6
+    # The first answer points at 0.1 and 0.2, the second one at 0.6.
+    answers = Answers(np.array([[0, 1], [2, 0]]), np.array([2, 1]))
     remapped = remap_indices(answers, np.argsort(order, axis=1))
     assert remapped.indices.tolist() == [[1, 2], [2, 0]]
     assert remap_indices(remapped, order).indices.tolist() == answers.indices.tolist()

@@ -36,9 +36,8 @@ def test_reads_and_writes_triangles_and_distances(tmp_path):
     (example,) = read(tmp_path, "jsonl", line, TSP)
     assert example.distance == "ATT" and not example.extra
     assert written(tmp_path, "jsonl", [example], TSP) == line
-    (hull,) = read(
-        tmp_path, "jsonl", line, HULL
-    )  # this task measures no distances, so the key is the user's
+    # The task hull measures no distances, so the key belongs to the user.
+    (hull,) = read(tmp_path, "jsonl", line, HULL)
     assert hull.distance == "euclidean" and written(tmp_path, "jsonl", [hull]) == line
 
 

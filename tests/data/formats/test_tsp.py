@@ -1,4 +1,4 @@
-"""TSPLIB's files: published optima by published tours, recorded bytes, headers as they come.
+"""TSPLIB's files: published tours have their published lengths, recorded bytes, forms of headers.
 
 Coordinates, optima and optimal tours: TSPLIB95, G. Reinelt, Heidelberg.
 """

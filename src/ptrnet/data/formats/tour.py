@@ -4,7 +4,6 @@ The cities of `NAME.tour` and of `NAME.opt.tour` are in `NAME.tsp` or, if it doe
 `NAME.atsp`. -1 ends a tour. If a file has several tours, each of them is an example.
 """
 
-import os
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 
 from ptrnet.data.formats import Capabilities, tsp
 from ptrnet.errors import InputError
+from ptrnet.files import exists
 from ptrnet.geometry.distances import TSPLIB
 from ptrnet.metrics.tour import length
 from ptrnet.tasks.base import Task
@@ -42,7 +42,7 @@ def read_cities(path: str, task: Task) -> Example:
     stem = Path(path).with_suffix("")
     stem = stem.with_suffix("") if stem.suffix == ".opt" else stem
     for cities in (f"{stem}.tsp", f"{stem}.atsp"):
-        if os.path.isfile(cities):  # noqa: PTH113  Path.is_file raises OSError for long names
+        if exists(cities):
             (example,) = tsp.read(cities, task)
             return example
     raise InputError(f"{path}: expected its cities in {stem}.tsp, which does not exist")

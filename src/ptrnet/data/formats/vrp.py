@@ -4,7 +4,6 @@ Distances are EUC_2D, rounded to the nearest whole number. The depot becomes ele
 `NAME.sol` exists in the same folder, its routes are the answer.
 """
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
@@ -12,6 +11,7 @@ from typing import TextIO
 from ptrnet.data import checks
 from ptrnet.data.formats import Capabilities, sol
 from ptrnet.data.formats.parts import depots
+from ptrnet.files import exists
 from ptrnet.problems.cvrp import Cvrp
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
@@ -24,7 +24,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     assert isinstance(task, Cvrp)
     example = depots.read(path, task, depots.CVRP)
     solution = str(Path(path).with_suffix(".sol"))
-    if os.path.isfile(solution):  # noqa: PTH113  Path.is_file raises OSError for long names
+    if exists(solution):
         outputs = sol.read_routes(solution, len(example.inputs))
         checks.check_feasible(example.inputs, outputs, task, solution)
         example = example.replace(outputs=outputs)
