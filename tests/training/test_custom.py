@@ -132,7 +132,7 @@ def test_a_run_that_was_killed_keeps_the_best_weights(
     """The run is killed just after each checkpoint, with and without a validation at that step."""
     from ptrnet.training import callbacks
 
-    options = {**TINY, "steps": 60, "patience": 4, "checkpoint_every": checkpoint_every}
+    options = {**TINY, "steps": 30, "patience": 4, "checkpoint_every": checkpoint_every}
     recipe, _, _ = infer_recipe(str(mine), options)
     straight = train(recipe, tmp_path / "straight")
     save = callbacks.CheckedCheckpointIO.save_checkpoint
@@ -154,7 +154,7 @@ def test_a_run_that_was_killed_keeps_the_best_weights(
             if kills > 1:  # after a validation: the folder has the best model so far
                 assert ptrnet.load(str(tmp_path / "killed")).trained["steps"] >= 10
         assert kills < 20
-    assert kills >= 6
+    assert kills >= 3
     saved = load(tmp_path / "killed")
     assert saved.trained == straight.trained
     for a, b in zip(
