@@ -104,9 +104,10 @@ def _objects_to_floats(array: NDArray[Any]) -> Floats:
 
 
 def _convert_nested(values: Any) -> Any:
-    """Convert arrays to NumPy arrays, also in nested lists. Raises TypeError for dictionaries etc.
+    """Convert arrays to NumPy arrays, also in nested lists.
 
-    Nested lists of numbers are returned unchanged, which is much faster than a walk through them.
+    Nested lists of numbers are returned unchanged, because NumPy converts them faster than we can.
+    Raises TypeError for dictionaries, sets and masked arrays.
     """
     if isinstance(values, list | tuple):
         types = {*map(type, values)}
@@ -130,7 +131,7 @@ def _convert_array(values: Any) -> Any:
             tensor = tensor.float()
         return tensor.resolve_conj().resolve_neg().numpy()
     if hasattr(values, "to_numpy"):
-        with contextlib.suppress(ValueError):  # pyarrow raises ValueError instead of copying
+        with contextlib.suppress(ValueError):  # raised by pyarrow if it would have to copy
             return np.asarray(values.to_numpy())
     if hasattr(values, "__array__") or hasattr(values, "__array_interface__"):
         return np.asarray(values)
@@ -200,7 +201,7 @@ def is_frame(values: Any) -> bool:
 def records_of(values: Any) -> list[Mapping[str, Any]] | None:
     """Return the elements of an instance if they have named fields: dictionaries, or frame rows.
 
-    Return None if the elements are numbers. All columns of a frame may be numbers, too.
+    Return None if the elements are numbers, as in a frame whose columns are all numeric.
     """
     if isinstance(values, list | tuple):
         return list(values) if values and isinstance(values[0], Mapping) else None

@@ -87,10 +87,10 @@ def pad_batch(
 def right_tokens(batch: Batch, num_tokens: int, first: int, stop: int) -> Tensor | None:
     """Return the mask `(B, stop - first, S + N)` of the tokens that are correct at each step.
 
-    If elements are tied, any of them may come next. So all elements are correct that have the same
-    grade as the target and that the answer did not have before. If the target is a special slot,
-    only this slot is correct. Return None if the batch has no grades, because then only the targets
-    are correct.
+    If elements are tied, any of them may come next. So the correct tokens are the elements with the
+    target's grade that did not come earlier in the answer. If the target is a special slot, only
+    this slot is correct. Return None if the batch has no grades, because then only the targets are
+    correct.
 
     Args:
         batch: the batch, with the targets of all steps.

@@ -56,7 +56,7 @@ class Field:
 
     @property
     def is_number(self) -> bool:
-        """Whether all values are numbers or missing, and not all are missing."""
+        """Whether the field has numbers, and no texts. Missing values do not matter."""
         return self._kind == "a number"
 
     @property

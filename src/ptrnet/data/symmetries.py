@@ -83,7 +83,7 @@ def apply_symmetry(points: Floats, symmetries: Indices) -> Floats:
     If elements have more than two features, the others do not change.
 
     Args:
-        points: `(B, n, d)`, of which the first two features are coordinates.
+        points: `(B, n, d)`; the first two features are coordinates.
         symmetries: `(B,)` numbers from 0 to 7. Bit 0 swaps x and y. Then bit 1 mirrors x, and bit 2
             mirrors y.
 

@@ -79,7 +79,7 @@ def _batches(path: str, check: Callable[["pa.Schema"], None]) -> Iterator["pa.Re
     """Yield the rows in batches.
 
     Args:
-        path: of the file.
+        path: the file.
         check: raises InputError for columns that cannot be read.
 
     Raises:
