@@ -159,7 +159,7 @@ def test_feature_scaling_equals_mean_and_deviation_in_long_double(tmp_path, chun
         ("", "holds no instance"),
         ('{"inputs": [], "outputs": []}', "expected elements of one number or more"),
         ('{"inputs": [[]], "outputs": []}', "expected elements of one number or more"),
-        ('{"outputs": [1]}', '"inputs": expected a list of elements'),
+        ('{"outputs": [1]}', '"inputs": expected a list of elements, got none; a problem'),
         ('{"inputs": [["a"]], "outputs": [0]}', "expected a number"),
         ('{"inputs": [[1, 2]]}', "mine.jsonl:1: has no answer to train on"),
         ('{"inputs": [[1, 2]], "outputs": []}', "every answer is empty"),

@@ -36,7 +36,7 @@ def test_sorting_is_learned_from_the_number_of_inversions(recipe):
     A beam ranks by log-probabilities of the model without the constraint: those learn, too.
     """
     recipe = {**SMALL, "hidden_size": 32, "learning_rate": 0.03, "samples": 8, **recipe}
-    model = ptrnet.fit(numbers(n=4), "permutation", cost=inversions, steps=80, **recipe)
+    model = ptrnet.fit(numbers(n=4), "permutation", cost=inversions, steps=50, **recipe)
     fresh = list(np.random.default_rng(6).random((100, 4, 1)) * 100 - 300)
     for decoder in (ptrnet.Greedy(), ptrnet.Beam(4)):
         answers = model.solve(fresh, decoder)

@@ -65,6 +65,10 @@ def dictionaries(path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]] | N
 def num_features(path: str) -> int:
     """See `ptrnet.data.formats`."""
     for values, source in _inputs(path):
+        if values is None:
+            raise InputError(
+                f"{source}: expected a list of elements, got none; a problem's file needs TASK"
+            )
         return json_values.num_features(values, source)
     raise InputError(f"{path}: holds no instance")
 
