@@ -99,9 +99,9 @@ def test_a_missing_or_damaged_chunk_is_computed_again(
 def test_an_unfinished_job_with_another_key_is_refused_and_left_alone(tmp_path, monkeypatch):
     folder = stop(tmp_path / "a.txt", monkeypatch)
     before = {p.name: p.read_bytes() for p in folder.iterdir()}
-    with pytest.raises(InputError, match=r"unfinished job with other options \(seed 1, asked 2\)"):
+    with pytest.raises(InputError, match=r"with other options \(seed was 1, now 2\)"):
         run(tmp_path / "a.txt", key={"seed": 2})
-    with pytest.raises(InputError, match=r"unfinished job with other options \(extra None, asked"):
+    with pytest.raises(InputError, match=r"with other options \(extra was None, now"):
         run(tmp_path / "a.txt", key={"seed": 1, "extra": True})
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
     (folder / jobs.KEY).write_text("{")

@@ -39,7 +39,8 @@ class Source(NamedTuple):
     """The input of a job.
 
     Args:
-        chunks: the arguments of the job's function: datasets of CHUNK rows, or numbers of chunks.
+        chunks: the arguments of the job's function: datasets of CHUNK rows, or the index of
+            each chunk.
         num_rows: number of rows; None if unknown.
         key: everything about the input that decides the result, as JSON. None if the input cannot
             be read again (standard input), so that a stopped job cannot be resumed.
@@ -148,8 +149,8 @@ def report_unproved(count: int) -> None:
     if count:
         answers = "1 answer is" if count == 1 else f"{count:,} answers are"
         print(
-            f'{answers} the best that was found, not proved; .jsonl and .parquet have "proved": '
-            "false there, and --strict refuses them",
+            f"{answers} the best that was found, not proved; .jsonl and .parquet files mark such "
+            'answers with "proved": false, and --strict refuses them',
             file=sys.stderr,
         )
 
@@ -178,8 +179,8 @@ def _claimed(output: str, key: Mapping[str, Any], source: Source) -> Iterator[Pa
     """Hold the folder of a job's chunks, locked against other runs; remove it on success.
 
     After an interrupt, a killed process or a full disk the folder stays, if the job can be resumed.
-    After any other error it is removed, because the error would come again; chunks of an earlier
-    run stay. Standard output has a temporary folder.
+    After any other error, which would come again, a folder that this run created is removed; one
+    of an earlier run stays. Standard output has a temporary folder.
     """
     if output == "-":
         with TemporaryDirectory() as temporary:
@@ -199,7 +200,8 @@ def _claimed(output: str, key: Mapping[str, Any], source: Source) -> Iterator[Pa
                 is_stop = isinstance(error, KeyboardInterrupt | KilledError | OSError | OutputError)
                 if _numbers(folder) and source.key is not None and (is_stop or not is_new):
                     print(
-                        f"kept in {folder}: the same command continues from there",
+                        f"the finished part is kept in {folder}; "
+                        "the same command continues from there",
                         file=sys.stderr,
                     )
                 elif is_new:
@@ -231,9 +233,9 @@ def _check_key(folder: Path, key: Mapping[str, Any]) -> None:
     for name in dict.fromkeys([*key, *former]):
         if former.get(name) != key.get(name):
             raise InputError(
-                f"{folder}: holds an unfinished job with other options ({name} "
-                f"{short(former.get(name), 100)}, asked {short(key.get(name), 100)}); finish "
-                "that, or delete the folder"
+                f"{folder}: holds an unfinished job with other options ({name} was "
+                f"{short(former.get(name), 100)}, now {short(key.get(name), 100)}); finish that "
+                "job, or delete the folder"
             )
 
 

@@ -152,7 +152,7 @@ def test_a_network_that_bakes_in_the_size_of_a_batch_is_not_exported(tmp_path):
 
     solver.model.__class__ = Baked
     with pytest.raises(
-        ModelError, match=r"not exported: onnxruntime fails: .*sizes of the recording"
+        ModelError, match=r"not exported: onnxruntime fails: .*sizes with which they were recorded"
     ):
         ptrnet.export_onnx(solver, tmp_path / "out", instances=4)
     assert not (tmp_path / "out").exists()

@@ -131,18 +131,18 @@ def test_bodies_that_arrive_share_a_budget(with_client):
         (
             Limits(max_prefix_elements=20),
             {"instance": TRIANGLE, "decoder": "beam", "beam_size": 4, "augment": 2},
-            "at most 20 elements times prefixes and views (an instance counts as at least 8 "
-            "elements), got 8 times 8",
+            "elements times prefixes times views to be at most 20 (an instance counts as at least "
+            "8 elements), got 8 elements times 8 prefixes in all views",
         ),
         (
             Limits(),  # 70 bytes, for which the parser once took 2 GB
             {"instance": TRIANGLE, "decoder": "sample", "samples": 300_000},
-            "got 8 times 300000",
+            "got 8 elements times 300000 prefixes",
         ),
         (
             Limits(),
             {"instance": TRIANGLE, "decoder": "beam", "beam_size": 10**300},
-            "elements times prefixes and views",
+            "elements times prefixes times views",
         ),
     ],
 )

@@ -49,7 +49,7 @@ def test_the_network_follows_from_the_kind_and_sees_no_order(file_of, kind, mode
     recipe, summary, _ = infer_recipe(file_of(kind), {"kind": kind})
     assert recipe.model == model and not recipe.network.sees_order
     assert f"taken as {kind}" in summary and f"{model} of 64 units" in summary
-    assert "the order of the elements is not seen (--ordered shows it)" in summary
+    assert "does not see the order of the elements (with --ordered it does)" in summary
     assert recipe.loss == ("gains" if kind == "grades" else "tokens")
 
 
@@ -78,7 +78,7 @@ def test_options_of_the_user_override_defaults(file_of):
 def test_an_order_that_means_something_is_seen(file_of):
     recipe, summary, _ = infer_recipe(file_of("choice"), {"ordered": True})
     assert recipe.network.sees_order and not recipe.augment
-    assert "the order of the elements is seen" in summary
+    assert "the network sees the order of the elements" in summary
     recipe, _, _ = infer_recipe(file_of("choice"), {"ordered": True, "model": "ptr-net"})
     assert not recipe.augment
 

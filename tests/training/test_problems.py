@@ -111,8 +111,14 @@ def untrained(recipe):
 @pytest.mark.parametrize(
     ("table", "complaint"),
     [
-        ({"task": "knapsack", "model": "ptr-net", "hidden_size": 8}, "learned by state-ptr-net"),
-        ({"task": "hull", "model": "state-ptr-net"}, "hull is learned by another model"),
+        (
+            {"task": "knapsack", "model": "ptr-net", "hidden_size": 8},
+            "knapsack needs model state-ptr-net",
+        ),
+        (
+            {"task": "hull", "model": "state-ptr-net"},
+            "model state-ptr-net is only for problems, and hull is a task",
+        ),
         ({"task": "orienteering", "learning": "answers", "n": "22"}, "at most 21"),
     ],
 )

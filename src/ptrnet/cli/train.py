@@ -69,7 +69,8 @@ def train(
         print(f"{recipe.data}: {summary}", file=sys.stderr)
     with contextlib.ExitStack() as numbered:
         if output is None and (resume or not is_main_process()):
-            output = last_numbered(Path("runs"), recipe.task.name)  # the first process has made it
+            # The run to resume, or the folder that the main process has just created.
+            output = last_numbered(Path("runs"), recipe.task.name)
         elif output is None:
             output = numbered.enter_context(next_numbered(Path("runs"), recipe.task.name))
         try:
@@ -109,7 +110,7 @@ def _resumed(
 
 
 def _check_options(task_or_recipe: str, options: dict[str, Any]) -> None:
-    """Raise InputError for arguments and options of a training on a file of your own."""
+    """Raise InputError if TASK is given with what only a training on your own file takes."""
     from ptrnet import tasks
     from ptrnet.data import formats
 
@@ -149,7 +150,11 @@ def _signature() -> inspect.Signature:
     parameters = [
         _parameter("task_or_recipe", str | None, argument),
         _parameter(
-            "output", Path | None, typer.Option(help="The folder.  [runs/TASK-1, runs/TASK-2, ...]")
+            "output",
+            Path | None,
+            typer.Option(
+                help="Folder for the model, its recipe, logs and checkpoint.  [runs/TASK-1, ...]"
+            ),
         ),
         _parameter("resume", bool, typer.Option("--resume", help="Resume a stopped run."), False),
         _parameter(

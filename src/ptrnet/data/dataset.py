@@ -35,7 +35,7 @@ _CARRIED = tuple(
 
 @dataclass(frozen=True, eq=False)
 class Dataset(Sequence[Example]):
-    """Ragged columns of B instances; row i is `elements[starts[i]:starts[i + 1]]`.
+    """B instances of different sizes in a row: i has `elements[starts[i]:starts[i + 1]]`.
 
     A sequence of `Example`s: `data[3]` is one row, `data[10:20]` a view of ten rows, and each row
     unpacks as `(inputs, outputs)`. The arrays may be memory maps.
@@ -288,8 +288,8 @@ def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
 
     Args:
         values: an `Example` or a tuple `(inputs, outputs)`, or a list of these, or a `Dataset`. For
-            an `Example`, only the range of the indices is checked. A model's answer has to be
-            measured even if the task does not allow it.
+            an `Example`, only the range of the indices is checked, because it may hold a model's
+            answer that the task does not allow, and such an answer has to be measured, too.
         task: the task of the examples.
 
     Raises:

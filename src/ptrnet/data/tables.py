@@ -57,10 +57,14 @@ class Columns(Settings):
     """
 
     set_id: str = setting("", "long table: the column whose value the rows of a set share")
-    chosen: str = setting("", "its column that is 1 in the row that was chosen")
-    rank: str = setting("", "or the column with an element's rank, the lowest first; may have ties")
-    grade: str = setting("", "or the column with an element's grade, the highest first")
-    member: str = setting("", "or the column that is 1 if an element is in the answer, a set")
+    chosen: str = setting("", "long table: the column that is 1 in the chosen row of each set")
+    rank: str = setting(
+        "", "long table: the column with an element's rank, the lowest first; may have ties"
+    )
+    grade: str = setting("", "long table: the column with an element's grade, the highest first")
+    member: str = setting(
+        "", "long table: the column that is 1 for members of the answer, a set without order"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -384,7 +388,9 @@ class Sets:
         return flags
 
     def answered(self, answers: Iterable[Indices], kind: str) -> Table:
-        """Return the table with a column of answers, which replaces the column that it has.
+        """Return the table with a column of answers.
+
+        If the table already has a column of that name, it is replaced.
 
         See `answer_cells` for the values of the column.
 
@@ -457,8 +463,8 @@ def table_of_examples(examples: Iterable[Example], columns: Columns, source: str
     The values of `extra` are repeated in each row of an instance.
 
     Args:
-        examples: with `elements`. The id is in `extra` under the key `set_id`. If no example has
-            an `extra`, instances are numbered from 1.
+        examples: examples that have `elements`. Their id is in `extra`, under the name
+            `columns.set_id`. If no example has an `extra`, instances are numbered from 1.
         columns: the names of the columns of the id and the answer.
         source: the name of the examples in error messages.
 
@@ -515,7 +521,7 @@ def _id(value: Any, source: str) -> Any:
 
 
 def _check_unrounded(value: Any, source: str) -> None:
-    """Refuse a float beyond 2^53, because it may be another whole number that was rounded."""
+    """Refuse a float beyond 2^53, because a different whole number may have been rounded to it."""
     if isinstance(value, float) and abs(value) > LARGEST_UNROUNDED:
         raise InputError(
             f"{source}: {value:.0f} may have been another whole number, because floats of this "

@@ -54,8 +54,8 @@ def export_onnx(
 
     The folder gets `encoder.onnx` and `step.onnx`, `manifest.json`, which says how to use them,
     and `example.py`, which uses them. The folder is written only if onnxruntime gives the same
-    answers as PyTorch on random instances. Log-probabilities may differ by 1e-4, or by 4 times the
-    float32 error of PyTorch.
+    answers as PyTorch on random instances. Log-probabilities may differ by 1e-4, or by 4 times
+    PyTorch's own float32 error if that is larger.
 
     Args:
         solver: the model and its task, as `ptrnet.load` gives them.
@@ -86,7 +86,8 @@ def export_onnx(
     instances, seed = check_int("instances", instances, 1), check_int("seed", seed, 0)
     if solver.task.exact_inputs:
         raise InputError(
-            f"export: {solver.task.name} computes its states in Python, which no ONNX graph holds"
+            f"export: the states of {solver.task.name} are computed in Python, and an ONNX graph "
+            "cannot contain Python code"
         )
     check_folder(path)
     model = deepcopy(solver.model).cpu().float()
@@ -114,8 +115,8 @@ def _write(solver: Solver, folder: Path, instances: int, seed: int) -> dict[str,
             raise
         raise ModelError(
             f"not exported: onnxruntime fails: {str(failure).splitlines()[0][:200]}; perhaps the "
-            "graphs only work for the sizes of the recording: a network has to read sizes from "
-            "shapes (x.shape[0], not len(x))"
+            "graphs only work for the sizes with which they were recorded: a network has to read "
+            "sizes from shapes (x.shape[0], not len(x))"
         ) from None
     error = agreement.error()
     if error:

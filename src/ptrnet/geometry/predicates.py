@@ -195,12 +195,15 @@ class Predicates:
     def turn_beyond_rounding(self, i: Indices, j: Indices, k: Indices) -> Indices:
         """Return `turn`, but 0 if it could be 0 within the rounding of the coordinates."""
         points = self._floats(i, j, k)
-        # The slack is at most 3 (a size) times 8 differences. 32 covers the error, too.
+        # Each size in the slack is at most 3, because points are scaled, and its differences add up
+        # to at most 8 times the largest one. With 32 instead of 24, the error of `turn` is covered.
         error = 32 * ROUNDING * (turn_terms(*points) + _largest_difference(*points)) + UNDERFLOW
         return _decide(turn(*points), error, (i, j, k), self._exact_turn_beyond_rounding)
 
     def in_circle(self, i: Indices, j: Indices, k: Indices, p: Indices) -> Indices:
-        """Return 1 if p is inside the circle of i, j, k, which turn left, 0 on it, -1 outside."""
+        """Return 1 if p is inside the circle through i, j, k, 0 if on it, -1 if outside.
+
+        i, j, k must turn left."""
         points = self._floats(i, j, k, p)
         error = CIRCLE_ERROR * in_circle_terms(*points) + UNDERFLOW
         return _decide(in_circle(*points), error, (i, j, k, p), self._exact_in_circle)
@@ -209,8 +212,8 @@ class Predicates:
         """Return `in_circle`, but 0 if it could be 0 within the rounding of the coordinates."""
         points = self._floats(i, j, k, p)
         terms, difference = in_circle_terms(*points), _largest_difference(*reversed(points))
-        # The slack is at most 4 (a size) times 96 difference^3. The rest covers the determinant's
-        # error.
+        # Each size in the slack is at most 4, and the gradients add up to at most 96 difference^3.
+        # The rest covers the error of the determinant.
         error = ROUNDING * (16 * terms + 512 * difference**3) + UNDERFLOW
         return _decide(in_circle(*points), error, (i, j, k, p), self._exact_circle_beyond_rounding)
 
@@ -258,9 +261,10 @@ def _decide(
     indices: tuple[Indices, ...],
     decide_exactly: Callable[..., Indices],
 ) -> Indices:
-    """Return the signs of determinants. `decide_exactly` computes those within their error.
+    """Return the signs of determinants.
 
-    It takes flat indices.
+    If a determinant is not larger than the bound of its error, `decide_exactly` computes its sign
+    from flat indices.
     """
     signs = np.sign(det).astype(np.int64)
     unsure = np.abs(det) <= error

@@ -21,8 +21,8 @@ def distance_matrices(inputs: Floats, distance: str) -> Iterator[tuple[slice, Fl
 
     The distances are `(B, n, n)`, where B is the size of the slice. For Euclidean distances, the
     instances are scaled by a power of two, so that no distance overflows. If a matrix has negative
-    distances, all are increased by the same number, so that none is below 0. Neither changes which
-    tour is shortest.
+    distances, all are increased by the same number, so that none is below 0. Neither the scaling
+    nor the increase changes which tour is shortest.
     """
     batch, n, _ = inputs.shape
     points = scale_by_power_of_two(inputs) if distance == distances.EUCLIDEAN else inputs

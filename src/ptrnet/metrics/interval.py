@@ -18,8 +18,9 @@ Z = 1.959963984540054  # a 95% interval reaches this many standard errors to eit
 class Measure:
     """A mean over `count` instances with its 95% interval.
 
-    The value is None if nothing could be measured, or, with `fail`, if the paper's rule reports
-    FAIL. The interval is None if there is only one instance.
+    The value is None if nothing could be measured, or, with `fail`, if Vinyals et al. would
+    print FAIL instead (see `ptrnet.metrics.polygon`). The interval is None if there is only one
+    instance.
     """
 
     value: float | None
@@ -103,7 +104,7 @@ class Moments:
         return Moments(self.is_flag, count, total, squares)
 
     def measure(self) -> Measure:
-        """Return the mean with its normal interval; for right or wrong, the share with Wilson's.
+        """Return the mean with its normal interval, or the share of flags with Wilson's.
 
         Wilson's interval (1927), unlike the normal one, is sound for shares near 0 and 1.
         """

@@ -87,7 +87,7 @@ class TransformerPtrNet(PointerModel):
         lengths = full_lengths(inputs) if lengths is None else lengths
         states, bias = self._encode_tokens(inputs, lengths)
         batch, num_tokens, units = states.shape
-        # Must run first, because it needs the most temporary memory.
+        # This needs the most temporary memory, so it comes before the other tensors are allocated.
         keys_values = [layer.cross.keys_values(states) for layer in self._decoder_layers()]
         with torch.autocast(states.device.type, enabled=False):
             keys = self.pointer(states) / math.sqrt(units)
@@ -211,7 +211,7 @@ def _build_frames(
     is_open = settings.frame_edge == "open"
     if not settings.edge_frames:
         if is_open:
-            raise InputError("frame_edge: expected edge_frames with it")
+            raise InputError("frame_edge open: needs edge_frames")
         return None
     if features != 2:
         raise InputError(f"edge_frames: expected elements of 2 numbers, got {features}")

@@ -27,8 +27,8 @@ class JobShop(Problem):
     numbered from 0. In arrays, an element has 20 machines and then 20 durations. Machine -1 means
     that there is no operation.
 
-    The network gives active schedules alone (Giffler and Thompson 1960): no operation could start
-    earlier without another one starting later. Some optimal schedule is among them. Fresh instances
+    The network only gives active schedules (Giffler and Thompson 1960): no operation could start
+    earlier unless another one started later. Some optimal schedule is among them. Fresh instances
     are those of Taillard (1993): durations of 1 to 99, each job on all machines in a random order.
     """
 
@@ -55,7 +55,7 @@ class JobShop(Problem):
         if (machine != np.round(machine)).any() or (machine < NONE).any() or machine.max() >= MOST:
             return f"expected machines 0 to {MOST - 1}"
         if (exists[:, 1:] & ~exists[:, :-1]).any() or not exists[:, 0].all():
-            return "expected one operation or more of each job, and those that it lacks at its end"
+            return "expected at least one operation of each job, and machine -1 only at its end"
         if (duration < 0).any():
             return f"expected durations of 0 or more, got {duration.min():g}"
         return None
@@ -190,8 +190,9 @@ class JobShop(Problem):
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Return active schedules in which no operation ends later than in the answers.
 
-        Next comes the allowed operation that starts first in the answer. It must not overtake an
-        operation that starts only after the earliest end, because it could delay that one.
+        Next comes the allowed operation that starts first in the answer. If even that one starts
+        after the earliest end, the operation that ends first comes next, because any other could
+        delay it.
         """
         batch, n, _ = inputs.shape
         starts = np.full((batch, n, MOST + 1), np.inf)

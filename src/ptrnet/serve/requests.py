@@ -28,7 +28,8 @@ from ptrnet.types import Example
 JSON, NPY = "application/json", "application/x-npy"
 MAX_BODIES = 8  # arriving bodies share a memory budget of this many bodies of the largest size
 _REAL_KINDS = "fiu"  # NumPy's letters for real numbers
-_MIN_ELEMENTS = 8  # a prefix of a smaller instance takes as much memory as of one this large
+# A smaller instance takes about as much memory for each prefix as one of this many elements.
+_MIN_ELEMENTS = 8
 
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -150,7 +151,8 @@ def _question(instances: Any, method: Method, task: Task, limits: Limits) -> Que
     for k, values in enumerate(instances):
         source = f"instance {k}"
         if isinstance(values, dict):
-            values = task.from_fields(values, source)  # of a problem, whose fields make an array
+            # Only problems make an array of the fields. Other tasks return the dictionary.
+            values = task.from_fields(values, source)
         if not isinstance(values, np.ndarray):
             json_values.check_numbers(values, source)
         rows.append(Example(values, source=source))
@@ -199,9 +201,9 @@ def _check_sizes(lengths: Iterable[int], method: Method, limits: Limits) -> None
     prefixes = method.decoder.size * method.augment
     if prefixes * per_prefix > limits.max_prefix_elements and prefixes > 1:
         raise too_large(
-            f"expected at most {limits.max_prefix_elements} elements times prefixes and views "
-            f"(an instance counts as at least {_MIN_ELEMENTS} elements), "
-            f"got {per_prefix} times {short(prefixes)}"
+            f"expected elements times prefixes times views to be at most "
+            f"{limits.max_prefix_elements} (an instance counts as at least {_MIN_ELEMENTS} "
+            f"elements), got {per_prefix} elements times {short(prefixes)} prefixes in all views"
         )
 
 

@@ -21,8 +21,9 @@ class Answer:
     Args:
         inputs: the instance `(n, d)`.
         outputs: 0-based indices `(m,)`; triangles are `(t, 3)`.
-        log_prob: the log-probability of the model's answer, before exact corrections of nearly
-            equal elements. If there are several views, that of the most likely one.
+        log_prob: the log-probability of the answer that the model gave. Where elements are nearly
+            equal, an exact rule of the task may have corrected this answer afterwards. With
+            several views, it is that of the view whose answer was chosen.
         cost: the cost by the task, such as a tour's length; less is better. None if the task has no
             cost.
         decoder: the name of the decoder.

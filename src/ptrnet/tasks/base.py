@@ -29,8 +29,11 @@ class Labelling(ABC):
 
     name: ClassVar[str]
     labellers: ClassVar[tuple[str, ...]]  # names of algorithms; the first is the default
-    may_be_unproved: ClassVar[bool] = False  # whether a labeller may miss the proof it promises
-    distances: ClassVar[tuple[str, ...]] = (EUCLIDEAN,)  # known distances between elements
+    # Whether a labeller that promises proofs may return an answer without one.
+    may_be_unproved: ClassVar[bool] = False
+    distances: ClassVar[tuple[str, ...]] = (
+        EUCLIDEAN,
+    )  # names of the distances that the task supports
     takes_matrices: ClassVar[bool] = False  # whether labellers accept matrices of distances
 
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
@@ -72,9 +75,9 @@ class Labelling(ABC):
         distance: str = EUCLIDEAN,
         rules: TourRules = CLOSED,
     ) -> tuple[Answers, NDArray[np.bool_]]:
-        """The answers of `label`, and `(B,)` whether the labeller has kept its promise for each.
+        """The answers of `label`, and `(B,)` booleans: False if a promised proof is missing.
 
-        A labeller that promises a proof may run out of time: `exact` then returns its best tour,
+        A labeller that promises proofs may run out of time: `exact` then returns its best tour
         without a proof. Call `check_labeller` first. This method does not, because it is called
         for every batch.
 
@@ -170,8 +173,8 @@ class Task(Settings, Labelling):
     """Base class of tasks. Fields made by `ptrnet.settings.setting` are the settings of a task.
 
     An instance is an array `(n, d)`: n elements of d numbers. An answer is an array of 0-based
-    indices of elements, `(m,)`. If an item of an answer is several indices, such as a triangle, it
-    is `(t, item_size)`.
+    indices of elements, `(m,)`. If the items of an answer are tuples of indices, such as
+    triangles, the answer is `(t, item_size)`.
     """
 
     order: Literal["given", "lexicographic", "hilbert"] = setting(
@@ -283,8 +286,8 @@ class Task(Settings, Labelling):
     def from_fields(self, fields: Mapping[str, Any], source: str) -> Any:
         """Convert a dictionary that a user gave as an instance; here, return it unchanged.
 
-        A problem makes an array of it. Tasks of elements with fields take a list of dictionaries
-        as one instance, so that each of these is an element.
+        Subclasses of `Problem` return an array `(n, d)`. Other tasks keep this default. If their
+        elements have fields, a dictionary is one element, and a list of them is an instance.
         """
         return fields
 
@@ -326,7 +329,7 @@ class Task(Settings, Labelling):
         return outputs
 
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
-        """The example with other ends of its answer, each of which a network should try.
+        """Copies of an open path's example that fix other ends; a network should solve each.
 
         Args:
             example: the example.
@@ -340,7 +343,9 @@ class Task(Settings, Labelling):
         return None
 
     def left_out(self, inputs: Floats) -> tuple[int, int] | None:
-        """Two equal elements, of which no answer uses the first; None if there are none."""
+        """Two equal elements `(unused, used)`; None if all differ.
+
+        Answers only have the second of the two."""
         return None
 
     @property
@@ -351,7 +356,7 @@ class Task(Settings, Labelling):
     def infeasible(self, inputs: Sequence[Floats], outputs: Sequence[Indices]) -> list[str | None]:
         """Why each of `outputs` cannot answer its instance, although `answer_error` returns None.
 
-        None for the others.
+        The list has None for each answer that is feasible.
         """
         return [None] * len(outputs)
 
@@ -413,7 +418,9 @@ class Task(Settings, Labelling):
         return bool(self.score([example], [outputs])["accuracy"][0])
 
     def costs(self, example: Example, answers: Sequence[Indices]) -> Floats | None:
-        """The cost of each answer (lower is better); None if it depends on the right answer."""
+        """The cost of each answer; lower is better.
+
+        None if only the right answer tells how good another answer is."""
         return None
 
     @property
@@ -422,7 +429,7 @@ class Task(Settings, Labelling):
         return type(self).costs is not Task.costs
 
     def grades(self, n: int, outputs: Indices, in_order: Floats | None) -> Floats | None:
-        """Grades `(n,)` of the elements: equal grades mean equally right at a step of an answer.
+        """Grades `(n,)` of the elements: of elements with equal grades, any may come next.
 
         None if an answer has no ties.
 

@@ -158,7 +158,8 @@ class CheckedCheckpointIO(TorchCheckpointIO):
     """Writes checkpoints atomically, and verifies them when it reads them, without running code."""
 
     def save_checkpoint(self, checkpoint: Any, path: Any, storage_options: Any = None) -> None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)  # for a caller's callback
+        # A callback of the caller may save to a folder that does not exist yet.
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
         run_checkpoint.write(Path(path), checkpoint)
 
     def load_checkpoint(
@@ -203,8 +204,8 @@ class FiniteLoss(pl.Callback):
 
     A single process on a CPU checks the loss after every step. On a GPU or with several processes,
     that would make every step wait, so we collect the losses. At multiples of `intervals` and at
-    the end we check the collected losses and the weights. They include all steps
-    at which we validate or save.
+    the end we check the collected losses and the weights. These steps include
+    all at which we validate or save.
 
     Args:
         folder: the folder of the run. The error names its last good checkpoint.

@@ -111,12 +111,13 @@ def describe(recipe: "Recipe") -> str:
     layers = getattr(network, "encoder_layers", 0)
     size = f"{recipe.model} of {network.hidden_size} units"
     size += f" and {layers} layer{'s' * (layers > 1)}" if layers else ""
-    parts = [f"{network.ensemble} times {size}" if network.ensemble > 1 else size]
+    parts = [f"an ensemble of {network.ensemble}: {size}" if network.ensemble > 1 else size]
     if dropout := getattr(network, "dropout", 0):
         parts.append(f"dropout {dropout:g}")
     parts.append(f"{recipe.steps:,} steps of {recipe.batch_size} examples")
     if recipe.loss == "gains":
         parts.append("learning gains 2^grade - 1")
     is_seen = network.sees_order and not recipe.augment
-    order = "is seen" if is_seen else "is not seen (--ordered shows it)"
-    return f"{', '.join(parts)}; the order of the elements {order}"
+    order = "sees" if is_seen else "does not see"
+    hint = "" if is_seen else " (with --ordered it does)"
+    return f"{', '.join(parts)}; the network {order} the order of the elements{hint}"

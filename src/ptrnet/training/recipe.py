@@ -2,7 +2,8 @@
 
 `Recipe` holds objects: the task, the sizes, the settings of the network. A recipe's file and the
 options of `ptrnet train` are flat (`Recipe.from_table`, `recipe_options`): one key for each setting
-of the training, of the task and of the network. `infer_recipe` makes the recipe of own examples.
+of the training, of the task and of the network. `infer_recipe` makes the recipe for a
+user's file of examples.
 """
 
 import tomllib
@@ -75,10 +76,14 @@ class Recipe(Settings):
         0, "number of fresh examples, each used once in an epoch; 0: every example is new", ge=0
     )
     augment: bool = setting(
-        False, "with data: shuffle the elements, and rotate or mirror the square"
+        False, "with data: shuffle the elements, and rotate or mirror points if the task allows it"
     )
     n: Sizes = setting(Sizes("5-50"), "sizes of the instances, such as 50, 5-50 or 5,10,20-30")
-    steps: int = setting(60_000, "updates of the weights; with own examples, by their number", ge=1)
+    steps: int = setting(
+        60_000,
+        "updates of the weights; for your own examples, the default follows from their number",
+        ge=1,
+    )
     batch_size: int = setting(128, "examples in an update", ge=1)
     cuts: int = setting(
         0,
@@ -92,7 +97,8 @@ class Recipe(Settings):
     )
     loss: Literal["tokens", "gains"] = setting(
         "tokens",
-        "loss of known answers: of each token, or of the first token with gains 2^grade - 1",
+        "loss of known answers. tokens: cross-entropy of every token; gains: of the first token "
+        "only, with probabilities in proportion to 2^grade - 1",
     )
     samples: int = setting(
         16, "learning from costs: number of answers to sample for each instance", ge=2
@@ -139,7 +145,9 @@ class Recipe(Settings):
     valid_every: int = setting(
         2000, "steps between validations; with own examples, a 20th of the steps", ge=1
     )
-    valid: str = setting("", "file of examples for validation; without it, fresh or kept examples")
+    valid: str = setting(
+        "", "file of examples for validation; by default fresh ones, or those of valid_share"
+    )
     valid_share: float = setting(
         0.0,
         "with data: share of the examples to keep for validation; own examples: 0.1",
@@ -177,8 +185,9 @@ class Recipe(Settings):
         table = {**kind.recipe, **table}
         model = str(table.get("model", cls.model))
         if (model == models.STATES) != issubclass(kind, Problem):
-            served = models.STATES if issubclass(kind, Problem) else "another model"
-            raise InputError(f"recipe: {name} is learned by {served}, got {model}")
+            if issubclass(kind, Problem):
+                raise InputError(f"recipe: problem {name} needs model {models.STATES}, got {model}")
+            raise InputError(f"recipe: model {model} is only for problems, and {name} is a task")
         own, of_task = options_of(cls), options_of(kind)
         of_columns = options_of(Columns)
         of_model = [key for key in models.setting_names(model) if key not in own]
@@ -248,7 +257,7 @@ def _check_combination(recipe: Recipe) -> None:
     checks.check_sizes(recipe.n, recipe.task)
     if recipe.columns and not (recipe.data and isinstance(recipe.task, Custom)):
         raise InputError("recipe: set_id needs a table as data, and no TASK")
-    one_n = getattr(recipe.network, "n", None)  # of a dictionary
+    one_n = getattr(recipe.network, "n", None)  # the size of a network's fixed dictionary
     if one_n is not None and recipe.n != (one_n,):
         raise InputError(f"recipe: the network only works for n = {one_n}, got {recipe.n}")
     if recipe.batch_size % (recipe.devices * recipe.nodes):
@@ -269,7 +278,7 @@ def _check_combination(recipe: Recipe) -> None:
         )
     if recipe.task.repeats and not getattr(recipe.network, "repeats", True):
         raise InputError(
-            f"recipe: answers of task {recipe.task.name} may repeat elements (repeats)"
+            f"recipe: answers of task {recipe.task.name} may repeat elements; set repeats to true"
         )
     if recipe.patience and not (recipe.valid or recipe.valid_batches):
         raise InputError("recipe: patience needs validations, but valid_batches is 0")
@@ -320,7 +329,9 @@ def _check_costs(recipe: Recipe) -> None:
     if recipe.network.ensemble > 1:
         raise InputError("recipe: ensemble is for learning from answers, not from costs")
     if not (recipe.task.has_costs or isinstance(recipe.task, Custom)):
-        raise InputError(f"recipe: task {recipe.task.name} has no cost; learning: expected answers")
+        raise InputError(
+            f"recipe: task {recipe.task.name} has no cost to learn from; set learning to answers"
+        )
     for name in ("labeller", "data", "examples", "valid", "augment", "cuts"):
         if getattr(recipe, name):
             raise InputError(
@@ -357,7 +368,10 @@ def _task_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
     options = {
         "kind": replace(custom["kind"], default="guessed", help="kind of the answers in --data"),
         "constraint": Option(
-            "constraint", Literal[tuple(CONSTRAINTS)], "", "older form of --kind; free: sequence"
+            "constraint",
+            Literal[tuple(CONSTRAINTS)],
+            "",
+            "older name of --kind, in which free means sequence",
         ),
         "ordered": Option(
             "ordered", bool, False, "with --data: the network sees the order of the elements"
@@ -404,8 +418,9 @@ def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, 
     Args:
         path: the path of the file; see `ptrnet.data.infer_task`.
         overrides: keys of a recipe. They take precedence over what follows from the examples.
-            `kind`, or `constraint`, is the kind of the answers. `fields` lists the fields to read
-            of elements that are objects, also as a text such as price,colour. `ordered` says
+            `kind`, or `constraint`, is the kind of the answers. If elements are
+            objects, `fields` lists the fields to read: a list of names, or a text such as
+            price,colour. `ordered` says
             whether the order of the elements has a meaning.
 
     Raises:
@@ -490,7 +505,8 @@ def validation(overrides: Mapping[str, Any]) -> dict[str, Any]:
         return {"patience": own_data.PATIENCE}
     if overrides.get("valid_share") == 0 and overrides.get("valid_batches"):
         raise InputError(
-            "valid_batches: expected 0, or a file to validate on (valid): valid_share is 0"
+            "valid_batches: there are no examples for it, because valid_share is 0; set it to 0, "
+            "or name a file in valid"
         )
     if 0 in (overrides.get("valid_share"), overrides.get("valid_batches")):
         return {"valid_share": 0.0, "valid_batches": 0}
@@ -503,7 +519,7 @@ def summary(inferred: "InferredTask", recipe: Recipe, is_guessed: bool) -> str:
     d = inferred.task.num_features
     schema = inferred.task.schema
     fields = f": {schema.describe()}" if schema else ""
-    hint = " (guessed; change it with the option kind)" if is_guessed else ""
+    hint = " (guessed; the option `kind` changes it)" if is_guessed else ""
     return (
         f"{len(sizes):,} examples of {sizes.min()} to {sizes.max()} elements of {d} "
         f"feature{'s' * (d > 1)}{fields}; answers of {lengths.min()} to {lengths.max()} indices, "

@@ -17,12 +17,14 @@ Inside, tensors are step first, `(N, B, ...)`: a step is one block of memory.
 In every step, rows of a sequence are multiplied by the same matrix. `PackedProducts` packs the
 matrix once, sums in float32 and is faster, but only on some processors and for some sizes.
 `TorchProducts` is PyTorch's product, whose sums are rounded to the matrix's type. The threads that
-share a batch share one object. Each thread has its own buffer for the products of its slice.
+share a batch use the same object of one of these classes. Each thread has its own buffer for the
+products of its slice.
 
-The compiled gates at the end compute a slice of the batch, the rows `first` to `last - 1`, in step
-`t`. Their bfloat16 arrays are uint16: `load` turns a number of such an array into a float32, and
-`store(x, element)` rounds x to the type of `element`, whose value is not read. Both leave float32
-unchanged. `widest_vectors` lets loops use vectors of 512 bits. The arrays of fused inputs are `x`
+The compiled functions at the end of this file compute the gates of a slice of the batch, the rows
+`first` to `last - 1`, in step `t`. Their bfloat16 arrays are uint16: `load` turns a number of such
+an array into a float32, and `store(x, element)` rounds x to the type of `element`, whose value is
+not read. Both leave float32 unchanged. `widest_vectors` lets loops use vectors of 512 bits. The
+arrays of fused inputs are `x`
 `(N, B, d)` and `w` `(d + 1, 4H)`, which is `W_ih` transposed with the sum of the biases as its last
 row; d is 0 if the inputs are not fused. `lengths` is `(B,)`.
 """
@@ -190,7 +192,7 @@ class _Layer(torch.autograd.Function):
     def backward(ctx: FunctionCtx, *grads: Tensor) -> tuple[Tensor | None, ...]:
         *arguments, lengths, x, w_hidden, c, h = ctx.saved_tensors  # type: ignore[attr-defined]
         # The gradient overwrites `gates`, the largest tensor, to save memory. So a second backward
-        # pass has to use the formula.
+        # pass differentiates `naive_lstm` instead.
         if needs_plain(*grads) or ctx.gates is None:  # type: ignore[attr-defined]
             return _plain_gradients(arguments, lengths, h.dtype, grads)
         gates, ctx.gates = ctx.gates, None  # type: ignore[attr-defined]
@@ -270,7 +272,7 @@ def _backward_steps(
 
 
 def _fused(inputs: Tensor) -> Tensor:
-    """Return the fused features of inputs or weights `(..., d)`: all up to MAX_FUSED, else none."""
+    """Return the fused features of inputs `(..., d)`: all if at most MAX_FUSED, else none."""
     features = inputs.shape[-1]
     return inputs[..., : features if features <= MAX_FUSED else 0].contiguous()
 

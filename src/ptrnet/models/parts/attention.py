@@ -1,6 +1,7 @@
 """Multi-head attention, and transformer layers with norms first (Vaswani et al. 2017).
 
-The residual stream keeps the dtype of its input: autocast rounds only the products of layers.
+The residual stream keeps the dtype of its input: under autocast, only matrix products have the
+lower precision.
 Norms have no weights, because a linear layer follows each norm and could absorb them.
 
 In shapes, D is the number of units of a head, H / heads. M rows attend to L rows.
@@ -51,7 +52,7 @@ class Elements(nn.Module):
 def with_deviations(inputs: Tensor, lengths: Tensor) -> Tensor:
     """`(B, N, 2d)`: features `(B, N, d)`, and how far each is from its mean over the instance.
 
-    Whether an element has more of a feature than the others is then linear in what a network reads.
+    So a linear function of what the network reads can compare an element with the mean.
     """
     is_element = length_mask(lengths, inputs.shape[1])[..., None]
     means = torch.where(is_element, inputs, 0).sum(1, keepdim=True) / lengths[:, None, None]
@@ -101,7 +102,8 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tenso
         bias: 0 or -inf, broadcast to `(..., heads, M, L)`; see `attention_bias`.
     """
     is_kept = torch.is_grad_enabled() or queries.dim() != 4 or queries.device.type != "cpu"
-    # Must run before any size is read: an exported graph would accept only these sizes.
+    # This check must come before we read any size. Otherwise an exported graph would accept only
+    # the sizes of its example.
     if is_kept or not is_eager(queries, keys, values, bias):
         return _attend(queries, keys, values, bias)
     batch, heads, steps, _ = queries.shape
@@ -136,7 +138,8 @@ def split_heads(rows: Tensor, heads: int) -> Tensor:
 
 def layer_norm(rows: Tensor) -> Tensor:
     """Normalize each row to mean 0 and variance 1."""
-    return nn.functional.layer_norm(rows, (int(rows.shape[-1]),))  # a constant in traces
+    width = int(rows.shape[-1])  # `int` makes the width a constant when PyTorch traces
+    return nn.functional.layer_norm(rows, (width,))
 
 
 def attention_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
