@@ -260,7 +260,7 @@ def test_a_file_that_cannot_be_trained_on_leaves_no_folder(tmp_path):
     with pytest.raises(InputError, match=r"hull\.txt:2: has no answer to train on"):
         train(Recipe.from_table(task="hull", n="3", steps=2, data=str(data)), tmp_path / "run")
     data.write_text("0 0 1 0 0 1 output 1 2 3\n")
-    with pytest.raises(InputError, match="they have 3 to 3 elements"):
+    with pytest.raises(InputError, match="expected instances of n = 5 elements, got 3 to 3"):
         train(Recipe.from_table(task="hull", n="5", steps=2, data=str(data)), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
