@@ -81,7 +81,7 @@ def test_likelihoods_of_large_answers_are_taken_step_by_step(small, monkeypatch)
 
 
 def test_a_beam_that_no_memory_holds_is_refused(small):
-    with pytest.raises(ptrnet.InputError, match="100000000 prefixes over 7 tokens"):
+    with pytest.raises(ptrnet.InputError, match="100000000 prefixes times 7 tokens"):
         small().solve(np.zeros((6, 2)), ptrnet.Beam(100_000_000))
 
 

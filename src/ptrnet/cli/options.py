@@ -96,7 +96,9 @@ UnusedSeed = Annotated[int, typer.Option("--seed", min=0, hidden=True)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Jobs = Annotated[
     int,
-    typer.Option("--jobs", help="Number of processes; -1 means one per core. Same output for all."),
+    typer.Option(
+        "--jobs", help="Number of processes; -1 means one per core. It does not change the output."
+    ),
 ]
 Backend = Annotated[
     str,
@@ -144,9 +146,10 @@ def parameter_of(
 def optional_parameter(
     setting: Option, completion: Callable[[str], list[str]] | None = None
 ) -> inspect.Parameter:
-    """Return a setting as an option without a default, which its help shows in brackets.
+    """Return a setting as an option that is None if the user leaves it out.
 
-    If the user leaves out the option, the object with the setting has its own default.
+    The code that gets None then uses the setting's own default. The help shows that default in
+    brackets.
     """
     text = f"{setting.help} [{setting.default}]" if setting.default != "" else setting.help
     return parameter_of(replace(setting, default=None, help=text), completion)

@@ -54,7 +54,9 @@ def solve(
     pictures: PictureOptions,
     random: Annotated[
         int | None,
-        typer.Option("--random", min=1, help="Draw an instance of this size instead of a file."),
+        typer.Option(
+            "--random", min=1, help="Answer a random instance of this size, instead of a FILE."
+        ),
     ] = None,
     points: Points = None,
     start: Start = None,

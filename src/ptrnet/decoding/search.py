@@ -47,7 +47,8 @@ class Decoder(ABC):
 
     Attributes:
         name: the decoder's name, for error messages.
-        size: number of prefixes of an instance in memory, K. The solver makes batches by it.
+        size: number of prefixes of an instance in memory, K. If it is
+            larger, the solver puts fewer instances into a batch.
         needs_decomposable: whether the decoder serves only tasks that are `decomposable`.
         needs_circular: whether the decoder serves only tasks that are `circular`.
     """
@@ -78,7 +79,7 @@ class Decoder(ABC):
                 as the first token.
 
         Raises:
-            InputError: `size` prefixes over that many tokens would take too much memory.
+            InputError: `size` prefixes of these instances would take too much memory.
             NotFiniteError: the log-probability of an answer is not finite.
         """
 
@@ -172,6 +173,6 @@ class Search(Decoder):
     def _check_size(self, num_tokens: int) -> None:
         if self.size * num_tokens > MAX_EXTENSIONS:
             raise InputError(
-                f"{self.name}: expected at most {MAX_EXTENSIONS} extensions of an instance's "
-                f"prefixes at a step, got {self.size} prefixes over {num_tokens} tokens"
+                f"{self.name}: expected at most {MAX_EXTENSIONS} extended prefixes of an instance "
+                f"at a step, got {self.size} prefixes times {num_tokens} tokens"
             )

@@ -1,8 +1,9 @@
 """A step of a transformer's decoder layer for few prefixes, compiled, on a CPU.
 
 The formulas are those of `ptrnet.models.parts.attention`. That module computes all other cases:
-with gradients, on a GPU, in other types, and while PyTorch records. For one prefix, PyTorch needs
-about fifty operations, and starting each of them takes longer than the whole arithmetic.
+with gradients, on a GPU, in other types, and while PyTorch traces, compiles or exports.
+For one prefix, PyTorch needs about fifty operations, and starting each of them takes longer than
+the whole arithmetic.
 """
 
 import math
@@ -147,7 +148,11 @@ def step(heads, rows, keys, values, other_keys, other_values, bias, weights, bia
 
 @reassociating_inline
 def _attend(queries, keys, values, count, first, column, units, scores, attended):
-    """Compute one head: `units` entries from `first` on; keys and values from `column` on."""
+    """Compute one head of `units` units, and write its output into `attended`.
+
+    The head's part of `queries` and `attended` begins at `first`. Its part of each key and value
+    begins at `column`.
+    """
     scale = np.float32(1 / math.sqrt(units))
     for j in range(count):
         score = _ZERO

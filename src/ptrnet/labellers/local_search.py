@@ -340,8 +340,8 @@ def descend(
     """Improve `tour` in place, until no queued city has a move that shortens it.
 
     Args:
-        moves: the moves of 5 cities or more.
-        tour: the tour of these cities.
+        moves: the moves to try between n cities, n of 5 or more.
+        tour: a tour of these cities.
         queue: its first `size` cities are queued. It is empty afterwards.
         size: the number of queued cities.
         directed: as in `iterated_local_search`.
@@ -426,7 +426,7 @@ def _or_opt(
     a: int,
     touched: Indices,
 ) -> tuple[float, int]:
-    """Move a segment of 1 to 3 cities that ends at `a` next to a near neighbour of `a`.
+    """Move a segment of 1 to 3 cities, of which `a` is an end, so that `a` is next to a near city.
 
     The order b a..tail e becomes b e, and c d becomes c a..tail d. The result is as in `_two_opt`.
     """

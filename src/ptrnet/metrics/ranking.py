@@ -1,9 +1,9 @@
 """Rankings compared with grades: NDCG, reciprocal rank, average precision, Kendall's tau with ties.
 
-Each function measures one order of the n elements of an instance, best first, by their grades
-`(n,)`. An element is relevant if its grade is above 0. The value is 1 if every order is right:
-if all grades are equal, or, for the reciprocal rank and the average precision, if no element is
-relevant. LightGBM counts such queries in the same way.
+The first functions measure one order of the n elements of an instance, best first, by their grades
+`(n,)`. The `score_*` functions measure many instances. An element is relevant if its grade is above
+0. The value is 1 if every order is right: if all grades are equal, or, for the reciprocal rank and
+the average precision, if no element is relevant. LightGBM counts such queries in the same way.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,8 +29,8 @@ def ndcg(grades: Floats, order: Indices, k: int) -> float:
         0.9639404333166532
     """
     positive = np.maximum(grades, 0)
-    # Divide by 2^max, which cancels, because 2^grade may be infinite. Write 2^grade - 1 as
-    # 2^grade (1 - 2^-grade), which keeps the digits of small grades.
+    # 2^grade may be infinite, so divide all gains by 2^max. The quotient below does not change.
+    # Write 2^grade - 1 as 2^grade (1 - 2^-grade), which keeps the digits of small grades.
     gains = np.exp2(positive - positive.max()) * -np.expm1(-positive * np.log(2))
     discounts = 1 / np.log2(np.arange(2, min(k, len(gains)) + 2))
     ideal = np.sort(gains)[::-1][: len(discounts)] @ discounts

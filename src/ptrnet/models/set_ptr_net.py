@@ -23,7 +23,7 @@ from ptrnet.models.settings import SetSettings
 # docs/dev/own-data-defaults.md has the measurements.
 LINEAR_FACTOR = 20.0
 LOWEST_FREQUENCY = math.pi / 4  # a standardised feature, -2 to 2, is about half a wave
-AMPLITUDE = 0.5  # of waves; with 1, few examples are learned by heart
+AMPLITUDE = 0.5  # of waves; with 1, the model overfits if there are few examples
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class SetPtrNet(PointerModel):
     The linear part begins at 0. An optimiser such as Adam moves all weights about equally fast: the
     factor `s = 20 / sqrt(d)`, with d numbers in `x_j`, lets the linear part learn first.
 
-    The state of a step is a boolean `(B, K, S + N)`: True for tokens that came before.
+    The state of a step is a boolean `(B, K, S + N)`: True for elements that came before.
     """
 
     Settings = SetSettings
@@ -114,12 +114,15 @@ class SetPtrNet(PointerModel):
         return self._log_probs(scores, counts > 0)
 
     def _one_hot(self, tokens: Tensor, num_tokens: int) -> Tensor:
-        """`(B, M, S + N)` boolean: True at the elements of tokens `(B, M)`, never at slots."""
+        """`(B, M, S + N)` boolean: True at tokens `(B, M)` that are elements, not special slots."""
         slots = torch.arange(num_tokens, device=tokens.device)
         return (slots == tokens[..., None]) & (slots >= self.num_specials)
 
     def _log_probs(self, scores: Tensor, seen: Tensor) -> Tensor:
-        """`(B, M, S + N)` log-probabilities of the next token after those `seen`, of that shape."""
+        """Log-probabilities `(B, M, S + N)` of the next token.
+
+        `seen` has the same shape, and is True for the elements that came before.
+        """
         is_impossible = (scores == -torch.inf)[:, None].expand_as(seen)
         if not self.repeats:
             is_impossible = is_impossible | seen

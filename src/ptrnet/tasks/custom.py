@@ -68,8 +68,8 @@ class Custom(Task):
         unknown_category: whether to refuse other texts, or to treat them as none of the categories.
         center: the mean of each feature, d numbers.
         spread: the standard deviation of each feature, d numbers.
-        longest_answer: the longest allowed answer is at least this long, for any instance.
-        longest_share: the longest allowed answer, per element of the instance.
+        longest_answer: a sequence may have this many indices, however small the instance is.
+        longest_share: a sequence may also have this many indices for each element of the instance.
     """
 
     name: ClassVar[str] = "custom"

@@ -35,7 +35,8 @@ from ptrnet.types import Example, Floats, Indices
 if TYPE_CHECKING:
     from ptrnet.training.callbacks import Hooks
 
-EXAMPLES = "examples"  # folder with their arrays in the run's folder; messages use the same word
+# The folder inside the run's folder that holds the examples. Error messages also use this word.
+EXAMPLES = "examples"
 INFERRED = ("center", "spread", "longest_answer", "longest_share", "categories", "filled")
 
 
@@ -122,7 +123,7 @@ def fit(
         if key in recipe:
             raise InputError(f"fit: {key} follows from the examples")
     if (recipe.get("devices", 1), recipe.get("nodes", 1)) != (1, 1):
-        raise InputError("fit: trains in one process; several are started by ptrnet train")
+        raise InputError("fit: trains in one process; to use several, run ptrnet train")
     if isinstance(outputs, str) and kind is None:
         outputs, kind = None, outputs
     kind = kind_of(kind, constraint)
@@ -218,7 +219,10 @@ def _loosest_task(inputs: Sequence[Any], sources: Sequence[str], reading: Readin
         return task_of(reading.schema(zip(rows, places, strict=True)))
     for name in ("fields", "context"):
         if getattr(reading, name):
-            raise InputError(f"fit: {name} are of elements that are dictionaries, or frames")
+            raise InputError(
+                f"fit: {name} can be given only if elements are dictionaries, or instances are "
+                "data frames"
+            )
     return loosest_task(count_features(inputs[0]))
 
 

@@ -115,7 +115,8 @@ def _matrix(file: "TsplibFile") -> Floats:
     if len(weights) != len(i):
         last = f":{rows[-1][0]}" if rows else ""
         raise InputError(
-            f"{path}{last}: expected {len(i)} distances, a {value} of {n} nodes, got {len(weights)}"
+            f"{path}{last}: expected {len(i)} distances, because a {value} of {n} nodes has so "
+            f"many, got {len(weights)}"
         )
     dist = np.zeros((n, n))
     if name != "FULL_MATRIX":
