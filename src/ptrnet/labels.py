@@ -53,11 +53,12 @@ def label(
         output: the file for instances and answers. Its extension is the format; "-" is standard
             output. Answers to a .tsp file go to a .tour file.
         labeller: the algorithm, one of `task.labellers`. None: the first of them.
-        strict: whether to refuse an unproved answer, if the labeller promises a proof. Otherwise
-            such an answer is the best that was found. It is marked by `"proved": false` in .jsonl
-            and .parquet, and a line on standard error counts such answers.
-        start: for task "tsp", the city where each tour begins: the id of a .tsp file, else a
-            0-based index; None for any city.
+        strict: whether to refuse an unproved answer, if the labeller promises a proof. If it is
+            not refused, such an answer is the best that was found. It is marked by
+            `"proved": false` in .jsonl and .parquet, and a line on standard error counts such
+            answers.
+        start: for task "tsp", the city where each tour begins: its id if the file is a .tsp file,
+            else its 0-based index; None for any city.
         end: in the same way, the city where each tour ends.
         open: for task "tsp", whether the tour has no way back from its last city to its first.
         jobs: number of processes, 1 or more; -1 for one per core.
@@ -93,7 +94,7 @@ def label(
         else:
             data, is_one = instances_of(file, task)
         data = Dataset.of(list(with_ends(data, task, ends)), task.item_size)
-        if target is not None:  # refuse instances that the file cannot hold before any work
+        if target is not None:  # before any work, refuse what the file cannot hold
             rows = formats.output_format(target, None).checked(data, task)
             data = Dataset.of(list(rows), task.item_size)
         source = Source(data.chunks(CHUNK), len(data), None)
@@ -216,7 +217,9 @@ def generation(
     labeller: str | None = None,
     strict: bool = False,
 ) -> tuple["partial[Dataset]", Source, dict[str, Any]]:
-    """Return the job of `generate`: its function, its source (numbers of chunks) and its key.
+    """Return what `generate` runs: a function of a chunk's number, the numbers, and the job's key.
+
+    The key has the options that decide the result.
 
     Raises:
         InputError: an argument is out of its range or unknown, or a size is too large for the

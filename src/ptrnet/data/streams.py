@@ -278,7 +278,8 @@ def cut_batch(rng: np.random.Generator, task: Task, batch: Batch, num_cuts: int)
     """Return each example `num_cuts` times, with a random number of known tokens.
 
     If answers are closed tours (`Task.circular`), any element may be first and both directions are
-    correct. Then these are also drawn, and at least the first token is known.
+    correct. Then the first element and the direction of each copy are also drawn at random, and at
+    least the first token is known.
     """
     inputs, lengths, targets, target_lengths = (
         tensor.repeat_interleave(num_cuts, 0) for tensor in batch[:4]

@@ -46,21 +46,23 @@ OBEYED_BY_EXAMPLE = ("free", "subset", "permutation", "tour", "closed-subset", "
 
 ANSWERS = {
     "indices": "the elements of the tokens, in their order",
-    "closed": "the elements of the tokens, in their order, without the last, which is the first",
-    "triangles": "without special slots, each three elements are a triangle",
+    "closed": "the elements of the tokens, in their order, without the last, a repeat of the first",
+    "triangles": "leave out the special slots; then each three successive elements are a triangle",
     "apexes": "a queue of directed edges starts with the edge from element 1 to element 2 of the "
-    "sequence; each further token removes the first edge (a, b) of the queue: an element c is the "
-    "triangle (a, b, c), slot 1 is no triangle; then each of the sides (b, c) and (c, a) is "
-    "removed if it is in the queue; otherwise its reverse is added to the end of the queue",
+    "sequence; each further token removes the first edge (a, b) of the queue: slot 1 means "
+    "that the edge has no triangle; an element c means the triangle (a, b, c), and then each of "
+    "the sides (b, c) and (c, a) is removed if it is in the queue; otherwise its reverse is added "
+    "to the end of the queue",
 }
 ORDERS = (
     "given: the order of the file; lexicographic: by the first feature, then the second, and so on;"
     " hilbert: along Hilbert's curve. The indices of the answer refer to the given order. If the "
-    "model reads another order, ptrnet writes a polygon or a tour from its canonical start on."
+    "model does not read the given order, ptrnet writes a polygon or a tour from its canonical "
+    "start on."
 )
 LOOP = [
     "scale the elements, put them into the order, and pass them to the encoder once",
-    "encoded_* of the step are the encoder's outputs of these names, the same at each step",
+    "the step's inputs encoded_* are the encoder's outputs of the same names, at every step",
     "state_K is first the encoder's output, then the step's output next_state_K",
     "tokens, if the step has that input, is first 0, then the token chosen last",
     "log_probs are those of the next token, -inf on padding: choose the likeliest allowed token",
@@ -69,7 +71,7 @@ LOOP = [
 
 
 def describe(solver: Solver, graphs: dict[str, Graph]) -> dict[str, Any]:
-    """Return the manifest of a model and its graphs, without files and checks."""
+    """Return the manifest of a model and its graphs, without `weights`, `checked` and `files`."""
     task, model = solver.task, solver.model
     constraint = type(task.build_constraint())
     kind, meaning = CONSTRAINTS.get(constraint.__name__, ("other", constraint.__doc__ or ""))

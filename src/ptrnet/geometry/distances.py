@@ -8,8 +8,8 @@ expressions that are mathematically equal round some halves in the other directi
 - ATT is the square root of a tenth of the squared distance, rounded up.
 - GEO is the distance on the earth's surface in kilometres, plus one, rounded down. Coordinates are
   latitudes and longitudes, written DDD.MM (degrees and minutes).
-- XRAY1 and XRAY2 are the times, in hundredths, of a diffractometer that turns three angles at
-  once, with equal and with different motors.
+- XRAY1 and XRAY2 are 100 times the time that a diffractometer takes to turn three angles at once,
+  rounded to the nearest whole number. The motors of XRAY1 are equally fast, those of XRAY2 are not.
 - EXPLICIT is a matrix: row i of such an instance holds the distances from element i to every
   element.
 """
@@ -31,8 +31,8 @@ _PI = 3.141592  # TSPLIB's value; its published optima depend on these digits
 _EARTH_RADIUS = 6378.388  # km
 _MAX_AT_ONCE = 256  # up to this many points, all distances are computed in one expression
 _MINUTES_OF_A_DEGREE, _MAX_LATITUDE, _MAX_LONGITUDE = 60, 90, 360
-# For doubts about distances: the most points to compare, the share of equal distances from which on
-# we warn, and the relative difference that rounding may lose.
+# `doubt_about` compares at most _MAX_COMPARED points. It warns if at least the share _MANY of their
+# distances become equal by rounding, and these differed by more than the share _MAX_SPREAD before.
 _MAX_COMPARED, _MANY, _MAX_SPREAD = 200, 1 / 3, 0.1
 
 

@@ -34,9 +34,10 @@ class Encoded:
 
 
 class PointerModel(nn.Module, ABC):
-    """A network that points at its inputs: `p(C | P) = prod_i p(C_i | C_<i, P)` (V eq. 1).
+    """A network that points at its inputs: `p(C | P) = prod_i p(C_i | C_<i, P)`.
 
-    A subclass defines `encode` and `step`; the other methods have defaults.
+    The formula is equation 1 of Vinyals et al. (2015). A subclass defines `encode` and `step`; the
+    other methods have defaults.
 
     Args:
         features: numbers in an element, d.
@@ -187,8 +188,8 @@ def masked_log_softmax(scores: Tensor, lengths: Tensor) -> Tensor:
 def decoder_inputs(inputs: Tensor, special_inputs: Tensor) -> Tensor:
     """The decoder's input after each token, `(B, S + N, d)`.
 
-    After a special slot that is a learned input, one of `special_inputs` `(S, d)`. After an
-    element it is the element itself, one of `inputs` `(B, N, d)`.
+    After a special slot, it is a learned input, one of `special_inputs` `(S, d)`. After an element,
+    it is the element itself, one of `inputs` `(B, N, d)`.
     """
     return torch.cat([special_inputs.expand(inputs.shape[0], -1, -1), inputs], 1)
 
@@ -205,7 +206,7 @@ def shift_right(targets: Tensor) -> Tensor:
 
 
 def init_uniform(module: nn.Module) -> None:
-    """Draw every parameter uniformly from [-0.08, 0.08], as in V 3."""
+    """Draw every parameter uniformly from [-0.08, 0.08], as in Vinyals et al. (2015)."""
     for parameter in module.parameters():
         nn.init.uniform_(parameter, -0.08, 0.08)
 

@@ -22,8 +22,8 @@ from ptrnet.tasks.base import Task
 
 FORMAT = 1
 CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
-# Keys of the checksums of TENSORS, and of the other keys of CONFIG. Users who edit one of them
-# have to remove its checksum.
+# CONFIG has two checksums, under these keys: that of the file TENSORS, and that of CONFIG itself
+# without this key. Users who edit one of the files have to remove its checksum.
 _CHECKSUM, _CONFIG_CHECKSUM = "sha256", "config_sha256"
 _KEYS = {
     "format": int,
@@ -185,7 +185,10 @@ def _check_tensors(path: Path, tensors: dict[str, torch.Tensor], model: PointerM
                 f"{path}: tensor {name!r} must be {tuple(expected[name].shape)}, "
                 f"got {tuple(tensor.shape)}"
             )
-        if tensor.dtype not in _DTYPES or not tensor.float().isfinite().all():
+        if tensor.dtype not in _DTYPES:
+            known, got = (", ".join(map(str, kinds)) for kinds in (_DTYPES, [tensor.dtype]))
+            raise ModelError(f"{path}: tensor {name!r} must be of {known}, got {got}")
+        if not tensor.float().isfinite().all():
             raise ModelError(f"{path}: tensor {name!r} has a value that is not finite")
 
 
@@ -197,7 +200,7 @@ def registered_name(model: PointerModel) -> str:
     """
     kind = type(model.networks()[0])
     own = kind.__module__.rpartition(".")[2].replace("_", "-")
-    # The name of the class's own module comes first, so that no other network is imported.
+    # Try first the name that equals the module's, so that no other network is imported.
     for name in sorted([*models.names(), models.STATES], key=lambda name: name != own):
         known = models.kind(name)
         # Compare names, because a cell of a notebook may have defined the class again.

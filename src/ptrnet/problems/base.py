@@ -37,15 +37,16 @@ class Problem(Task):
     instances from named arrays, and `unpack` makes named arrays from instances. In files an
     instance is an object with these names.
 
-    A choice is the element that comes next. If `ways` is 2, an element can be reached directly (way
-    0) or by element 0 (way 1), and a choice is `2 * element + way`. An answer lists the elements in
-    the order in which they were chosen, with a 0 in front of each that was reached by element 0.
+    A choice is the element that comes next. If `ways` is 2, the next element can be reached
+    directly (way 0) or via element 0 (way 1), and a choice is `2 * element + way`. An answer lists
+    the elements in the order in which they were chosen, with a 0 in front of each that was reached
+    via element 0.
     """
 
     element_fields: ClassVar[Mapping[str, int]]  # numbers that each element has, by name
     shared_fields: ClassVar[Mapping[str, int]] = {}  # numbers that an instance has once
-    optional: ClassVar[Mapping[str, float]] = {}  # shared fields that files may lack, with values
-    ways: ClassVar[int] = 1  # ways to an element: 1, or 2 (directly, or by element 0)
+    optional: ClassVar[Mapping[str, float]] = {}  # shared fields that files may lack: defaults
+    ways: ClassVar[int] = 1  # ways to an element: 1, or 2 (directly, or via element 0)
     fixed: ClassVar[int] = 0  # leading elements that are not chosen, such as a depot
     repeats: ClassVar[bool] = False  # type: ignore[misc]  # whether an element may come twice
 
@@ -83,7 +84,7 @@ class Problem(Task):
 
     @abstractmethod
     def allowed(self, state: State) -> NDArray[np.bool_]:
-        """Return `(B, n)`, or `(B, n, 2)` with two ways, which choices are allowed next.
+        """Return which choices are allowed next: `(B, n)`, or `(B, n, 2)` if `ways` is 2.
 
         The answer ends if no choice is allowed.
         """
@@ -103,7 +104,7 @@ class Problem(Task):
     def cost(self, instance: Floats, answers: Indices) -> Floats:
         """Return the costs `(B,)` of answers `(B, m)` to instances `(B, n, d)`; less is better."""
 
-    # ---- What a problem may define, as well as `max_length`, `canonicalize`, `draw` and others.
+    # ---- What a problem may define. It may also override methods of `Task`, such as `draw`.
 
     def may_end(self, state: State) -> NDArray[np.bool_]:
         """Return `(B,)`, whether the answer may end although a choice is allowed. Default: no."""
@@ -257,7 +258,7 @@ class Problem(Task):
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
         chosen = outputs[outputs >= self.fixed] if self.ways > 1 else outputs
         if (chosen < self.fixed).any():
-            return f"{first} to {self.fixed - 1 + first} are not chosen"
+            return f"elements {first} to {self.fixed - 1 + first} cannot be chosen"
         return None if self.repeats else duplicate_error(chosen, first)
 
     def advance(self, state: State, choices: Indices) -> State:
@@ -284,8 +285,10 @@ class Problem(Task):
         """Return for each answer why it is not valid; None if it is.
 
         Args:
-            inputs: one instance `(n, d)` of all answers, or `(B, n, d)` with one for each.
-            answers: replayed together, because a step of one takes as long as a step of hundreds.
+            inputs: the instance `(n, d)` that all answers are for, or `(B, n, d)`, one instance for
+                each answer.
+            answers: the answers. They are replayed together, because `step` takes as long for one
+                answer as for hundreds.
         """
         n = inputs.shape[-2]
         errors: list[str | None] = [self.answer_error(n, answer) for answer in answers]
@@ -383,7 +386,7 @@ class Problem(Task):
 
 
 def _by_size(instances: Sequence[Floats]) -> Iterator[tuple[list[int], Floats]]:
-    """Yield the rows of all instances of a size, and these instances `(B, n, d)`."""
+    """Yield for each size the indices of the instances of this size, and the instances stacked."""
     by_size: dict[int, list[int]] = {}
     for row, instance in enumerate(instances):
         by_size.setdefault(len(instance), []).append(row)
@@ -392,7 +395,7 @@ def _by_size(instances: Sequence[Floats]) -> Iterator[tuple[list[int], Floats]]:
 
 
 def _one_for_each(inputs: Floats, answers: Sequence[Indices]) -> Floats:
-    """Return instances `(B, n, d)`, one for each answer, given them or one `(n, d)` for all."""
+    """Return an instance for each answer, `(B, n, d)`. Repeat `inputs` if it is a single one."""
     return np.broadcast_to(inputs, (len(answers), *inputs.shape[-2:]))
 
 

@@ -214,7 +214,7 @@ class Solver(HubMixin):
         return PredictJob(self.model, self.task, decoder, constrained, augment)
 
     def check_ends(self, job: PredictJob, ends: Ends) -> None:
-        """Raise InputError if the task is not `tsp`, or the search would not keep the ends."""
+        """Raise InputError if ends are set, and the task or the search cannot obey them."""
         from ptrnet.tasks.tsp import check_ends
 
         check_ends(self.task, ends)
@@ -264,9 +264,9 @@ class Solver(HubMixin):
         """Draw answers, with log-probabilities to learn from.
 
         Use it in your own learning loop. Unless torch's gradients are off, `log_probs` has
-        gradients with respect to the weights of `model`. It belongs to the policy that drew the
-        answers, which is renormalised over the allowed tokens. So the gradient of
-        `((cost - baseline) * log_probs).mean()` is that of REINFORCE.
+        gradients with respect to the weights of `model`. It has the log-probabilities under the
+        policy that drew the answers: at each step, the probabilities of the allowed tokens add up
+        to 1. So the gradient of `((cost - baseline) * log_probs).mean()` is that of REINFORCE.
         Unlike the answers of `solve`, these are not corrected for nearly equal elements.
 
         Args:
@@ -430,8 +430,9 @@ class Solver(HubMixin):
     def plot_reliability(self, examples: Any, ax: Any = None, **columns: str) -> Any:
         """Draw a reliability diagram: how often the model is right, for each probability it gives.
 
-        For a choice, grades and permutations, this is the probability of the most likely first
-        element. For sets, subsets and sequences, each element has one. See `predict_proba`.
+        For a choice, grades and permutations, the diagram shows one probability for each example,
+        that of the most likely first element. For sets, subsets and sequences, it shows one for
+        each element. See `predict_proba`.
 
         Args:
             examples: with the true answers, in any form that `evaluate` takes.
@@ -481,9 +482,9 @@ class Solver(HubMixin):
         In a Ptr-Net, attention is the answer (Vinyals et al. 2015, section 2.3).
 
         Args:
-            instances: one or several, in any form that `solve` takes; their answers are those of
-                `solve`. If the answers are known: an `Example`, a tuple of inputs and outputs, or
-                a list of these.
+            instances: one or several, in any form that `solve` takes; the model answers them first,
+                as `solve` does. To use known answers instead, give an `Example`, a tuple of inputs
+                and outputs, or a list of these.
 
         Returns:
             Probabilities `(m, S + n)`, in which the S special slots come before the n elements in
@@ -507,7 +508,7 @@ class Solver(HubMixin):
         return attentions[0] if is_one else attentions
 
     def _with_answers(self, instances: Any) -> tuple[Dataset, bool]:
-        """Return examples that have answers unchanged, and others with the model's answers.
+        """Return examples as they are if they have answers, else answer them by the model.
 
         Also return whether there was only one.
         """
@@ -537,8 +538,8 @@ class Solver(HubMixin):
         Returns:
             For each metric its `value` with the 95% interval `low` to `high` over `count`
             instances. `log_likelihood` is that of the true answers. A value is None if it is
-            undefined for all instances, or if a paper's rule calls the result FAIL; then `fail` is
-            True.
+            undefined for all instances. The `area` of hulls is also None, and `fail` is True, if
+            over 1% of the answers are not simple polygons (FAIL in Vinyals et al. 2015).
 
         Raises:
             InputError: there is no example, or an example cannot be used or has no answer.
@@ -641,8 +642,9 @@ class Solver(HubMixin):
                 From standard input to standard output, each answer is printed as soon as its line
                 has been read.
             decoder: this and the next two as in `solve`.
-            start: this and the next two as in `ptrnet.label`. With both ends, the network begins
-                its answer with them. If an end of an open path is free, a closed tour is cut open.
+            start: this and the next two as in `ptrnet.label`. If both ends are given, the
+                network's answer begins with these two cities. If an end of an open path is
+                not given, the network answers with a closed tour, which ptrnet cuts open.
             end: see `start`.
             open: see `start`.
             jobs: the number of processes, 1 or more; -1 means one per core.
@@ -686,7 +688,7 @@ class Solver(HubMixin):
             file: the examples, in any format; "-" is standard input.
             output: a .jsonl or .parquet file for the examples, each with the model's `answer` and
                 its scores. A stopped call resumes as in `solve_file`. None writes no file.
-            decoder: this and the arguments that are not described here as in `solve_file`.
+            decoder: as in `solve_file`, like the other arguments that are not described here.
             by: a field of instances; the measures are also given for each of its values. It is a
                 key of each line, or a field that all elements of an instance share.
             columns: the columns of a long table, a `ptrnet.data.tables.Columns`; None for other
@@ -741,7 +743,7 @@ class Solver(HubMixin):
                 training.
             output: a file for the examples, each with the model's `answer` and its scores, as in
                 `evaluate_file`.
-            decoder: this and the arguments that are not described here as in `solve_file`.
+            decoder: as in `solve_file`, like the other arguments that are not described here.
             points: the distribution of the points, for tasks with the setting `points`. None means
                 the one of the training.
             seed: the seed of the instances, 0 or more.
@@ -768,8 +770,9 @@ class Solver(HubMixin):
         """Draw the model's answer to one instance, and, if it is better, the true answer dashed.
 
         Args:
-            points: an instance, as in `solve`; an example with a known answer, to which the model's
-                answer is drawn; or an `Answer`, which is drawn itself.
+            points: an instance, as in `solve`; an example, whose known answer counts as the true
+                one if the task is a problem or has no labeller; or an `Answer`, which is drawn
+                instead of a new answer of the model.
             ax: matplotlib's axes; None makes a new figure.
 
         Returns:

@@ -17,14 +17,14 @@ from ptrnet.tasks.custom import Custom
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch, CutBatch, Example, InstanceBatch
 
-MAX_TEST = 500  # the most fresh examples that the scores of a model's card are computed on
+MAX_TEST = 500  # the largest number of fresh examples for the scores of a model's card
 
 
 class TrainingExamples(NamedTuple):
     """Training stream and validation examples of a recipe."""
 
     stream: BatchStream[Any]  # yields `CutBatch`es if the recipe cuts answers
-    valid: list[Example]  # those from a file, also used for the card; else empty
+    valid: list[Example]  # also used for the card; empty unless they come from a file
     valid_batches: Sequence[Batch | CutBatch | InstanceBatch]
 
 
