@@ -120,7 +120,7 @@ def test_attention_points_at_elements(name):
 
 def test_export_says_why_it_fails(tmp_path):
     task, model = network("knapsack")
-    with pytest.raises(InputError, match="knapsack computes its states in Python"):
+    with pytest.raises(InputError, match="the states of knapsack are computed in Python"):
         export_onnx(Solver(model, task), tmp_path / "onnx")
 
 

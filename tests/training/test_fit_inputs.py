@@ -110,7 +110,7 @@ def test_errors_about_examples_in_memory_name_no_file():
 
 def test_validation_without_examples_and_a_table_without_set_id_are_refused():
     examples = [(np.random.default_rng(k).random((3, 2)), [0, 1]) for k in range(4)]
-    with pytest.raises(InputError, match="valid_batches: expected 0, or a file to validate on"):
+    with pytest.raises(InputError, match="valid_batches: there are no examples for it"):
         ptrnet.fit(examples, steps=1, hidden_size=8, valid_share=0, valid_batches=1)
     frame = pytest.importorskip("pandas").DataFrame({"order": [1, 1], "x": [2, 3]})
     with pytest.raises(InputError, match="fit: expected set_id, the column that says"):
