@@ -48,7 +48,7 @@ def _denormal(rng: np.random.Generator, n: int) -> Floats:
 
 
 def _huge_whole(rng: np.random.Generator, n: int) -> Floats:
-    """Draw integers, some of which floats cannot represent exactly."""
+    """Draw integers. Floats cannot represent some of them exactly."""
     corner = 2.0 ** rng.integers(40, 62)
     return corner * rng.integers(1, 3, 2) + rng.integers(-4, 5, (n, 2)) * max(1, corner / 2**52)
 

@@ -426,7 +426,7 @@ def _or_opt(
     a: int,
     touched: Indices,
 ) -> tuple[float, int]:
-    """Move a segment of 1 to 3 cities, of which `a` is an end, so that `a` is next to a near city.
+    """Move a segment of 1 to 3 cities that has the end `a`, so that `a` gets a near neighbour.
 
     The order b a..tail e becomes b e, and c d becomes c a..tail d. The result is as in `_two_opt`.
     """

@@ -134,11 +134,11 @@ class Cvrp(Problem):
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Sort the routes: that with the most distant customer comes first.
 
-        Each route begins at its end that is more distant from the depot. Networks learn this form
-        best: after 150 s of training, greedy answers to 20 customers cost 6.5% more than PyVRP's.
-        After 200 s of the same training it was 10.2% if the fullest route came first and each began
-        near the depot, and 8.5% if it began at the distant end.
+        Each route begins at its end that is more distant from the depot.
         """
+        # Networks learn this form best. After 150 s of training, greedy answers to 20 customers
+        # cost 6.5% more than PyVRP's quick ones, and 8.5% more after 200 s if the fullest route
+        # came first. Other trainings of 200 s gave 10% to 11% if routes also began near the depot.
         return pad_answers([_canonical(*pair) for pair in zip(inputs, answers.rows(), strict=True)])
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:

@@ -191,8 +191,8 @@ class JobShop(Problem):
         """Return active schedules in which no operation ends later than in the answers.
 
         Next comes the allowed operation that starts first in the answer. If even that one starts
-        after the earliest end, the operation that ends first comes next, because any other could
-        delay it.
+        after the earliest end, the operation that ends first comes next: it is over before that one
+        starts, so it delays none.
         """
         batch, n, _ = inputs.shape
         starts = np.full((batch, n, MOST + 1), np.inf)

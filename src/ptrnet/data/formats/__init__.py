@@ -254,9 +254,8 @@ def format_of(path: str) -> Format:
     extension = "txt" if path == "-" else Path(path).suffix.removeprefix(".").lower()
     extension = _ALIASES.get(extension, extension)
     known = names()
-    if extension not in known and exists(
-        f"{path}.query"
-    ):  # LightGBM's rank.train, rank.train.query
+    # LightGBM names such files rank.train and rank.train.query.
+    if extension not in known and exists(f"{path}.query"):
         return get("svmlight")
     if not extension:
         raise InputError(f"{path}: expected an extension, one of .{', .'.join(known)}")
