@@ -81,7 +81,7 @@ class MissingExtraError(PtrnetError, ImportError):
 
 
 class OutOfDistributionWarning(UserWarning):
-    """An instance is out of distribution: its size or features differ from all training data.
+    """An instance is out of distribution: it has an untrained size, or extreme values.
 
     Examples:
         >>> import warnings

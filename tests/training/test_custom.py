@@ -207,7 +207,7 @@ def test_invalid_examples_are_refused(tmp_path, examples, kind, complaint):
         ({"data": "x.jsonl"}, "fit: data follows from the examples"),
         ({"devices": 2}, "fit: trains in one process"),
         ({"labeller": "qhull"}, "task custom has no labeller"),
-        ({"model": "seq2seq"}, "model seq2seq has one n"),
+        ({"model": "seq2seq"}, "model seq2seq needs a single n"),
         ({"center": (10**400,)}, "fit: center follows"),
     ],
 )

@@ -162,8 +162,8 @@ def test_settings_of_the_model_are_keys_of_the_recipe(tmp_path):
         ),
         ({"cell": "lsmt"}, "did you mean 'lstm'"),
         ({"layers": 0}, "model ptr-net: layers: expected a whole number from 1 to 64, got 0"),
-        ({"model": "seq2seq"}, "model seq2seq has one n, such as 5; got 5-50"),
-        ({"model": "seq2seq-attention", "n": "5,7"}, "has one n, such as 5; got 5,7"),
+        ({"model": "seq2seq"}, "model seq2seq needs a single n, such as 5; got 5-50"),
+        ({"model": "seq2seq-attention", "n": "5,7"}, "needs a single n, such as 5; got 5,7"),
     ],
 )
 def test_settings_that_the_model_lacks_are_refused(table, complaint):

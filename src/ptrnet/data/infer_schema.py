@@ -26,7 +26,7 @@ class Field:
         self._count, self._half_mean = 0, 0.0  # of the numbers
 
     def add(self, values: Sequence[Any], place: Place) -> None:
-        """Add values to the summary. Refuse numbers and texts in one field, and other types."""
+        """Add values to the summary. Refuse a field that has both numbers and texts."""
         kinds = [_kind_of(value) for value in values]
         for k, kind in enumerate(kinds):
             if not kind:
@@ -70,14 +70,14 @@ class Field:
         return 2 * self._half_mean
 
     def categories(self) -> tuple[str, ...]:
-        """Return the different texts in alphabetical order, and no text for a number.
+        """Return the different texts in alphabetical order; an empty tuple for numbers.
 
         Raises:
             InputError: there are too many texts, or they are quoted numbers and missing values.
 
         Warns:
             AmbiguousInputWarning: all texts are numbers, in quotes or in a notation that we do not
-                read.
+                read, and one of them has a point or a comma.
         """
         if self.is_number:
             return ()
@@ -199,7 +199,7 @@ def check_names(fields: Sequence[Any], source: str) -> None:
 
 
 def context_of(data: Dataset, schema: Schema, named: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the context: fields that are constant within each instance, but not in all instances.
+    """Return the context: fields with one value in each instance, and several over all instances.
 
     Args:
         data: the examples, encoded by the schema.

@@ -42,8 +42,8 @@ class Reconstruct(ReconstructSettings, Decoder):
         seconds: time limit for the instances of a batch, after the greedy search. None: no limit,
             or 1.0 if `rounds` is None, too.
         rounds: maximum number of rounds; None: no limit.
-        part: maximum number of cities that are solved again at once. A good value is the number of
-            cities of the instances that the model was trained on.
+        part: maximum number of cities of a part, without its two ends. A good value is the number
+            of cities of the instances that the model was trained on.
         seed: seed of the choice of parts.
 
     Examples:
@@ -130,7 +130,7 @@ class Reconstruct(ReconstructSettings, Decoder):
             steps = np.concatenate([[inner + 1], np.arange(inner + 1)])
             along = (starts[:, None] + steps) % n
             rows += [row] * len(starts)
-            # A network may do better in one direction than in the other, so rounds take either.
+            # A network may do better in one direction than in the other, so draw the direction.
             parts += list(n - 1 - along if direction < 0.5 else along)
         padded = np.full((len(parts), max(map(len, parts))), -1)
         for padded_row, positions in zip(padded, parts, strict=True):

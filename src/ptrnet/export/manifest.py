@@ -33,8 +33,8 @@ CONSTRAINTS = {
     ),
     "Triangles": (
         "triangles",
-        "one triangle or more, each three increasing tokens; with a special slot 1, that slot "
-        "between two triangles; END after a whole triangle only",
+        "one triangle or more, each three increasing tokens; if there is a special slot 1, it "
+        "comes between two triangles; END only after a whole triangle",
     ),
     "Apexes": (
         "apexes",
@@ -46,19 +46,19 @@ OBEYED_BY_EXAMPLE = ("free", "subset", "permutation", "tour", "closed-subset", "
 
 ANSWERS = {
     "indices": "the elements of the tokens, in their order",
-    "closed": "the elements of the tokens, in their order, without the last, a repeat of the first",
+    "closed": "the elements of the tokens, in their order, but not the last, a repeat of the first",
     "triangles": "leave out the special slots; then each three successive elements are a triangle",
-    "apexes": "a queue of directed edges starts with the edge from element 1 to element 2 of the "
-    "sequence; each further token removes the first edge (a, b) of the queue: slot 1 means "
-    "that the edge has no triangle; an element c means the triangle (a, b, c), and then each of "
-    "the sides (b, c) and (c, a) is removed if it is in the queue; otherwise its reverse is added "
-    "to the end of the queue",
+    "apexes": "a queue of directed edges starts with the edge from the first element of the "
+    "sequence to the second one; each further token removes the first edge (a, b) of the queue: "
+    "slot 1 means that the edge has no triangle; an element c means the triangle (a, b, c), and "
+    "then each of the sides (b, c) and (c, a) is removed if it is in the queue; otherwise its "
+    "reverse is added to the end of the queue",
 }
 ORDERS = (
     "given: the order of the file; lexicographic: by the first feature, then the second, and so on;"
     " hilbert: along Hilbert's curve. The indices of the answer refer to the given order. If the "
-    "model does not read the given order, ptrnet writes a polygon or a tour from its canonical "
-    "start on."
+    "model does not read the given order, ptrnet rotates a polygon or a tour so that it begins at "
+    "its canonical start."
 )
 LOOP = [
     "scale the elements, put them into the order, and pass them to the encoder once",
@@ -93,7 +93,7 @@ def describe(solver: Solver, graphs: dict[str, Graph]) -> dict[str, Any]:
             "scaling": _scaling(task),
             "resolution": 0 if type(task).settle is Task.settle else RESOLUTION,
             "resolution_meaning": "after scaling, the model cannot tell elements apart that are "
-            "nearer than this: the answer may be wrong for them",
+            "nearer to each other than this: the answer may be wrong for them",
             "order": task.order,
             "order_meaning": ORDERS,
         },

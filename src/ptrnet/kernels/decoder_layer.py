@@ -2,8 +2,8 @@
 
 The formulas are those of `ptrnet.models.parts.attention`. That module computes all other cases:
 with gradients, on a GPU, in other types, and while PyTorch traces, compiles or exports.
-For one prefix, PyTorch needs about fifty operations, and starting each of them takes longer than
-the whole arithmetic.
+For one prefix, PyTorch needs about fifty operations, and starting them takes longer than their
+arithmetic.
 """
 
 import math
@@ -27,7 +27,7 @@ _EPSILON = np.float32(1e-5)  # the default of `torch.nn.functional.layer_norm`
 class Step:
     """The steps of a layer that attends to the same encoder rows in every step, as in decoding.
 
-    All tensors are float32 on a CPU. Later changes of the weights have no effect.
+    All tensors are float32 on a CPU. Make a new object if the weights change.
 
     Args:
         heads: number of heads of both attentions.

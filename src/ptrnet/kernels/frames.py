@@ -62,7 +62,7 @@ class Round(NamedTuple):
 class FrameScores:
     """Scores of the same points for the prefixes of every step of a search.
 
-    All tensors are float32 on a CPU. Later changes of weights, points or keys have no effect.
+    All tensors are float32 on a CPU. Make a new object if weights, points or keys change.
 
     Args:
         points: `(B, N, 2)` coordinates of the elements.

@@ -35,7 +35,7 @@ def can_serve(features: int, units: int) -> bool:
 class PointerStep:
     """Steps of a decoder over the same keys, without gradients. Needs `can_serve`.
 
-    All tensors are float32. Later changes of the weights or keys have no effect.
+    All tensors are float32. Make a new object if the weights or keys change.
 
     Args:
         weights: weights of the decoder, with d inputs and H units.

@@ -1,10 +1,10 @@
-"""Triangulations in the order in which a queue of edges reaches their triangles, and as apexes.
+"""Put triangles into the order in which a queue of edges reaches them, and write them as apexes.
 
 The queue starts with one directed edge. The answer to the edge at its front, from u to v, is the
 apex w of the triangle on its left if that triangle has not been reached, else NO_APEX. A triangle
-(u, v, w) has two more sides, and the edges (w, v) and (u, w) join the queue in this order. If the
-triangle on the other side of such an edge has been reached already, the edge that waits for it
-leaves the queue instead.
+(u, v, w) has two more sides, and the edges (w, v) and (u, w) join the queue in this order. If
+the reverse of such an edge is in the queue, it waits for this triangle. Then it leaves the queue,
+and the edge does not join.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,8 @@ from ptrnet.labellers.compiled import pair, turn
 from ptrnet.types import Floats, Indices
 
 NO_APEX = -1
-Start = tuple[int, int, int]  # a side, as `3 t + k`, and its two vertices
+# The number of a side and its two vertices. Side `3 t + k` is opposite to vertex k of triangle t.
+Start = tuple[int, int, int]
 
 
 class Traversal(NamedTuple):
@@ -31,9 +32,9 @@ class Traversal(NamedTuple):
 
 @jit
 def _neighbours(triangles: Indices) -> Indices:
-    """Return `(3 t,)`: for side `3 t + k`, opposite to vertex k of triangle t, its other side.
+    """Return `(3 T,)`: for each side of T triangles, the side of another triangle on the same edge.
 
-    The other side is that of the triangle beyond the same edge, -1 if there is none.
+    It is -1 if there is no such triangle. Side `3 t + k` is opposite to vertex k of triangle t.
     """
     count = 3 * len(triangles)
     keys = np.empty(count, np.int64)
@@ -58,8 +59,8 @@ def _neighbours(triangles: Indices) -> Indices:
 def _first_side(points: Floats, triangles: Indices, neighbours: Indices) -> Start:
     """Return the side, as `3 t + k`, from which the queue starts, and its vertices a and b.
 
-    a is the lexicographically smallest vertex. Of the hull's two edges at a, the one to b has all
-    points on its left.
+    a is the lexicographically smallest vertex. Two edges of the hull begin at a; the edge from a to
+    b has all points on its left.
     """
     a = triangles[0, 0]
     for vertex in triangles.flat:
@@ -107,7 +108,7 @@ def _reach(
     queue = np.empty((capacity, 3), np.int64)  # the side to reach, its tail and its head
     queue[0] = side, tail, head
     apexes[0], apexes[1] = tail, head
-    waits_at = np.full(len(neighbours), -1, np.int64)  # of a side to reach, its place in the queue
+    waits_at = np.full(len(neighbours), -1, np.int64)  # position in the queue of a side to reach
     is_reached = np.zeros(len(triangles), np.bool_)
     has_left = np.zeros(capacity, np.bool_)
     while front < end:
@@ -166,7 +167,9 @@ def _traverse(
 
 
 def traverse(triangles: Indices, counts: Indices, points: Floats | None = None) -> Traversal:
-    """Traverse triangulations by the queue, from the hull's edge at the smallest vertex by (x, y).
+    """Traverse triangulations by a queue that starts with the hull's edge from the smallest vertex.
+
+    The smallest vertex is the lexicographically smallest one by (x, y).
 
     Args:
         triangles: `(B, T, 3)` indices of vertices; no triangle occurs twice.

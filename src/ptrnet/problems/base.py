@@ -29,8 +29,8 @@ STAY = -1  # instead of a choice: the answer has ended
 class Problem(Task):
     """A problem, stated by six methods: `sample`, `start`, `allowed`, `features`, `step`, `cost`.
 
-    All of them take and return NumPy arrays with a leading batch axis. All instances of a batch
-    have the same number of elements. No method may change its arguments.
+    They work on batches: their arrays have a leading batch axis, and all instances of a batch have
+    the same number of elements. No method may change its arguments.
 
     An instance is an array `(n, d)` with a row for each element: first the numbers of
     `element_fields`, then those of `shared_fields`, which are the same in every row. `pack` makes
@@ -39,13 +39,13 @@ class Problem(Task):
 
     A choice is the element that comes next. If `ways` is 2, the next element can be reached
     directly (way 0) or via element 0 (way 1), and a choice is `2 * element + way`. An answer lists
-    the elements in the order in which they were chosen, with a 0 in front of each that was reached
-    via element 0.
+    the elements in the order in which they were chosen. If an element was reached via element 0, a
+    0 comes before it.
     """
 
     element_fields: ClassVar[Mapping[str, int]]  # numbers that each element has, by name
     shared_fields: ClassVar[Mapping[str, int]] = {}  # numbers that an instance has once
-    optional: ClassVar[Mapping[str, float]] = {}  # shared fields that files may lack: defaults
+    optional: ClassVar[Mapping[str, float]] = {}  # defaults of shared fields that files may lack
     ways: ClassVar[int] = 1  # ways to an element: 1, or 2 (directly, or via element 0)
     fixed: ClassVar[int] = 0  # leading elements that are not chosen, such as a depot
     repeats: ClassVar[bool] = False  # type: ignore[misc]  # whether an element may come twice
@@ -111,7 +111,10 @@ class Problem(Task):
         return np.zeros(len(next(iter(state.values()))), bool)
 
     def remaining(self, state: State) -> NDArray[np.bool_]:
-        """Return `(B, n)`, which elements still matter. Default: all. Fewer speed up training."""
+        """Return `(B, n)`, which elements still matter. Default: all.
+
+        The network encodes only these elements, so fewer of them make training faster.
+        """
         return np.ones(self.allowed(state).shape[:2], bool)
 
     def max_length(self, n: int) -> int:
@@ -168,7 +171,7 @@ class Problem(Task):
                 shape = (n, *shape)
             if values.dtype.kind not in "iuf" or values.shape != shape or not values.size:
                 of_element = f"{width} numbers" if width > 1 else "a number"
-                rows = f" for each of {n or 'some'} elements" if name in self.element_fields else ""
+                rows = f" for each of {n or 'the'} elements" if name in self.element_fields else ""
                 raise InputError(f'{source}: "{name}": expected {of_element}{rows}')
             arrays[name] = values[None]
         return self.pack(**arrays)[0]
@@ -258,7 +261,7 @@ class Problem(Task):
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
         chosen = outputs[outputs >= self.fixed] if self.ways > 1 else outputs
         if (chosen < self.fixed).any():
-            return f"elements {first} to {self.fixed - 1 + first} cannot be chosen"
+            return f"indices below {self.fixed + first} cannot be chosen"
         return None if self.repeats else duplicate_error(chosen, first)
 
     def advance(self, state: State, choices: Indices) -> State:

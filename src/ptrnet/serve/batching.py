@@ -36,7 +36,7 @@ class Batcher:
 
     Args:
         metrics: where each batch is recorded.
-        threads: PyTorch threads for each of the two threads. If None, PyTorch's default.
+        threads: how many threads PyTorch uses for each of the two. If None, PyTorch's default.
     """
 
     def __init__(self, metrics: Metrics, threads: int | None = None) -> None:

@@ -17,10 +17,10 @@ CHUNK = 4096  # instances that are answered together
 
 @dataclass(frozen=True)
 class Importance:
-    """A metric of a model's answers, and its loss if a field is shuffled.
+    """A metric of a model's answers, and how much lower it is if a field is shuffled.
 
     Args:
-        metric: the name of the metric. It is the main one of the kind of the answers.
+        metric: the name of the metric, the main one for answers of this kind.
         complete: the value of the metric with all fields in place.
         losses: for each field the loss of the metric if the field is shuffled, largest first.
     """
@@ -38,11 +38,11 @@ class Importance:
 def importance_of_fields(
     job: PredictJob, task: Custom, data: Dataset, repeats: int, seed: int, activity: str = ""
 ) -> Importance:
-    """Measure the metric of the task's kind with each field shuffled.
+    """Measure how much the main metric of the task loses if a field is shuffled.
 
     The values of a field are shuffled among all elements of all instances. If all elements of each
     instance share one value, the values are shuffled among instances. The loss of an instance is
-    the mean over the repeats. The interval is that of the mean over instances.
+    the mean over the repeats. The result has the mean loss over the instances, with its interval.
 
     Args:
         job: the function that answers chunks of instances.
@@ -76,7 +76,14 @@ def field_columns(task: Custom) -> dict[str, slice]:
 
 
 def _metric_of(job: PredictJob, task: Custom, data: Dataset, instances: Dataset) -> Floats:
-    """Return the main metric `(B,)` of the answers to changed instances."""
+    """Return the main metric `(B,)` of the model's answers to `instances`.
+
+    Args:
+        job: the function that answers chunks of instances.
+        task: the task of the examples.
+        data: the right answers.
+        instances: the same instances, with or without a shuffled field.
+    """
     values = []
     for known, chunk in zip(data.chunks(CHUNK), instances.chunks(CHUNK), strict=True):
         answers = [example.outputs for example in job(chunk) if example.outputs is not None]

@@ -61,7 +61,7 @@ class Recipe(Settings):
     Args:
         task: the task to learn.
         network: the settings of the model.
-        columns: the columns of the file of examples, if it is a long table.
+        columns: the columns of ids and answers, if the file of examples is a table of sets.
     """
 
     task: Task
@@ -73,7 +73,7 @@ class Recipe(Settings):
     )
     data: str = setting("", "file of examples to train on; without it, ptrnet draws fresh examples")
     examples: int = setting(
-        0, "number of fresh examples, each used once in an epoch; 0: every example is new", ge=0
+        0, "number of drawn examples, which each epoch uses once; 0: no example is used twice", ge=0
     )
     augment: bool = setting(
         False, "with data: shuffle the elements, and rotate or mirror points if the task allows it"
@@ -143,14 +143,14 @@ class Recipe(Settings):
     nodes: int = setting(1, "machines that share each batch", ge=1)
     seed: int = setting(1, "seed of the initial weights and of the examples", ge=0, lt=2**63)
     valid_every: int = setting(
-        2000, "steps between validations; with own examples, a 20th of the steps", ge=1
+        2000, "steps between validations; for your own examples, a 20th of the steps", ge=1
     )
     valid: str = setting(
         "", "file of examples for validation; by default fresh ones, or those of valid_share"
     )
     valid_share: float = setting(
         0.0,
-        "with data: share of the examples to keep for validation; own examples: 0.1",
+        "with data: share of the examples to keep for validation; for your own examples, 0.1",
         ge=0,
         lt=1,
     )
@@ -158,7 +158,7 @@ class Recipe(Settings):
     patience: int = setting(
         0,
         "stop after this many validations without a smaller loss, and keep the best weights; 0: "
-        "never stop early; with own examples, 10",
+        "never stop early; for your own examples, 10",
         ge=0,
     )
     checkpoint_every: int = setting(1000, "steps between checkpoints", ge=1)
@@ -209,7 +209,7 @@ class Recipe(Settings):
 
     @classmethod
     def read(cls, path: Path, **changes: Any) -> Self:
-        """The recipe in a TOML file, with `changes` over it."""
+        """Return the recipe in a TOML file. `changes` replace some of its keys."""
         try:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -224,7 +224,7 @@ class Recipe(Settings):
             raise InputError(f"{path}: {error}") from None
 
     def table(self) -> dict[str, Any]:
-        """The flat keys again; what `from_table` takes."""
+        """Return the flat keys of the recipe, as `from_table` takes them."""
         own = {"task": self.task.name, **to_mapping(self)}
         own |= {name: column for name, column in to_mapping(self.columns).items() if column}
         return {**own, **to_mapping(self.task), **to_mapping(self.network), **own}
@@ -247,7 +247,7 @@ def _shared_settings(model: str, task: Task, n: Sizes) -> dict[str, Any]:
         shared["answer"] = task.answer
     if "n" in names:
         if len(n) > 1:
-            raise InputError(f"model {model} has one n, such as {n[0]}; got {n}")
+            raise InputError(f"model {model} needs a single n, such as {n[0]}; got {n}")
         shared["n"] = n[0]
     return shared
 
@@ -256,7 +256,7 @@ def _check_combination(recipe: Recipe) -> None:
     """Raise InputError for sizes that the task does not allow, and for contradictory values."""
     checks.check_sizes(recipe.n, recipe.task)
     if recipe.columns and not (recipe.data and isinstance(recipe.task, Custom)):
-        raise InputError("recipe: set_id needs a table as data, and no TASK")
+        raise InputError("recipe: set_id is for a table of your examples: give data, and no TASK")
     one_n = getattr(recipe.network, "n", None)  # the size of a network's fixed dictionary
     if one_n is not None and recipe.n != (one_n,):
         raise InputError(f"recipe: the network only works for n = {one_n}, got {recipe.n}")
@@ -299,7 +299,7 @@ def _check_answers(recipe: Recipe) -> None:
             ways.insert(0, "let it see them (see_indices)")
         sequence = options_of(type(task)).get("sequence")
         if sequence and "apexes" in sequence.choices:
-            ways.append("grow triangulations by apexes (sequence apexes)")
+            ways.append("let the answers be sequences of apexes (sequence apexes)")
         if task.circular:
             ways.append("train on cuts of tours (cuts)")
         raise InputError(
@@ -418,10 +418,9 @@ def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, 
     Args:
         path: the path of the file; see `ptrnet.data.infer_task`.
         overrides: keys of a recipe. They take precedence over what follows from the examples.
-            `kind`, or `constraint`, is the kind of the answers. If elements are
-            objects, `fields` lists the fields to read: a list of names, or a text such as
-            price,colour. `ordered` says
-            whether the order of the elements has a meaning.
+            `kind`, or `constraint`, is the kind of the answers. If elements are objects, `fields`
+            lists the fields to read: a list of names, or a text such as price,colour. `ordered`
+            says whether the order of the elements has a meaning.
 
     Raises:
         InputError: the examples or a key cannot be used.
@@ -505,8 +504,8 @@ def validation(overrides: Mapping[str, Any]) -> dict[str, Any]:
         return {"patience": own_data.PATIENCE}
     if overrides.get("valid_share") == 0 and overrides.get("valid_batches"):
         raise InputError(
-            "valid_batches: there are no examples for it, because valid_share is 0; set it to 0, "
-            "or name a file in valid"
+            "valid_batches: there are no examples for it, because valid_share is 0; leave out "
+            "valid_batches, or name a file in valid"
         )
     if 0 in (overrides.get("valid_share"), overrides.get("valid_batches")):
         return {"valid_share": 0.0, "valid_batches": 0}
