@@ -38,7 +38,7 @@ class Side(NamedTuple):
     """Work that is timed in turn with other sides."""
 
     run: Callable[[], object]
-    every: int = 1  # 5, for example: a slow side that runs only in every fifth round
+    every: int = 1  # run in every n-th round only, for slow sides
     warmups: int = 0  # untimed runs before each timed one, for work that users repeat, too
 
 
@@ -63,7 +63,7 @@ def interleaved(
     Args:
         sides: the work, by name.
         rounds: how often each side is timed, unless it runs in only some of the rounds.
-        title: of the progress bar.
+        title: the title of the progress bar.
         device: where the work is done. A GPU is synchronized before the clock is read.
         clock: returns the time in seconds.
     """
@@ -167,7 +167,7 @@ class Baseline(NamedTuple):
 
     name: str
     ms: float  # the median
-    ratio: float  # the baseline's time divided by the other one
+    ratio: float  # the baseline's time divided by the time that is compared with it
     peak_mb: float
 
 
@@ -184,7 +184,7 @@ class Row:
         facts: the settings, and other measured values, by their names in JSON.
         peak_mb: the peak of memory of a process that does only this.
         roofline_ms: the least time that this machine could take.
-        baseline: the other side of the ratio.
+        baseline: the side that `time` is compared with.
         note: printed at the end of the row.
     """
 
@@ -272,12 +272,12 @@ class Timed(NamedTuple):
         return spread(self.times[side].values()).median
 
     def baseline(self, name: str, side: str, than: str) -> Baseline:
-        """A side as the baseline of another one."""
+        """Return `side` as the baseline of the side `than`."""
         times = self.times[side], self.times[than]
         return Baseline(name, self.median(side), ratio(*times), self.peak_mb[side])
 
     def row(self, side: str, measurement: str, name: str, **others: Any) -> Row:
-        """The row of a side; `others` are those of `Row`."""
+        """Return the row of a side; `others` are further arguments of `Row`."""
         time, peak_mb = spread(self.times[side].values()), self.peak_mb[side]
         return Row(measurement, name, time, peak_mb=peak_mb, **others)
 
@@ -295,7 +295,7 @@ class Case(NamedTuple):
     rows: Callable[["Clock"], Iterator[Row]]
 
 
-Clock = Callable[..., Timed]  # `interleaved`, with the case's peaks of memory
+Clock = Callable[..., Timed]  # calls `interleaved`, and adds the case's peaks of memory
 
 
 def measure(measurement: str, cases: Sequence[Case]) -> Iterator[Row]:

@@ -25,7 +25,8 @@ def convert(
     ],
     output: Annotated[str, typer.Argument(metavar="OUT", help="The file to write; - prints .txt.")],
     task: Annotated[
-        str | None, typer.Option("--task", help="The task; .tsp and .tour do not need it.")
+        str | None,
+        typer.Option("--task", help="The task; not needed for a format of one task, such as .tsp."),
     ] = None,
     columns: Columns,
     seed: UnusedSeed = 0,

@@ -57,7 +57,7 @@ SEPARATED_TRIANGLES = (
     (ENDED, _, _),  # ENDED
     (_, _, _),  # FORBIDDEN
 )
-# The number of vertices that must still come after a vertex in this phase.
+# By phase: the number of vertices of the same triangle that must follow the next vertex.
 VERTICES_TO_FOLLOW = (2, 1, 0, 2, 0, 0)
 
 
@@ -193,7 +193,8 @@ class Apexes:
 
     The first edge must have an apex. No triangle comes twice. A directed edge is a side of at most
     one triangle, and of none if NONE was its answer. There are at most 2 n - 5 triangles, which is
-    the maximum for n points. Then only NONE is allowed, so every sequence reaches its end.
+    the maximum for n points. After that many, only NONE is allowed, so every sequence reaches its
+    end.
     """
 
     def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Triangulation:

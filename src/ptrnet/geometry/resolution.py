@@ -44,9 +44,10 @@ def rings_are_near(points: Floats, ring: Indices, other: Indices) -> bool:
 
 
 def circles_are_nearly_empty(points: Floats, triangles: Indices) -> bool:
-    """Whether no point lies inside a circle of `(t, 3)` triangles, if points move by RESOLUTION.
+    """Whether the circumcircles of `(t, 3)` triangles are empty, or nearly so.
 
-    Thin triangles, which could lose their area by such a move, do not count.
+    A point may lie inside a circle if a move of the points by RESOLUTION could put it outside. Thin
+    triangles, which could lose their area by such a move, do not count.
     """
     corners, is_thin = _corners(points, triangles)
     a, b, c = ((x[:, None], y[:, None]) for x, y in corners)

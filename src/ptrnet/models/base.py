@@ -105,7 +105,8 @@ class PointerModel(nn.Module, ABC):
             state: tensors `(B, K, ...)`: `encoded.state` at the first step, then the state that
                 the previous step returned.
             tokens: `(B, K)` the last token of each prefix. At the first step all are 0, the start
-                symbol. Later 0 is END: results for such a prefix are arbitrary and may be NaN.
+                symbol. At later steps 0 is END: the prefix has ended, and its results are
+                arbitrary and may be NaN.
 
         Returns:
             Log-probabilities `(B, K, S + N)` of the next token, -inf on padding, and the state

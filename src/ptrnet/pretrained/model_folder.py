@@ -87,9 +87,9 @@ def load(folder: Path) -> Saved:
     """Return the model of a folder, in float32 and in evaluation mode.
 
     Raises:
-        ModelError: the folder has no model; a key is unknown or missing; a file is damaged, or not
-            the one that the configuration was written with; a tensor is missing, unknown,
-            misshapen or not finite.
+        ModelError: the folder has no model; a key is unknown or missing; a file is damaged; the
+            weights belong to another configuration; a tensor is missing, unknown, misshapen or not
+            finite.
     """
     config = _read_config(folder / CONFIG)
     for kind, name, known in (

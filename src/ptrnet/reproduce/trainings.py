@@ -1,4 +1,7 @@
-"""Trainings of rows. Each recipe has a folder, so rows with the same recipe share a training."""
+"""The trainings behind the rows of a paper's table.
+
+Each recipe has a folder, so rows with the same recipe share a training.
+"""
 
 import hashlib
 import json
@@ -41,7 +44,7 @@ def steps_done(folder: Path) -> int:
 def solver_of(line: Line, recipe: Recipe | None, runs: Path) -> Solver:
     """Return the solver of a line: the shipped model, or the recipe's.
 
-    A recipe without a model is trained now. A training that was stopped is resumed.
+    If the recipe's folder has no model yet, train it now. Resume a training that was stopped.
 
     Raises:
         InputError: the folder belongs to another training, or its checkpoints are damaged.

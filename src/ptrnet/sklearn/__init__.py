@@ -133,7 +133,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         return _column(self.solver_.predict_proba(self._instances(X)))
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
-        """Return the mean of the kind's metric; higher is better.
+        """Return the mean of the main metric of the kind; higher is better.
 
         It is `kendall_tau` for permutations, `f1` for subsets and sets, `in_place` for sequences,
         `accuracy` for choices and `ndcg@10` for grades.

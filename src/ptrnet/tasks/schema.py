@@ -56,7 +56,7 @@ class Schema:
 
     @property
     def is_category(self) -> NDArray[np.bool_]:
-        """Whether each feature `(d,)` is 0 or 1, for a category or for a missing number."""
+        """Whether each feature `(d,)` is a flag, 0 or 1: of a category, or of a missing number."""
         pairs = zip(self.categories, self.widths, strict=True)
         parts = [[bool(texts)] + [True] * (width - 1) for texts, width in pairs]
         return np.array([feature for part in parts for feature in part], bool)
