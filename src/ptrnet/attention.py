@@ -13,7 +13,7 @@ from ptrnet.types import Example, Floats, Indices, pad_answers
 
 @torch.no_grad()
 def attention(model: PointerModel, task: Task, answered: Example) -> tuple[Floats, Indices]:
-    """The pointer's distribution at each step of an answer, given the previous tokens (V 2.3).
+    """The pointer's distribution at each step of an answer, given the previous tokens.
 
     Returns:
         Probabilities `(m, S + n)` of the special slots and then the elements, in the order of the

@@ -110,7 +110,7 @@ def _resumed(
 
 
 def _check_options(task_or_recipe: str, options: dict[str, Any]) -> None:
-    """Raise InputError if TASK is given with what only a training on your own file takes."""
+    """Raise InputError if TASK is given together with an option that only --data alone takes."""
     from ptrnet import tasks
     from ptrnet.data import formats
 

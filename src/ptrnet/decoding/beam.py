@@ -11,11 +11,11 @@ from ptrnet.decoding.settings import BeamSettings
 
 @dataclass(frozen=True)
 class Beam(BeamSettings, Search):
-    """Beam search: extend each prefix by every allowed token, and keep the likeliest extensions.
+    """Beam search: extend partial answers (prefixes) by every allowed token, keep the likeliest.
 
     Args:
-        size: number of prefixes of an instance that are kept after each step, K. Time and memory
-            grow with it.
+        size: K, the number of prefixes of an instance to keep after each step. Time and memory grow
+            with it.
 
     Examples:
         >>> tour = ptrnet.load("tsp").solve(points, ptrnet.Beam(8))

@@ -8,9 +8,9 @@ Each formula is written once, on points that are pairs `(x, y)`. The coordinates
 - floats in compiled code: labellers compile the same formulas (`labellers/compiled.py`).
 
 Some predicates allow for the rounding of the points' own coordinates. A whole number counts as
-exact. Any other coordinate, such as 0.1, may be off. We assume an error of at most `ROUNDING` times
-the sum of the absolute coordinates on the same axis, over the points of the determinant. The
-`slack` of a determinant is how much this rounding may change it.
+exact. Any other coordinate, such as 0.1, may be off by an error. Let s be the sum of the absolute x
+(or y) over the points of a determinant. We assume that the error of any x (or y) is at most
+`ROUNDING` times s. The `slack` of a determinant is how much these errors may change it.
 """
 
 from collections.abc import Callable
@@ -195,8 +195,8 @@ class Predicates:
     def turn_beyond_rounding(self, i: Indices, j: Indices, k: Indices) -> Indices:
         """Return `turn`, but 0 if it could be 0 within the rounding of the coordinates."""
         points = self._floats(i, j, k)
-        # Each size in the slack is at most 3, because points are scaled, and its differences add up
-        # to at most 8 times the largest one. With 32 instead of 24, the error of `turn` is covered.
+        # In `turn_slack`, each size is at most 3, because points are scaled. The differences add up
+        # to at most 8 times the largest one: 24 in all. 32 also covers the error of `turn`.
         error = 32 * ROUNDING * (turn_terms(*points) + _largest_difference(*points)) + UNDERFLOW
         return _decide(turn(*points), error, (i, j, k), self._exact_turn_beyond_rounding)
 
@@ -212,8 +212,8 @@ class Predicates:
         """Return `in_circle`, but 0 if it could be 0 within the rounding of the coordinates."""
         points = self._floats(i, j, k, p)
         terms, difference = in_circle_terms(*points), _largest_difference(*reversed(points))
-        # Each size in the slack is at most 4, and the gradients add up to at most 96 difference^3.
-        # The rest covers the error of the determinant.
+        # In `in_circle_slack`, each size is at most 4, and the gradients add up to at most 96
+        # difference^3: 384 in all. The rest covers the error of `in_circle`.
         error = ROUNDING * (16 * terms + 512 * difference**3) + UNDERFLOW
         return _decide(in_circle(*points), error, (i, j, k, p), self._exact_circle_beyond_rounding)
 
@@ -263,8 +263,7 @@ def _decide(
 ) -> Indices:
     """Return the signs of determinants.
 
-    If a determinant is not larger than the bound of its error, `decide_exactly` computes its sign
-    from flat indices.
+    If the absolute value of a determinant is at most `error`, `decide_exactly` computes its sign.
     """
     signs = np.sign(det).astype(np.int64)
     unsure = np.abs(det) <= error

@@ -1,9 +1,9 @@
-"""Scores of tokens by their position relative to edges, compiled, for decoding on a CPU.
+"""Edge frames, compiled for decoding on a CPU: scores of tokens by their position at an edge.
 
-The formulas and their constants are those of `ptrnet.models.parts.frames`. That module computes all
-other cases: with gradients, on a GPU, in other types, and while PyTorch records. The formulas are
-many operations on few numbers: PyTorch takes 20 times as long for one prefix, and three times as
-long for many.
+The formulas and their constants are those of `ptrnet.models.parts.frames`, which explains them.
+That module computes all other cases: with gradients, on a GPU, in other types than float32, and
+while PyTorch traces, compiles or exports the model. The formulas are many operations on few
+numbers: PyTorch takes 20 times as long for one prefix, and three times as long for many.
 
 The kernel computes all rounds of a prefix together, so that its numbers stay in the processor's
 first cache. Its loops over tokens are short and use few arrays each, so that LLVM makes vectors of
@@ -33,10 +33,12 @@ FEATURES_PER_PASS = 4  # one pass over the tokens adds these features and writes
 _ZERO, _HALF, _ONE = np.float32(0), np.float32(0.5), np.float32(1)
 _MIN_DIST, _TINY = np.float32(1e-6), np.float32(1e-30)
 
-# The features of every token, a row each. A row of logarithms is followed by two of other scales.
+# Rows of features; each row has a number for every token. The three rows from a `_LOGS` row on have
+# logarithms of three scales.
 _COSINE, _SINE, _COSINE_LOGS, _SINE_LOGS, _LINE_LOGS, _LOG_DIST = 0, 1, 2, 5, 8, 11
 _IS_FIRST, _IS_LAST, _IS_TOKEN, _IS_SPECIAL, _ROWS = 12, 13, 14, 15, 16
-# Features that all tokens of a prefix share: 0 or 1.
+# Features that all tokens of a prefix share, 0 or 1: whether the answer has an element, whether
+# there is an open edge, and whether its beginning (tail) and the answer's first element are known.
 _HAS_ELEMENT, _HAS_EDGE, _HAS_TAIL, _HAS_FIRST, _FEATURES = 16, 17, 18, 19, 20
 _BIAS, _SCORE, _COLUMNS = 20, 21, 22
 
@@ -46,8 +48,8 @@ FIRST_OPEN = [*FIRST, *range(_SINE_LOGS, _LINE_LOGS), _HAS_EDGE, _HAS_TAIL, _HAS
 FURTHER = [*range(_IS_SPECIAL), _HAS_ELEMENT]
 FURTHER_OPEN = [*FURTHER, _HAS_EDGE, _IS_SPECIAL]
 
-# The position of every token as the prefix sees it, from which features are computed. The rows
-# _SCALE and _LINE_DIST are scratch memory.
+# Rows of positions, relative to the frame of a prefix: coordinates, distance and its logarithm. The
+# rows _SCALE and _LINE_DIST are scratch memory.
 _X, _Y, _DIST, _LOG, _SCALE, _LINE_DIST, _SEEN = range(7)
 
 
@@ -67,7 +69,7 @@ class FrameScores:
     Args:
         points: `(B, N, 2)` coordinates of the elements.
         keys: `(U, B, 1, S + N)` keys, projected to the U hidden units of a round.
-        rounds: the weights of each round; the first is that of the last edge.
+        rounds: the weights of each round, in order.
         is_open: whether the edges are open edges of a triangulation.
     """
 
@@ -76,7 +78,8 @@ class FrameScores:
     ) -> None:
         self._is_open = is_open
         self._points, self._keys = as_array(points), as_array(keys)
-        # (rounds, U, 22): the weights of all features, 0 where a round lacks one; bias and score.
+        # (rounds, U, 22): the weights of all features, then bias and score. If a round does not
+        # have a feature, its weight is 0.
         self._weights = np.zeros((len(rounds), len(keys), _COLUMNS), np.float32)
         first, further = (FIRST_OPEN, FURTHER_OPEN) if is_open else (FIRST, FURTHER)
         for k, (rows, parts) in enumerate(zip(self._weights, rounds, strict=True)):
@@ -88,8 +91,8 @@ class FrameScores:
 
         Args:
             scores: `(B, M, S + N)` scores before the rounds, -inf on padding.
-            ends: three tensors `(B, M)` of tokens, the ends of the prefixes' edges.
-            queries: `(B, M, U)`, projected.
+            ends: three tensors `(B, M)` of tokens: a `PrefixEnds`, or a `FrontEdge` if `is_open`.
+            queries: `(B, M, U)`, projected to the U hidden units of a round.
 
         Raises:
             ShapeError: the shapes do not fit each other.
@@ -127,14 +130,14 @@ def score_prefixes(begin, end, is_open, scores, points, ends, queries, keys, wei
         is_open: whether `ends` are ends of open edges.
         scores: `(B, M, S + N)`, -inf on padding.
         points: `(B, N, 2)`.
-        ends: three arrays `(B, M)` of tokens.
+        ends: three arrays `(B, M)` of tokens, as in `FrameScores`.
         queries: `(B, M, U)`.
         keys: `(U, B, 1, S + N)`.
         weights: `(rounds, U, 22)`: a weight for each feature, then bias and score.
 
     Returns:
-        Whether all ends are tokens. The kernel stops at the first that is not, because compiled
-        code would read beyond its arrays.
+        Whether all ends are tokens. The kernel stops at the first end that is not, because it would
+        read beyond its arrays.
     """
     steps, num_tokens = scores.shape[1:]
     num_specials = num_tokens - points.shape[1]
@@ -229,8 +232,8 @@ def _dot(ux, uy, vx, vy):
     return ux * vx + uy * vy
 
 
-# Exact, because with an FMA the cross product of a vector with itself is not 0, and its logarithm
-# makes a large feature of that error.
+# Round each product. With an FMA, the cross product of a vector with itself would not be exactly 0,
+# and the logarithmic scales would turn this error into a large feature.
 @exact_inline
 def _cross(ux, uy, vx, vy):
     return ux * vy - uy * vx
@@ -243,10 +246,10 @@ def _length(x, y):
 
 @reassociating_inline
 def _see(points, b, num_specials, first, previous, last, seen, features, flags):
-    """Write vectors from the last element to every token, and which tokens are a prefix's ends.
+    """Write the vectors from the last element to all tokens, and mark the first and last elements.
 
     Returns:
-        The last edge, from the last but one element to the last.
+        The vector of the last edge, from `previous` to `last`.
     """
     first_x, first_y = _coordinates(points, b, num_specials, first)
     last_x, last_y = _coordinates(points, b, num_specials, last)
@@ -269,7 +272,7 @@ def _see(points, b, num_specials, first, previous, last, seen, features, flags):
 
 @reassociating_inline
 def _open(points, b, num_specials, tail, head, seen):
-    """Write each element's vector: at half the angle that the open edge spans from the element."""
+    """Write to `seen` where each token is in the frame of an open edge; see `OpenEdgeFeatures`."""
     tail_x, tail_y = _coordinates(points, b, num_specials, tail)
     head_x, head_y = _coordinates(points, b, num_specials, head)
     length = _length(head_x - tail_x, head_y - tail_y)
@@ -284,7 +287,7 @@ def _open(points, b, num_specials, tail, head, seen):
 
 @reassociating_inline
 def _half_angle(ux, uy, vx, vy):
-    """Return the complex root of `conj(v) u` whose real part is not negative."""
+    """Return the complex square root of `conj(v) u` whose real part is not negative."""
     dot, cross = _dot(ux, uy, vx, vy), _cross(vx, vy, ux, uy)
     size = np.sqrt((ux * ux + uy * uy) * (vx * vx + vy * vy))
     larger = np.sqrt((size + abs(dot)) * _HALF)
@@ -307,8 +310,8 @@ def _measure(seen):
 def _frame(x, y, log_dist, is_last_edge, has_element, seen, features):
     """Write the features relative to the edge (x, y).
 
-    Without an element there is no edge. Then angles are 0 in the first round, and differences of
-    coordinates in further rounds.
+    If the answer has no element, there is no edge. Then cosine and sine are 0 in the first round.
+    In further rounds, differences of coordinates replace them.
     """
     width, dist = seen.shape[1], _length(x, y)
     if has_element > _ZERO:
@@ -335,7 +338,7 @@ def _frame(x, y, log_dist, is_last_edge, has_element, seen, features):
 
 @reassociating_inline
 def _write_logs(source, row, features, first):
-    """Write `sign(x) log(1 + |x| s)` of a row for s = 1e3, 1e5 and 1e7, in three rows."""
+    """Write three rows: `sign(x) log(1 + |x| s)` of a row, for s = 1e3, 1e5 and 1e7."""
     scale = np.float32(1e3)
     for f in range(first, first + 3):
         for t in range(source.shape[1]):

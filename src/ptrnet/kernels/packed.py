@@ -1,14 +1,14 @@
-"""Products with packed weights, by vectors of 512 bits, for the few rows of a recurrent step.
+"""Matrix products with packed weights, in 512-bit vectors, for recurrent steps of few rows.
 
 PyTorch's product packs the weights again in every call, rounds the sums of bfloat16, and reaches
-half to two thirds of the processor's float32 rate if the processor is not Intel's. Here the weights
-are packed once, and sums are float32.
+half to two thirds of the processor's float32 rate if the processor is not Intel's. Here we pack the
+weights once, and sums are float32.
 
 A product `a b` of a `(rows, depth)` and b `(depth, columns)` is computed in tiles of 4 rows by a
 panel of 64 columns. A tile has 16 vectors of sums, enough to keep the processor's multipliers busy.
 The last rows, fewer than 4, are computed one by one in tiles of one row. Missing columns of the
-last panel are packed as zeros. Packing lays out a panel line by line, in the order in which lines
-are read. In step k of a tile:
+last panel are packed as zeros. A packed panel consists of lines. Step k of a tile reads line k, and
+a 32-bit word of each row of `a`:
 
                       columns  0..15      16..31     32..47     48..63
                             ┌──────────┬──────────┬──────────┬──────────┐
@@ -25,7 +25,7 @@ are read. In step k of a tile:
 Each of the sums is a vector of float32. They stay in registers through all steps, and are written
 to `out` once, after the last step.
 
-A word has 32 bits. A line has one word for each column of the panel:
+A line has one word for each column of the panel. A word has 32 bits:
 
     float32     a number            word k = b[k, column]
     bfloat16    a pair of numbers   word k = b[2k + 1, column] << 16 | b[2k, column]
@@ -58,7 +58,7 @@ PANEL_COLUMNS = VECTORS * LANES
 TILE_ROWS = 4
 _LINE_BYTES = 4 * PANEL_COLUMNS  # bytes of a panel's line, and of a row of a tile's sums
 
-# A slice with fewer multiplications is not worth a thread; these take about 70 microseconds.
+# A slice with fewer multiplications, less than about 70 microseconds, is not worth a thread.
 MIN_MULTIPLICATIONS = 2**23
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)

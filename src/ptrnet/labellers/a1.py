@@ -1,9 +1,11 @@
-"""Tours by the algorithm A1 of V's Table 2: greedy edges, then a little 2-opt.
+"""Tours by the algorithm A1 of Vinyals et al. 2015, Table 2: greedy edges, then three 2-opt passes.
 
-V names a solver of D. Mishin. We repeat its method: take the shortest edge that neither closes a
-cycle nor gives a city a third edge, until all cities are on one path (Steiglitz and Weiner 1968).
-Then make three passes that exchange pairs of the path's edges, and close the path, however long
-the closing edge is.
+The paper used a solver of D. Mishin, whose method we repeat (Steiglitz and Weiner 1968):
+
+- Take the shortest edge that neither closes a cycle nor gives a city a third edge, until all cities
+  are on one path.
+- Make three passes that exchange pairs of the path's edges if this shortens the path (2-opt).
+- Join the ends of the path, however far apart they are.
 """
 
 import numpy as np
@@ -15,7 +17,7 @@ from ptrnet.types import Answers, Floats, Indices
 
 PASSES = 3
 
-MAX_ELEMENTS = 5000  # memory grows as n^2, to half a GB and more here
+MAX_ELEMENTS = 5000  # memory grows as n^2; this many cities take more than half a GB
 
 
 def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
@@ -48,8 +50,8 @@ def _greedy_path(first: Indices, second: Indices, n: int) -> Indices:
         second: the other city of each edge.
         n: number of cities.
     """
-    neighbours = np.full((n, 2), -1)  # of each city, on the paths so far
-    other_end = np.arange(n)  # for a city at the end of a path: the city at its other end
+    neighbours = np.full((n, 2), -1)  # the neighbours of each city on its path so far
+    other_end = np.arange(n)  # of a city at one end of a path: the city at the other end
     for k in range(len(first)):
         i, j = first[k], second[k]
         if neighbours[i, 1] >= 0 or neighbours[j, 1] >= 0 or other_end[i] == j:

@@ -1,4 +1,4 @@
-"""Tours by the algorithm A3 of V's Table 2: Christofides (1976), then 2-opt.
+"""Tours by the algorithm A3 of Vinyals et al. 2015, Table 2: Christofides (1976), then 2-opt.
 
 Take a minimum spanning tree, and add a minimum-weight perfect matching of the cities with an odd
 number of edges. The result has a closed walk over all edges. Its cities in the order of their first

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-# The values `(B,)` of a metric: right or wrong, or floats, NaN if it is not defined for an answer.
+# The values `(B,)` of a metric: booleans (right or wrong), or floats. NaN means not defined.
 Scores = NDArray[np.bool_] | NDArray[np.float64]
 
 Z = 1.959963984540054  # a 95% interval reaches this many standard errors to either side
@@ -18,9 +18,9 @@ Z = 1.959963984540054  # a 95% interval reaches this many standard errors to eit
 class Measure:
     """A mean over `count` instances with its 95% interval.
 
-    The value is None if nothing could be measured, or, with `fail`, if Vinyals et al. would
-    print FAIL instead (see `ptrnet.metrics.polygon`). The interval is None if there is only one
-    instance.
+    The value is None if nothing could be measured. It is also None if `fail` is True: then Vinyals
+    et al. (2015) print FAIL instead of a value (see `ptrnet.metrics.polygon`). The interval is None
+    if there is only one instance.
     """
 
     value: float | None
@@ -69,10 +69,10 @@ class Measure:
 
 @dataclass(frozen=True)
 class Moments:
-    """The moments of a metric's scores. They suffice for its measure, so scores need not be kept.
+    """The moments of a metric's scores. `measure` needs only these, so scores need not be kept.
 
     Args:
-        is_flag: whether the scores are right or wrong. Their measure is the share that is right.
+        is_flag: whether the scores are booleans (right or wrong). Their mean is the share of True.
         count: the number of scores that are not NaN.
         total: the sum of the scores.
         squares: the sum of the squared differences between scores and their mean.
@@ -93,7 +93,7 @@ class Moments:
         return cls(scores.dtype == bool, len(values), total, squares)
 
     def __add__(self, other: Self) -> "Moments":
-        """Return the moments of the scores of both together (Chan, Golub and LeVeque 1979)."""
+        """Return the moments of both sets of scores together (Chan, Golub and LeVeque 1979)."""
         if not (self.count and other.count):
             return self if self.count else other
         count = self.count + other.count

@@ -1,4 +1,4 @@
-"""Convex hulls as polygons: accuracy, simple and area (V 4.2, W)."""
+"""Metrics of convex hulls as polygons: accuracy, simple and area."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -16,7 +16,7 @@ from ptrnet.types import Example, Floats, Indices
 # Smaller areas are computed exactly, in whole numbers. Coordinates are at most 1 here. Floats lose
 # the area of slivers, and of points that are far from the origin.
 _SMALL_AREA = 1e-5
-FAILS_ABOVE = 0.01  # V: the area is FAIL if a larger share of the answers is not simple
+FAILS_ABOVE = 0.01  # Vinyals et al. 2015 print FAIL if a larger share is not simple
 
 
 def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:

@@ -1,4 +1,4 @@
-"""Metrics of sorted numbers (C 3.1), and of answers that are compared with the true answer."""
+"""Metrics of sorted numbers, and of answers that are compared with the true answer."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""Metrics of tours: length, gap to the known tour, share of valid ones (V 4.4)."""
+"""Metrics of tours: length, gap to the known tour, share of valid ones."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""Metrics of Delaunay triangulations: accuracy and triangle coverage (V 4.3)."""
+"""Metrics of Delaunay triangulations: accuracy and triangle coverage."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""The Hard Ptr-Net (C 2.4): the next decoder input is the likeliest element."""
+"""The Hard Ptr-Net (Chan and Sedoc 2016, 2.4): the next decoder input is the likeliest element."""
 
 from torch import Tensor
 
@@ -7,7 +7,7 @@ from ptrnet.models.parts.free_running import FreeRunningPtrNet
 
 
 class HardPtrNet(FreeRunningPtrNet):
-    """The next decoder input is `P_k` with `k = argmax a` (C 2.4).
+    """The next decoder input is `P_k` with `k = argmax a`.
 
     The argmax has no gradient, so none flows through the next input into `a`.
     """

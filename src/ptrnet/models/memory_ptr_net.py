@@ -1,4 +1,4 @@
-"""The Memory Ptr-Net (W 4): the pointer attends to the states of a second encoder."""
+"""The Memory Ptr-Net (Wang and Wang 2016, 4): the pointer attends to a second encoder's states."""
 
 from torch import Tensor
 

@@ -1,4 +1,4 @@
-"""The Multi Ptr-Net (C 2.5): the next decoder input is the mean of the likely elements."""
+"""The Multi Ptr-Net (Chan and Sedoc 2016, 2.5): the decoder reads means of likely elements."""
 
 import torch
 from torch import Tensor
@@ -9,7 +9,7 @@ from ptrnet.models.settings import ThresholdSettings
 
 
 class MultiPtrNet(FreeRunningPtrNet):
-    """The next decoder input is the mean of all `P_j` with `a_j >= threshold` (C 2.5).
+    """The next decoder input is the mean of all `P_j` with `a_j >= threshold`.
 
     If no `a_j` reaches the threshold, it is `P_k` with `k = argmax a`. The choice of elements has
     no gradient, so none flows into `a` here. The learned inputs of special slots have gradients.

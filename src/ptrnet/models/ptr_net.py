@@ -1,4 +1,7 @@
-"""The Pointer Network (V 2.3): the attention over the inputs is the distribution of the answer."""
+"""The Pointer Network of Vinyals et al. 2015 (V), section 2.3.
+
+The attention over the inputs is the probability distribution of the next token of the answer.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -42,11 +45,11 @@ class EncodedSlots(Encoded):
     inputs: Tensor  # (B, S + N, d): the decoder's input after each token
     lengths: Tensor  # (B,) number of tokens that are not padding: S + n
     keys: Tensor  # (B, S + N, H): the keys that the pointer scores
-    pointer: "Pointer"  # takes the decoder's steps and points at these keys
+    pointer: "Pointer"  # computes the decoder's steps, which point at these keys
 
 
 class Pointer:
-    """Takes decoder steps one after another, each of which points at the same keys.
+    """Computes the decoder's steps one after another. All of them point at the same keys.
 
     Without gradients, and if there are many rows, a compiled kernel computes the whole step
     (`kernels/pointer_step.py`).
@@ -74,7 +77,7 @@ class Pointer:
     def __call__(
         self, inputs: Tensor, state: State, tokens: Tensor | None = None
     ) -> tuple[Tensor, State]:
-        """Log-probabilities `(B, K, S + N)` and the next state.
+        """Return log-probabilities `(B, K, S + N)` and the next state.
 
         Args:
             inputs: `(B, K, d)`, the decoder's inputs.
@@ -94,7 +97,7 @@ class Pointer:
         decoder, query, scorer = self._decoder, self._query, self._scorer
         keys, v, rows = scorer.keys, scorer.v, inputs.shape[0] * inputs.shape[1]
         if rows < MIN_ROWS or keys.numel() <= MAX_PLAIN_ENTRIES:
-            return None  # PyTorch is faster than loading compiled code
+            return None  # for so few numbers, PyTorch is faster than the compiled kernel
         if v is None or not (isinstance(decoder, LSTM) and isinstance(query, Linear)):
             return None
         if not is_plain_float32(inputs, *state, keys, v):
@@ -113,10 +116,10 @@ class Pointer:
 
 
 class PtrNet(PointerModel):
-    """`u_j = v' tanh(W1 e_j + W2 d_i)`, `p(C_i) = softmax(u)` (V 2.3).
+    """`u_j = v' tanh(W1 e_j + W2 d_i)`, `p(C_i) = softmax(u)`.
 
-    An LSTM encodes the elements `P_j` as `e_j`. A second one, whose state is `d_i`, reads a copy
-    of the element `P_{C_i}` that it has pointed at.
+    An LSTM encodes the elements `P_j` as states `e_j`. A second LSTM, the decoder, has the state
+    `d_i` at step i. Its next input is a copy of the element `P_{C_i}` that it pointed at.
     """
 
     Settings = AttentionSettings
@@ -129,14 +132,14 @@ class PtrNet(PointerModel):
         self.key = key_projection(settings.score, units)
         self.query = query_projection(settings.score, units)
         self.v = score_vector(settings.score, units)
-        # Slot 0 of the inputs is `=>`, the decoder's first input. Slot 0 of the states is `<=`, to
-        # which the decoder points in order to end (V figure 1).
+        # Special slot 0 begins and ends an answer (V, figure 1). Its input is `=>`, the decoder's
+        # first input. Its state is `<=`, at which the decoder points in order to end.
         self.special_inputs = nn.Parameter(torch.empty(num_specials, features))
         self.special_states = nn.Parameter(torch.empty(num_specials, units))
         init_uniform(self)
 
     def run_encoder(self, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, State]:
-        """The states `(B, N, H)` that the pointer scores, and the decoder's first state."""
+        """Return the states `(B, N, H)` that the pointer scores, and the decoder's first state."""
         return self.encoder(inputs, lengths)  # type: ignore[no-any-return]
 
     def encode_slots(self, inputs: Tensor, lengths: Tensor | None) -> EncodedSlots:

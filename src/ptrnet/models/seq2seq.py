@@ -1,4 +1,7 @@
-"""Sequence to sequence (V 2.1): an LSTM reads the input, another one emits dictionary symbols."""
+"""Sequence to sequence (Vinyals et al. 2015, section 2.1).
+
+An LSTM reads the input. Another one writes symbols of a dictionary.
+"""
 
 from torch import Tensor, nn
 
@@ -9,7 +12,7 @@ from ptrnet.models.settings import DictionarySettings
 
 
 class Seq2Seq(DictionaryModel):
-    """`p(C_i) = softmax(W d_i + b)` over a dictionary (V 2.1).
+    """`p(C_i) = softmax(W d_i + b)` over a dictionary.
 
     The decoder, whose state is `d_i`, starts from the encoder's last state.
     """

@@ -1,4 +1,4 @@
-"""Sequence to sequence with attention over the encoder's states (V 2.2, B)."""
+"""Sequence to sequence with attention over the encoder's states (Vinyals et al. 2015, 2.2)."""
 
 from dataclasses import dataclass
 
@@ -27,9 +27,9 @@ class EncodedStates(Encoded):
 
 
 class Seq2SeqAttention(DictionaryModel):
-    """`u_j = v' tanh(W1 e_j + W2 d_i)`, `d'_i = sum_j softmax(u)_j e_j` (V 2.2), and
-    `p(C_i) = softmax(W [d_i; d'_i] + b)` over a dictionary.
+    """`p(C_i) = softmax(W [d_i; d'_i] + b)` over a dictionary.
 
+    `d'_i = sum_j softmax(u)_j e_j` is what attention reads, with `u_j = v' tanh(W1 e_j + W2 d_i)`.
     The next decoder input is the embedding of `C_i` together with `[d_i; d'_i]`. At the first step
     `d_0` is the encoder's last output, and `d'_0` is zero.
     """

@@ -1,4 +1,4 @@
-"""The Soft Ptr-Net (C 2.3): the next decoder input is the expected element."""
+"""The Soft Ptr-Net (Chan and Sedoc 2016, 2.3): the next decoder input is the expected element."""
 
 from torch import Tensor
 
@@ -7,7 +7,7 @@ from ptrnet.models.parts.score import matmul_float32
 
 
 class SoftPtrNet(FreeRunningPtrNet):
-    """The next decoder input is `sum_j a_j P_j` (C 2.3). Gradients flow through it into `a`."""
+    """The next decoder input is `sum_j a_j P_j`. Gradients flow through it into `a`."""
 
     def next_input(self, attention: Tensor, inputs: Tensor) -> Tensor:
         return matmul_float32(attention, inputs)

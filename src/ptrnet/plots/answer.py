@@ -31,10 +31,11 @@ def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None)
     Args:
         ax: the axes to draw on.
         task: the task of the example.
-        answered: the example with the network's answer. Elements are named by its table, or by the
-            fields of its elements.
-        known: the true answer, if a file had one. If the task has labellers, it is computed. The
-            labellers of problems may take long, so the picture of a problem shows what is known.
+        answered: the example with the network's answer. The names of its elements come from its
+            table, or from their fields.
+        known: the true answer that a file had, or None. It is only used for problems, whose
+            labellers may take long, and for tasks without labellers. For other tasks, the first
+            labeller computes the true answer.
 
     Raises:
         InputError: a coordinate is larger than `MAX_COORDINATE`.
@@ -79,8 +80,8 @@ def _title(task: Task, answered: Example, truth: Indices | None, best: str) -> s
     Args:
         task: the task.
         answered: the example with the network's answer.
-        truth: the answer with which the gap compares; None: no gap.
-        best: the name of `truth`: "optimum" or "best known".
+        truth: the true answer, to which the gap is measured. None: the title has no gap.
+        best: what the title calls `truth`, such as "optimum".
     """
     kind = f"{task.name} of " if task.labellers else ""
     title = f"{kind}{len(answered.inputs)} elements, answered by a pointer network"
@@ -125,9 +126,9 @@ def picture_size(task: Task, answered: Example) -> tuple[float, float]:
 
 
 def _truth(task: Task, example: Example) -> tuple[Indices | None, bool]:
-    """Return the answer of the task's first labeller, and whether it is proved.
+    """Return the answer of the task's first labeller, and whether it is proved to be best.
 
-    The answer is None if the instance is too large for the labeller, or has no answer.
+    The answer is None if the instance is too large for the labeller, or if the labeller finds none.
     """
     try:
         task.check_labeller(None)
@@ -156,10 +157,10 @@ def draw_answer(
         ax: the axes to draw on.
         answer: the network's answer.
         truth: the true answer, drawn dashed; None if it is the same or unknown.
-        names: names of the points. Names without room are left out, and all names if there are
-            more than `MAX_NAMES`.
+        names: names of the points. Names that do not fit are left out. If there are more than
+            `MAX_NAMES`, all are left out.
         title: text above the picture.
-        pointed_at: the elements of the answer, whose names are placed first.
+        pointed_at: the elements of the answer. Their names are placed before those of the others.
         num_fixed: the number of leading elements, such as a depot, that are drawn as squares.
 
     Raises:
@@ -178,7 +179,7 @@ def draw_answer(
     answered = [int(i) for i in pointed_at if i >= num_fixed]
     others = np.delete(answer.points, [*range(num_fixed), *answered], axis=0)
     ax.plot(*others.T, "o", color=text_color(), ms=3, zorder=3)
-    if not answer.has_colors:  # otherwise points have the color of their line
+    if not answer.has_colors:  # otherwise, points have the colour of their line
         ax.plot(*answer.points[answered].T, "o", color=ANSWER_COLOR, ms=4.5, zorder=4)
     if num_fixed:
         ax.plot(*answer.points[:num_fixed].T, "s", color=text_color(), ms=7, zorder=5)
@@ -260,12 +261,14 @@ def animate(task: Task, inputs: Floats, probabilities: Floats, tokens: Indices) 
 
     Args:
         task: the task of the instance.
-        inputs: `(n, 2)` the instance in its own units.
-        probabilities: `(m, S + n)` probabilities of the tokens at each step, special slots first.
-        tokens: `(m,)` tokens of the answer.
+        inputs: the instance `(n, 2)`, in its own units.
+        probabilities: `(m, S + n)`, the probabilities of the tokens at each step; tokens are the
+            S special slots, then the elements.
+        tokens: the tokens of the answer, `(m,)`.
 
     Returns:
-        matplotlib's `FuncAnimation`: `save("answer.gif")` writes it, `to_jshtml()` is a player.
+        matplotlib's `FuncAnimation`. `save("answer.gif")` writes it, and `to_jshtml()` returns a
+        player for a notebook.
 
     Raises:
         InputError: the elements are not points of the plane.
@@ -291,7 +294,7 @@ def animate(task: Task, inputs: Floats, probabilities: Floats, tokens: Indices) 
 def _draw_step(
     ax: Any, task: Task, inputs: Floats, probabilities: Floats, tokens: Indices, step: int
 ) -> None:
-    """Draw the answer before a step, and where the pointer looks; after the last, the answer."""
+    """Draw the answer before a step, and the pointer's probabilities; or the whole answer."""
     num_specials = task.num_specials
     pointed_at = tokens[:step][tokens[:step] >= num_specials] - num_specials
     ax.plot(*inputs.T, "o", color=text_color(), ms=4, zorder=3)

@@ -1,4 +1,8 @@
-"""The contracts of a problem, tried on random rollouts and on all answers of tiny instances."""
+"""Check that the methods of a problem do what a training relies on.
+
+A rollout chooses random allowed elements until the answer ends. We roll out a few batches, and
+search for all answers to one tiny instance.
+"""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -11,29 +15,30 @@ from ptrnet.problems.base import STAY, Problem, State
 from ptrnet.types import Example, Floats, Indices
 
 BATCH, TINY_ROLLOUTS = 8, 64  # instances that are rolled out together
-MAX_ANSWERS = 20_000  # of a tiny instance, beyond which exhaustive search stops
-LARGEST_FEATURE = 1000.0
+MAX_ANSWERS = 20_000  # exhaustive search stops after this many answers
+LARGEST_FEATURE = 1000.0  # networks learn badly from larger numbers
 
 
 def check_problem(problem: Problem, sizes: tuple[int, ...] = (), seed: int = 0) -> str:
-    """Try the contracts of a problem, and return one line about what was tried.
+    """Check the methods of a problem, and return one line about what was checked.
 
     - The same seed draws the same instances, and each of them can be solved.
-    - No method changes its arguments. Shapes and types are what they should be.
-    - No rollout is longer than `max_length`, so none runs into a loop.
-    - An instance has the same features, choices and costs alone as in a batch.
-    - Features and costs are finite, and features are of a size that a network can read.
-    - Elements in another order have the same features, choices and costs.
-    - Answers survive the way to tokens and back, and a replay of their choices accepts them.
-    - On a tiny instance, rollouts give no answer that exhaustive search does not find.
+    - No method changes its arguments. Shapes and types are the expected ones.
+    - No rollout is longer than `max_length`, so none goes on forever.
+    - An instance has the same features, choices and costs alone and in a batch.
+    - Features and costs are finite, and features are not too large for a network.
+    - If the elements are in another order, their features, choices and costs are the same.
+    - Answers can be converted to tokens and back, and the problem accepts its own answers.
+    - On a tiny instance, exhaustive search finds every answer of a rollout.
 
     Args:
-        problem: to be tried.
-        sizes: numbers of elements; some small ones from the least on if empty.
-        seed: of instances and rollouts.
+        problem: the problem.
+        sizes: the numbers of elements to check. If empty, check five small sizes, beginning with
+            the smallest that the problem allows.
+        seed: the seed of the instances and the rollouts.
 
     Raises:
-        InputError: the first contract that does not hold.
+        InputError: one of these is not true. The message begins with the name of the method.
     """
     least = max(problem.min_elements, problem.fixed + 1)
     sizes = sizes or tuple(range(least, least + 9, 2))
@@ -45,7 +50,7 @@ def check_problem(problem: Problem, sizes: tuple[int, ...] = (), seed: int = 0) 
             instance.shape == (BATCH, n, problem.num_features),
             f"sample: expected shape {(BATCH, n, problem.num_features)}, got {instance.shape}",
         )
-        _check(np.isfinite(instance).all(), "sample: some number is not finite")
+        _check(np.isfinite(instance).all(), "sample: expected finite numbers")
         _check(np.array_equal(instance, again), "sample: the same seed drew other instances")
         for one in instance:
             _check(problem.instance_error(one) is None, f"sample: {problem.instance_error(one)}")
@@ -56,13 +61,13 @@ def check_problem(problem: Problem, sizes: tuple[int, ...] = (), seed: int = 0) 
     rng = np.random.default_rng(seed)
     count = _check_all_answers(problem, problem.sample(rng, 1, least + 3)[0], rng)
     return (
-        f"{problem.name}: all contracts hold in {rollouts} rollouts of {sizes[0]} to {sizes[-1]} "
+        f"{problem.name}: all checks passed in {rollouts} rollouts of {sizes[0]} to {sizes[-1]} "
         f"elements, and in all {count} answers to one instance of {least + 3}"
     )
 
 
 def _rollout(problem: Problem, instance: Floats, rng: np.random.Generator) -> list[Indices]:
-    """Random answers to a batch, after a look at each state that they lead to."""
+    """Return a random answer to each instance of a batch. Check all states on the way."""
     batch, n = instance.shape[:2]
     width = () if problem.ways == 1 else (problem.ways,)
     state = _call("start", problem.start, instance)
@@ -79,24 +84,28 @@ def _rollout(problem: Problem, instance: Floats, rng: np.random.Generator) -> li
             allowed.dtype == bool and allowed.shape == (batch, n, *width),
             f"allowed: expected booleans {(batch, n, *width)}, got {allowed.dtype} {allowed.shape}",
         )
-        _check(not allowed[:, : problem.fixed].any(), "allowed: fixed elements are not chosen")
+        _check(
+            not allowed[:, : problem.fixed].any(), "allowed: expected False for the fixed elements"
+        )
         decisions = problem.decisions(state)
         features = _check_features(problem, state, batch, n)
         remaining = _call("remaining", problem.remaining, state)
         _check(
             not (allowed.reshape(batch, n, -1).any(2) & ~remaining).any(),
-            "remaining: an element that is allowed does not remain",
+            "remaining: expected True for all elements that are allowed next",
         )
         choices = np.full(batch, STAY)
         for k in range(batch):
             _check(
                 np.array_equal(problem.decisions(alone[k])[0], decisions[k]),
-                f"allowed: instance {k} has other choices alone than in a batch, after {t} choices",
+                f"allowed: after {t} choices, the result for instance {k} alone differs from that "
+                "for its batch",
             )
             for of_batch, of_one in zip(features, problem.features(alone[k]), strict=True):
                 _check(
                     np.allclose(of_batch[k], of_one[0], rtol=1e-9, atol=1e-9),
-                    f"features: instance {k} has others alone than in a batch, after {t} choices",
+                    f"features: after {t} choices, the result for instance {k} alone differs from "
+                    "that for its batch",
                 )
             choices[k] = rng.choice(np.flatnonzero(decisions[k])) - 1
             if choices[k] == STAY:
@@ -120,11 +129,11 @@ def _check_features(problem: Problem, state: State, batch: int, n: int) -> tuple
     of_elements, of_whole = problem.feature_sizes
     for rows, shape in zip(features, ((batch, n, of_elements), (batch, of_whole)), strict=True):
         _check(rows.shape == shape, f"features: expected shape {shape}, got {rows.shape}")
-        _check(np.isfinite(rows).all(), "features: some number is not finite")
+        _check(np.isfinite(rows).all(), "features: expected finite numbers")
         largest = np.abs(rows).max(initial=0)
         _check(
             largest <= LARGEST_FEATURE,
-            f"features: expected numbers of about 1, got {largest:.4g}; divide by what is typical",
+            f"features: expected magnitudes of about 1, got {largest:.4g}; divide by a usual value",
         )
     return features
 
@@ -132,7 +141,10 @@ def _check_features(problem: Problem, state: State, batch: int, n: int) -> tuple
 def _check_costs(problem: Problem, instance: Floats, answers: list[Indices]) -> None:
     for k, (inputs, answer) in enumerate(zip(instance, answers, strict=True)):
         (error,) = problem.answer_errors(inputs, [answer])
-        _check(error is None, f"step: answer {answer.tolist()} of a rollout is refused: {error}")
+        _check(
+            error is None,
+            f"step: allowed choices led to the invalid answer {answer.tolist()}: {error}",
+        )
         alone = _call("cost", problem.cost, inputs[None], answer[None])
         _check(alone.shape == (1,), f"cost: expected shape (1,), got {alone.shape}")
         _check(np.isfinite(alone[0]), f"cost: expected a finite number, got {alone[0]}")
@@ -172,22 +184,22 @@ def _check_order(
 
 
 def _check_all_answers(problem: Problem, inputs: Floats, rng: np.random.Generator) -> int:
-    """Compare rollouts of one instance, in a batch, with all answers that exhaustive search finds.
+    """Check that exhaustive search finds every answer of the rollouts of one instance.
 
     Returns:
-        The number of answers.
+        The number of answers that the search found.
     """
     found = all_answers(problem, inputs)
     costs = problem.costs(Example(inputs), list(found.values()))
-    _check(np.isfinite(costs).all(), "cost: an answer that the choices lead to is refused")
+    _check(np.isfinite(costs).all(), "cost: an answer made of allowed choices has no finite cost")
     for answer in _rollout(problem, np.repeat(inputs[None], TINY_ROLLOUTS, 0), rng):
         is_known = tuple(answer.tolist()) in found or len(found) == MAX_ANSWERS
-        _check(is_known, f"step: {answer.tolist()} is an answer in a batch, but not alone")
+        _check(is_known, f"step: answer {answer.tolist()} can be reached in a batch, but not alone")
     return len(found)
 
 
 def all_answers(problem: Problem, inputs: Floats) -> dict[tuple[int, ...], Indices]:
-    """All answers to an instance, MAX_ANSWERS at most, by exhaustive search."""
+    """Return all answers to an instance, at most MAX_ANSWERS, by exhaustive search."""
     found: dict[tuple[int, ...], Indices] = {}
     waiting: list[tuple[State, list[int]]] = [(problem.start(inputs[None]), [])]
     while waiting and len(found) < MAX_ANSWERS:
@@ -203,7 +215,7 @@ def all_answers(problem: Problem, inputs: Floats) -> dict[tuple[int, ...], Indic
 
 
 def _call(name: str, method: Callable[..., Any], *arguments: Any) -> Any:
-    """What a method returns, after a look at whether it changed its arguments."""
+    """Return what a method returns. Check that it did not change its arguments."""
     before = deepcopy(arguments)
     try:
         result = method(*arguments)

@@ -74,7 +74,7 @@ class Row:
     trained_on: str  # sizes, as the paper gives them
     task: Task
     n: int  # elements of each instance of the test
-    published: Mapping[str, float | str]  # by metric; shares in percent; "FAIL" as in V
+    published: Mapping[str, float | str]  # by metric; shares in percent, or "FAIL"
     labellers: Sequence[str]  # algorithms whose mean cost the table shows
     lines: Mapping[str, Line]
 

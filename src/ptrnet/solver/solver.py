@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ptrnet.tasks.custom import Custom
 
 # Instances per chunk in memory. In a large chunk, more instances have about the same size and can
-# share a batch. With a progress bar the chunks are smaller, so that it moves often.
+# share a batch. If there is a progress bar, chunks are smaller, so that the bar moves often.
 CHUNK_SIZE, CHUNK = 4096, 250
 
 
@@ -44,7 +44,7 @@ class Solver(HubMixin):
 
     Args:
         model: the network.
-        task: what it was trained for, with its settings.
+        task: the task that the network was trained for, with the settings of this task.
         trained: facts about the training, as the model's files store them.
         card: the model card, in Markdown; empty if the model has none.
 
@@ -70,18 +70,21 @@ class Solver(HubMixin):
     ) -> Any:
         """Return the answer to one instance, or a list of answers to several.
 
-        Points that leave the unit square, or fill less than a 64th of its side, are shifted and
-        scaled to fill it. The task `custom` standardizes each feature as in training. Models cannot
-        distinguish elements that are very close to each other. If an answer is right except for
-        such elements, the tasks `sort`, `hull` and `delaunay` correct it exactly.
+        If points are not all in the unit square, or if they are so close together that they extend
+        over less than 1/64 in x and in y, the model shifts and scales them to fill the square. A
+        model of your own examples standardizes each feature as in training.
+
+        Models cannot distinguish elements that are very close to each other. If an answer is right
+        except for such elements, the tasks `sort`, `hull` and `delaunay` correct it exactly.
 
         Args:
             instances: one instance is an array, tensor or frame `(n, d)`, or nested lists of that
                 shape; `(n,)` is accepted if d = 1. Several are a list of instances, an array
                 `(B, n, d)` or a `Dataset`. Numbers are real, of any type.
             decoder: the search; None means `ptrnet.Greedy()`. `ptrnet.Beam(8)` searches wider.
-            set_id: if the instances are a long table (a frame or a file), the column whose value
-                the rows of an instance share. The columns that the model reads are found by name.
+            set_id: if the instances are a table with a row for each element (a frame or a file),
+                the column that says to which instance a row belongs. The model finds the columns
+                that it reads by name.
             constrained: whether to consider only answers that the task allows.
             augment: the number of views of each instance to answer, 1 or more. Views are rotated,
                 mirrored and shuffled. The result is the answer with the least cost, or the most
@@ -96,8 +99,8 @@ class Solver(HubMixin):
                 numbers).
 
         Warns:
-            OutOfDistributionWarning: an instance has more or fewer elements than all instances of
-                the training, or features far from theirs. Each message is given once.
+            OutOfDistributionWarning: an instance has a number of elements that no instance of the
+                training had, or extreme features. Each message is given once.
 
         Examples:
             >>> square = [[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]
@@ -173,7 +176,7 @@ class Solver(HubMixin):
 
         Args:
             data: validated instances: a `Dataset`, or rows of one.
-            decoder: this, `constrained` and `augment` as in `solve`.
+            decoder: as in `solve`, like `constrained` and `augment`.
             jobs: the number of processes, 1 or more; -1 means one per core.
             backend: where they run: "local", or a cluster of "dask" or "ray".
             activity: the label of a progress bar; no bar if it is empty.
@@ -306,7 +309,7 @@ class Solver(HubMixin):
 
     def messages_of(self, example: Example, decoder: Decoder) -> Iterator[Message]:
         """Yield a message for each way in which an instance is out of distribution."""
-        if not decoder.needs_decomposable:  # such a decoder solves parts, which are smaller
+        if not decoder.needs_decomposable:  # those that need it only solve parts, which are smaller
             yield from self.trained_range.size_messages(example)
         yield from self.trained_range.feature_messages(example)
 
@@ -342,8 +345,8 @@ class Solver(HubMixin):
 
         Elements with higher scores come earlier in the answer, or are more likely to be in it.
 
-        For a choice, grades and permutations, scores are the logarithms of `predict_proba`. For
-        sets, subsets and sequences, they are its log-odds.
+        For choices, grades and permutations, scores are the logarithms of the probabilities of
+        `predict_proba`. For sets, subsets and sequences, they are the log-odds of these.
 
         Args:
             instances: one or several, in any form that `solve` takes.
@@ -367,10 +370,10 @@ class Solver(HubMixin):
     def predict_proba(self, instances: Any, *, set_id: str = "") -> Any:
         """Return a probability for each element. Its meaning depends on the kind of the answers.
 
-        - Choice: the element is chosen. A softmax over the elements.
-        - Grades and permutations: the element comes first. Also a softmax.
-        - Sets, subsets and sequences: the element is in the answer. Each element has a probability
-          of its own, so they do not add up to 1.
+        - Choices: the probability that the element is chosen. They add up to 1.
+        - Grades and permutations: the probability that the element comes first. They add up to 1.
+        - Sets, subsets and sequences: the probability that the element is in the answer. They do
+          not add up to 1.
 
         Arguments, return values and errors are those of `scores`.
 
@@ -388,11 +391,12 @@ class Solver(HubMixin):
     ) -> dict[str, Any]:
         """Measure the importance of each field: how much a metric falls if the field is shuffled.
 
-        This is permutation importance (Breiman 2001), by the main metric of the kind of answers.
-        If two fields carry the same information, shuffling either may cost little.
+        This is permutation importance (Breiman 2001). The metric is the main one of the kind of
+        answers. If two fields have the same information, the metric may hardly fall if only one of
+        them is shuffled.
 
         Args:
-            examples: with the true answers, in any form that `evaluate` takes.
+            examples: examples with the true answers, in any form that `evaluate` takes.
             repeats: how often to shuffle each field, 1 or more.
             seed: the seed of the shuffles.
             columns: the columns of a long table, as in `evaluate`.
@@ -415,7 +419,7 @@ class Solver(HubMixin):
         """Return the measures of `explain` as objects.
 
         Args:
-            examples: this and the next two as in `explain`.
+            examples: as in `explain`, like `repeats` and `seed`.
             activity: the label of a progress bar; no bar if it is empty.
         """
         from ptrnet.solver.explain import importance_of_fields
@@ -430,12 +434,12 @@ class Solver(HubMixin):
     def plot_reliability(self, examples: Any, ax: Any = None, **columns: str) -> Any:
         """Draw a reliability diagram: how often the model is right, for each probability it gives.
 
-        For a choice, grades and permutations, the diagram shows one probability for each example,
-        that of the most likely first element. For sets, subsets and sequences, it shows one for
-        each element. See `predict_proba`.
+        For choices, grades and permutations, the diagram shows one probability of `predict_proba`
+        for each example, the highest one. For sets, subsets and sequences, it shows the
+        probabilities of all elements.
 
         Args:
-            examples: with the true answers, in any form that `evaluate` takes.
+            examples: examples with the true answers, in any form that `evaluate` takes.
             ax: as in `plot`.
             columns: the columns of a long table, as in `evaluate`.
 
@@ -487,10 +491,10 @@ class Solver(HubMixin):
                 and outputs, or a list of these.
 
         Returns:
-            Probabilities `(m, S + n)`, in which the S special slots come before the n elements in
-            their given order; and the answer's tokens `(m,)`, including END. Each step's
-            distribution is conditioned on the tokens before it. For several instances a list of
-            such pairs.
+            A pair: the probabilities `(m, S + n)` of the tokens at each of m steps, and the tokens
+            of the answer `(m,)`, including END. The tokens are the S special slots, then the n
+            elements in their given order. The distribution of a step is conditioned on the tokens
+            before it. For several instances, a list of such pairs.
 
         Raises:
             InputError: an instance or an answer cannot be used.
@@ -530,16 +534,18 @@ class Solver(HubMixin):
         """Measure the model's answers by the metrics of the task, as `ptrnet evaluate --json` does.
 
         Args:
-            examples: with the true answers, in any form that `log_likelihoods` takes.
-            decoder: this and the next two as in `solve`.
+            examples: examples with the true answers, in any form that `log_likelihoods` takes; or
+                a table, as in `solve`.
+            decoder: as in `solve`, like `constrained` and `augment`.
             columns: the columns of a long table: `set_id` and one of `chosen`, `rank`, `grade` and
                 `member`, as in `ptrnet.read_table`.
 
         Returns:
-            For each metric its `value` with the 95% interval `low` to `high` over `count`
-            instances. `log_likelihood` is that of the true answers. A value is None if it is
-            undefined for all instances. The `area` of hulls is also None, and `fail` is True, if
-            over 1% of the answers are not simple polygons (FAIL in Vinyals et al. 2015).
+            For each metric its `value`, and the 95% interval from `low` to `high`, over `count`
+            instances. `log_likelihood` is the mean log-probability of the true answers. A value is
+            None if it is undefined for all instances. If over 1% of the answers to `hull` are not
+            simple polygons, the value of `area` is None and `fail` is True (FAIL in Vinyals et al.
+            2015).
 
         Raises:
             InputError: there is no example, or an example cannot be used or has no answer.
@@ -567,8 +573,8 @@ class Solver(HubMixin):
         """Return the measures of `evaluate` as objects.
 
         Args:
-            examples: with the true answers.
-            decoder: this and the others as in `predict`.
+            examples: examples with the true answers.
+            decoder: as in `predict`, like the other arguments.
 
         Examples:
             >>> data = ptrnet.generate("hull", n="5-10", count=100, seed=1)
@@ -587,7 +593,7 @@ class Solver(HubMixin):
         """Return the measures of answers that were computed before.
 
         Args:
-            examples: with the true answers.
+            examples: examples with the true answers.
             answered: the same examples with the model's answers, from `predict`.
 
         Examples:
@@ -604,7 +610,7 @@ class Solver(HubMixin):
         return evaluate(self.task, examples, answered, *judgements)
 
     def _sets(self, values: Any, **columns: str) -> Any:
-        """Return the sets of a long table as a dataset; other values as they are."""
+        """Return the sets of a long table as a dataset. Return other values unchanged."""
         if not any(columns.values()):
             return values
         from ptrnet.data import formats
@@ -632,29 +638,30 @@ class Solver(HubMixin):
     ) -> None:
         """Answer every instance of a file, and write the answers to another file.
 
-        The file is read, answered and written in chunks, so memory does not grow with it. If a
-        call that writes a .txt, .jsonl or .parquet file is stopped, its finished chunks stay in
-        `OUTPUT.partial/`, and the same call resumes from there.
+        The file is read, answered and written in chunks, so a large file does not need more memory.
+        If a call that writes a .txt, .jsonl or .parquet file is stopped, its finished chunks stay
+        in `OUTPUT.partial/`, and the same call resumes from there.
 
         Args:
             file: the instances, in any format; "-" is standard input.
             output: the file for the answers. Its extension is the format; "-" is standard output.
                 From standard input to standard output, each answer is printed as soon as its line
                 has been read.
-            decoder: this and the next two as in `solve`.
-            start: this and the next two as in `ptrnet.label`. If both ends are given, the
-                network's answer begins with these two cities. If an end of an open path is
-                not given, the network answers with a closed tour, which ptrnet cuts open.
-            end: see `start`.
-            open: see `start`.
+            decoder: as in `solve`, like `constrained` and `augment`.
+            start: the first city of each tour, as in `ptrnet.label`.
+            end: the last city of each tour. If both ends are given, the network completes a tour
+                that already goes from `end` to `start`. Otherwise it answers with any closed tour,
+                which ptrnet then rotates, turns round or cuts.
+            open: whether the tour is a path that does not return to its first city.
             jobs: the number of processes, 1 or more; -1 means one per core.
             backend: where they run: "local", or a cluster of "dask" or "ray".
-            columns: the columns of a long table, a `ptrnet.data.tables.Columns`; None for other
+            columns: the columns of a long table, in which each row is an element; None for other
                 files. The output has all columns of the table, and one more for the answers.
 
         Raises:
-            InputError: an instance cannot be used, or the file cannot be written or belongs to
-                another unfinished job. The message names file and line. No file is written then.
+            InputError: an instance cannot be used, or the output cannot be written or has the
+                finished chunks of another call. The message names file and line. No output is
+                written then.
             MissingExtraError: the format or the backend needs a package that is not installed.
 
         Examples:
@@ -689,18 +696,17 @@ class Solver(HubMixin):
             output: a .jsonl or .parquet file for the examples, each with the model's `answer` and
                 its scores. A stopped call resumes as in `solve_file`. None writes no file.
             decoder: as in `solve_file`, like the other arguments that are not described here.
-            by: a field of instances; the measures are also given for each of its values. It is a
-                key of each line, or a field that all elements of an instance share.
-            columns: the columns of a long table, a `ptrnet.data.tables.Columns`; None for other
-                files.
+            by: a key of each line, or a field with the same value for all elements of an instance.
+                The result then also has the measures for each of its values.
+            columns: the columns of a long table, as in `solve_file`.
 
         Returns:
             The measures over all examples, by size, and by the values of the field.
 
         Raises:
-            InputError: an example cannot be used, or has no answer or no such field; or the file
-                cannot be written or belongs to another unfinished job. The message names file and
-                line.
+            InputError: an example cannot be used, or has no answer or no such field; or the output
+                cannot be written or has the finished chunks of another call. The message names
+                file and line.
             MissingExtraError: the format or the backend needs a package that is not installed.
 
         Examples:
@@ -739,13 +745,13 @@ class Solver(HubMixin):
 
         Args:
             count: the number of instances, 1 or more.
-            n: their numbers of elements: 50, "5-50" or "5,10,20-30". None means the sizes of the
+            n: the numbers of elements: 50, "5-50" or "5,10,20-30". None means the sizes of the
                 training.
             output: a file for the examples, each with the model's `answer` and its scores, as in
                 `evaluate_file`.
             decoder: as in `solve_file`, like the other arguments that are not described here.
             points: the distribution of the points, for tasks with the setting `points`. None means
-                the one of the training.
+                the distribution of the training.
             seed: the seed of the instances, 0 or more.
 
         Returns:
@@ -769,17 +775,18 @@ class Solver(HubMixin):
     def plot(self, points: Any, ax: Any = None) -> Any:
         """Draw the model's answer to one instance, and, if it is better, the true answer dashed.
 
+        The first labeller of the task computes the true answer. If the task has no labeller, or is
+        a problem, the true answer is the one of the example, if there is one.
+
         Args:
-            points: an instance, as in `solve`; an example, whose known answer counts as the true
-                one if the task is a problem or has no labeller; or an `Answer`, which is drawn
-                instead of a new answer of the model.
+            points: an instance, as in `solve`; an example; or an `Answer`, which is drawn as it is.
             ax: matplotlib's axes; None makes a new figure.
 
         Returns:
             The axes.
 
         Raises:
-            InputError: there is more than one instance, or it cannot be used or drawn.
+            InputError: there is more than one instance, or the instance cannot be used or drawn.
             MissingExtraError: matplotlib is not installed.
 
         Examples:
@@ -802,15 +809,15 @@ class Solver(HubMixin):
         """Draw the pointer's attention: a row for each step, a column for each token.
 
         Args:
-            points: an instance, as in `solve`; or an example or an `Answer`, whose known answer
-                replaces the model's.
+            points: an instance, as in `solve`, which the model answers first; or an example or an
+                `Answer`, which has an answer.
             ax: as in `plot`.
 
         Returns:
             The axes.
 
         Raises:
-            InputError: as in `plot`, or more than 200 steps or tokens.
+            InputError: as in `plot`; or there are more than 200 steps or tokens.
             MissingExtraError: matplotlib is not installed.
 
         Examples:
@@ -833,10 +840,11 @@ class Solver(HubMixin):
         """Animate how an answer is built, step by step.
 
         Args:
-            points: as in `plot_attention`, in the plane.
+            points: as in `plot_attention`; the elements are points of the plane.
 
         Returns:
-            matplotlib's animation: `save("answer.gif")` writes it, a notebook shows `to_jshtml()`.
+            matplotlib's animation. Its method `save("answer.gif")` writes it, and `to_jshtml()`
+            returns a player for a notebook.
 
         Raises:
             InputError: as in `plot`, or the elements are not points of the plane.

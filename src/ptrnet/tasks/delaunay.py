@@ -1,8 +1,10 @@
-"""Planar Delaunay triangulation (V 4.3): triangles whose circumcircles contain no point.
+"""Planar Delaunay triangulation: triangles whose circumcircles contain no point.
+
+The task is that of Vinyals et al. 2015, section 4.3.
 
 Each triangle is three increasing indices. Triangles are sorted by their incenters, by x and then by
-y. With `separator`, a model's sequence has the slot `<ENDT>` between triangles, as the authors'
-files do.
+y. With `separator`, a model's sequence has the slot `<ENDT>` between triangles, as in the files of
+Vinyals et al.
 
 With `sequence = "apexes"`, the model continues the triangulation edge by edge instead. It begins
 with an edge of the hull that starts at the lexicographically smallest point and has all points on
@@ -39,7 +41,7 @@ ENDT = 1  # the special slot between triangles
 
 @dataclass(frozen=True)
 class Delaunay(Task):
-    """The task `delaunay` (V 4.3): triangles whose circumcircles contain no point.
+    """The task `delaunay`: triangles whose circumcircles contain no point.
 
     An instance is `(n, 2)` with n of at least 3. An answer is `(t, 3)`, the vertices of each
     triangle.
@@ -50,7 +52,8 @@ class Delaunay(Task):
     - `triangle_coverage`: the share of the true triangles that are in the answer
 
     Args:
-        separator: whether token sequences have `<ENDT>` between triangles, as the authors' files.
+        separator: whether token sequences have `<ENDT>` between triangles, as in the files of
+            Vinyals et al.
         sequence: the form of token sequences: `triangles`, three tokens for each triangle; or
             `apexes`, one token for each open edge.
 

@@ -1,8 +1,13 @@
-"""Planar convex hull (V 4.2): the vertices of the hull, counter-clockwise.
+"""Planar convex hull: the vertices of the hull, counter-clockwise (Vinyals et al. 2015, 4.2).
 
-The first vertex is a setting, because the papers differ: `leftmost` (C: the smallest x),
-`lowest-index` (V: the smallest index), or `lower-left` (W: nearest to the lower-left corner). With
-`closed`, a model's sequence repeats the first vertex at the end, as in V's figure 1.
+The first vertex is a setting, because the papers differ:
+
+- `leftmost`: the vertex with the smallest x (Chan and Sedoc 2016)
+- `lowest-index`: the vertex with the smallest index (Vinyals et al. 2015)
+- `lower-left`: the vertex nearest to the lower-left corner (Wang and Wang 2016)
+
+With `closed`, a model's sequence repeats the first vertex at the end, as in figure 1 of Vinyals et
+al.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Hull(Task):
-    """The task `hull` (V 4.2): the vertices of the convex hull of points in the plane.
+    """The task `hull`: the vertices of the convex hull of points in the plane.
 
     An instance is `(n, 2)`. An answer is `(m,)`, counter-clockwise, and does not repeat its first
     vertex at the end.
@@ -35,9 +40,9 @@ class Hull(Task):
     - `area`: the share of the true hull's area that simple answers cover
 
     Args:
-        start: the first vertex: the one with the smallest x (C), with the smallest index (V), or
-            nearest to the lower-left corner (W).
-        closed: whether token sequences repeat the first vertex at the end, as in V's figure 1.
+        start: the first vertex: `leftmost` is the one with the smallest x, `lowest-index` the one
+            with the smallest index, `lower-left` the one nearest to the lower-left corner.
+        closed: whether token sequences repeat the first vertex at the end.
 
     Examples:
         >>> inputs, outputs = ptrnet.label("hull", [[0, 0], [1, 0], [0, 1], [0.2, 0.2]])

@@ -1,4 +1,4 @@
-"""Sorting (C 3.1): the indices of numbers in increasing order."""
+"""Sorting (Chan and Sedoc 2016, 3.1): the indices of numbers in increasing order."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sort(Task):
-    """The task `sort` (C 3.1): the indices of numbers in increasing order.
+    """The task `sort`: the indices of numbers in increasing order.
 
     An instance is `(n, 1)`, an answer `(n,)`. Equal numbers are ordered by their indices. The
     metric is `accuracy`, the share of answers that are entirely right.

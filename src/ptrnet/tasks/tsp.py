@@ -1,4 +1,6 @@
-"""The travelling salesman in the plane (V 4.4): a short closed tour of all cities.
+"""The travelling salesman in the plane: a short closed tour of all cities.
+
+The task is that of Vinyals et al. 2015, section 4.4.
 
 A tour starts at the first city of the instance and runs counter-clockwise: its signed area is
 positive. If that area is zero, or no cities of the plane are given, its second city has a smaller
@@ -30,7 +32,7 @@ MAX_ENDS = 32  # cities that are tried as a free end of a path
 
 @dataclass(frozen=True)
 class Tsp(Task):
-    """The task `tsp` (V 4.4): a short closed tour of all cities of the plane.
+    """The task `tsp`: a short closed tour of all cities of the plane.
 
     An instance is `(n, 2)`, an answer `(n,)`: every city once, from the first one on,
     counter-clockwise. Metrics: `length`, the mean length of closed tours; `gap`, how much longer

@@ -1,4 +1,4 @@
-"""Lightning callbacks: hooks of the caller, checkpoints, checks and progress."""
+"""Lightning callbacks for checkpoints, checks and progress, and the hooks of the caller."""
 
 import os
 import sys
@@ -171,8 +171,8 @@ class CheckedCheckpointIO(TorchCheckpointIO):
 class PeriodicCheckpoint(pl.Callback):
     """Saves a checkpoint every `every` steps, and at the end.
 
-    If a step is also validated, save after the validation, because a resumed run does not repeat
-    it.
+    If a validation follows the step, save after the validation, because a resumed run does not
+    repeat that validation.
     """
 
     def __init__(self, path: Path, every: int, valid_every: int) -> None:
@@ -194,7 +194,7 @@ class PeriodicCheckpoint(pl.Callback):
         return step % self.every == 0 or step == trainer.max_steps
 
 
-LOSS_ROUNDING = 1e-2  # a mean loss in bfloat16 may be this far below 0
+LOSS_ROUNDING = 1e-2  # by rounding, a mean loss in bfloat16 may be this far below 0
 
 
 class FiniteLoss(pl.Callback):
@@ -204,12 +204,12 @@ class FiniteLoss(pl.Callback):
 
     A single process on a CPU checks the loss after every step. On a GPU or with several processes,
     that would make every step wait, so we collect the losses. At multiples of `intervals` and at
-    the end we check the collected losses and the weights. These steps include
-    all at which we validate or save.
+    the end, we check the collected losses and the weights.
 
     Args:
         folder: the folder of the run. The error names its last good checkpoint.
-        intervals: numbers of steps between checks of the weights.
+        intervals: numbers of steps between checks of the weights. They include the intervals of
+            validation and of checkpoints.
         is_likelihood: whether the loss is a negative log-likelihood. If so, a loss below 0 raises
             ModelError, because no probability is above 1.
     """
@@ -267,7 +267,7 @@ LINE_EVERY = 60.0  # seconds between lines if standard error is not a terminal
 class TrainingProgress(pl.Callback):
     """Shows and logs means over the last LOG_EVERY steps.
 
-    Without a terminal, print lines instead of a progress bar.
+    If standard error is not a terminal, it prints lines instead of a progress bar.
     """
 
     def __init__(self, batch_size: int) -> None:
@@ -322,7 +322,7 @@ class TrainingProgress(pl.Callback):
             )
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        for key in ("accuracy", "cost", *METRICS.values()):  # the last one logged is shown
+        for key in ("accuracy", "cost", *METRICS.values()):  # show the last one that was logged
             value = trainer.callback_metrics.get(f"valid_{key}")
             if value is not None:
                 name = "" if key in ("accuracy", "cost") else f"{key} "

@@ -61,7 +61,10 @@ def _means(of_each: list[Losses], batch: Any) -> tuple[Tensor, Tensor]:
 
 
 class TrainingModule(pl.LightningModule):
-    """Maximises the mean of `log p(C | P)` (V eq. 2) over the tokens of a batch."""
+    """Maximises the mean of `log p(C | P)` over the tokens of a batch.
+
+    This is equation 2 of Vinyals et al. 2015.
+    """
 
     def __init__(self, model: PointerModel, recipe: Recipe) -> None:
         super().__init__()

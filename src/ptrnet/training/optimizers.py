@@ -15,7 +15,7 @@ RMSPROP_RATE = 1e-3  # RMSprop's rate / Adadelta's; their usual rates are 0.001 
 
 
 class AdadeltaThenRMSprop(Optimizer):
-    """Adadelta for the first steps, RMSprop for the rest, as in W 5.
+    """Adadelta for the first steps, RMSprop for the rest (Wang and Wang 2016, section 5).
 
     Args:
         parameters: the parameters to train.
@@ -51,7 +51,11 @@ class AdadeltaThenRMSprop(Optimizer):
 
 
 def optimizer(recipe: Recipe, parameters: Iterable[Parameter]) -> Optimizer:
-    """Return SGD without momentum (V 3), Adadelta followed by RMSprop (W 5), or AdamW."""
+    """Return the optimizer of the recipe.
+
+    It is SGD without momentum (Vinyals et al. 2015, section 3), Adadelta followed by RMSprop (Wang
+    and Wang 2016, section 5), or AdamW.
+    """
     if recipe.optimizer == "sgd":
         return SGD(parameters, recipe.learning_rate)
     if recipe.optimizer == "adadelta-rmsprop":

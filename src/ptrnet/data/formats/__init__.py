@@ -8,13 +8,13 @@ Each format is a module of this folder, which is found by its name. It has these
 
 A module may also have these members:
 
-- `num_features(path)`: returns d, if it can be read from a file without knowing the task
-- `table(path)` and `write_table(stream, table)`: read and write a `ptrnet.data.tables.Table`, if
-  files may be long tables, in which each row is an element
+- `num_features(path)`: returns d, the number of features of an element, if files show it
+- `table(path)` and `write_table(stream, table)`: read and write a `ptrnet.data.tables.Table`. They
+  are for formats of long tables, in which each row is an element.
 - `COLUMNS`: the columns of ids and answers, if they have the same names in all long tables
-- `dictionaries(path)`: yields the elements of each instance, and its source, if elements may be
-  dictionaries. Returns None if the elements of the first instance are numbers. Raises InputError
-  if those of a later instance are.
+- `dictionaries(path)`: yields pairs of an instance's elements, as dictionaries, and its source. It
+  is for formats whose elements may have named fields. If the elements of the first instance are
+  numbers, it returns None. If those of a later instance are, it raises InputError.
 
 Plug-ins register such a module, or a class with these members. The folder `parts/` has code that
 several formats share.
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _registry = Registry("file format", __name__)
 _ALIASES = {"svm": "svmlight", "libsvm": "svmlight"}
-_CHECKED_TOGETHER = 2**14  # answers of about this many elements are checked together
+_CHECKED_TOGETHER = 2**14  # check answers together until they have about this many elements
 _IN_MEMORY = 2**26  # how many bytes of output are kept in memory before we use a temporary file
 
 
@@ -67,9 +67,9 @@ class Capabilities:
         dictionaries: whether elements may have named fields.
         task: the only task that the format serves; None for all tasks.
         binary: whether `write` takes a stream of bytes instead of text.
-        stdout_format: the format in which answers are printed; empty for the same format.
-        package: an optional package that the format needs. The name of the extra that installs it
-            is the extension.
+        stdout_format: the format of answers on standard output; empty for the same format.
+        package: an optional package that the format needs. The extra that installs it has the name
+            of the extension.
     """
 
     multiple: bool = True
@@ -164,7 +164,7 @@ class Format:
                 raise InputError(f"{name} holds one instance; write several to {others}")
             lost, needs = "", ""
             if example.distance == EUCLIDEAN not in can.distances:
-                lost = "would round every distance, in the unit square to 0 or 1"
+                lost = "would round every distance to a whole number, in the unit square to 0 or 1"
             elif example.distance not in can.distances:
                 lost = f"cannot say that distances are {example.distance}"
             elif example.elements is not None and not can.dictionaries:
@@ -392,7 +392,7 @@ def num_features(path: str) -> int:
         others = " or ".join(f".{other}" for other in names() if get(other).has("num_features"))
         advice = f"name the task, or write the examples to {others}"
         if source.extension == "csv":
-            advice += ", a long table by ptrnet convert --set-id"
+            advice += " (for a table of several sets: ptrnet convert --set-id)"
         raise InputError(
             f"{path}: a .{source.extension} file does not say how many numbers an element has; "
             f"{advice}"
@@ -483,7 +483,7 @@ def check_input(path: str) -> Format:
 
 
 def check_output(path: str, task: Task | None = None) -> None:
-    """Refuse an output file that cannot be written. Pass None for a task that is not known yet."""
+    """Refuse an output file that cannot be written. `task` is None if it is not known yet."""
     target = format_of(path)
     if task is None:
         target.check_package()
@@ -494,7 +494,7 @@ def check_output(path: str, task: Task | None = None) -> None:
 
 
 def check_has_answers(path: str, task: Task, columns: "Columns") -> None:
-    """Refuse a file without answers, and a long table if the user did not name their column."""
+    """Refuse a file without answers, or a long table if no option names the column of answers."""
     source = input_format(path)
     may_be_answered = source.capabilities.answers or not source.has("write_table")
     if not (columns.answer[0] if columns else may_be_answered):
@@ -515,7 +515,7 @@ def check_keeps_extra(path: str, task: Task) -> None:
 
 
 def check_not_overwritten(path: str, output: str) -> None:
-    """Refuse to overwrite the file of the instances, if its format would only keep the answers."""
+    """Refuse to write answers over the file of the instances if the format cannot hold both."""
     if "-" in (path, output) or format_of(output).capabilities.answers:
         return
     if exists(output) and os.path.samefile(path, output):  # noqa: PTH121  as files.exists

@@ -52,7 +52,9 @@ def additive_scores(
     key_lengths: Tensor | None = None,
     query_lengths: Tensor | None = None,
 ) -> Tensor:
-    """Return `u[b,i,j] = sum_h v[h] tanh(keys[b,j,h] + queries[b,i,h])` (V eq. 3, B's concat).
+    """Return `u[b,i,j] = sum_h v[h] tanh(keys[b,j,h] + queries[b,i,h])` .
+
+    This is the additive score of Bahdanau et al. 2015, and equation 3 of Vinyals et al. 2015.
 
     Args:
         keys: `(B, N, H)`, the projected encoder states `W1 e`; float32, float64 or a half type.

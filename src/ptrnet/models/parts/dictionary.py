@@ -1,4 +1,4 @@
-"""Base class of sequence-to-sequence models (V 2.1, 2.2), which need one size of instances."""
+"""Base class of sequence-to-sequence models, which need instances of a single size."""
 
 import torch
 from torch import Tensor, nn

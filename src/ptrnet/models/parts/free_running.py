@@ -1,4 +1,4 @@
-"""Base class of the Soft, Hard and Multi Ptr-Net (C 2.3-2.5)."""
+"""Base class of the Soft, Hard and Multi Ptr-Net (Chan and Sedoc 2016, 2.3 to 2.5)."""
 
 from abc import abstractmethod
 from dataclasses import replace
@@ -17,9 +17,9 @@ class FreeRunningPtrNet(PtrNet):
     search differ only in their tokens. `a` includes the special slots. For them, `next_input` uses
     their learned inputs, such as `=>` for END.
 
-    C does not say what the decoder reads in training. With `teacher_forcing` it reads `P_{C_i}`,
-    like the Ptr-Net, while the module is in training mode. Otherwise, and always in evaluation
-    mode, it reads the result of `next_input` (free running).
+    The paper does not say what the decoder reads in training. With `teacher_forcing` it reads
+    `P_{C_i}`, like the Ptr-Net, while the module is in training mode. Otherwise, and always in
+    evaluation mode, it reads the result of `next_input` (free running).
     """
 
     Settings = FreeRunningSettings

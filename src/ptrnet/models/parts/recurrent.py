@@ -182,8 +182,9 @@ CELLS: dict[str, type[LSTM] | type[GRU]] = {"lstm": LSTM, "gru": GRU}
 
 
 class Bidirectional(Recurrent):
-    """Half of the units read forwards and half backwards (B 3.2): `e_j = [e>_j; e<_j]`.
+    """Half of the units read forwards and half backwards: `e_j = [e>_j; e<_j]`.
 
+    This is the encoder of Bahdanau, Cho and Bengio 2015, section 3.2.
     Both `e_j` and the last state `[e>_n; e<_1]`, from which a decoder starts, then have the size
     of the decoder's state.
     """

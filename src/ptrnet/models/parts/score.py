@@ -2,7 +2,7 @@
 
 Encoder states `e` are projected to keys, and decoder states `d` to queries:
 
-- additive: `v' tanh(W1 e + W2 d)` (B A.1.2, V eq. 3)
+- additive: `v' tanh(W1 e + W2 d)` (Bahdanau et al. 2015; Vinyals et al. 2015, equation 3)
 - dot: `d' e` (Luong et al. 2015)
 - general: `d' W e` (Luong et al. 2015)
 """
