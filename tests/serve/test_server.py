@@ -147,27 +147,27 @@ def test_ctrl_c_finishes_what_was_accepted_and_exits_with_130(served, model, wor
     assert [status for status, _ in answered] == [200]
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
-        [b"X: " + b"a" * 1000 + b"\r\n"] * 2000,
-        [b"X: ", *[b"a" * 1000] * 2000],
-        [b"Transfer-Encoding: chunked\r\n\r\n1;", *[b"a" * 1000] * 2000],
-    ],
-    ids=["many headers", "a long header", "a chunk's extension"],
-)
-def test_headers_without_end_are_refused(served, model, head):
+def test_headers_without_end_are_refused(served, model):
     _, address = served("--model", model)
     host, port = address.removeprefix("http://").split(":")
-    with socket.create_connection((host, port), timeout=SECONDS) as connection:
-        received = b""
-        with contextlib.suppress(ConnectionError):  # a reset may lose the response
-            connection.sendall(b"POST /v1/models/mine/solve HTTP/1.1\r\nHost: mine\r\n")
-            for part in head:
-                connection.sendall(part)
-            received = connection.recv(1000)
-        assert received[:12] in (b"", b"HTTP/1.1 400")
-    assert ask(address, {"instances": INSTANCES[:1]})[0] == 200
+    heads = {
+        "many headers": [b"X: " + b"a" * 1000 + b"\r\n"] * 2000,
+        "a long header": [b"X: ", *[b"a" * 1000] * 2000],
+        "a chunk's extension": [
+            b"Transfer-Encoding: chunked\r\n\r\n1;",
+            *[b"a" * 1000] * 2000,
+        ],
+    }
+    for name, head in heads.items():
+        with socket.create_connection((host, port), timeout=SECONDS) as connection:
+            received = b""
+            with contextlib.suppress(ConnectionError):  # a reset may lose the response
+                connection.sendall(b"POST /v1/models/mine/solve HTTP/1.1\r\nHost: mine\r\n")
+                for part in head:
+                    connection.sendall(part)
+                received = connection.recv(1000)
+            assert received[:12] in (b"", b"HTTP/1.1 400"), name
+        assert ask(address, {"instances": INSTANCES[:1]})[0] == 200, name
 
 
 def test_a_port_in_use_is_refused_in_one_line(model, capsys):
@@ -178,25 +178,18 @@ def test_a_port_in_use_is_refused_in_one_line(model, capsys):
     assert capsys.readouterr() == ("", message)
 
 
-def test_workers_serve_one_address(served, model):
-    process, address = served("--model", model, "--workers", "2")
-    for _ in range(3):
-        assert ask(address, {"instances": INSTANCES[:2]})[0] == 200
-    with urllib.request.urlopen(f"{address}/metrics", timeout=SECONDS) as response:
-        assert 'ptrnet_instances_total{model="mine"} 6.0' in response.read().decode()
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(SECONDS) == 0 and process.stderr.read() == ""
-
-
 def workers_of(process):
     """Return the process ids of the workers."""
     command = ["pgrep", "-P", str(process.pid), "-f", "spawn_main"]
     return [int(pid) for pid in subprocess.run(command, capture_output=True).stdout.split()]
 
 
-def test_a_worker_that_is_killed_is_replaced(served, model):
+def test_workers_serve_one_address_and_are_replaced_if_killed(served, model):
     process, address = served("--model", model, "--workers", "2")
-    assert ask(address, {"instances": INSTANCES[:2]})[0] == 200
+    for _ in range(3):
+        assert ask(address, {"instances": INSTANCES[:2]})[0] == 200
+    with urllib.request.urlopen(f"{address}/metrics", timeout=SECONDS) as response:
+        assert 'ptrnet_instances_total{model="mine"} 6.0' in response.read().decode()
     killed, _ = workers_of(process)
     os.kill(killed, signal.SIGKILL)
     deadline = time.monotonic() + SECONDS
