@@ -14,6 +14,7 @@ import pytest  # noqa: E402
 import torch  # noqa: E402
 from joblib import cpu_count  # noqa: E402
 
+from tests.support.fork_server import ForkServer  # noqa: E402
 from tests.support.small_models import small_solver  # noqa: E402
 
 ROOT = Path(__file__).parent
@@ -62,6 +63,15 @@ def pytest_collection_finish():
 def small():
     """Return a function that builds an untrained solver of a task, with 16 units by default."""
     return small_solver
+
+
+@pytest.fixture(scope="session")
+def fork_server():
+    """Processes that have imported the package, because a process keeps what was registered."""
+    modules = "labels", "models.ptr_net", "solver", "training.run"  # so that they load no plug-ins
+    server = ForkServer("\n".join(f"import ptrnet.{module}" for module in modules))
+    yield server
+    server.close()
 
 
 @pytest.fixture

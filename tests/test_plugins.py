@@ -7,28 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.fork_server import ForkServer
-
 ROOT = Path(__file__).parents[1]
 PARETO = ROOT / "examples" / "plugins" / "pareto.py"
 SMALL = ["--n", "4-6", "--steps", "3", "--hidden-size", "8", "--batch-size", "8"]
 
 
-@pytest.fixture(scope="module")
-def server():
-    """Separate processes, because a process keeps what was registered."""
-    modules = "labels", "models.ptr_net", "solver", "training.run"  # so that they load no plug-ins
-    server = ForkServer("\n".join(f"import ptrnet.{module}" for module in modules))
-    yield server
-    server.close()
-
-
 @pytest.fixture
-def run(server, tmp_path):
+def run(fork_server, tmp_path):
     """Return a function that runs Python code in a process."""
 
     def run_code(code, *arguments, cwd=tmp_path, **environment):
-        return server.run(code, *arguments, cwd=cwd, **environment)
+        return fork_server.run(code, *arguments, cwd=cwd, **environment)
 
     return run_code
 
