@@ -125,14 +125,11 @@ def test_early_stopping_keeps_the_best_weights(tmp_path):
     assert again.trained == model.trained
 
 
-@pytest.mark.parametrize("checkpoint_every", [10, 7])
-def test_a_run_that_was_killed_keeps_the_best_weights(
-    tmp_path, mine, monkeypatch, checkpoint_every
-):
+def test_a_run_that_was_killed_keeps_the_best_weights(tmp_path, mine, monkeypatch):
     """The run is killed just after each checkpoint, with and without a validation at that step."""
     from ptrnet.training import callbacks
 
-    options = {**TINY, "steps": 30, "patience": 4, "checkpoint_every": checkpoint_every}
+    options = {**TINY, "steps": 20, "patience": 4, "checkpoint_every": 5}
     recipe, _, _ = infer_recipe(str(mine), options)
     straight = train(recipe, tmp_path / "straight")
     save = callbacks.CheckedCheckpointIO.save_checkpoint
@@ -151,10 +148,10 @@ def test_a_run_that_was_killed_keeps_the_best_weights(
             train(recipe, tmp_path / "killed", resume=kills > 0)
         except Killed:
             kills += 1
-            if kills > 1:  # after a validation: the folder has the best model so far
+            if kills > 2:  # after a validation: the folder has the best model so far
                 assert ptrnet.load(str(tmp_path / "killed")).trained["steps"] >= 10
         assert kills < 20
-    assert kills >= 3
+    assert kills >= 4
     saved = load(tmp_path / "killed")
     assert saved.trained == straight.trained
     for a, b in zip(
