@@ -76,13 +76,12 @@ def stop_after_a_chunk(code, arguments, folder, signal_number):
     [
         (PROGRAM, 2, signal.SIGKILL),
         (PROGRAM, 1, signal.SIGINT),
-        (LIBRARY, 1, signal.SIGKILL),
         (LIBRARY, 2, signal.SIGINT),
     ],
-    ids=["killed with its workers", "interrupted", "library", "library with workers"],
+    ids=["killed with its workers", "interrupted", "library"],
 )
 def test_a_stopped_job_resumes(ptrnet, tmp_path, capsys, code, jobs, signal_number):
-    """Every pair of a way to start a job, a number of processes and a signal."""
+    """A kill runs no code of ours, so the library is only interrupted."""
     whole, resumed = tmp_path / "whole.txt", tmp_path / "resumed.txt"
     folder = tmp_path / "resumed.txt.partial"
     assert ptrnet(*SORT, "--jobs", "1", "--output", whole)[0] == 0

@@ -43,16 +43,16 @@ def test_an_evaluation_shows_its_measures(small):
 def test_fresh_instances_are_kept_with_their_scores(tmp_path, ptrnet, model, monkeypatch):
     """A stopped evaluation can be resumed, and two processes give the same scores as one."""
     output = tmp_path / "scores.jsonl"
-    options = ("--model", model, "--random", 2 * CHUNK + 9, "--n", "3-6")
+    options = ("--model", model, "--random", CHUNK + 9, "--n", "3-6")
     alone = evaluated(ptrnet, *options)
     assert evaluated(ptrnet, *options, "--jobs", 2) == alone
     monkeypatch.setattr("ptrnet.jobs._join", interrupted)
     assert ptrnet("evaluate", *options, "--output", output)[0] == 130
     monkeypatch.undo()
     code, out, err = ptrnet("evaluate", *options, "--output", output, "--json")
-    assert code == 0 and "resuming after 509 examples" in err
+    assert code == 0 and "resuming after 259 examples" in err
     assert json.loads(out) == alone
-    drawn = generate_dataset(tasks.get("hull"), range(3, 7), 2 * CHUNK + 9, seed=0)
+    drawn = generate_dataset(tasks.get("hull"), range(3, 7), CHUNK + 9, seed=0)
     kept = formats.read(str(output), tasks.get("hull"))
     for example, row in zip(drawn, kept, strict=True):
         assert np.array_equal(example.inputs, row.inputs) and "answer" in row.extra
@@ -130,7 +130,7 @@ def test_wrong_options_are_refused(ptrnet, model, options, message, refused):
 def test_scores_are_kept_and_add_up(tmp_path, ptrnet, model, monkeypatch, extension):
     """Some answers of a model without the constraint are not simple polygons, and have no area."""
     path, output = tmp_path / "a.jsonl", tmp_path / f"scores.{extension}"
-    ptrnet("generate", "hull", "--n", "3-6", "--count", 2 * CHUNK + 9, "--output", path)
+    ptrnet("generate", "hull", "--n", "3-6", "--count", CHUNK + 9, "--output", path)
     options = ("--model", model, path, "--free")
     alone = evaluated(ptrnet, *options)
     assert alone["metrics"]["area"]["fail"]
@@ -143,7 +143,7 @@ def test_scores_are_kept_and_add_up(tmp_path, ptrnet, model, monkeypatch, extens
     examples = list(formats.read(str(path), solver.task))
     answers = list(solver.predict(examples, constrained=False))
     rows = list(formats.read(str(output), solver.task))
-    assert len(rows) == alone["instances"] == 2 * CHUNK + 9
+    assert len(rows) == alone["instances"] == CHUNK + 9
     for example, answered, row in zip(examples, answers, rows, strict=True):
         (is_right,) = solver.task.score([example], [answered.outputs])["accuracy"]
         assert row.outputs.tolist() == example.outputs.tolist()
