@@ -1,8 +1,7 @@
 """Models read named fields of dictionaries, frames, .csv and .jsonl by their names."""
 
+import io
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -252,15 +251,15 @@ def test_errors_and_warnings_name_the_field(recwarn):
     assert any(str(w.message).startswith('"p" is ') for w in recwarn)
 
 
-def test_solve_reads_named_elements_from_standard_input(tmp_path):
+def test_solve_reads_named_elements_from_standard_input(tmp_path, monkeypatch, capsys):
     offers = [[{"x": k, "y": -k} for k in range(3)]] * 4
     solver = ptrnet.fit(offers, [[0, 1, 2]] * 4, steps=2, hidden_size=8, valid_batches=0)
     solver.save_pretrained(tmp_path / "m")
     line = json.dumps({"inputs": offers[0], "id": 7})
-    command = [sys.executable, "-m", "ptrnet", "solve", "--model", str(tmp_path / "m"), "-"]
-    done = subprocess.run(command, input=f"{line}\n{line}\n", capture_output=True, text=True)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{line}\n{line}\n".encode())))
+    assert run(["solve", "--model", str(tmp_path / "m"), "-"]) == 0
     answer = {"inputs": offers[0], "outputs": solver.solve(offers[0]).tolist(), "id": 7}
-    assert [json.loads(text) for text in done.stdout.splitlines()] == [answer] * 2
+    assert [json.loads(text) for text in capsys.readouterr().out.splitlines()] == [answer] * 2
 
 
 def test_a_second_model_encodes_the_elements_of_an_answer_again():

@@ -281,8 +281,8 @@ def test_concurrent_runs_build_one_set_of_arrays(tmp_path):
         "print(inputs.sum(), answers.indices.sum())"
     )
     command = [sys.executable, "-c", code, str(path)]
-    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    assert [run.communicate(timeout=240)[0].split() for run in runs] == [["4000.0", "6000"]] * 3
+    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [run.communicate(timeout=240)[0].split() for run in runs] == [["4000.0", "6000"]] * 2
     (folder,) = path.parent.glob("*.packed")
     assert len(list(folder.iterdir())) == 1 and len(arrays(path)) == 4
 
