@@ -1,12 +1,13 @@
-"""The machinery that every measurement shares.
+"""Code that all measurements of `ptrnet bench` share.
 
-A measurement consists of cases. Each case has
+A measurement consists of cases. A case compares sides, such as ptrnet and a naive implementation of
+the same work. It has
 
-- setups, whose peak of memory is measured in a separate process;
-- a function that times its sides in turn, and returns rows of results. The sides share one process,
-  so that other work on the machine slows all of them equally. Rows are printed as a table or JSON.
+- setups, one for each side. Each runs in a separate process, whose peak of memory is measured.
+- a function that times the sides in turn, and returns rows of results. The sides share one process,
+  so that other work on the machine slows all of them equally.
 
-The end of this file describes the machine.
+Rows are printed as a table or as JSON. The last part of this file describes the machine.
 """
 
 import multiprocessing
@@ -173,7 +174,7 @@ class Baseline(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """One measured thing: a row of a table, and an object of JSON.
+    """One result: a row of the table, or an object of the JSON.
 
     Args:
         measurement: the measurement that it belongs to, such as `train`.

@@ -63,7 +63,7 @@ VERTICES_TO_FOLLOW = (2, 1, 0, 2, 0, 0)
 
 @cache
 def _tables(num_specials: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return `(6, S + 1)` the next phase by phase and kind of token, and `VERTICES_TO_FOLLOW`."""
+    """Return the table of next phases `(6, S + 1)`, and `VERTICES_TO_FOLLOW`, as tensors."""
     transitions = TRIANGLES if num_specials == 1 else SEPARATED_TRIANGLES
     return (
         torch.tensor(transitions, device=device),
@@ -233,7 +233,7 @@ def _without_triangle(state: Triangulation) -> Tensor:
     tails, heads, apexes, is_open = state.edges
     _, tail, head = (ends[..., None] for ends in state.edges.front())
     is_front = (tails == tail) & (heads == head)
-    # The other ends of known edges that would be such a side.
+    # If a known edge would be such a side, its other end must not be the apex.
     beyond_heads = ((tails == head) & ~is_open) | (tails == tail)
     beyond_tails = ((heads == tail) & ~is_open) | (heads == head)
     excluded = torch.cat([heads * beyond_heads, tails * beyond_tails, apexes * is_front], -1)

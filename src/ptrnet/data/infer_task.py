@@ -25,10 +25,10 @@ from ptrnet.tasks.schema import Element, Schema
 from ptrnet.types import Example, Floats, Indices
 
 _CHUNK = 2**20  # how many elements and indices are in memory at a time
-# `warn_of_positions` needs this many answers, looks at this many of each size, and warns if this
-# share of them agrees.
+# For `warn_of_positions`: the smallest number of answers, the largest number of answers of one size
+# that it looks at, and the share of answers in one of the forms from which on it warns.
 _MIN_ANSWERS, _MAX_ANSWERS, _MIN_SHARE = 10, 10_000, 0.95
-_MIN_CHANCE = 1e-6  # we do not believe that anything less likely happens by chance
+_MIN_CHANCE = 1e-6  # if something is less likely by chance, we assume that it is not chance
 
 
 class InferredTask(NamedTuple):
@@ -141,8 +141,8 @@ def infer_task_of(
     center, spread = feature_scaling(examples)
     schema = loosest.schema
     if schema is not None:
-        # A loaded model replaces missing numbers by its center. So we take the mean of the schema,
-        # because the mean of `feature_scaling` is rounded differently.
+        # The examples have the schema's mean in place of missing numbers, and a loaded model puts
+        # its center there. `feature_scaling` rounds this mean differently, so use the schema's.
         center = np.where(schema.is_filled, loosest.center, center)
         center = np.where(schema.is_category, 0, center)
         spread = np.where(schema.is_category, 1, spread)
@@ -374,7 +374,7 @@ _FORMS: dict[Callable[[Dataset, Dataset], bool], str] = {
 
 
 def warn_of_positions(examples: Dataset) -> None:
-    """Warn if the positions of the elements alone tell nearly all answers.
+    """Warn if nearly all answers follow from the positions of the elements alone.
 
     Such answers are the first elements in order, the last elements in reverse order, or the same
     positions in all instances of one size. A model that ignores positions cannot learn them, and

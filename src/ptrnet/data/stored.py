@@ -154,7 +154,7 @@ def _read_block(block: Block, path: str, task: Task) -> Dataset:
 
 
 def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
-    """Write the arrays of a dataset, which comes in parts, into an empty folder.
+    """Write the arrays of a dataset, given in parts, into an empty folder.
 
     Args:
         parts: consecutive rows, all with answers. Either all parts have grades, or none has.
@@ -201,8 +201,8 @@ def with_answers(examples: Iterable[Example]) -> Iterator[Example]:
         if is_graded is None:
             is_graded = example.grades is not None
         elif is_graded != (example.grades is not None):
-            expected = "grades, as the examples" if is_graded else "no grades, as in the examples"
-            raise InputError(f"{example.source}: expected {expected} before it")
+            expected = "grades" if is_graded else "no grades"
+            raise InputError(f"{example.source}: expected {expected}, as in earlier examples")
         yield example
 
 

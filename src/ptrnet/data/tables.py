@@ -72,7 +72,7 @@ class Columns(Settings):
         if len(given) > 1:
             raise InputError(f"expected one of {', '.join(ANSWERS)}, got {' and '.join(given)}")
         if given and not self.set_id:
-            raise InputError(f"{given[0]}: needs set_id, the column that the rows of a set share")
+            raise InputError(f"{given[0]}: needs set_id, the column that says which rows are a set")
 
     def __bool__(self) -> bool:
         return bool(self.set_id)
@@ -99,7 +99,8 @@ class Table:
         place: returns the name of row k in error messages, such as `sets.csv:12`.
         is_text: whether all cells are texts that still have to be parsed, as those of a .csv.
         default: the value of a field that has no column; None refuses a missing column.
-        arrow: the `pyarrow.Table` that the columns were read from, if any. It keeps their types.
+        arrow: the `pyarrow.Table` that the columns were read from, or None. It has the types of the
+            columns, which a copy of the table in a .parquet keeps.
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -388,18 +389,17 @@ class Sets:
         return flags
 
     def answered(self, answers: Iterable[Indices], kind: str) -> Table:
-        """Return the table with a column of answers.
+        """Return the table with a column of answers; see `answer_cells`.
 
-        If the table already has a column of that name, it is replaced.
-
-        See `answer_cells` for the values of the column.
+        The new column replaces the column of answers that the table may have.
 
         Args:
             answers: one for each set.
             kind: the kind of the answers.
 
         Raises:
-            InputError: an element is in an answer twice, or another column has the name.
+            InputError: an element is in an answer twice, or a column of another kind of answers, or
+                a field, has the name of the new column.
         """
         name, role = self.answer_column(kind), _ROLES.get(kind, "rank")
         sizes = np.diff(self.starts).tolist()
@@ -508,7 +508,7 @@ def table_of_examples(examples: Iterable[Example], columns: Columns, source: str
     return Table.of(rows)
 
 
-# Ids and ranks. They are never converted to float64, which would merge long whole numbers.
+# Ids and ranks. We never convert them to float64, in which long whole numbers become equal.
 
 
 def _id(value: Any, source: str) -> Any:

@@ -47,8 +47,8 @@ class Decoder(ABC):
 
     Attributes:
         name: the decoder's name, for error messages.
-        size: number of prefixes of an instance in memory, K. If it is
-            larger, the solver puts fewer instances into a batch.
+        size: K, the number of prefixes of an instance in memory. The larger it is, the fewer
+            instances does the solver put into a batch.
         needs_decomposable: whether the decoder serves only tasks that are `decomposable`.
         needs_circular: whether the decoder serves only tasks that are `circular`.
     """
@@ -89,7 +89,7 @@ class Selection(NamedTuple):
 
     scores: Tensor  # (B, K) log-probabilities of the new prefixes
     parents: Tensor  # (B, K) the former prefix of the same instance that each of them extends
-    tokens: Tensor  # (B, K) the token that is added
+    tokens: Tensor  # (B, K) the token that each of them adds
 
 
 class Selector(Protocol):

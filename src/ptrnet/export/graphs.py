@@ -27,9 +27,9 @@ OPSET = 23  # the newest operator set that this version of PyTorch knows
 
 DIMENSIONS = {
     "batch": "instances",
-    "elements": "of the longest instance; pad the others with any finite numbers",
+    "elements": "elements of the largest instance; pad the others with any finite numbers",
     "tokens": "special slots, then elements",
-    "prefixes": "beginnings of an answer that each instance has: 1 for greedy decoding",
+    "prefixes": "partial answers to each instance: 1 for greedy decoding, K for a beam of K",
     "steps": "tokens that the decoder has read before; 0 at first",
     "next_steps": "steps + 1",
     "edges": "1 + 2 steps",
@@ -58,8 +58,8 @@ def tensors_of(encoded: Encoded) -> dict[str, Tensor]:
     """Return all tensors except the state, by the path of fields to each.
 
     A graph takes and returns only tensors, no objects. A tensor in several places is returned
-    once. Weights are left out, because they belong to the graph, and so is the number of tokens,
-    which becomes a tensor while a graph is recorded.
+    once. Weights are left out, because they belong to the graph. The number of tokens is left out,
+    too, although it becomes a tensor while a graph is recorded.
     """
     tensors: dict[str, Tensor] = {}
     for name, tensor in _walk(replace(encoded, num_tokens=0, state=()), "encoded"):
@@ -145,7 +145,7 @@ class _Recording(NamedTuple):
 
 
 def write_graphs(model: PointerModel, folder: Path) -> dict[str, Graph]:
-    """Write the two files into a folder; return their inputs and outputs by the file's name."""
+    """Write both files into a folder. Return the inputs and outputs of each, by its name."""
     with torch.no_grad():
         runs = [_record(model, 3, 7, 2, 2), _record(model, 5, 11, 4, 3)]
         small, large = runs
@@ -224,10 +224,10 @@ def _ports(
 
 
 def write_graph(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, path: Path) -> Graph:
-    """Record in a file what a module does with the inputs; return the graph as it is in the file.
+    """Write a module as a graph into a file, and return the inputs and outputs of this graph.
 
-    The file has the weights. It lacks inputs that the module does not use, such as the tokens of a
-    free-running model.
+    The file has the weights, too. Inputs that the module does not use, such as the tokens of a
+    free-running model, are not among the inputs of the graph.
 
     Raises:
         ModelError: the module uses an operator that the exporter does not know.
@@ -267,7 +267,7 @@ def write_graph(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, p
 
 @contextmanager
 def _silent_stdout() -> Iterator[None]:
-    """Work around PyTorch's exporter: if it fails, its C++ code prints the whole graph."""
+    """Silence the C++ code of PyTorch's exporter, which prints the whole graph if it fails."""
     stdout = os.dup(STDOUT)
     try:
         with open(os.devnull, "wb") as nowhere:  # noqa: PTH123  a device, not a path of the user
@@ -302,7 +302,7 @@ class OnnxModel(PointerModel):
     Solvers and decoders use it as any other model.
 
     Args:
-        folder: has both files.
+        folder: the folder of both files.
         model: the exported model. Its sizes are read, its weights are not.
     """
 

@@ -1,11 +1,11 @@
-"""Good tours of any number of cities: 2-opt and Or-opt descents with double-bridge kicks.
+"""Good tours of any number of cities, by iterated local search (Martin, Otto and Felten 1991).
 
-This is the iterated local search of Martin, Otto and Felten (1991), with descents as in Bentley
-(1992). Six kicks per city leave a gap of less than 0.1% at 50 cities. Kicks use a fixed seed, so
-the same cities always get the same tour.
+A descent makes small changes (2-opt and Or-opt moves) as long as they shorten the tour, as in
+Bentley (1992). Then a kick makes a random larger change (a double bridge), another descent follows,
+and so on. Six kicks per city give tours of 50 cities that are less than 0.1% too long. Kicks use a
+fixed seed, so the same cities always get the same tour.
 
-The file begins with the labeller. Below are tours piece by piece, kicks, tours as arrays, and
-descents.
+The parts of this file: the labeller, large tours piece by piece, kicks, tours as arrays, descents.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from ptrnet.labellers.tours import is_plain, label_by_rules, label_tours, tour_l
 from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 
 KICKS = 6  # per city
-MATRIX_KICKS = 30  # per city, with rules or directed distances, which are harder
+MATRIX_KICKS = 30  # per city, for tours with rules or directed distances, which are harder
 TAKES_RULES = True
 # The most cities whose matrix of distances is made: it takes 800 MB. Larger tours are improved
 # piece by piece.

@@ -1,16 +1,16 @@
-"""Delaunay triangulations by SciPy's Qhull (Barber, Dobkin, Huhdanpaa 1996), each proved.
+"""Delaunay triangulations by SciPy's Qhull (Barber, Dobkin, Huhdanpaa 1996), each with a proof.
 
-Floats prove nearly all of them. What floats cannot decide is computed in exact integers. If Qhull's
-triangulation is wrong, because points are very near to each other or to a line, a right one is
-computed in exact integers.
+We prove each triangulation of Qhull in floats. Exact integers decide the few conditions that floats
+cannot. If Qhull's triangulation is wrong, because points are very near to each other or to a line,
+we compute a right one in exact integers.
 
 Degenerate input:
 
-- of equal points only the first index is a vertex; every other point is a vertex;
-- if more than three points lie on one empty circle, Qhull chooses one of the right answers;
-- points that are all on one line have no triangulation: their answer is empty.
+- If points are equal, only the first of them is a vertex. Every other point is a vertex.
+- If more than three points lie on one empty circle, Qhull chooses one of the right answers.
+- Points that are all on one line have no triangulation. Their answer is empty.
 
-The file has the labeller first, then the proof in floats, then triangulations in exact integers.
+The file has these parts: the labeller, the proof in floats, triangulations in exact integers.
 """
 
 from typing import NamedTuple
@@ -40,9 +40,10 @@ def label(inputs: Floats) -> Answers:
     corner = inputs.min(axis=1, keepdims=True)
     # Move the points to the origin: Qhull lifts them to a paraboloid, and squares of large
     # coordinates would lose the digits that differ.
-    shifted = scale_by_power_of_two(inputs / 2 - corner / 2)  # halves: it cannot overflow
+    shifted = scale_by_power_of_two(inputs / 2 - corner / 2)  # halved, so it cannot overflow
     scaled = scale_by_power_of_two(inputs)
-    lost = ((np.abs(scaled) < UNDERFLOW) & (inputs != 0)).any(axis=(1, 2))  # digits, by scaling
+    # Instances whose coordinates lost digits when they were scaled.
+    lost = ((np.abs(scaled) < UNDERFLOW) & (inputs != 0)).any(axis=(1, 2))
     return pad_answers(
         [
             triangulate(inputs[b]) if lost[b] else _triangles(inputs[b], scaled[b], shifted[b])
@@ -87,10 +88,13 @@ def _triangles(inputs: Floats, scaled: Floats, shifted: Floats) -> Indices:
 
 
 class Unresolved(NamedTuple):
-    """Conditions that floats could not decide, as indices of points; if all hold, it is proved."""
+    """Conditions that floats could not decide, as indices of points.
 
-    triangles: Indices  # (a, 3) that have to turn left
-    turns: Indices  # (b, 3) along the hull, that must not turn right
+    If all of them are true, the triangulation is proved.
+    """
+
+    triangles: Indices  # (a, 3) triangles that have to turn left
+    turns: Indices  # (b, 3) three vertices along the hull, which must not turn right
     edges: Indices  # (c, 4) triangles i, j, k and j, i, p: p must not be inside the circle
 
 
@@ -110,7 +114,7 @@ def unresolved(
     flat = np.empty((len(triangles), 3), np.int64)
     corners = np.empty((len(points), 3), np.int64)
     edges = np.empty((3 * len(triangles), 4), np.int64)
-    following = np.full(len(points), -1)  # along the hull
+    following = np.full(len(points), -1)  # the next vertex along the hull
     seen = np.zeros(len(points), np.bool_)
     glued = True
     for t in range(len(triangles)):
@@ -184,7 +188,10 @@ def _is_outside(points: Floats, i: int, j: int, k: int, p: int) -> bool:
 
 
 # Triangulations in exact integers: slow, and always right.
-_GHOST = -1  # a vertex outside: every edge of the hull has a triangle with it on its other side
+#
+# A ghost is a vertex outside of the hull. On the outer side of each edge of the hull, there is a
+# ghost triangle of this edge and the ghost. So every edge has a triangle on both sides.
+_GHOST = -1
 
 # The third vertex of the triangle on the left of each edge.
 Apexes = dict[tuple[int, int], int]
@@ -262,9 +269,10 @@ def _remove(apexes: Apexes, i: int, j: int) -> int:
 
 
 def _locate(apexes: Apexes, pairs: list[Pair], p: int, edge: tuple[int, int]) -> tuple[int, int]:
-    """Return an edge of the triangle that contains a point; a ghost's if it is outside the hull.
+    """Return an edge of the triangle that contains a point.
 
-    Walk from the triangle at `edge`, always through an edge that has the point beyond it.
+    If the point is outside of the hull, this is a ghost triangle. Walk from the triangle at `edge`,
+    always through an edge that has the point on its other side.
     """
     i, j = edge
     while (k := apexes[i, j]) != _GHOST:
@@ -281,7 +289,7 @@ def _insert(apexes: Apexes, pairs: list[Pair], p: int, edge: tuple[int, int]) ->
     """Insert a point: remove all triangles whose circle contains it, and join it to their rim.
 
     Returns:
-        An edge that has a triangle, not a ghost's, on its left.
+        An edge whose triangle on the left is not a ghost triangle.
     """
     i, j = edge
     k = _remove(apexes, i, j)
@@ -301,7 +309,10 @@ def _insert(apexes: Apexes, pairs: list[Pair], p: int, edge: tuple[int, int]) ->
 
 
 def _is_in_circle(pairs: list[Pair], i: int, j: int, k: int, p: int) -> bool:
-    """Whether p is inside the circle of a triangle. For a ghost's: beyond its edge, or on it."""
+    """Whether p is inside the circle of a triangle.
+
+    For a ghost triangle: whether p is outside of its edge of the hull, or on this edge.
+    """
     if _GHOST not in (i, j, k):
         return bool(exact.in_circle(pairs[i], pairs[j], pairs[k], pairs[p]) > 0)
     a, b = {i: (j, k), j: (k, i), k: (i, j)}[_GHOST]

@@ -28,11 +28,11 @@ from ptrnet.version import VERSION
 
 @dataclass(frozen=True)
 class Job:
-    """A line of a row, to run with a budget."""
+    """One line of a row to train and test, such as `paper` (see `tables.py`)."""
 
     row: Row
-    name: str  # the line's name
-    budget: Budget
+    name: str  # the line's name: paper, ours or best
+    budget: Budget  # how much of the training and the test to do
     seed: int | None = None  # the training's seed; None: the recipe's
 
     @property
@@ -72,7 +72,7 @@ class Job:
 def jobs_of(
     rows: Sequence[Row], lines: Sequence[str], budget: Budget, seed: int | None = None
 ) -> list[Job]:
-    """Return the jobs of rows that have these lines, sorted so that each model's are together."""
+    """Return the jobs of these lines of rows. Jobs of the same model are next to each other."""
     jobs = [Job(row, line, budget, seed) for row in rows for line in lines if line in row.lines]
     order: dict[str, int] = {}
     for job in jobs:
@@ -107,7 +107,7 @@ def _run_job(job: Job, runs: Path) -> Record:
     trained = solver.trained
     minutes, examples = None, None
     if recipe is not None:
-        with suppress(InputError):  # damaged logs do not make the model worse
+        with suppress(InputError):  # damaged logs; the result then has no minutes
             curves = read_curves(folder_of(recipe, runs), recipe.batch_size)
             minutes = float(curves.seconds[-1]) / 60
         examples = trained["steps"] * recipe.batch_size

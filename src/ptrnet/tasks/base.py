@@ -29,7 +29,7 @@ class Labelling(ABC):
 
     name: ClassVar[str]
     labellers: ClassVar[tuple[str, ...]]  # names of algorithms; the first is the default
-    # Whether a labeller that promises proofs may return an answer without one.
+    # Whether a labeller that should prove its answers may return an answer without a proof.
     may_be_unproved: ClassVar[bool] = False
     distances: ClassVar[tuple[str, ...]] = (
         EUCLIDEAN,
@@ -75,11 +75,12 @@ class Labelling(ABC):
         distance: str = EUCLIDEAN,
         rules: TourRules = CLOSED,
     ) -> tuple[Answers, NDArray[np.bool_]]:
-        """The answers of `label`, and `(B,)` booleans: False if a promised proof is missing.
+        """Return the answers of `label`, and `(B,)` booleans: False if a proof is missing.
 
-        A labeller that promises proofs may run out of time: `exact` then returns its best tour
-        without a proof. Call `check_labeller` first. This method does not, because it is called
-        for every batch.
+        A labeller that proves its answers may run out of time: `exact` then returns its best tour
+        without a proof. Labellers that do not try to prove anything have True.
+
+        Call `check_labeller` first. This method does not, because it is called for every batch.
 
         Raises:
             InputError: the labeller does not take that many elements.
@@ -189,7 +190,7 @@ class Task(Settings, Labelling):
     @property
     @abstractmethod
     def num_features(self) -> int:
-        """The number of numbers in an element, d."""
+        """How many numbers an element has, d."""
 
     @abstractmethod
     def max_length(self, n: int) -> int:
@@ -197,11 +198,11 @@ class Task(Settings, Labelling):
 
     @abstractmethod
     def build_constraint(self) -> "Constraint":
-        """The constraint that masks tokens which cannot continue a valid answer."""
+        """Return the constraint that forbids tokens which cannot continue a valid answer."""
 
     @abstractmethod
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
-        """Why `outputs` cannot answer any instance of n elements; None if they can.
+        """Return why `outputs` cannot answer any instance of n elements, or None if they can.
 
         Args:
             n: number of elements of the instance.
@@ -220,7 +221,7 @@ class Task(Settings, Labelling):
 
     @abstractmethod
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
-        """The picture of an answer."""
+        """Return the picture of an answer."""
 
     # ---- Members that a task may define, besides `canonicalize` and `distances`.
 
@@ -232,8 +233,8 @@ class Task(Settings, Labelling):
     min_elements: ClassVar[int] = 1  # the smallest number of elements of an instance
     item_size: ClassVar[int] = 1  # the number of indices in an item of an answer
     symmetric: ClassVar[bool] = False  # whether rotating or flipping the square keeps answers right
-    # Whether an answer contains only elements of the answers to the instance's parts: the hull of a
-    # set is the hull of its parts' hulls. `Incremental` decoding needs it.
+    # Whether the answer to an instance follows from the answers to its parts. For example, the hull
+    # of a set is the hull of the hulls of its parts. `Incremental` decoding needs this.
     decomposable: ClassVar[bool] = False
     # Whether an answer is a closed tour, which may start anywhere and run in either direction.
     circular: ClassVar[bool] = False
@@ -263,7 +264,8 @@ class Task(Settings, Labelling):
     def depends_on_indices(self) -> bool:
         """Whether the canonical answer depends on the indices of elements.
 
-        If `order` sorts the elements, it does not: their coordinates then tell their indices.
+        It does not if `order` sorts the elements, because their coordinates then determine their
+        indices.
         """
         return False
 
@@ -278,16 +280,16 @@ class Task(Settings, Labelling):
         return False
 
     def free_constraint(self) -> "Constraint":
-        """The constraint of unconstrained decoding: only the smallest length is checked."""
+        """Return the constraint of unconstrained decoding. It only checks the smallest length."""
         from ptrnet.constraints import Free
 
         return Free(self.min_length)
 
     def from_fields(self, fields: Mapping[str, Any], source: str) -> Any:
-        """Convert a dictionary that a user gave as an instance; here, return it unchanged.
+        """Convert a dictionary that a user gave as an instance.
 
-        Subclasses of `Problem` return an array `(n, d)`. Other tasks keep this default. If their
-        elements have fields, a dictionary is one element, and a list of them is an instance.
+        Subclasses of `Problem` return an array `(n, d)`. Other tasks return it unchanged: for them,
+        a dictionary is one element with named fields, and an instance is a list of these.
         """
         return fields
 
@@ -302,7 +304,7 @@ class Task(Settings, Labelling):
         return row.pop("inputs")
 
     def write_instance(self, example: Example) -> dict[str, Any]:
-        """The keys and values of a JSON line that hold an instance."""
+        """Return the keys and values that hold an instance in a line of JSON."""
         return {"inputs": example.elements or example.inputs.tolist()}
 
     @property
@@ -317,11 +319,11 @@ class Task(Settings, Labelling):
         return sample_points(self.points, rng, (count, n, self.num_features))
 
     def instance_error(self, inputs: Floats) -> str | None:
-        """Why an instance has no answer; None if it has one."""
+        """Return why an instance has no answer, or None if it has one."""
         return None
 
     def beginning(self, example: Example) -> list[int]:
-        """The elements with which a network must begin the answer, by the example's rules."""
+        """Return the elements with which the example's rules make a network begin its answer."""
         return []
 
     def obey(self, example: Example, outputs: Indices) -> Indices:
@@ -329,7 +331,9 @@ class Task(Settings, Labelling):
         return outputs
 
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
-        """Copies of an open path's example that fix other ends; a network should solve each.
+        """Return copies of an example whose answer is an open path, each with another fixed end.
+
+        The solver answers each of them, and keeps the best path.
 
         Args:
             example: the example.
@@ -339,13 +343,14 @@ class Task(Settings, Labelling):
         return []
 
     def unreadable(self, example: Example) -> str | None:
-        """Why networks cannot answer an instance, although algorithms can; None if they can."""
+        """Return why networks cannot answer an instance that algorithms can; None if they can."""
         return None
 
     def left_out(self, inputs: Floats) -> tuple[int, int] | None:
-        """Two equal elements `(unused, used)`; None if all differ.
+        """Return two equal elements `(unused, used)`, or None if all differ.
 
-        Answers only have the second of the two."""
+        Answers only have the second of the two.
+        """
         return None
 
     @property
@@ -354,9 +359,9 @@ class Task(Settings, Labelling):
         return ()
 
     def infeasible(self, inputs: Sequence[Floats], outputs: Sequence[Indices]) -> list[str | None]:
-        """Why each of `outputs` cannot answer its instance, although `answer_error` returns None.
+        """Return why each answer is not valid for its instance, or None if it is valid.
 
-        The list has None for each answer that is feasible.
+        The answers have passed `answer_error`, which does not know the instances.
         """
         return [None] * len(outputs)
 
@@ -378,7 +383,7 @@ class Task(Settings, Labelling):
         return outputs
 
     def to_tokens(self, answers: Answers) -> Answers:
-        """The token sequences that models are trained to emit, including END."""
+        """Return the sequences of tokens that models are trained to give, including END."""
         batch, width = answers.indices.shape
         tokens = np.full((batch, width + 1), END, np.int64)
         mask = answers.mask
@@ -386,13 +391,13 @@ class Task(Settings, Labelling):
         return Answers(tokens, answers.lengths + 1)
 
     def from_tokens(self, tokens: Indices) -> Indices:
-        """The answer for a sequence of tokens `(m,)` without END."""
+        """Return the answer of a sequence of tokens `(m,)` without END."""
         return tokens[tokens >= self.num_specials] - self.num_specials
 
     def score_elements(
         self, examples: Sequence[Example], scores: Sequence[Floats]
     ) -> dict[str, "Scores"]:
-        """Metrics of a model's scores `(n,)` of each example's elements; none by default.
+        """Return metrics of a model's scores `(n,)` of each example's elements; none by default.
 
         Returns:
             The same form as that of `score`.
@@ -414,13 +419,14 @@ class Task(Settings, Labelling):
         return self.summarize(moments_of(self.score(examples, answers)))
 
     def is_correct(self, example: Example, outputs: Indices) -> bool:
-        """Whether `outputs` are as good as the example's."""
+        """Whether `outputs` are as good as the example's answer."""
         return bool(self.score([example], [outputs])["accuracy"][0])
 
     def costs(self, example: Example, answers: Sequence[Indices]) -> Floats | None:
-        """The cost of each answer; lower is better.
+        """Return the cost of each answer; lower is better.
 
-        None if only the right answer tells how good another answer is."""
+        None if the task has no costs, so that answers can only be compared with the right one.
+        """
         return None
 
     @property
@@ -429,9 +435,9 @@ class Task(Settings, Labelling):
         return type(self).costs is not Task.costs
 
     def grades(self, n: int, outputs: Indices, in_order: Floats | None) -> Floats | None:
-        """Grades `(n,)` of the elements: of elements with equal grades, any may come next.
+        """Return grades `(n,)` of the elements, or None if an answer has no ties.
 
-        None if an answer has no ties.
+        Elements with equal grades may come in any order.
 
         Args:
             n: number of elements of the instance.
@@ -441,7 +447,7 @@ class Task(Settings, Labelling):
         return None
 
     def answer_stats(self, answered: Example) -> dict[str, float]:
-        """Numbers to report with an answer, such as a tour's length, in the units of its file."""
+        """Return numbers to report with an answer, such as a tour's length in units of its file."""
         return {}
 
     # ---- Members that all tasks share.
@@ -452,7 +458,7 @@ class Task(Settings, Labelling):
             raise InputError(f"order: hilbert takes elements of 2 numbers, got {self.num_features}")
 
     def element_order(self, inputs: Floats) -> Indices:
-        """The order `(B, n)` in which models read the elements of instances `(B, n, d)`."""
+        """Return the order `(B, n)` in which models read the elements of instances `(B, n, d)`."""
         if self.order == "lexicographic":
             return lexicographic_order(inputs)
         if self.order == "hilbert":
@@ -460,7 +466,7 @@ class Task(Settings, Labelling):
         return np.tile(np.arange(inputs.shape[1]), (len(inputs), 1))
 
     def check_answers(self, answers: Answers, inputs: Floats, source: str) -> None:
-        """See `Labelling`. Empty answers pass here; the caller that uses them refuses them."""
+        """See `Labelling`. This accepts empty answers, which the caller refuses."""
         count, n = inputs.shape[:2]
         indices, lengths = (np.asarray(part) for part in answers)
         are_whole = indices.dtype.kind in "iu" and lengths.dtype.kind in "iu"
@@ -495,7 +501,7 @@ class Task(Settings, Labelling):
 
 
 def duplicate_error(outputs: Indices, first: int) -> str | None:
-    """The `answer_error` of an answer that repeats an element; None if no element is repeated."""
+    """Return the error of an answer that repeats an element, or None if it repeats none."""
     values = outputs.ravel().tolist()
     if len(set(values)) == len(values):
         return None

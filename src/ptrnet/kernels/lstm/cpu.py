@@ -3,7 +3,7 @@
 What makes it faster than a loop of cells, and than oneDNN's layer under autocast:
 
 - the batch is cut into a slice for each thread, and each slice runs through all steps on its own
-  thread: no two threads wait for each other at every step, and the recurrent weights stay in
+  thread: threads need not wait for each other at every step, and the recurrent weights stay in
   the core's cache;
 - the gates are one compiled pass over a step, not a dozen of PyTorch's operations;
 - weights are converted to bfloat16 and packed once, not at every step, and sums stay in float32
@@ -23,10 +23,10 @@ products of its slice.
 The compiled functions at the end of this file compute the gates of a slice of the batch, the rows
 `first` to `last - 1`, in step `t`. Their bfloat16 arrays are uint16: `load` turns a number of such
 an array into a float32, and `store(x, element)` rounds x to the type of `element`, whose value is
-not read. Both leave float32 unchanged. `widest_vectors` lets loops use vectors of 512 bits. The
-arrays of fused inputs are `x`
-`(N, B, d)` and `w` `(d + 1, 4H)`, which is `W_ih` transposed with the sum of the biases as its last
-row; d is 0 if the inputs are not fused. `lengths` is `(B,)`.
+not read. Both leave float32 unchanged. `widest_vectors` lets loops use vectors of 512 bits.
+
+The arrays of fused inputs are `x` `(N, B, d)` and `w` `(d + 1, 4H)`. `w` is `W_ih` transposed, with
+the sum of the biases as its last row. d is 0 if the inputs are not fused. `lengths` is `(B,)`.
 """
 
 from typing import NamedTuple
@@ -88,8 +88,8 @@ def _check_shapes(
     expected = [(batch, units), (4 * units, features), (4 * units, units), *[(4 * units,)] * 2]
     if shapes != expected or len(inputs) != batch:
         raise ValueError(
-            f"lstm: expected, with states {(batch, units)} and inputs {tuple(inputs.shape)}, a "
-            f"cell state and weights of {expected}, got {shapes}"
+            f"lstm: expected shapes {expected} of the cell state and the weights, for states "
+            f"{(batch, units)} and inputs {tuple(inputs.shape)}, got {shapes}"
         )
     if lengths.shape != (batch,):
         raise ValueError(f"lstm: expected lengths of {(batch,)}, got {tuple(lengths.shape)}")
@@ -412,7 +412,7 @@ def backward_step(t, first, dh_next, dh_end, dc, dw, grads, x, gates, c, lengths
 
     The gradient of `h[t + 1]` has three parts: `grads[t]` `(B, H)` comes from the outputs,
     `dh_next` `(rows, H or more)` from the products of step t + 1, and `dh_end` `(rows, H)` from the
-    last state. On padding, `dh_end` sums them, and the sequence's last step uses the sum and sets
+    last state. On padding, `dh_end` adds them up. The sequence's last step uses this sum and sets
     it to 0. `dc` `(rows, H)` is the gradient of `c[t + 1]` and becomes that of `c[t]`. The gradient
     of `w` is added to `dw` `(d + 1, 4H)`. `c` and `gates` hold all steps.
     """
