@@ -40,9 +40,26 @@ def pytest_xdist_auto_num_workers(config):
     return 3 * cpu_count() // 2
 
 
-# What takes longest begins first: no process is left alone with it at the end.
-# Contracts and kernels compile other functions, where none are kept.
-LONGEST = ("contract", "kernels", "test_house", "page", "training", "cli", "labellers", "bench")
+# The longest begin first, so that at the end no process is left alone with one of them.
+# Contracts and kernels compile different functions, if none are cached.
+LONGEST = [
+    "contract",
+    "kernels",
+    "test_house",
+    "page",
+    "training",
+    "serve",
+    "cli",
+    "docs",
+    "export",
+    "labellers",
+    "bench",
+    "reproduce",
+    "test_wheel",
+    "test_plugins",
+    "test_notebooks",
+    "test_parallel",
+]
 
 
 def pytest_collection_modifyitems(items):

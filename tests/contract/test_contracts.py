@@ -64,9 +64,10 @@ def test_a_batch_answers_as_its_members_alone(small, name, settings, model, deco
     instances, options = served(solver), {"constrained": constraint == "constrained"}
     together = solver.solve(instances, decoder, **options)
     backwards = solver.solve(instances[::-1], decoder, **options)[::-1]
-    for instance, a, b in zip(instances, together, backwards, strict=True):
-        alone = solver.solve(instance, decoder, **options)
-        assert a.tolist() == b.tolist() == alone.tolist()
+    alone = [solver.solve(instance, decoder, **options) for instance in instances[::2]]
+    as_lists = [answer.tolist() for answer in together]
+    assert as_lists == [answer.tolist() for answer in backwards]
+    assert as_lists[::2] == [answer.tolist() for answer in alone]
 
 
 @EVERY_TASK
@@ -105,7 +106,7 @@ def test_step_by_step_equals_teacher_forced(small, name, settings, model):
 def test_beam_of_one_is_the_argmax_of_each_step(small, name, settings, model, constraint):
     solver = small(name, model, scale=8.0, **settings)
     task, network = solver.task, solver.model
-    instances, constrained = served(solver), constraint == "constrained"
+    instances, constrained = served(solver)[::2], constraint == "constrained"
     answers = solver.solve(instances, Beam(1), constrained=constrained)
     constraint = task.build_constraint() if constrained else Free(task.min_length)
     for instance, answer in zip(instances, answers, strict=True):
