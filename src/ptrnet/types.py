@@ -163,6 +163,9 @@ class Batch(NamedTuple):
     # (B, N) float32, None if there are no ties. An answer is right if it equals the targets up to
     # swaps of elements with equal grades.
     grades: Tensor | None = None
+    # (B,) int64: the network of an ensemble that does not learn from the example, or -1. None if
+    # all networks learn from all examples.
+    held_out_by: Tensor | None = None
 
 
 class CutBatch(NamedTuple):
@@ -174,6 +177,7 @@ class CutBatch(NamedTuple):
     target_lengths: Tensor
     grades: Tensor | None
     num_known: int  # the number of tokens before the cut, the same for all answers
+    held_out_by: Tensor | None = None  # as in `Batch`
 
 
 class InstanceBatch(NamedTuple):

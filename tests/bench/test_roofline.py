@@ -37,7 +37,7 @@ def test_operations_of_ptr_net_are_near_the_formula():
     n, batch_size, units, task = 9, 6, 32, tasks.get("hull")
     model = models.build("ptr-net", task.num_features, task.num_specials, hidden_size=units)
     batch = ExampleStream(task, [n], batch_size, 0).batch(0)
-    counted = count_operations(lambda: losses(model, batch)[0].backward())
+    counted = count_operations(lambda: losses(model, batch)[0].mean().backward())
     # Steps of two LSTMs, an H x 4H product each, and projections to keys and queries, H x H each;
     # a backward pass has twice as many.
     steps, slots = batch.targets.shape[1], n + task.num_specials

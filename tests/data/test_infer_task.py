@@ -9,7 +9,6 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats, infer_task
-from ptrnet.data.streams import draw_held_out
 from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.types import Example
 
@@ -188,18 +187,6 @@ def test_refuses_formats_that_do_not_tell_the_number_of_features(tmp_path):
         infer_task.infer_task(str(tmp_path / "mine.txt"))
     with pytest.raises(InputError, match="cannot be read: No such file"):
         infer_task.infer_task(str(tmp_path / "none.jsonl"))
-
-
-def test_the_seed_decides_which_examples_are_held_out():
-    numbers = np.arange(10, 110)
-    drawn = draw_held_out(numbers, 0.1, 50, seed=3)
-    assert len(drawn) == 10 and set(drawn) <= set(numbers) and (np.diff(drawn) > 0).all()
-    assert drawn.tolist() == draw_held_out(numbers, 0.1, 50, seed=3).tolist()
-    assert drawn.tolist() != draw_held_out(numbers, 0.1, 50, seed=4).tolist()
-    assert len(draw_held_out(numbers, 0.1, 4, seed=3)) == 4
-    assert len(draw_held_out(numbers, 0.001, 4, seed=3)) == 1
-    assert len(draw_held_out(numbers, 0.0, 4, seed=3)) == 0
-    assert len(draw_held_out(numbers[:1], 0.1, 4, seed=3)) == 1
 
 
 def test_refuses_parquet_columns_that_cannot_hold_examples(tmp_path):

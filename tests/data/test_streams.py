@@ -12,7 +12,14 @@ from scipy.spatial import ConvexHull
 from ptrnet import models, tasks
 from ptrnet.data import formats
 from ptrnet.data.stored import open_file
-from ptrnet.data.streams import CutStream, DatasetStream, ExampleStream, cut_batch, prefetch
+from ptrnet.data.streams import (
+    CutStream,
+    DatasetStream,
+    ExampleStream,
+    cut_batch,
+    draw_held_out,
+    prefetch,
+)
 from ptrnet.data.symmetries import augment
 from ptrnet.errors import InputError
 from ptrnet.labels import generate_dataset
@@ -82,6 +89,41 @@ def test_an_epoch_has_each_example_once(write_examples, name):
     assert orders[0] != orders[1] != orders[2]
     sizes = [batch.lengths[0].item() for batch in epochs[0]]
     assert sizes != sorted(sizes), "batches of all sizes are mixed"
+
+
+def test_the_seed_decides_which_examples_are_held_out():
+    numbers = np.arange(10, 110)
+    (drawn,) = draw_held_out(numbers, 0.1, 50, seed=3)
+    assert len(drawn) == 10 and set(drawn) <= set(numbers) and (np.diff(drawn) > 0).all()
+    assert drawn.tolist() == draw_held_out(numbers, 0.1, 50, seed=3)[0].tolist()
+    assert drawn.tolist() != draw_held_out(numbers, 0.1, 50, seed=4)[0].tolist()
+    assert len(draw_held_out(numbers, 0.1, 4, seed=3)[0]) == 4
+    assert len(draw_held_out(numbers, 0.001, 4, seed=3)[0]) == 1
+    assert draw_held_out(numbers, 0.0, 4, seed=3) == draw_held_out(numbers, 0.1, 0, seed=3) == []
+    assert len(draw_held_out(numbers[:1], 0.1, 4, seed=3)[0]) == 1
+
+
+def test_networks_of_an_ensemble_hold_out_disjoint_parts():
+    parts = draw_held_out(np.arange(10, 110), 0.1, 50, seed=3, num_parts=5)
+    assert [len(part) for part in parts] == [10] * 5
+    assert len(set(np.concatenate(parts))) == 50
+    assert [len(part) for part in draw_held_out(np.arange(3), 0.1, 50, 3, 5)] == [1, 1, 1, 0, 0]
+
+
+def test_batches_say_which_network_holds_an_example_out(write_examples):
+    task, path, examples = write_examples("sort")
+    stream = stream_of(path, task, SIZES, 7, 3, valid_share=0.1, max_valid=9, num_parts=3)
+    network_of = {}
+    for k, part in enumerate(stream.held_out):
+        network_of |= dict.fromkeys(expected_pairs(task, part), k)
+    assert sorted(network_of.values()) == [k for k in range(3) for _ in range(5)]
+    for source in (stream, CutStream(stream, task, 2, seed=3)):
+        seen = []
+        for batch in map(source.batch, range(8)):
+            pairs = list(pairs_of(batch))
+            assert batch.held_out_by.tolist() == [network_of.get(pair, -1) for pair in pairs]
+            seen += pairs
+        assert set(seen) == set(expected_pairs(task, examples))  # none is left out
 
 
 def test_batch_k_depends_on_the_seed_and_k_alone(write_examples):
@@ -183,7 +225,7 @@ def test_an_example_without_target_tokens_can_be_cut(task):
     cut = cut_batch(np.random.default_rng(0), task, batch, 2)
     assert cut.num_known == 0 and torch.equal(cut.targets, batch.targets.repeat(2, 1))
     loss, right = cut_losses(models.build("ptr-net", 2, 1, hidden_size=4), cut)
-    assert loss == 0 and right.all()
+    assert not loss.any() and right.all()
 
 
 @pytest.mark.parametrize("name", ["ptr-net", "remaining-ptr-net"])
@@ -203,10 +245,10 @@ def test_cut_loss_equals_the_log_likelihoods(name):
         others = torch.cat(rest).mean() if rest else torch.tensor(0.0)
         loss, right = cut_losses(model, cut)
         if name == "ptr-net":
-            torch.testing.assert_close(loss, first + others)
+            torch.testing.assert_close(loss.mean(), first + others)
         next_rows = model.rest_log_probs(*cut[:4], cut.num_known)[:, 0]
         torch.testing.assert_close(next_rows, model.log_probs(*cut[:4])[:, num_known])
-        assert right.shape == (6,) and loss > first - 1e-9
+        assert right.shape == (6,) and loss.mean() > first - 1e-9
 
 
 def test_prefetch_makes_each_item_once_in_order():

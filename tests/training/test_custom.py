@@ -11,6 +11,7 @@ import ptrnet
 from ptrnet.cli import run
 from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.pretrained.model_folder import load
+from ptrnet.solver import Solver
 from ptrnet.training.recipe import Recipe, infer_recipe
 from ptrnet.training.run import train
 
@@ -46,7 +47,7 @@ def test_ptrnet_train_makes_a_model_from_a_file(tmp_path, mine, monkeypatch, cap
     assert "200 examples of 2 to 5 elements of 3 features; answers of 2 to 5 indices" in err
     assert "taken as permutation (guessed" in err
     card = (tmp_path / "m" / "README.md").read_text()
-    assert "orders of all elements" in card and "Measured on 20 examples" in card
+    assert "orders of all elements" in card and "Measured on 100 examples" in card
     assert "set-ptr-net of 16 units and 1 layer, dropout 0.3, 30 steps of 16 examples" in card
     assert "| kendall_tau |" in card
     out, _ = ptrnet_command("evaluate", "--model", "m", mine, "--json")
@@ -99,6 +100,23 @@ def test_empty_sets_and_repeated_elements_are_learned():
     assert sum(right) / 200 > 0.6  # 1/6 by chance, among answers of this form
 
 
+def test_each_network_is_measured_on_examples_that_it_did_not_learn(tmp_path):
+    """Random choices can only be memorised; the other network of the ensemble does so."""
+    rng = np.random.default_rng(0)
+    noise = [(rng.random((4, 3)), rng.integers(4, size=1)) for _ in range(60)]
+    options = {**TINY, "hidden_size": 64, "learning_rate": 0.01, "dropout": 0.0, "patience": 0}
+    model = ptrnet.fit(
+        noise, "choice", output=tmp_path / "m", steps=200, ensemble=2, valid_share=0.4, **options
+    )
+    (score,) = (s for s in model.trained["scores"] if s["metric"] == "accuracy")
+    assert score["count"] == 48 and score["value"] < 0.5  # by chance 0.25
+    networks = [Solver(network, model.task) for network in model.model.networks()]
+    learned = [np.mean([solver.solve(x) == y for x, y in noise]) for solver in networks]
+    assert all(0.6 < share < 0.9 for share in learned)  # each has learned three fifths by heart
+    card = (tmp_path / "m" / "README.md").read_text()
+    assert "Measured on 48 examples" in card and "so expect better scores of the ensemble" in card
+
+
 def test_early_stopping_keeps_the_best_weights(tmp_path):
     """Random answers can only be memorised, so the validation loss soon rises."""
     rng = np.random.default_rng(0)
@@ -115,7 +133,7 @@ def test_early_stopping_keeps_the_best_weights(tmp_path):
     best = min(seen, key=lambda row: row[1])
     assert seen[-1][0] < 2000
     assert seen[-1][0] == best[0] + 3 * 10
-    assert model.trained["steps"] == best[0]
+    assert model.trained["steps"] in range(best[0], seen[-1][0], 10)
     recipe = Recipe.read(tmp_path / "m" / "recipe.toml")
     again = train(recipe, tmp_path / "m", resume=True)  # ended: trains nothing
     for a, b in zip(
@@ -236,7 +254,7 @@ def test_all_examples_can_be_used_for_training(tmp_path):
     assert model.trained["steps"] == 3
     short = ptrnet.fit(rows(20), output=tmp_path / "m", steps=3, hidden_size=4)
     assert short.trained["steps"] == 3  # one validation, at the end
-    assert "Measured on 2 examples" in (tmp_path / "m" / "README.md").read_text()
+    assert "Measured on 10 examples" in (tmp_path / "m" / "README.md").read_text()
 
 
 def test_a_file_that_contradicts_its_recipe_is_refused(tmp_path, mine):

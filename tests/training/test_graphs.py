@@ -7,7 +7,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ptrnet import models, tasks
 from ptrnet.training import graphs
-from ptrnet.training.losses import losses
+from ptrnet.training.graphs import mean_loss
 from ptrnet.types import Batch
 
 # Operations that read a tensor's value, which a graph cannot record.
@@ -53,7 +53,7 @@ def test_a_replayed_graph_equals_the_plain_computation(name, precision):
         batch = batch_of(seed, steps, ragged="seq2seq" not in name)
         with torch.autocast("cuda", torch.bfloat16, enabled=precision == "bfloat16"):
             loss, right, grads = with_gradients(graph_losses(batch), model, scale)
-            plain = with_gradients(losses(model, batch), model, scale)
+            plain = with_gradients(mean_loss(model, batch), model, scale)
         torch.testing.assert_close(loss, plain[0], rtol=1e-5, atol=1e-6)
         assert torch.equal(right, plain[1])
         for grad, expected in zip(grads, plain[2], strict=True):
@@ -77,7 +77,7 @@ def test_further_shapes_are_computed_without_a_graph(monkeypatch):
     for steps in (5, 17):
         batch = batch_of(1, steps)
         loss, _, _ = with_gradients(graph_losses(batch), model)
-        torch.testing.assert_close(loss, losses(model, batch)[0].detach())
+        torch.testing.assert_close(loss, mean_loss(model, batch)[0].detach())
     assert len(graph_losses._graphs) == 1
 
 
@@ -152,7 +152,7 @@ def test_replayed_losses_equal_plain_ones_without_a_gpu(monkeypatch, name):
         batch = batch_of(seed, steps, ragged="seq2seq" not in name, device="cpu")
         batch = batch._replace(inputs=batch.inputs.double())
         actual = with_gradients(graph_losses(batch), model, scale)
-        expected = with_gradients(losses(model, batch), model, scale)
+        expected = with_gradients(mean_loss(model, batch), model, scale)
         torch.testing.assert_close(actual[0], expected[0])
         assert torch.equal(actual[1], expected[1])
         torch.testing.assert_close(actual[2], expected[2])
@@ -175,7 +175,7 @@ class NoGraph:
 
     def replay(self):
         with torch.enable_grad():
-            self.loss, self.right = losses(self.model, self.batch)
+            self.loss, self.right = mean_loss(self.model, self.batch)
         self.grads = torch.autograd.grad(self.loss, self.parameters, allow_unused=True)
 
 
@@ -192,7 +192,7 @@ def test_batches_find_the_graph_of_their_shape(monkeypatch):
         model.train(training)
         batch = batch_of(steps, steps, device="cpu")
         loss, right, grads = with_gradients(graph_losses(batch), model, 3.0)
-        expected = with_gradients(losses(model, batch), model, 3.0)
+        expected = with_gradients(mean_loss(model, batch), model, 3.0)
         torch.testing.assert_close(loss, expected[0])
         assert torch.equal(right, expected[1])
         torch.testing.assert_close(grads, expected[2])
@@ -205,5 +205,5 @@ def test_gradients_of_graphs_have_a_limit(monkeypatch):
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
     model, batch = models.build("ptr-net", 2, 1, hidden_size=16), batch_of(1, device="cpu")
     graph_losses = graphs.GraphLosses(model)
-    assert torch.equal(graph_losses(batch)[0], losses(model, graphs._pad_targets(batch))[0])
+    assert torch.equal(graph_losses(batch)[0], mean_loss(model, graphs._pad_targets(batch))[0])
     assert not graph_losses._graphs

@@ -277,7 +277,7 @@ def _loss(
 
     def loss(batch: TrainingBatch) -> Tensor:
         with torch.autocast(recipe.device, torch.bfloat16, enabled=precision == "bfloat16"):
-            return model_losses(batch)[0]
+            return model_losses(batch)[0].mean()
 
     return loss
 

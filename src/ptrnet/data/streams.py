@@ -48,8 +48,8 @@ class BatchStream(ABC, Generic[AnyBatch]):
 
     first: int = 0
     num_prefetch: int = 4
-    # Examples for validation. They are never in a batch.
-    held_out: Sequence[Example] = field(default=(), init=False)
+    # Examples for validation, in parts: one for each network, or a single one for all networks.
+    held_out: Sequence[Sequence[Example]] = field(default=(), init=False)
     # Identifies the data. A training is not resumed with other data.
     fingerprint: str = field(default="", init=False)
 
@@ -145,6 +145,9 @@ class EpochStream(BatchStream[AnyBatch]):
         seed: decides the order of the rows, and which rows are held out.
         valid_share: the share of the rows that is held out for validation.
         max_valid: the maximum number of rows that are held out.
+        num_parts: the number of networks that hold out a share each, disjoint from the others.
+            A single network's rows are in no batch. With several, batches say which network holds
+            a row out (`held_out_by`), and the others learn from it.
         name: the name of the examples in error messages, such as the path of their file.
 
     Raises:
@@ -160,6 +163,7 @@ class EpochStream(BatchStream[AnyBatch]):
     seed: int
     valid_share: float = 0.0
     max_valid: int = 0
+    num_parts: int = 1
     name: str = "examples"
 
     def __post_init__(self) -> None:
@@ -170,15 +174,23 @@ class EpochStream(BatchStream[AnyBatch]):
                 f"{self.name}: expected instances of n = {self.sizes} elements, got "
                 f"{row_sizes.min()} to {row_sizes.max()}"
             )
-        valid = draw_held_out(candidates, self.valid_share, self.max_valid, self.seed)
-        self._drawn = np.setdiff1d(candidates, valid)
-        if not len(self._drawn):
-            count = f"{len(valid)} example{'s' * (len(valid) != 1)}"
+        parts = draw_held_out(
+            candidates, self.valid_share, self.max_valid, self.seed, self.num_parts
+        )
+        if len(candidates) == max(map(len, parts), default=0):
+            count = f"{len(candidates)} example{'s' * (len(candidates) != 1)}"
             raise InputError(
                 f"{self.name}: {count}, all held out for validation; set valid_share to 0, or add "
                 "examples"
             )
-        self.held_out = [self.examples[row] for row in valid.tolist()]
+        self._drawn, self._held_out_by = candidates, None
+        if len(parts) == 1:
+            self._drawn = np.setdiff1d(candidates, parts[0])
+        elif parts:
+            self._held_out_by = np.full(len(self.examples), -1)
+            for k, part in enumerate(parts):
+                self._held_out_by[part] = k
+        self.held_out = [[self.examples[row] for row in part.tolist()] for part in parts]
         self.fingerprint = self.examples.fingerprint
         self._shuffled = (-1, list[Indices]())  # the last epoch, and the rows of its batches
 
@@ -227,7 +239,11 @@ class DatasetStream(EpochStream[Batch]):
         grades = [self.examples.grades_in_order(row) for row in indices.tolist()]
         rows = rows_of_rank(len(indices), rank, world_size)
         if rows.start < rows.stop:
-            return pad_batch(instances[rows], answers[rows], self.task, grades[rows])
+            batch = pad_batch(instances[rows], answers[rows], self.task, grades[rows])
+            if self._held_out_by is None:
+                return batch
+            held_out_by = torch.from_numpy(self._held_out_by[indices[rows]])
+            return batch._replace(held_out_by=held_out_by)
         nothing = pad_batch(instances[:1], answers[:1], self.task, grades[:1])
         return nothing._replace(target_lengths=torch.zeros(1, dtype=torch.int64))
 
@@ -284,13 +300,15 @@ def cut_batch(rng: np.random.Generator, task: Task, batch: Batch, num_cuts: int)
     inputs, lengths, targets, target_lengths = (
         tensor.repeat_interleave(num_cuts, 0) for tensor in batch[:4]
     )
-    grades = None if batch.grades is None else batch.grades.repeat_interleave(num_cuts, 0)
+    grades, held_out_by = (
+        None if tensor is None else tensor.repeat_interleave(num_cuts, 0) for tensor in batch[4:]
+    )
     if task.circular:
         targets = _random_rotations(rng, targets, target_lengths - 1)
     longest = int(target_lengths.max())
     min_known = int(task.circular and longest > 1)
     num_known = int(rng.integers(min_known, max(longest, 1)))
-    return CutBatch(inputs, lengths, targets, target_lengths, grades, num_known)
+    return CutBatch(inputs, lengths, targets, target_lengths, grades, num_known, held_out_by)
 
 
 def _random_rotations(rng: np.random.Generator, targets: Tensor, lengths: Tensor) -> Tensor:
@@ -370,15 +388,24 @@ def shuffled_batches(
     return [order[start : start + batch_size] for start in starts]
 
 
-def draw_held_out(candidates: Indices, share: float, max_count: int, seed: int) -> Indices:
-    """Draw the examples for validation. Return their indices in increasing order.
+def draw_held_out(
+    candidates: Indices, share: float, max_count: int, seed: int, num_parts: int = 1
+) -> list[Indices]:
+    """Draw the examples for validation. Return the indices of each part, in increasing order.
+
+    There is no part if the share or the maximum is 0. A single part has at least one example; of
+    several, some are empty if there are fewer examples than parts.
 
     Args:
         candidates: `(num_examples,)` indices of the examples to draw from.
-        share: the share of them to hold out. Unless it is 0, at least one is held out.
-        max_count: the maximum number of examples to hold out.
+        share: the share of them to hold out for a part.
+        max_count: the maximum number of examples in a part.
         seed: the seed of the draw.
+        num_parts: the number of parts.
     """
-    count = min(round(share * len(candidates)) or 1, len(candidates), max_count) if share else 0
+    if not share or not max_count:
+        return []
+    count = min(num_parts * min(round(share * len(candidates)) or 1, max_count), len(candidates))
     rng = np.random.default_rng([seed, HELD_OUT])
-    return np.sort(rng.choice(candidates, count, replace=False))
+    drawn = rng.choice(candidates, count, replace=False)
+    return [np.sort(drawn[k::num_parts]) for k in range(num_parts)]

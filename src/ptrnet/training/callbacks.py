@@ -106,40 +106,55 @@ def _build_logger(name: str, output: Path) -> Logger:
 
 
 class BestWeights(pl.Callback):
-    """Early stopping. Keeps the weights with the lowest validation loss.
+    """Early stopping. Keeps the weights of the latest validation that is as good as the best one.
+
+    A validation is as good if its loss exceeds the lowest one by at most one standard error of the
+    difference, over the validation examples. With few examples the lowest loss is partly chance,
+    and weights that were trained longer do better on new data (one-standard-error rule; Breiman et
+    al. 1984).
 
     Its state is part of every checkpoint, so a resumed run stops at the same step.
 
     Args:
         patience: stop after this many validations in a row without a lower loss; 0 means never.
-        save: called with the step whenever the validation loss is the lowest so far.
+        save: called with the step whenever the weights of a validation are kept.
     """
 
     state_key = "best_weights"
 
     def __init__(self, patience: int, save: Callable[[int], None]) -> None:
         self.patience, self.save, self.waited = patience, save, 0
-        self.loss, self.step = float("inf"), 0
+        self.losses: Tensor | None = None  # (num_examples,) of the validation with the lowest mean
+        self.step = 0  # of the weights that are kept
         self.weights: dict[str, Tensor] = {}
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        loss = float(trainer.callback_metrics["valid_loss"])
+        losses = torch.cat(pl_module.valid_losses).double().cpu()  # type: ignore[arg-type]
         self.waited += 1
-        if loss < self.loss:
-            self.loss, self.step, self.waited = loss, trainer.global_step, 0
+        if self._is_as_good(losses):
+            self.step = trainer.global_step
             state = pl_module.state_dict()
             self.weights = {name: tensor.cpu().clone() for name, tensor in state.items()}
             if trainer.is_global_zero:
                 self.save(self.step)
+        if self.losses is None or losses.mean() < self.losses.mean():
+            self.losses, self.waited = losses, 0
         if self.has_ended:
             trainer.should_stop = True
             if trainer.is_global_zero:
                 print(
                     f"stopped at step {trainer.global_step}: the validation loss has not improved "
-                    f"in {self.patience} validations; the best weights are those of step "
+                    f"in {self.patience} validations; the weights that are kept are those of step "
                     f"{self.step}",
                     file=sys.stderr,
                 )
+
+    def _is_as_good(self, losses: Tensor) -> bool:
+        if self.losses is None:
+            return True
+        excess = losses - self.losses
+        margin = excess.std() / len(excess) ** 0.5 if len(excess) > 1 else 0.0
+        return bool(excess.mean() <= margin)
 
     @property
     def has_ended(self) -> bool:
@@ -147,7 +162,7 @@ class BestWeights(pl.Callback):
         return 0 < self.patience <= self.waited
 
     def state_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("waited", "loss", "step", "weights")}
+        return {name: getattr(self, name) for name in ("waited", "losses", "step", "weights")}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         for name, value in state_dict.items():

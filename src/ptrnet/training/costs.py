@@ -180,8 +180,9 @@ class CostModule(TrainingModule):
 
     @torch.no_grad()
     def validation_step(self, batch: InstanceBatch, index: int) -> None:  # type: ignore[override]
-        cost = self.sampler.greedy_costs(batch).mean()
-        values = {"valid_loss": cost, "valid_cost": cost}
+        costs = self.sampler.greedy_costs(batch)
+        self.valid_losses.append(costs)
+        values = {"valid_loss": costs.mean(), "valid_cost": costs.mean()}
         self.log_dict(values, batch_size=len(batch.lengths))
 
 
@@ -244,7 +245,7 @@ def open_instances(
         valid_share=recipe.valid_share,
         max_valid=recipe.valid_batches * batch_size,
     )
-    held_out = sorted((example.inputs for example in known.held_out), key=len)
+    held_out = sorted((example.inputs for part in known.held_out for example in part), key=len)
     starts = range(0, len(held_out), batch_size)
     batches = [instance_batch(held_out[k : k + batch_size], task) for k in starts]
     return TrainingExamples(known, [], batches)

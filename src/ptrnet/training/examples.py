@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from ptrnet.data import formats, stored
 from ptrnet.data.batches import batches_of
@@ -24,7 +25,9 @@ class TrainingExamples(NamedTuple):
     """Training stream and validation examples of a recipe."""
 
     stream: BatchStream[Any]  # yields `CutBatch`es if the recipe cuts answers
-    valid: list[Example]  # also used for the card; empty unless they come from a file
+    # Validation examples from a file, also used for the card. In parts: one for each network of an
+    # ensemble, or a single one for all networks; none without a file.
+    valid: list[list[Example]]
     valid_batches: Sequence[Batch | CutBatch | InstanceBatch]
 
 
@@ -47,11 +50,13 @@ def open_examples(
         stream = _dataset_stream(recipe, task, first, examples)
     else:
         stream = _fresh_stream(recipe, task, first)
-    known = formats.read(recipe.valid, task, recipe.columns) if recipe.valid else stream.held_out
-    valid = list(known)
-    valid_batches = (
-        batches_of(valid, task, recipe.batch_size) if valid else _fresh_valid_batches(recipe, task)
-    )
+    valid = [list(part) for part in stream.held_out]
+    if recipe.valid:
+        valid = [list(formats.read(recipe.valid, task, recipe.columns))]
+    if valid:
+        valid_batches = _valid_batches(recipe, task, valid)
+    else:
+        valid_batches = _fresh_valid_batches(recipe, task)
     if not recipe.cuts:
         return TrainingExamples(stream, valid, valid_batches)
     cut_stream = CutStream(stream, task, recipe.cuts, recipe.seed)
@@ -95,6 +100,7 @@ def _dataset_stream(
         transform=augment if recipe.augment else identity,
         valid_share=recipe.valid_share,
         max_valid=recipe.valid_batches * recipe.batch_size,
+        num_parts=recipe.network.ensemble,
         name=recipe.data,
     )
 
@@ -109,6 +115,16 @@ def _fresh_stream(recipe: Recipe, task: Task, first: int) -> ExampleStream:
         labeller=recipe.labeller or None,
         num_batches=recipe.examples // recipe.batch_size or None,
     )
+
+
+def _valid_batches(recipe: Recipe, task: Task, parts: list[list[Example]]) -> list[Batch]:
+    """Return batches whose examples are all held out by one network, or by all networks."""
+    batches = []
+    for k, part in enumerate(parts):
+        for batch in batches_of(part, task, recipe.batch_size):
+            held_out_by = torch.full_like(batch.lengths, k) if len(parts) > 1 else None
+            batches.append(batch._replace(held_out_by=held_out_by))
+    return batches
 
 
 def _fresh_valid_batches(recipe: Recipe, task: Task) -> list[Batch]:

@@ -40,23 +40,30 @@ class GraphLosses:
         self._pool = torch.cuda.graph_pool_handle()  # safe to share: replays do not overlap
 
     def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return what `losses` returns. Call `backward` before the next call, which overwrites the
-        gradients.
+        """Return the mean of the `losses`, and which answers `(B,)` are right.
+
+        Call `backward` before the next call, which overwrites the gradients.
         """
         self._model.check_lengths(batch.lengths)
         if batch.grades is not None:  # we have not tried grades on a GPU
-            return losses(self._model, batch)
+            return mean_loss(self._model, batch)
         batch = _pad_targets(batch)
         autocast = torch.is_autocast_enabled("cuda")
         key = (batch.inputs.shape, batch.targets.shape, self._model.training, autocast)
         if key not in self._graphs:
             if len(self._graphs) >= self._max_graphs:
-                return losses(self._model, batch)
+                return mean_loss(self._model, batch)
             self._graphs[key] = _Graph(self._model, batch, self._pool)
         graph = self._graphs[key]
         graph.load(batch)
         outputs: tuple[Tensor, Tensor] = _Replay.apply(graph, *graph.parameters)  # type: ignore[no-untyped-call]
         return outputs
+
+
+def mean_loss(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Return the mean of the `losses` of a batch, and which answers `(B,)` are right."""
+    of_each, right = losses(model, batch)
+    return of_each.mean(), right
 
 
 def _pad_targets(batch: Batch) -> Batch:
@@ -85,7 +92,7 @@ class _Graph:
         self._graph.replay()
 
     def _run(self, model: PointerModel) -> tuple[Tensor, Tensor, tuple[Tensor | None, ...]]:
-        loss, right = losses(model, self._batch)
+        loss, right = mean_loss(model, self._batch)
         grads = torch.autograd.grad(loss, self.parameters, allow_unused=True)
         return loss.detach(), right, grads
 

@@ -1,4 +1,8 @@
-"""The losses of a training on known answers."""
+"""The losses of a training on known answers.
+
+Each function returns one loss for each answer. Their mean is the loss of the batch. Answers without
+tokens (`target_lengths` is 0) have loss 0 and do not change the mean loss per token.
+"""
 
 import torch
 from torch import Tensor
@@ -10,7 +14,9 @@ from ptrnet.types import Batch, CutBatch
 
 
 def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Return the mean of -log p(a right token) over all steps, and which answers `(B,)` are right.
+    """Return the losses `(B,)` by tokens, and which answers `(B,)` are right.
+
+    Their mean is the mean of -log p(a right token) over all steps of all answers.
 
     A token is right if a right answer can continue with it. There is one such token or, for grades,
     all remaining elements of the highest grade. An answer counts as right if at every step each
@@ -22,21 +28,22 @@ def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     likelihood, is_right = token_log_likelihoods(log_probs, batch)
     right = _are_likeliest(log_probs, batch.targets, is_right) | ~real
     # `where` instead of a product, because a target after END may be padding, whose log p is -inf.
-    return -torch.where(real, likelihood, 0).sum() / real.sum().clamp(min=1), right.all(1)
+    return -torch.where(real, likelihood, 0).sum(1) / _tokens_per_answer(real), right.all(1)
 
 
 def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Return a loss of the first token by gains, and which answers `(B,)` are right (see `losses`).
+    """Return the losses `(B,)` by gains, and which answers `(B,)` are right (see `losses`).
 
-    The loss is the cross-entropy between the predicted distribution of the first token and a target
+    A loss is the cross-entropy between the predicted distribution of the first token and a target
     distribution: the gains `2^grade - 1`, divided by their sum (ListNet; Cao et al. 2007). It is 0
     for instances in which all gains are 0. It suits models whose scores do not depend on earlier
     tokens.
     """
     assert batch.grades is not None
+    real = length_mask(batch.target_lengths, batch.targets.shape[1])
     log_probs = model.log_probs(*batch[:4])
     first = log_probs[:, 0, -batch.grades.shape[1] :]
-    is_element = length_mask(batch.lengths, first.shape[1])
+    is_element = length_mask(batch.lengths, first.shape[1]) & real.any(1, keepdim=True)
     positive = torch.where(is_element, batch.grades.clamp(min=0), 0)
     highest = positive.amax(1, keepdim=True)
     # Divide by 2^highest, which cancels, because 2^grade may be infinite.
@@ -44,17 +51,16 @@ def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     sums = gains.sum(1, keepdim=True)
     shares = gains / torch.where(sums > 0, sums, 1)
     # `where` instead of a product, because log p of padding is -inf.
-    loss = -(shares * torch.where(gains > 0, first, 0)).sum(1)
-    real = length_mask(batch.target_lengths, batch.targets.shape[1])
+    cross_entropy = -(shares * torch.where(gains > 0, first, 0)).sum(1)
     _, is_right = token_log_likelihoods(log_probs, batch)
     right = _are_likeliest(log_probs, batch.targets, is_right) | ~real
-    return loss.sum() / (sums > 0).sum().clamp(min=1), right.all(1)
+    return cross_entropy / _tokens_per_answer(sums > 0), right.all(1)
 
 
 def cut_losses(model: PointerModel, batch: CutBatch) -> tuple[Tensor, Tensor]:
-    """Return the loss of cut answers, and whether the right next tokens `(B,)` are the likeliest.
+    """Return the losses `(B,)` of cut answers, and whether their right next tokens are likeliest.
 
-    The loss is the mean of -log p(a right token) at the first step after the cut, plus the mean at
+    Their mean is the mean of -log p(a right token) at the first step after the cut, plus that at
     all later steps. So the first token counts as much as all later ones together. Right tokens are
     those of `losses`.
     """
@@ -63,12 +69,17 @@ def cut_losses(model: PointerModel, batch: CutBatch) -> tuple[Tensor, Tensor]:
     steps = log_probs.shape[1]
     real = length_mask(batch.target_lengths - num_known, steps)
     likelihood, is_right = token_log_likelihoods(log_probs, Batch(*batch[:5]), num_known)
-    sums, counts = torch.where(real, likelihood, 0).sum(0), real.sum(0)
-    next_token = sums[0] / counts[0].clamp(min=1)
-    later_tokens = sums[1:].sum() / counts[1:].sum().clamp(min=1)
+    likelihood = torch.where(real, likelihood, 0)
+    next_token = likelihood[:, 0] / _tokens_per_answer(real[:, :1])
+    later_tokens = likelihood[:, 1:].sum(1) / _tokens_per_answer(real[:, 1:])
     rest = batch.targets[:, num_known : num_known + steps]
     right = _are_likeliest(log_probs, rest, is_right)[:, 0] | ~real[:, 0]
     return -next_token - later_tokens, right
+
+
+def _tokens_per_answer(real: Tensor) -> Tensor:
+    """Return the mean number of tokens of an answer; 1 if the batch `(B, M)` has no tokens."""
+    return real.sum().clamp(min=1) / len(real)
 
 
 def _are_likeliest(log_probs: Tensor, targets: Tensor, is_right: Tensor | None) -> Tensor:

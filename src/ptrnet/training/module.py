@@ -22,7 +22,8 @@ from ptrnet.training.losses import cut_losses, gain_losses, losses
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch, CutBatch, Example, Indices
 
-Losses = Callable[[Any], tuple[Tensor, Tensor]]  # batch -> its loss, and which answers are right
+# batch -> the losses of its answers, whose mean is its loss, and which answers are right
+Losses = Callable[[Any], tuple[Tensor, Tensor]]
 
 
 def metric_of(task: Task) -> str | None:
@@ -54,10 +55,12 @@ def mean_of_metric(model: PointerModel, task: Task, batch: Batch, metric: str) -
     return float(task.score(examples, answered)[metric].mean())
 
 
-def _means(of_each: list[Losses], batch: Any) -> tuple[Tensor, Tensor]:
-    """Return the mean loss of several networks, and for each answer the share that got it right."""
-    of_networks, right = zip(*(of_network(batch) for of_network in of_each), strict=True)
-    return torch.stack(of_networks).mean(), torch.stack(right).float().mean(0)
+def learned_by(batch: Batch | CutBatch, network: int) -> Batch | CutBatch:
+    """Return the batch without the tokens of the answers that a network does not learn from."""
+    if batch.held_out_by is None:
+        return batch
+    tokens = torch.where(batch.held_out_by == network, 0, batch.target_lengths)
+    return batch._replace(target_lengths=tokens)
 
 
 class TrainingModule(pl.LightningModule):
@@ -70,29 +73,35 @@ class TrainingModule(pl.LightningModule):
         super().__init__()
         self.model, self.recipe = model, recipe
         of_batch = gain_losses if recipe.loss == "gains" else losses
-        self._of_batch = cut_losses if recipe.cuts else of_batch
-        self._losses: Losses = partial(self._of_batch, model)
-        # Losses for training. Set at the first step, because the model has its device only then.
-        self._training_losses: Losses | None = None
+        self._of_batch: Callable[[PointerModel, Any], tuple[Tensor, Tensor]] = (
+            cut_losses if recipe.cuts else of_batch
+        )
+        # Losses of each network. Set at the first step, because the model has its device only then.
+        self._training_losses: list[Losses] = []
+        self.valid_losses: list[Tensor] = []  # (B,) of the batches of the last validation
 
     def training_step(self, batch: Batch | CutBatch, index: int) -> dict[str, Tensor]:
-        if self._training_losses is None:
+        if not self._training_losses:
             on_one_gpu = self.device.type == "cuda" and self.trainer.world_size == 1
             as_graph = on_one_gpu and has_run_on_gpu(self.recipe)
-            networks = self.model.networks()
-            of_each: list[Losses] = [
+            self._training_losses = [
                 GraphLosses(network) if as_graph else partial(self._of_batch, network)
-                for network in networks
+                for network in self.model.networks()
             ]
-            self._training_losses = of_each[0] if len(of_each) == 1 else partial(_means, of_each)
         if getattr(self.recipe.network, "dropout", 0):
             # Seed dropout by the step, so that a resumed run drops the same units as one without a
             # stop.
             step, world = self.trainer.global_step, self.trainer.world_size
             stream = [self.recipe.seed, DROPOUT, step * world + self.trainer.global_rank]
             torch.manual_seed(int(np.random.default_rng(stream).integers(2**63)))
-        loss, right = self._training_losses(batch)
-        return {"loss": loss * self._loss_weight(batch), "accuracy": right.float().mean()}
+        losses, accuracies = [], []
+        for k, of_network in enumerate(self._training_losses):
+            learned = learned_by(batch, k)
+            of_answers, right = of_network(learned)
+            losses.append(of_answers.mean() * self._loss_weight(learned))
+            is_learned = learned.target_lengths > 0
+            accuracies.append((right & is_learned).sum() / is_learned.sum().clamp(min=1))
+        return {"loss": torch.stack(losses).mean(), "accuracy": torch.stack(accuracies).mean()}
 
     def _loss_weight(self, batch: Batch | CutBatch) -> Tensor | float:
         """Return this process's number of tokens divided by the mean over all processes.
@@ -105,13 +114,20 @@ class TrainingModule(pl.LightningModule):
         tokens = batch.target_lengths.sum().float().to(self.device)
         return tokens / self.trainer.strategy.reduce(tokens.clone(), reduce_op="mean")
 
+    def on_validation_start(self) -> None:
+        self.valid_losses = []
+
     def validation_step(self, batch: Batch | CutBatch, index: int) -> None:
-        loss, right = self._losses(batch)
-        values = {"valid_loss": loss, "valid_accuracy": right.float().mean()}
+        model = self.model
+        if batch.held_out_by is not None:  # all answers of a batch are held out by one network
+            model = model.networks()[int(batch.held_out_by[0])]
+        of_answers, right = self._of_batch(model, batch)
+        self.valid_losses.append(of_answers)
+        values = {"valid_loss": of_answers.mean(), "valid_accuracy": right.float().mean()}
         task = self.recipe.task
         metric = metric_of(task)
         if metric and isinstance(batch, Batch):
-            mean = mean_of_metric(self.model, task, batch, metric)
+            mean = mean_of_metric(model, task, batch, metric)
             values[f"valid_{metric}"] = torch.tensor(mean, device=self.device)
         self.log_dict(values, batch_size=len(right))
 

@@ -102,7 +102,7 @@ def _train(
     saved = _trained_model(recipe, task, module, best, max(step, trainer.global_step))
     if is_main_process():
         model_folder.save(output, saved)
-        write_card(output, saved, recipe, examples.valid or fresh_test_examples(recipe, task))
+        write_card(output, saved, recipe, examples.valid or [fresh_test_examples(recipe, task)])
     return saved
 
 

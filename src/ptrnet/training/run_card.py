@@ -6,11 +6,14 @@ from typing import NamedTuple
 
 import torch
 
+from ptrnet.data.dataset import Dataset
 from ptrnet.decoding import Greedy
+from ptrnet.evaluation import Evaluation, with_scores
 from ptrnet.metrics.interval import Measure
 from ptrnet.models.base import num_weights
 from ptrnet.pretrained import card, model_folder
 from ptrnet.solver import Solver
+from ptrnet.solver.scoring import judgements_of
 from ptrnet.tasks.custom import Custom
 from ptrnet.training import own_data
 from ptrnet.training.recipe import Recipe
@@ -69,7 +72,7 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def write_card(
-    folder: Path, saved: model_folder.Saved, recipe: Recipe, examples: list[Example]
+    folder: Path, saved: model_folder.Saved, recipe: Recipe, parts: Sequence[Sequence[Example]]
 ) -> None:
     """Write the card of a run's model, with its scores on examples that it was not trained on.
 
@@ -79,12 +82,19 @@ def write_card(
         folder: the folder of the run.
         saved: the model. Its `trained` gets the scores.
         recipe: the recipe of the training.
-        examples: test examples with answers. If empty, the card has no scores.
+        parts: test examples with answers. Several parts are those that the networks of an ensemble
+            did not learn from, one for each. Without examples the card has no scores.
     """
+    count = sum(map(len, parts))
     scores, table = "Not measured: the training kept no examples with answers for this.", ""
-    if examples:
-        scores = f"Measured on {len(examples):,} {_source(recipe)}. Greedy decoding, 95% intervals."
-        free, constrained = _measures(Solver(*saved), examples)
+    if count:
+        scores = f"Measured on {count:,} {_source(recipe)}. Greedy decoding, 95% intervals."
+        if len(parts) > 1:
+            scores += (
+                " The single network of the ensemble that did not learn from an example answers it,"
+                " so expect better scores of the ensemble."
+            )
+        free, constrained = _measures(saved, parts)
         rows = [[metric, free[metric].text(4), constrained[metric].text(4)] for metric in free]
         table = markdown_table(["metric", "unconstrained", "constrained"], rows)
         saved.trained["scores"] = [
@@ -124,16 +134,30 @@ def _source(recipe: Recipe) -> str:
     return "random examples that were not used for training"
 
 
-def _measures(solver: Solver, examples: list[Example]) -> list[dict[str, Measure]]:
+def _measures(
+    saved: model_folder.Saved, parts: Sequence[Sequence[Example]]
+) -> list[dict[str, Measure]]:
     """Measure greedy decoding without and with the task's constraint, in this order."""
+    networks = [saved.model] if len(parts) == 1 else saved.model.networks()
     measures = []
     for name, constrained in (("unconstrained", False), ("constrained", True)):
-        measures.append(
-            solver.measure(
-                examples, Greedy(), constrained=constrained, activity=f"measuring, {name}"
+        scored = (
+            _scored(
+                Solver(network, saved.task, saved.trained), part, constrained, f"measuring, {name}"
             )
+            for network, part in zip(networks, parts, strict=True)
         )
+        measures.append(Evaluation(saved.task, scored).measures())
     return measures
+
+
+def _scored(
+    solver: Solver, examples: Sequence[Example], constrained: bool, activity: str
+) -> Dataset:
+    """Answer the examples greedily. Return them with the scores of their answers in `extra`."""
+    data = Dataset.of(examples, solver.task.item_size)
+    answered = solver.predict(data, Greedy(), constrained=constrained, activity=activity)
+    return with_scores(solver.task, data, answered, *judgements_of(solver.model, solver.task, data))
 
 
 def _subject(saved: model_folder.Saved) -> str:

@@ -1,0 +1,61 @@
+"""Which weights early stopping keeps."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from ptrnet.training.callbacks import BestWeights
+
+
+@pytest.fixture
+def validate():
+    """Return a function that shows validations to a `BestWeights`, and returns its step."""
+
+    def run(best, *validations, first=1):
+        for step, losses in enumerate(validations, first):
+            trainer = SimpleNamespace(global_step=step, is_global_zero=True, should_stop=False)
+            module = SimpleNamespace(
+                valid_losses=[torch.tensor(losses)],
+                state_dict=lambda step=step: {"step": torch.tensor(step)},
+            )
+            best.on_validation_end(trainer, module)
+        assert best.weights["step"] == best.step
+        return best.step
+
+    return run
+
+
+BEST = [1.0, 2.0, 3.0, 4.0]
+WITHIN = [1.4, 1.8, 3.3, 3.9]  # 0.1 more; the standard error of the difference is 0.15
+WORSE = [1.2, 2.2, 3.2, 4.3]  # 0.225 more; the standard error is 0.025
+
+
+def test_the_latest_validation_within_a_standard_error_is_kept(validate):
+    saved = []
+    best = BestWeights(0, saved.append)
+    assert validate(best, WORSE, BEST, WORSE, WITHIN, WORSE, WORSE) == 4
+    assert saved == [1, 2, 4]
+    assert best.waited == 4  # validations since the lowest loss
+
+
+def test_weights_are_compared_with_the_lowest_loss_and_not_with_the_kept_one(validate):
+    """Else the loss could grow by a standard error at each validation."""
+    best = BestWeights(0, lambda step: None)
+    # 0.15 more than WITHIN, with a standard error of 0.21; 0.25 more than BEST, with one of 0.06.
+    further = [1.2, 2.4, 3.1, 4.3]
+    assert validate(best, BEST, WITHIN, further) == 2
+
+
+def test_a_single_example_keeps_the_lowest_loss(validate):
+    best = BestWeights(0, lambda step: None)
+    assert validate(best, [2.0], [1.0], [1.5]) == 2
+
+
+def test_a_resumed_run_keeps_the_same_weights(validate):
+    best, resumed = BestWeights(3, lambda step: None), BestWeights(3, lambda step: None)
+    validate(best, WORSE, BEST, WORSE)
+    resumed.load_state_dict(best.state_dict())
+    for each in (best, resumed):
+        assert validate(each, WITHIN, WORSE, first=4) == 4
+        assert each.has_ended
