@@ -194,6 +194,14 @@ class EpochStream(BatchStream[AnyBatch]):
         self.fingerprint = self.examples.fingerprint
         self._shuffled = (-1, list[Indices]())  # the last epoch, and the rows of its batches
 
+    def learned_by(self, network: int, max_count: int) -> list[Example]:
+        """Return the examples that a network learns from, at most `max_count`, evenly spaced."""
+        rows = self._drawn
+        if self._held_out_by is not None:
+            rows = rows[self._held_out_by[rows] != network]
+        step = -(-len(rows) // max_count)
+        return [self.examples[row] for row in rows[::step].tolist()]
+
     @property
     def batches_per_epoch(self) -> int:
         """The number of batches in an epoch."""

@@ -45,10 +45,16 @@ class SetPtrNet(PointerModel):
     The linear part begins at 0. An optimiser such as Adam moves all weights about equally fast: the
     factor `s = 20 / sqrt(d)`, with d numbers in `x_j`, lets the linear part learn first.
 
+    If an answer is one element (`answer` is "one"), its probability is
+    `(1 - a) softmax(u) + a softmax(b' x)`: a mixture with a conditional logit (McFadden 1974). `a`
+    and `b` are buffers, 0 in training. `ptrnet.training.conditional_logit` sets them.
+
     The state of a step is a boolean `(B, K, S + N)`: True for elements that came before.
     """
 
     Settings = SetSettings
+    logit_weights: Tensor  # (d,)
+    logit_share: Tensor  # ()
 
     def __init__(self, features: int, num_specials: int, settings: SetSettings) -> None:
         super().__init__(features, num_specials, settings)
@@ -74,6 +80,9 @@ class SetPtrNet(PointerModel):
         self.linear = nn.Linear(num_read, 1, bias=False)
         self.linear_factor = LINEAR_FACTOR / math.sqrt(num_read)
         nn.init.zeros_(self.linear.weight)
+        if self.answer == "one":
+            self.register_buffer("logit_weights", torch.zeros(features))
+            self.register_buffer("logit_share", torch.zeros(()))
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> ScoredSet:
         lengths = full_lengths(inputs) if lengths is None else lengths
@@ -88,7 +97,29 @@ class SetPtrNet(PointerModel):
             of_elements = self.linear(read)[..., 0] * self.linear_factor
         scores = scores + nn.functional.pad(of_elements, (self.num_specials, 0))
         scores = scores.masked_fill(~is_token, -torch.inf)
+        if self.answer == "one" and not self.training:
+            scores = torch.cat(
+                [
+                    scores[:, : self.num_specials],
+                    self._mix_with_logit(scores[:, self.num_specials :], inputs),
+                ],
+                1,
+            )
         return ScoredSet(scores.shape[1], (torch.zeros_like(is_token)[:, None],), scores)
+
+    def _mix_with_logit(self, scores: Tensor, inputs: Tensor) -> Tensor:
+        """Log-probabilities `(B, N)` of the mixture, given the network's scores of elements."""
+        is_padding = scores == -torch.inf
+        with torch.autocast(inputs.device.type, enabled=False):
+            of_logit = (inputs @ self.logit_weights).masked_fill(is_padding, -torch.inf)
+        share = self.logit_share
+        own, other = (
+            (part.log_softmax(-1) + log_share).masked_fill(is_padding, 0)
+            for part, log_share in ((scores, (1 - share).log()), (of_logit, share.log()))
+        )
+        # The logarithm of a sum of exponentials, also if one of them is 0.
+        mixed = torch.maximum(own, other) + torch.log1p(torch.exp(-(own - other).abs()))
+        return mixed.masked_fill(is_padding, -torch.inf)
 
     def _waves(self, inputs: Tensor) -> list[Tensor]:
         """Sines and cosines `(B, N, d)` of features `(B, N, d)` for each octave."""

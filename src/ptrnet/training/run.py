@@ -1,6 +1,7 @@
 """Run a recipe: train a model and save it to a folder."""
 
 import contextlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from ptrnet.solver import Solver
 from ptrnet.tasks.base import Task
 from ptrnet.training import checkpoint, run_folder
 from ptrnet.training.callbacks import BestWeights, Hooks, diverged_error
+from ptrnet.training.conditional_logit import mix_with_logits
 from ptrnet.training.costs import CostModule, CostProblem, open_instances, task_costs
 from ptrnet.training.examples import TrainingExamples, fresh_test_examples, open_examples
 from ptrnet.training.module import TrainingModule
@@ -100,9 +102,17 @@ def _train(
             raise diverged_error(output, trainer.global_step) from error
 
     saved = _trained_model(recipe, task, module, best, max(step, trainer.global_step))
+    share = mix_with_logits(saved.model, task, examples)
     if is_main_process():
+        if share:
+            print(
+                f"{share:.0%} of the probabilities are those of a conditional logit, because this "
+                "predicts the validation examples better",
+                file=sys.stderr,
+            )
         model_folder.save(output, saved)
-        write_card(output, saved, recipe, examples.valid or [fresh_test_examples(recipe, task)])
+        tested = examples.valid or [fresh_test_examples(recipe, task)]
+        write_card(output, saved, recipe, tested, share)
     return saved
 
 

@@ -72,7 +72,11 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def write_card(
-    folder: Path, saved: model_folder.Saved, recipe: Recipe, parts: Sequence[Sequence[Example]]
+    folder: Path,
+    saved: model_folder.Saved,
+    recipe: Recipe,
+    parts: Sequence[Sequence[Example]],
+    logit_share: float,
 ) -> None:
     """Write the card of a run's model, with its scores on examples that it was not trained on.
 
@@ -84,8 +88,10 @@ def write_card(
         recipe: the recipe of the training.
         parts: test examples with answers. Several parts are those that the networks of an ensemble
             did not learn from, one for each. Without examples the card has no scores.
+        logit_share: the share of a conditional logit in the model's probabilities.
     """
     count = sum(map(len, parts))
+    facts = [f"Probabilities: {logit_share:.0%} from a conditional logit"] if logit_share else []
     scores, table = "Not measured: the training kept no examples with answers for this.", ""
     if count:
         scores = f"Measured on {count:,} {_source(recipe)}. Greedy decoding, 95% intervals."
@@ -113,6 +119,7 @@ def write_card(
             f"{_sizes(str(recipe.n))} elements each",
             *([f"Reads: {saved.task.schema.describe()}"] if saved.task.schema else []),
             *([f"Trained: {own_data.describe(recipe)}"] if isinstance(recipe.task, Custom) else []),
+            *facts,
             f"Training: seed {recipe.seed}, batches of {recipe.batch_size}, weights of step "
             f"{saved.trained['steps']:,} of at most {recipe.steps:,}; see also `recipe.toml`",
             f"Software: PyTorch {torch.__version__.partition('+')[0]}, {torch.get_num_threads()} "

@@ -1,0 +1,82 @@
+"""Mix the probabilities of a network for choices with those of a conditional logit.
+
+A network overfits a few hundred choices. A conditional logit (McFadden 1974) does not, because it
+is linear in the features. `docs/dev/own-data-defaults.md` has the measurements.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import minimize
+
+from ptrnet.data.checks import required_answer
+from ptrnet.data.streams import DatasetStream
+from ptrnet.models.base import PointerModel
+from ptrnet.models.set_ptr_net import SetPtrNet
+from ptrnet.solver.scoring import log_likelihoods_of
+from ptrnet.tasks.base import Task
+from ptrnet.training.examples import TrainingExamples
+from ptrnet.types import Example, Floats
+
+SHARES = np.linspace(0, 1, 21)
+MAX_EXAMPLES = 20_000  # more would not change the few weights of a logit
+RIDGE = 1e-4  # features that a whole set shares have no effect, so only the penalty decides them
+
+
+def mix_with_logits(model: PointerModel, task: Task, examples: TrainingExamples) -> float:
+    """Fit a logit for each network of a trained model, and set the share of the logits.
+
+    The share is the one with the highest likelihood of the validation examples. Each network and
+    its logit are compared on examples that both did not learn from.
+
+    Returns:
+        The share. It is 0 if the model does not mix, or if there are no validation examples.
+    """
+    networks, parts, stream = model.networks(), examples.valid, examples.stream
+    if not (parts and isinstance(stream, DatasetStream)):
+        return 0.0
+    if len(parts) == 1:
+        parts = parts * len(networks)
+    log_likelihoods = np.zeros(len(SHARES))
+    for k, (network, part) in enumerate(zip(networks, parts, strict=True)):
+        if not (isinstance(network, SetPtrNet) and network.answer == "one"):
+            return 0.0
+        weights = fit_logit(stream.learned_by(k, MAX_EXAMPLES), task)
+        network.logit_weights.copy_(network.logit_weights.new_tensor(weights))
+        for i, share in enumerate(SHARES):
+            network.logit_share.fill_(share)
+            log_likelihoods[i] += log_likelihoods_of(network, task, part).sum()
+    best = float(SHARES[log_likelihoods.argmax()])
+    for network in networks:
+        network.get_buffer("logit_share").fill_(best)
+    return best
+
+
+def fit_logit(examples: Sequence[Example], task: Task) -> Floats:
+    """Return the weights `(d,)` of a conditional logit, fitted to choices by maximum likelihood.
+
+    The probability of an element is `softmax(x b)` over the elements of its instance, where `x` are
+    the normalized features. The penalty RIDGE times the squared weights is added to the sum of the
+    negative log-likelihoods.
+
+    Args:
+        examples: instances, each with the one element that was chosen.
+        task: their task, which normalizes the features.
+    """
+    x = np.concatenate([task.normalize(example.inputs) for example in examples])
+    sizes = [len(example.inputs) for example in examples]
+    starts = np.cumsum([0, *sizes[:-1]])
+    chosen = np.concatenate([required_answer(example, task) for example in examples])
+    is_chosen = np.zeros(len(x))
+    is_chosen[starts + chosen] = 1
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        utilities = x @ weights
+        utilities -= np.repeat(np.maximum.reduceat(utilities, starts), sizes)
+        sums = np.add.reduceat(np.exp(utilities), starts)
+        p = np.exp(utilities) / np.repeat(sums, sizes)
+        value = np.log(sums).sum() - utilities @ is_chosen + RIDGE * weights @ weights
+        return value, x.T @ (p - is_chosen) + 2 * RIDGE * weights
+
+    found: Floats = minimize(loss, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B").x
+    return found
