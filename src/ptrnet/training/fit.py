@@ -86,9 +86,10 @@ def fit(
         loggers: objects of `lightning.pytorch.loggers.Logger`, or "wandb" or "mlflow". Every run
             also writes metrics to files.
         recipe: fields of a recipe, named like the options of `ptrnet train`: `steps`,
-            `hidden_size`, `seed` and so on. By default a tenth of the examples is used for
-            validation. Training stops after `patience` validations without a lower loss, and the
-            best weights are kept. If elements are dictionaries, the model reads `fields`, or all
+            `hidden_size`, `seed` and so on. By default each network of an ensemble
+            uses its own tenth of the examples for validation. Training stops after `patience`
+            validations without a lower loss. The weights of the latest validation whose loss is
+            within a standard error of the lowest one are kept. If elements are dictionaries, the model reads `fields`, or all
             fields by default. It refuses texts that it has not seen in training; with
             `unknown_category="ignore"`, they count as no category.
 

@@ -150,15 +150,17 @@ class Recipe(Settings):
     )
     valid_share: float = setting(
         0.0,
-        "with data: share of the examples to keep for validation; for your own examples, 0.1",
+        "with data: share of the examples that each network of an ensemble keeps for validation; "
+        "for your own examples, 0.1",
         ge=0,
         lt=1,
     )
     valid_batches: int = setting(16, "batches of fresh or kept examples in a validation", ge=0)
     patience: int = setting(
         0,
-        "stop after this many validations without a smaller loss, and keep the best weights; 0: "
-        "never stop early; for your own examples, 10",
+        "stop after this many validations without a smaller loss, and keep the weights of the "
+        "latest one whose loss is within a standard error of the smallest; 0: train all steps and "
+        "keep the last weights; for your own examples, 10",
         ge=0,
     )
     checkpoint_every: int = setting(1000, "steps between checkpoints", ge=1)
