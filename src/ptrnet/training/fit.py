@@ -90,8 +90,8 @@ def fit(
             uses its own tenth of the examples for validation. Training stops after `patience`
             validations without a lower loss. The weights of the latest validation whose loss is
             within a standard error of the lowest one are kept. If elements are dictionaries, the
-            model reads `fields`, or all fields by default. It refuses texts that it has not seen in training; with
-            `unknown_category="ignore"`, they count as no category.
+            model reads `fields`, or all fields by default. It refuses texts that it has not seen in
+            training; with `unknown_category="ignore"`, they count as no category.
 
     Returns:
         The trained model, ready to `solve`.
