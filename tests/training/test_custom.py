@@ -101,18 +101,26 @@ def test_empty_sets_and_repeated_elements_are_learned():
 
 
 def test_each_network_is_measured_on_examples_that_it_did_not_learn(tmp_path):
-    """Random choices can only be memorised; the other network of the ensemble does so."""
+    """Random orders can only be memorised; the other network of the ensemble does so."""
     rng = np.random.default_rng(0)
-    noise = [(rng.random((4, 3)), rng.integers(4, size=1)) for _ in range(60)]
+    noise = [(rng.random((3, 3)), rng.permutation(3)) for _ in range(60)]
     options = {**TINY, "hidden_size": 64, "learning_rate": 0.01, "dropout": 0.0, "patience": 0}
     model = ptrnet.fit(
-        noise, "choice", output=tmp_path / "m", steps=200, ensemble=2, valid_share=0.4, **options
+        noise,
+        "permutation",
+        output=tmp_path / "m",
+        steps=200,
+        ensemble=2,
+        valid_share=0.4,
+        **options,
     )
     (score,) = (s for s in model.trained["scores"] if s["metric"] == "accuracy")
-    assert score["count"] == 48 and score["value"] < 0.5  # by chance 0.25
+    assert score["count"] == 48 and score["value"] < 0.4  # by chance 0.17
     networks = [Solver(network, model.task) for network in model.model.networks()]
-    learned = [np.mean([solver.solve(x) == y for x, y in noise]) for solver in networks]
-    assert all(0.6 < share < 0.9 for share in learned)  # each has learned three fifths by heart
+    learned = [np.mean([(solver.solve(x) == y).all() for x, y in noise]) for solver in networks]
+    assert all(
+        0.5 < share < 0.9 for share in learned
+    )  # each knows the three fifths that it learned
     card = (tmp_path / "m" / "README.md").read_text()
     assert "Measured on 48 examples" in card and "so expect better scores of the ensemble" in card
 
