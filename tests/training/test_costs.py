@@ -121,7 +121,7 @@ def test_forbidden_answers_become_unlikely(learning):
         if learning == "reinforce":
             loss = reinforce_loss(log_probs, samples, mean_of_others(samples.costs))
         else:
-            loss = self_labelling_loss(log_probs, samples)
+            loss = self_labelling_loss(log_probs.unconstrained, samples.lengths)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -133,7 +133,7 @@ def test_self_labelling_learns_the_cheapest_sample():
     samples = drawing.sample(batch, 8, seed=2)
     log_probs = drawing.log_probs(batch, samples).unconstrained
     cheapest = samples.cheapest()
-    loss = self_labelling_loss(drawing.log_probs(batch, cheapest), cheapest)
+    loss = self_labelling_loss(drawing.log_probs(batch, cheapest).unconstrained, cheapest.lengths)
     best = [min(range(8), key=lambda k: samples.costs[b, k]) for b in range(3)]
     expected = -sum(log_probs[b, k] for b, k in enumerate(best)) / (3 * 5)
     assert loss.item() == pytest.approx(expected.item())

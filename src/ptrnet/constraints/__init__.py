@@ -1,10 +1,20 @@
 """Constraints, which say token by token what an answer may be: one for each kind of answer."""
 
 from ptrnet.constraints.base import Constraint
-from ptrnet.constraints.sets import Anything, Begun, ClosedSubset, Free, Permutation, Subset, Tour
+from ptrnet.constraints.sets import (
+    OPEN,
+    Anything,
+    Begun,
+    ClosedSubset,
+    Free,
+    Permutation,
+    Subset,
+    Tour,
+)
 from ptrnet.constraints.triangulations import Apexes, Triangles
 
 __all__ = [
+    "OPEN",
     "Anything",
     "Apexes",
     "Begun",

@@ -83,6 +83,9 @@ class Tour(Permutation):
         return one_hot_mask(first_element, state.tokens.shape[2])
 
 
+OPEN = -1  # instead of a token: the constraint alone decides what may come
+
+
 class Beginning(NamedTuple):
     """The state of `Begun`."""
 
@@ -96,7 +99,7 @@ class Begun:
 
     Args:
         constraint: the constraint on the tokens that follow.
-        tokens: `(B, k)` the first k tokens of each instance.
+        tokens: `(B, k)` the first k tokens of each instance; `OPEN` where they are not given.
     """
 
     constraint: Constraint
@@ -110,7 +113,8 @@ class Begun:
         if state.step >= self.tokens.shape[1]:
             return allowed
         given = self.tokens[:, state.step : state.step + 1]
-        return one_hot_mask(given, allowed.shape[2]).expand_as(allowed)
+        is_open = (given == OPEN)[..., None]
+        return torch.where(is_open, allowed, one_hot_mask(given, allowed.shape[2]))
 
     def advance(self, state: Beginning, parents: Tensor, tokens: Tensor) -> Beginning:
         return Beginning(self.constraint.advance(state.state, parents, tokens), state.step + 1)

@@ -6,22 +6,26 @@ Beam search ranks prefixes by the model's own log-probabilities, so probability 
 forbidden tokens would distort its ranking.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from lightning.fabric.utilities import move_data_to_device
 from torch import Tensor
+from torch.nn import functional
 
+from ptrnet.constraints import OPEN, Begun, Constraint
 from ptrnet.data.dataset import Dataset
-from ptrnet.data.random_streams import VALID
+from ptrnet.data.random_streams import VALID, WINDOW
 from ptrnet.data.streams import FreshInstances, KnownInstances, instance_batch
 from ptrnet.decoding import Decoder, Greedy, Sample
 from ptrnet.decoding.log_probs import SequenceLogProbs, sequence_log_probs
 from ptrnet.errors import InputError
 from ptrnet.files import checksum
-from ptrnet.masks import gather_rows
+from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
 from ptrnet.training.examples import TrainingExamples
@@ -47,6 +51,26 @@ class Samples(NamedTuple):
             gather_rows(self.tokens, best), self.lengths.gather(1, best), self.costs.gather(1, best)
         )
 
+    def followed_by(self, others: "Samples") -> "Samples":
+        """Return these answers, and then other answers to the same instances."""
+        longest = max(self.tokens.shape[2], others.tokens.shape[2])
+        padded = [
+            functional.pad(part.tokens, (0, longest - part.tokens.shape[2]), value=END)
+            for part in (self, others)
+        ]
+        return Samples(
+            torch.cat(padded, 1),
+            torch.cat([self.lengths, others.lengths], 1),
+            torch.cat([self.costs, others.costs], 1),
+        )
+
+
+class Answered(NamedTuple):
+    """A batch, and an answer to each of its instances."""
+
+    batch: InstanceBatch
+    answers: Samples  # K = 1
+
 
 class Sampler:
     """Decodes answers under the task's constraint, and computes their costs.
@@ -64,11 +88,25 @@ class Sampler:
 
     def sample(self, batch: InstanceBatch, size: int, seed: int) -> Samples:
         """Draw `size` answers to each instance from the model's distribution."""
-        return self._decode(batch, Sample(size, seed=seed))
+        return self._decode(batch, Sample(size, seed=seed), self.constraint)
+
+    def sample_tails(self, answered: Answered, num_kept: Tensor, size: int, seed: int) -> Samples:
+        """Draw `size` answers to each instance that begin like its known answer.
+
+        Args:
+            answered: the instances with their known answers.
+            num_kept: `(B,)` number of tokens of each known answer to begin with.
+            size: number of answers to each instance.
+            seed: seed of the random numbers.
+        """
+        batch, known = answered
+        tokens = known.tokens[:, 0]
+        kept = tokens.masked_fill(~length_mask(num_kept, tokens.shape[1]), OPEN)
+        return self._decode(batch, Sample(size, seed=seed), Begun(self.constraint, kept))
 
     def greedy_costs(self, batch: InstanceBatch) -> Tensor:
         """Return the costs `(B,)` of the greedy answers."""
-        return self._decode(batch, Greedy()).costs[:, 0]
+        return self._decode(batch, Greedy(), self.constraint).costs[:, 0]
 
     def log_probs(self, batch: InstanceBatch, samples: Samples) -> SequenceLogProbs:
         """Return the log-probability of each sample, with and without the constraint."""
@@ -83,13 +121,13 @@ class Sampler:
             self.constraint,
         )
 
-    def _decode(self, batch: InstanceBatch, decoder: Decoder) -> Samples:
+    def _decode(self, batch: InstanceBatch, decoder: Decoder, constraint: Constraint) -> Samples:
         lengths = batch.lengths
         tokens, answer_lengths, _ = decoder.decode(
-            self.model, batch.inputs, lengths, self._max_lengths(lengths), self.constraint
+            self.model, batch.inputs, lengths, self._max_lengths(lengths), constraint
         )
         if tokens.shape[2] == int(answer_lengths.max()):  # at least one answer has no room for END
-            tokens = torch.nn.functional.pad(tokens, (0, 1), value=END)
+            tokens = functional.pad(tokens, (0, 1), value=END)
         costs = torch.from_numpy(self._costs(batch, tokens, answer_lengths))
         return Samples(tokens, answer_lengths + 1, costs.to(tokens.device, torch.float32))
 
@@ -117,16 +155,16 @@ class Sampler:
         return torch.tensor(most, device=lengths.device)
 
 
-def self_labelling_loss(log_probs: SequenceLogProbs, cheapest: Samples) -> Tensor:
-    """Mean negative log-likelihood per token of the cheapest sample of each instance.
+def self_labelling_loss(log_probs: Tensor, lengths: Tensor) -> Tensor:
+    """Mean negative log-likelihood per token of the cheapest answer to each instance.
 
     Self-labelling takes the model's own best answer as the true one (Corsini et al. 2024).
 
     Args:
-        log_probs: log-probabilities of `cheapest`, `(B, 1)` each.
-        cheapest: the cheapest of the samples that the current model drew.
+        log_probs: `(B, 1)` log-probabilities of the cheapest answers, without the constraint.
+        lengths: `(B, 1)` number of tokens of these answers, including END.
     """
-    return -log_probs.unconstrained.sum() / cheapest.lengths.sum()
+    return -log_probs.sum() / lengths.sum()
 
 
 def reinforce_loss(log_probs: SequenceLogProbs, samples: Samples, baseline: Tensor) -> Tensor:
@@ -163,20 +201,68 @@ class CostModule(TrainingModule):
     def __init__(self, model: PointerModel, recipe: Recipe, task: Task, costs: Costs) -> None:
         super().__init__(model, recipe)
         self.sampler = Sampler(model, task, costs)
+        # The last batches with their cheapest answers so far, on the CPU.
+        self.window = deque[Answered](maxlen=recipe.window)
 
     def training_step(self, batch: InstanceBatch, index: int) -> dict[str, Tensor]:  # type: ignore[override]
         seed = self.recipe.seed * SEED_STRIDE + self.global_step
         samples = self.sampler.sample(batch, self.recipe.samples, seed)
-        return {"loss": self._loss(batch, samples), "cost": samples.costs.mean()}
-
-    def _loss(self, batch: InstanceBatch, samples: Samples) -> Tensor:
         if self.recipe.learning == "self-labelling":
-            cheapest = samples.cheapest()
-            return self_labelling_loss(self.sampler.log_probs(batch, cheapest), cheapest)
+            loss = self._self_labelling_loss(Answered(batch, samples.cheapest()), seed)
+        else:
+            loss = self._reinforce_loss(batch, samples)
+        return {"loss": loss, "cost": samples.costs.mean()}
+
+    def _self_labelling_loss(self, fresh: Answered, seed: int) -> Tensor:
+        learned = [fresh, self._earlier(seed)] if self.window else [fresh]
+        self.window.append(_to(fresh, "cpu"))
+        log_probs = [self.sampler.log_probs(*answered).unconstrained for answered in learned]
+        lengths = [answered.answers.lengths for answered in learned]
+        return self_labelling_loss(torch.cat(log_probs), torch.cat(lengths))
+
+    def _earlier(self, seed: int) -> Answered:
+        """Draw a batch of the window. Improve its answers by new tails, if the recipe says so."""
+        # All processes draw the same number, so that the sizes of their instances agree.
+        rng = np.random.default_rng([self.recipe.seed, WINDOW, self.global_step])
+        k = int(rng.integers(len(self.window)))
+        drawn = _to(self.window[k], self.device)
+        if self.recipe.tails:
+            most = drawn.answers.lengths[:, 0] - 1
+            shares = torch.from_numpy(rng.random(len(most))).to(most.device)
+            num_kept = (shares * most).long()
+            tails = self.sampler.sample_tails(drawn, num_kept, self.recipe.tails, seed)
+            # Of equal costs, the first is the cheapest: the known answer stays.
+            drawn = drawn._replace(answers=drawn.answers.followed_by(tails).cheapest())
+            self.window[k] = _to(drawn, "cpu")
+        return drawn
+
+    def _reinforce_loss(self, batch: InstanceBatch, samples: Samples) -> Tensor:
         log_probs = self.sampler.log_probs(batch, samples)
         if self.recipe.baseline == "greedy":
             return reinforce_loss(log_probs, samples, self.sampler.greedy_costs(batch)[:, None])
         return reinforce_loss(log_probs, samples, mean_of_others(samples.costs))
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Add the windows of all processes, as tensors."""
+        if not self.window:
+            return
+        own = [
+            [inputs, lengths, torch.from_numpy(np.concatenate(instances)), *answers]
+            for (inputs, lengths, instances), answers in self.window
+        ]
+        windows = [own] * self.trainer.world_size
+        if len(windows) > 1:
+            torch.distributed.all_gather_object(windows, own)
+        checkpoint["windows"] = windows
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Restore this process's window."""
+        if not self.recipe.window:
+            return
+        for inputs, lengths, instances, *answers in checkpoint["windows"][self.global_rank]:
+            rows = [rows.numpy() for rows in instances.split(lengths.tolist())]
+            batch = InstanceBatch(inputs, lengths, rows)
+            self.window.append(Answered(batch, Samples(*answers)))
 
     @torch.no_grad()
     def validation_step(self, batch: InstanceBatch, index: int) -> None:  # type: ignore[override]
@@ -184,6 +270,11 @@ class CostModule(TrainingModule):
         self.valid_losses.append(costs)
         values = {"valid_loss": costs.mean(), "valid_cost": costs.mean()}
         self.log_dict(values, batch_size=len(batch.lengths))
+
+
+def _to(answered: Answered, device: torch.device | str) -> Answered:
+    moved: Answered = move_data_to_device(answered, torch.device(device))
+    return moved
 
 
 class CostProblem(NamedTuple):

@@ -103,6 +103,18 @@ class Recipe(Settings):
     samples: int = setting(
         16, "learning from costs: number of answers to sample for each instance", ge=2
     )
+    window: int = setting(
+        0,
+        "self-labelling: keep the cheapest answers to this many earlier batches, and in each step "
+        "also learn from one of them",
+        ge=0,
+    )
+    tails: int = setting(
+        0,
+        "with window: before that, cut these answers at random, sample this many new tails for "
+        "each, and keep the cheapest answer",
+        ge=0,
+    )
     baseline: Literal["mean", "greedy"] = setting(
         "mean",
         "reinforce: compare a sample's cost with the mean of the other samples, or with the greedy "
@@ -282,6 +294,10 @@ def _check_combination(recipe: Recipe) -> None:
         raise InputError(
             f"recipe: answers of task {recipe.task.name} may repeat elements; set repeats to true"
         )
+    if recipe.window and recipe.learning != "self-labelling":
+        raise InputError(f"recipe: window needs learning self-labelling, got {recipe.learning}")
+    if recipe.tails and not recipe.window:
+        raise InputError("recipe: tails needs window, the number of batches whose answers are kept")
     if recipe.patience and not (recipe.valid or recipe.valid_batches):
         raise InputError("recipe: patience needs validations, but valid_batches is 0")
 
