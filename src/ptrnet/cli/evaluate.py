@@ -55,7 +55,7 @@ def evaluate(
     ] = None,
     random: Annotated[
         int | None,
-        typer.Option("--random", min=1, help="Draw this many instances instead of a file."),
+        typer.Option("--random", min=1, help="Draw this many instances instead of reading FILE."),
     ] = None,
     n: Annotated[
         str | None,
@@ -74,13 +74,16 @@ def evaluate(
         Path | None,
         typer.Option(
             "--plot",
-            help="Draw how often each probability is right: FILE.png or FILE.svg. Only for models "
-            "of your own examples.",
+            help="Draw a reliability diagram, which shows how often the model is right for each "
+            "probability that it gives: FILE.png or FILE.svg. Only for models of your own "
+            "examples.",
         ),
     ] = None,
     csv: Annotated[
         bool,
-        typer.Option("--csv", help="Print a row for each metric and n, or value of --by."),
+        typer.Option(
+            "--csv", help="Print CSV: a row for each metric and each size n, or value of --by."
+        ),
     ] = False,
     jobs: Jobs = 1,
     backend: Backend = "local",

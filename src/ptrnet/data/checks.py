@@ -19,8 +19,10 @@ from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import Element, to_numbers
 from ptrnet.types import Answers, Example, Floats, Indices
 
-# The limit if distances are rounded to whole numbers. A tour of LARGEST elements is then shorter
-# than 3e15, which is less than 2^53, so float64 adds up its distances exactly.
+# The limit of coordinates if distances are rounded to whole numbers, and of a matrix of distances.
+# A distance is then at most 6e10 (MAN_3D), and a tour of LARGEST elements at most 6e15. That is
+# less than 2^53, so float64 adds up the distances exactly. XRAY1 and XRAY2 multiply by 100, but
+# their coordinates are angles.
 MAX_COORDINATE = 1e10
 
 # Instances
@@ -30,9 +32,10 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
     """Convert values to an instance of the task: `(n, d)` finite float64 numbers.
 
     Args:
-        values: everything that `real_array` accepts; `(n,)` if d is 1. Or elements with named
-            fields: dictionaries, or a frame. A task with a schema reads the fields of its schema.
-            Other tasks read all numeric fields, and leave out ids if there are more than d fields.
+        values: numbers `(n, d)`, or `(n,)` if d is 1, in any form that `real_array` accepts. Or
+            elements with named fields: dictionaries, or a frame. A task with a schema reads the
+            fields of its schema. Other tasks read all numeric fields; if there are more than d,
+            they leave out ids.
 
     Raises:
         InputError: the values are not an instance of the task, ids would be read as coordinates,
@@ -81,7 +84,11 @@ def frame_as_rows(values: Any, task: Task) -> Any:
 
 
 def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -> Any:
-    """Return the d numbers of each element; `values` unchanged for a frame without d of them."""
+    """Return the d numeric fields of all elements, `(n, d)`.
+
+    If a frame does not have d numeric fields, return it unchanged, because `real_array` then raises
+    an error that says what is not a number.
+    """
 
     def place(k: int) -> str:
         return f"{source}: element {k + 1}"
@@ -100,7 +107,7 @@ def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -
     )
     if len(fields) != d:
         if is_frame(values):
-            return values  # the error of `real_array` says what is not a number
+            return values
         raise InputError(
             f"{source}: expected elements of {d} number{'s' * (d > 1)} each, got {len(fields)} "
             f"fields that are numbers{': ' * bool(fields)}{', '.join(map(str, fields))}"
@@ -235,8 +242,8 @@ def check_feasible(inputs: Floats, outputs: Indices, task: Task, source: str) ->
 def feasible(examples: Iterable[Example], task: Task, num_elements: int) -> Iterator[Example]:
     """Yield the examples after checking that their answers are feasible; see `check_feasible`.
 
-    Problems check an answer by replaying it step by step. To replay hundreds of answers together
-    takes little longer than to replay one, so we check the examples in groups.
+    Problems check an answer by replaying it step by step. Replaying hundreds of answers together
+    takes little longer than replaying one, so we check the examples in groups.
 
     Args:
         examples: the examples. Those without an answer are not checked.

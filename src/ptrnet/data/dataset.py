@@ -1,8 +1,10 @@
 """`Dataset`: a table of instances, with their answers if these are known.
 
-Functions that solve, label, evaluate or train take a `Dataset`. Make one from values in memory with
-`instances_of` or `examples_of`, or from the examples of a file with `chunks_of`. These functions
-validate each instance and each answer once. The functions that take a `Dataset` do not check again.
+Functions that solve, label, evaluate or train take a `Dataset`, and do not check its rows again. So
+each instance and each answer is validated once, before it becomes a row:
+
+- `instances_of` and `examples_of` validate values in memory.
+- `chunks_of` takes the examples of a file, which its reader has validated.
 
 The shape of values decides whether they are one instance or many:
 
@@ -35,13 +37,14 @@ _CARRIED = tuple(
 
 @dataclass(frozen=True, eq=False)
 class Dataset(Sequence[Example]):
-    """B instances of different sizes in a row: i has `elements[starts[i]:starts[i + 1]]`.
+    """B instances of different sizes, whose elements are stored one after another.
 
-    A sequence of `Example`s: `data[3]` is one row, `data[10:20]` a view of ten rows, and each row
+    Instance i is a row: it has the elements `elements[starts[i]:starts[i + 1]]`. A dataset is a
+    sequence of `Example`s: `data[3]` is a row, `data[10:20]` is a view of ten rows, and each row
     unpacks as `(inputs, outputs)`. The arrays may be memory maps.
 
     Args:
-        elements: `(num_elements, d)` float64, the elements of all instances, one after another.
+        elements: `(num_elements, d)` float64, the elements of all instances.
         starts: `(B + 1,)`, where each instance begins in `elements`, and the end.
         answers: `(num_indices,)` 0-based indices of all answers, flat; None if no answer is known.
         answer_starts: `(B + 1,)`, where each answer begins in `answers`, and the end.
@@ -246,21 +249,24 @@ def _starts_of(counts: Sequence[int]) -> Indices:
 
 
 def chunks_of(examples: Iterable[Example], task: Task, size: int) -> Iterator[Dataset]:
-    """Yield validated examples as datasets of `size` rows; the last one may have fewer."""
+    """Yield examples as datasets of `size` rows; the last one may have fewer.
+
+    The examples are not checked, so they must have been validated before.
+    """
     rest = iter(examples)
     while chunk := list(islice(rest, size)):
         yield Dataset.of(chunk, task.item_size)
 
 
-# Datasets of values in memory. Error messages call instances by their number, counted from 0.
+# Datasets of values in memory. Error messages name an instance by its index in the values.
 
 
 def instances_of(values: Any, task: Task) -> tuple[Dataset, bool]:
-    """Validate one instance or many. Return them as a dataset, and whether it was one instance.
+    """Validate one instance or many. Return a dataset, and whether `values` was a single instance.
 
     Args:
-        values: see the docstring of this module. A `Dataset` is returned unchanged. The outputs of
-            tuples are checked, then dropped.
+        values: see the docstring of this module. A `Dataset` is returned unchanged. Outputs of
+            tuples are checked, but not kept.
         task: the task of the instances.
     """
     if isinstance(values, Dataset):
@@ -284,12 +290,12 @@ def instances_of(values: Any, task: Task) -> tuple[Dataset, bool]:
 
 
 def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
-    """Validate one example or many. Return them as a dataset, and whether it was one example.
+    """Validate one example or many. Return a dataset, and whether `values` was a single example.
 
     Args:
-        values: an `Example` or a tuple `(inputs, outputs)`, or a list of these, or a `Dataset`. For
-            an `Example`, only the range of the indices is checked, because it may hold a model's
-            answer that the task does not allow, and such an answer has to be measured, too.
+        values: an `Example` or a tuple `(inputs, outputs)`, or a list of these, or a `Dataset`. In
+            an `Example` of arrays, only the range of the indices is checked: a model's answer that
+            the task does not allow has to be measured, too.
         task: the task of the examples.
 
     Raises:
@@ -392,7 +398,7 @@ def _check_indices(outputs: NDArray[Any], n: int, source: str) -> None:
 
 
 def example_name(number: int, item: Any) -> str:
-    """Return the name of an item of a list in error messages: its number, and its source if any."""
+    """Return how error messages name item `number` of a list: the number, and the source if any."""
     source = item.source if isinstance(item, Example) else ""
     return f"example {number}" + (f" ({source})" if source else "")
 

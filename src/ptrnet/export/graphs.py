@@ -1,7 +1,7 @@
 """The two ONNX graphs of a model: the encoder, which runs once per instance, and a decoding step.
 
-`write_graphs` records them by running the model on a small batch. It runs the model at two sizes;
-the axes that differ are dynamic. `OnnxModel` runs the graphs as a model of ptrnet.
+`write_graphs` runs the model on two small batches of different sizes. It records the first run, and
+makes those axes dynamic whose sizes differ. `OnnxModel` runs the graphs as a model of ptrnet.
 """
 
 import os
@@ -21,9 +21,10 @@ from ptrnet.models.base import Encoded, PointerModel, full_lengths
 from ptrnet.models.settings import ModelSettings
 
 ENCODER, STEP = "encoder.onnx", "step.onnx"
-RECORDED_OPSET = 20  # the newest ONNX operator set that the exporter writes
+# The TorchScript exporter writes ONNX operator sets up to 20. `onnx` converts the graphs to 23, the
+# newest one that PyTorch knows.
+RECORDED_OPSET, OPSET = 20, 23
 STDOUT = 1  # a file descriptor
-OPSET = 23  # the newest operator set that this version of PyTorch knows
 
 DIMENSIONS = {
     "batch": "instances",
@@ -55,11 +56,14 @@ class Graph:
 
 
 def tensors_of(encoded: Encoded) -> dict[str, Tensor]:
-    """Return all tensors except the state, by the path of fields to each.
+    """Return the tensors of an encoding by name, because graphs take and return only tensors.
 
-    A graph takes and returns only tensors, no objects. A tensor in several places is returned
-    once. Weights are left out, because they belong to the graph. The number of tokens is left out,
-    too, although it becomes a tensor while a graph is recorded.
+    The name of a tensor joins the fields that lead to it, such as `encoded_keys_0`. A tensor in
+    several places is returned once. These are left out:
+
+    - the state, which has its own inputs and outputs
+    - weights, because they belong to the graph
+    - the number of tokens, although it becomes a tensor while a graph is recorded
     """
     tensors: dict[str, Tensor] = {}
     for name, tensor in _walk(replace(encoded, num_tokens=0, state=()), "encoded"):
@@ -69,7 +73,7 @@ def tensors_of(encoded: Encoded) -> dict[str, Tensor]:
 
 
 def with_tensors(encoded: Encoded, tensors: Mapping[str, Tensor]) -> Encoded:
-    """Return the same object with other tensors, under the names that `tensors_of` gives."""
+    """Return a copy with other tensors, given by the names that `tensors_of` returns."""
     replacements = {id(old): tensors[name] for name, old in tensors_of(encoded).items()}
     rebuilt: Encoded = _rebuild(replace(encoded, state=()), replacements)
     return rebuilt
@@ -259,7 +263,7 @@ def write_graph(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, p
             "operators that PyTorch's exporter knows"
         ) from None
     model = version_converter.convert_version(onnx.load(path), OPSET)
-    del model.graph.value_info[:]  # the shapes that the converter has inferred
+    del model.graph.value_info[:]  # inferred shapes of inner values, which nothing reads
     onnx.save(model, path)
     used = {node.name for node in model.graph.input}
     return Graph([port for port in graph.inputs if port.name in used], graph.outputs)

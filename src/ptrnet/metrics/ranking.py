@@ -1,10 +1,11 @@
 """Rankings compared with grades: NDCG, reciprocal rank, average precision, Kendall's tau with ties.
 
-The first functions compare one order of the n elements of an instance, best first, with the grades
-`(n,)` of the elements. The `score_*` functions measure many instances. An element is relevant if
-its grade is above 0. The value is 1 if every order is right: if all grades are equal, or, for the
-reciprocal rank and the average precision, if no element is relevant. LightGBM counts such queries
-in the same way.
+`ndcg`, `reciprocal_rank`, `average_precision` and `kendall_tau` compare one order of the n elements
+of an instance, best first, with the grades `(n,)` of the elements. The `score_*` functions measure
+many instances. An element is relevant if its grade is above 0.
+
+The value is 1 if the grades prefer no order: if they are all equal, or if no element is relevant
+(except for Kendall's tau). LightGBM counts such queries in the same way.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,8 +1,8 @@
 """A pointer network that encodes the remaining elements again at every step.
 
-It has a light encoder and a heavy decoder, as in Drakulic et al. (BQ-NCO, 2023) and Luo et al.
-(LEHD, 2023). After some tokens, the rest of a problem is a smaller problem of the same kind. It
-depends only on the first and the last element of the answer so far.
+After some tokens, the rest of a problem is a smaller problem of the same kind: it depends only on
+the remaining elements and on the first and the last element of the answer so far. So all layers run
+in the steps, as in Drakulic et al. (BQ-NCO, 2023) and Luo et al. (LEHD, 2023).
 """
 
 from dataclasses import dataclass
@@ -55,15 +55,15 @@ class RemainingPtrNet(PointerModel):
     """`p = softmax(u)`, `u_j = (W1 h_0)' W2 h_j / sqrt(H)`, where a transformer's layers encode
     `h = [last token; special slots; remaining elements]` at every step.
 
-    The last token has the coordinates of the last element. The special slots have those of the
-    first one, because ending means closing the tour. Before the first element, both have the mean
-    of all elements. Learned marks are added to tell these rows from elements. With `repeats`,
-    elements of the answer stay among the remaining ones, with a mark of their own. With `nearest`,
-    only that many elements near the last one are encoded. Coordinates and scores are computed in
-    float32 even under autocast.
+    - The last token has the coordinates of the last element. The special slots have those of the
+      first element, because END closes the tour. Before the first element, both have the mean of
+      all elements. Learned marks are added to distinguish these rows from elements.
+    - With `repeats`, elements of the answer stay among the remaining ones, and get another mark.
+    - With `nearest`, only that many elements near the last one are encoded.
+    - Coordinates and scores are computed in float32 even under autocast.
 
-    In shapes, R is the number of prefixes, B K, and W the largest number of elements that are
-    encoded after a prefix.
+    In shapes, R = B K is the number of prefixes, S that of special slots, and W the largest number
+    of elements that are encoded after a prefix.
     """
 
     Settings = RemainingSettings
@@ -111,9 +111,9 @@ class RemainingPtrNet(PointerModel):
     ) -> Tensor:
         """See `PointerModel`. The remaining elements are encoded once, after the known tokens.
 
-        Row r > 0 predicts the token after token r of the rest. Its query is the state of token r,
-        while row 0 uses that of the last known token. With `repeats` only row 0 is returned,
-        because an element may have several successors.
+        Let t_1, t_2, ... be the tokens after the known ones. Row 0 predicts t_1, and its query is
+        the state of the last known token. Row r predicts t_(r+1), and its query is the state of
+        t_r. With `repeats` only row 0 is returned, because an element may have several successors.
         """
         encoded = self.encode(inputs, lengths)
         prefixes, last_tokens = PrefixState(*encoded.state), shift_right(targets)

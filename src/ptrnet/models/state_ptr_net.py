@@ -1,7 +1,7 @@
 """The pointer network of problems: it reads the state of a problem anew at every step.
 
-Light encoder, heavy decoder, as in Drakulic et al. (BQ-NCO, 2023) and Luo et al. (LEHD, 2023). What
-is left of a problem after some choices is a problem of the same kind.
+What is left of a problem after some choices is a smaller problem of the same kind. So all layers
+run in the steps, as in Drakulic et al. (BQ-NCO, 2023) and Luo et al. (LEHD, 2023).
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from ptrnet.problems.base import Problem, State
     from ptrnet.tasks.base import Task
 
-# Elements that are encoded at once. More do not fit the cache, and are padded more.
+# The most elements that are encoded at once, including padding. Larger chunks would not fit into
+# the processor's cache, and would need more padding.
 MAX_POSITIONS = 2**12
 
 
@@ -36,18 +37,21 @@ MAX_POSITIONS = 2**12
 class Started(Encoded):
     """Instances before the first choice."""
 
-    names: Sequence[str]  # of the arrays of the problem's state, in the order of `state`
+    names: Sequence[str]  # the names of the arrays in `state`, in the same order
 
 
 class StatePtrNet(PointerModel):
-    """`p = softmax(u)`, `u_0 = v' h_0` for END and `u_j = W h_j` for the ways to element j.
+    """`p = softmax(u)`, where a transformer's layers encode `h = [whole; remaining elements]`.
 
-    `h` is `[whole; what remains]`, encoded by the layers of a transformer from the features that
-    the problem gives of its state. What the problem does not allow has no probability, and where
-    it allows only one token no network is asked.
+    The rows before encoding are the `Problem.features` of the whole instance and of the remaining
+    elements. `h_0` gives the score `u_0 = v' h_0` of END. `h_j` gives the scores `u_j = W h_j` of
+    element j, one for each way to reach it (see `Problem.ways`).
 
-    The problem computes in float64, whatever the network does. In shapes, R is B K prefixes, T the
-    tokens `1 + N * ways`, and W the most elements that remain in one of them.
+    Tokens that the problem does not allow get probability 0. If it allows only one token, that one
+    gets probability 1 without a run of the network. The problem computes in float64, even if the
+    weights have less precision.
+
+    In shapes, R = B K is the number of prefixes, and T = 1 + N * ways the number of tokens.
     """
 
     Settings = LayerSettings
@@ -152,16 +156,16 @@ class StatePtrNet(PointerModel):
         return log_probs.index_put((where,), scores.log_softmax(-1))
 
     def _scores(self, states: "list[State]", device: torch.device) -> Tensor:
-        """`(R, T)` scores of the tokens in all rows of the states; finite, float32."""
+        """Finite float32 scores `(rows, T)` of the tokens, for the rows of all states together."""
         state = {name: np.concatenate([rows[name] for rows in states]) for name in states[0]}
         if torch.is_grad_enabled():
             return self._scores_of_rows(state, device)
-        first, copies = _distinct_rows(state)  # samples of an instance begin alike
+        first, copies = _distinct_rows(state)  # samples of an instance share their first states
         distinct = {name: rows[first] for name, rows in state.items()}
         return self._scores_of_rows(distinct, device)[torch.from_numpy(copies).to(device)]
 
     def _scores_of_rows(self, state: "State", device: torch.device) -> Tensor:
-        """`_scores`, in chunks of rows of which about as many elements remain."""
+        """Compute `_scores` in chunks of rows with similar numbers of remaining elements."""
         of_elements, of_whole = (
             torch.from_numpy(rows).to(device, self.whole_mark.dtype)
             for rows in self.problem.features(state)
@@ -181,7 +185,7 @@ class StatePtrNet(PointerModel):
         of_elements = of_elements.gather(
             1, rest.elements[..., None].expand(-1, -1, of_elements.shape[-1])
         )
-        with torch.autocast(of_whole.device.type, enabled=False):  # features keep their digits
+        with torch.autocast(of_whole.device.type, enabled=False):  # keep features exact
             whole = (self.whole(of_whole) + self.whole_mark)[:, None]
             rows = torch.cat([whole, self.elements(of_elements)], 1)
         mask = nn.functional.pad(rest.mask, (1, 0), value=True)
@@ -196,7 +200,7 @@ class StatePtrNet(PointerModel):
 
 
 def _distinct_rows(state: "State") -> tuple[np.ndarray, np.ndarray]:
-    """The indices of the distinct rows of a state, and for each row which of them it equals."""
+    """Return the indices of the distinct rows, and for each row its number among them."""
     parts = [
         np.ascontiguousarray(rows).reshape(len(rows), -1).view(np.uint8) for rows in state.values()
     ]
@@ -208,10 +212,13 @@ def _distinct_rows(state: "State") -> tuple[np.ndarray, np.ndarray]:
 
 
 def _chunks(order: np.ndarray, counts: np.ndarray) -> Iterator[np.ndarray]:
-    """Split rows, sorted by how many elements remain, into chunks of at most MAX_POSITIONS."""
+    """Split rows, sorted by how many elements remain, into chunks of up to MAX_POSITIONS elements.
+
+    A row that has more of them is a chunk of its own.
+    """
     sizes = np.maximum(counts[order], 1)
     while len(order):
-        # A chunk of k rows has k * (size of its last row) positions, and the last row has the most.
+        # The last row of a chunk is the largest, so k rows are padded to k * (size of the last).
         k = max(
             1, int(np.searchsorted(sizes * np.arange(1, len(sizes) + 1), MAX_POSITIONS, "right"))
         )
@@ -220,7 +227,7 @@ def _chunks(order: np.ndarray, counts: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _choices(tokens: Tensor) -> np.ndarray:
-    """The problem's choices of `(R,)` tokens: STAY for END, which is the start symbol, too."""
+    """Convert tokens `(R,)` to choices. Token 0, END or the start symbol, becomes STAY."""
     return (tokens - 1).cpu().numpy()
 
 

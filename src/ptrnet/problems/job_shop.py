@@ -14,7 +14,7 @@ from ptrnet.tasks.base import Bar, Drawing
 from ptrnet.types import Answers, Floats, Indices
 
 MOST = 20  # the most operations of a job, and the most machines
-NONE = -1  # the machine of an operation that a job does not have
+NONE = -1  # fills the array of machines if a job has fewer than MOST operations
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,16 @@ class JobShop(Problem):
     """The problem `job-shop`: an answer lists the jobs whose next operation starts, in order.
 
     An element is a job. Its operations have a fixed order, so an answer contains each job once for
-    each of its operations. The cost is the makespan: the time at which the last operation ends. In
-    files an instance is `"jobs"`: for each job a list of `[machine, duration]`, with machines
-    numbered from 0. In arrays, an element has 20 machines and then 20 durations. Machine -1 means
-    that there is no operation.
+    each of its operations. The cost is the makespan: the time at which the last operation ends.
+
+    In files, an instance has the key `"jobs"`: for each job a list of pairs `[machine, duration]`,
+    with machines numbered from 0. In arrays, an element has 20 machines and then 20 durations.
+    Machine -1 means that there is no operation.
 
     The network only gives active schedules (Giffler and Thompson 1960): no operation could start
-    earlier unless another one started later. Some optimal schedule is among them. Fresh instances
-    are those of Taillard (1993): durations of 1 to 99, each job on all machines in a random order.
+    earlier unless another one started later. At least one optimal schedule is active. Fresh
+    instances are drawn as by Taillard (1993): durations of 1 to 99, each job on all machines in a
+    random order.
     """
 
     name: ClassVar[str] = "job-shop"
@@ -86,8 +88,8 @@ class JobShop(Problem):
     def allowed(self, state: State) -> NDArray[np.bool_]:
         """Allow operations that lead to active schedules (Giffler and Thompson 1960).
 
-        Take the operation that could end first. Allowed are all operations on its machine that can
-        start before that end.
+        Take the operation that could end first. The operations on its machine that can start before
+        that end are allowed.
         """
         waits, machine, duration, start = self._next(state)
         end = np.where(waits, start + duration, np.inf)
@@ -190,9 +192,9 @@ class JobShop(Problem):
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Return active schedules in which no operation ends later than in the answers.
 
-        Next comes the allowed operation that starts first in the answer. If even that one starts
-        after the earliest end, the operation that ends first comes next: it is over before that one
-        starts, so it delays none.
+        We build each schedule step by step. The next operation is the allowed one that starts first
+        in the answer. If even this one starts after the earliest possible end of an operation, we
+        take the operation that can end then, because it delays none.
         """
         batch, n, _ = inputs.shape
         starts = np.full((batch, n, MOST + 1), np.inf)

@@ -1,4 +1,4 @@
-"""From instances to answers: batches of similar sizes, chunks of a job, and sampled answers."""
+"""Answer instances: `PredictJob` answers datasets in batches, `sample_answers` draws answers."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -26,15 +26,16 @@ from ptrnet.types import END, Example, Floats, Indices
 if TYPE_CHECKING:
     from ptrnet.decoding import Sample
 
-# Elements of a batch, including padding and beams. Their keys take 64 MB at 256 hidden units.
+# The most elements of a batch, including padding, once for each prefix of a beam. At 256 hidden
+# units, the attention keys of that many elements take 64 MB.
 MAX_BATCH_ELEMENTS = 65_536
-# Up to this many rows and elements, including beams, a second thread does not make a batch faster.
+# Up to this many prefixes and elements, a second thread does not make a batch faster.
 ROWS_OF_ONE_THREAD, ELEMENTS_OF_ONE_THREAD = 8, 256
 
 
 @dataclass(frozen=True)
 class PredictJob:
-    """Function that answers chunks of instances. Other processes can import it.
+    """Function that answers chunks of instances. It can be sent to other processes.
 
     Args:
         model: the network.
@@ -42,8 +43,9 @@ class PredictJob:
         decoder: the search for answers.
         constrained: whether to consider only answers that the task allows.
         augment: the number of views of each instance to answer. The best answer is kept.
-        is_long: whether to use compiled kernels from the first step on, so that the answers to a
-            chunk do not depend on which chunks the process has answered before.
+        is_long: whether the job has several chunks. Then every chunk uses compiled kernels from its
+            first step. Otherwise a process would compute its first steps in plain PyTorch, and the
+            answers to a chunk would depend on which process gets it.
     """
 
     activity: ClassVar[str] = "solving"
@@ -79,7 +81,7 @@ class PredictJob:
                     )
             for row, *candidates in zip(rows, *views, strict=True):
                 best = best_candidate(self.task, data[row], list(chain(*candidates)))
-                if not self.decoder.needs_circular:  # its answers need not keep given ends
+                if not self.decoder.needs_circular:  # `reconstruct` would not keep given ends
                     best = self._with_best_ends(data[row], best, constraint)
                 outputs = settle_valid(self.task, data[row].inputs, best.outputs)
                 answers[row] = best._replace(outputs=outputs)
@@ -92,7 +94,10 @@ class PredictJob:
     def _with_best_ends(
         self, example: Example, best: Candidate, constraint: Constraint
     ) -> Candidate:
-        """Return the best answer after trials of other ends, if the example leaves an end free."""
+        """Improve an open path whose start or end is free, by trying other cities there.
+
+        Closed tours are returned unchanged.
+        """
         for end in ("end", "start"):
             trials = self.task.with_free_end(example, best.outputs, end)
             if trials:
@@ -104,7 +109,10 @@ class PredictJob:
     def _best_trial(
         self, example: Example, best: Candidate, trials: list[Example], constraint: Constraint
     ) -> Candidate:
-        """Answer each trial, and return the best of these answers and of the known one."""
+        """Answer `trials`, copies of an example with other ends. Return the cheapest answer.
+
+        It may be `best`, the best answer so far.
+        """
         inputs = self.task.normalize(example.inputs)
         count = max(MAX_BATCH_ELEMENTS // (len(inputs) * self.decoder.size), 1)
         candidates = [best]
@@ -128,7 +136,7 @@ class PredictJob:
         return candidates[int(np.argmin(np.asarray(costs)))]
 
     def key(self) -> dict[str, Any]:
-        """Return everything that the answers to an instance depend on, as JSON."""
+        """Return what decides the answers besides the task, as JSON."""
         weights = hashlib.sha256(repr(sorted(self.model.settings().items())).encode())
         for name, tensor in sorted(self.model.state_dict().items()):
             weights.update(name.encode())

@@ -168,12 +168,17 @@ def self_labelling_loss(log_probs: Tensor, lengths: Tensor) -> Tensor:
 
 
 def reinforce_loss(log_probs: SequenceLogProbs, samples: Samples, baseline: Tensor) -> Tensor:
-    """REINFORCE (Williams 1992), as the mean over tokens of `advantage * log p - log a`.
+    """REINFORCE (Williams 1992).
 
-    The advantage is `cost - baseline`, divided by its root mean square over the batch, so that the
-    unit of the costs does not matter. The gradient of the first term is proportional to an estimate
-    of the gradient of the mean cost. In the second term, a is the probability that the model gives
-    to allowed tokens, multiplied over the tokens of the sample.
+    The loss is the sum of `advantage * log p - log a` over the samples, divided by the number of
+    their tokens:
+
+    - p is the probability of a sample under the constraint. The gradient of the first term is an
+      estimate of the gradient of the mean cost, up to a factor.
+    - The advantage is `cost - baseline`, divided by its root mean square over the batch, so that
+      the unit of the costs does not matter.
+    - a is the product, over the steps of a sample, of the probability of all allowed tokens
+      together. The second term teaches the model which tokens are allowed.
 
     Args:
         log_probs: log-probabilities of `samples`, `(B, K)` each.

@@ -36,7 +36,7 @@ from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch, CutBatch
 
-_LAUNCHER = "_PTRNET_LAUNCHER"  # variable with the process id of the main process
+_LAUNCHER = "_PTRNET_LAUNCHER"  # environment variable: the process id of the main process
 
 
 def is_main_process() -> bool:
@@ -45,7 +45,7 @@ def is_main_process() -> bool:
 
 
 def end_with_launcher() -> None:
-    """If the main process launched this one to share a training, make this one end with it.
+    """Make this process end when the main process ends, if that one launched it for a training.
 
     A main process that is killed cannot stop the others. They would wait for it for half an hour.
     """
@@ -68,7 +68,7 @@ def _named_as_launcher() -> Iterator[None]:
 
 
 def build_trainer(recipe: Recipe, output: Path, best: BestWeights, hooks: Hooks) -> pl.Trainer:
-    """Build a trainer that logs and saves to the folder `output`. Do not write anything yet.
+    """Build a trainer that will log and save to the folder `output`. This function writes nothing.
 
     Raises:
         InputError: this machine does not have the device or the precision of the recipe.
@@ -85,7 +85,8 @@ def build_trainer(recipe: Recipe, output: Path, best: BestWeights, hooks: Hooks)
         devices=recipe.devices,
         num_nodes=recipe.nodes,
         strategy="ddp" if recipe.devices * recipe.nodes > 1 else "auto",
-        use_distributed_sampler=False,  # `RankBatches` splits batches; all ranks validate on all
+        # `RankBatches` splits the training batches. Every rank validates on all examples.
+        use_distributed_sampler=False,
         precision="bf16-mixed" if precision == "bfloat16" else "32-true",
         val_check_interval=valid_every,
         check_val_every_n_epoch=None,
@@ -162,7 +163,7 @@ def run_trainer(
     except SystemExit:  # Lightning raises it after an interrupt
         raise KeyboardInterrupt from None
     finally:
-        if torch.distributed.is_initialized():  # else its threads abort the process at exit
+        if torch.distributed.is_initialized():  # its threads would abort the process at exit
             torch.distributed.destroy_process_group()
 
 

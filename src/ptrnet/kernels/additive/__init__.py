@@ -1,9 +1,9 @@
 """Additive attention scores, and the choice of the kernel that computes them.
 
 `additive_scores` uses the compiled kernel on a CPU (`cpu.py`), Triton's on a GPU (`gpu.py`), and
-`factorised_scores` elsewhere. `naive_scores` is the formula. The others are tested against it, and
-it computes whenever PyTorch records or transforms operations (see `is_eager`). Everywhere B is the
-batch, N the keys, M the queries and H the units.
+`factorised_scores` elsewhere. `naive_scores` is the plain formula, which PyTorch can record and
+transform. It is used when PyTorch does so (see `is_eager`), and the others are tested against it.
+Everywhere B is the batch, N the keys, M the queries and H the units.
 
 `factorised_scores` stores no (B, M, N, H) tensor. With `A = exp(2 keys)` and `C = exp(2 queries)`,
 
@@ -39,9 +39,9 @@ __all__ = [
     "prepared_scores",
 ]
 
-# Plain PyTorch computes prepared scores of at most this many entries `v[h] * r`. It takes about 20
-# microseconds more than the compiled kernel, but a short run does not have to load that kernel,
-# which takes a third of the time of importing torch.
+# `prepared_scores` uses plain PyTorch for at most this many products `v[h] * r`, and the compiled
+# kernel for more. So a short run does not have to load the kernel, which takes a third of the time
+# of importing torch. At this size, plain PyTorch is slower by about 20 microseconds.
 MAX_PLAIN_ENTRIES = 2**16
 
 
@@ -68,7 +68,7 @@ def additive_scores(
         query is padding, and no gradient flows there.
 
     Raises:
-        ShapeError: the shapes do not fit each other, or on a CPU, a length is out of range.
+        ShapeError: the shapes do not fit each other, or (on a CPU only) a length is out of range.
 
     Examples:
         >>> keys, queries, v = torch.rand(8, 50, 128), torch.rand(8, 1, 128), torch.rand(128)
@@ -99,8 +99,8 @@ def prepared_scores(
         returns their scores `(B, M, N)`, without gradients.
 
     Raises:
-        ShapeError: keys, `v` and lengths do not fit each other. The function raises it if the
-            queries do not fit.
+        ShapeError: keys, `v` and lengths do not fit each other. The returned function raises it,
+            too, if its queries do not fit.
     """
     check_arguments(keys, keys, v, key_lengths, None)
     if keys.device.type != "cpu" or not is_eager(keys, v):
@@ -149,7 +149,7 @@ def _triton_runs(device: torch.device) -> bool:
         kernel(tensor, tensor, tensor[0, 0])
     except Exception as error:  # the errors of Triton, of a C compiler and of CUDA
         warnings.warn(
-            f"additive_scores: plain PyTorch on {device}, as Triton does not run there: {error}",
+            f"additive_scores uses plain PyTorch on {device}, where Triton does not run: {error}",
             stacklevel=2,
         )
         return False
