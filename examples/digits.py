@@ -33,7 +33,7 @@ rng = np.random.default_rng(0)
 shuffled = rng.permutation(len(images))
 old, new = shuffled[:1300], shuffled[1300:]  # test images are not used in training
 train = [draw(rng, images[old], digits[old]) for _ in range(count)]
-test = [draw(rng, images[new], digits[new]) for _ in range(1000)]
+test = [draw(rng, images[new], digits[new]) for _ in range(count // 20)]
 
 places = np.concatenate([np.argsort(order) for _, order in train])
 line = LinearRegression().fit(np.concatenate([numbers for numbers, _ in train]), places)

@@ -33,11 +33,11 @@ def best(jobs):
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 6000
 count = int(sys.argv[2]) if len(sys.argv) > 2 else 20_000
 rng = np.random.default_rng(0)
-time = rng.integers(1, 20, (count + 1000, JOBS))
+time = rng.integers(1, 20, (count + count // 20, JOBS))
 due = rng.uniform(0.1, 0.9, time.shape) * time.sum(1, keepdims=True)
 weight = rng.integers(1, 10, time.shape)
 examples = [(jobs, best(jobs)) for jobs in np.stack([time, due, weight], -1)]
-train, test = examples[:-1000], examples[-1000:]
+train, test = examples[:count], examples[count:]
 
 model = ptrnet.fit(train, "permutation", augment=True, steps=steps, hidden_size=128)
 learner = ptrnet.fit(

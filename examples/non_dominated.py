@@ -41,8 +41,8 @@ def mean_f1(answers, known):
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 6000
 count = int(sys.argv[2]) if len(sys.argv) > 2 else 19_000
 rng = np.random.default_rng(0)
-examples = [(x, non_dominated(x)) for x in (offers(rng) for _ in range(count + 1000))]
-train, test = examples[:-1000], examples[-1000:]
+examples = [(x, non_dominated(x)) for x in (offers(rng) for _ in range(count + count // 19))]
+train, test = examples[:count], examples[count:]
 
 margins = np.linspace(0, 15, 61)
 scores = [mean_f1([near_the_best(x, m) for x, _ in train[:3000]], train[:3000]) for m in margins]
