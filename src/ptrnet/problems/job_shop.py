@@ -128,22 +128,26 @@ class JobShop(Problem):
             np.minimum(state["done"] + 1, MOST)[..., None],
             2,
         )[..., 0]
+        # Times that grow with the number of jobs are shares of the time that is left at least, so
+        # that a network can answer more jobs than it learned from.
+        time_left = np.where(longest > now, longest - now, 1)
         of_jobs = [
             duration / unit,
             after / unit,
-            (start - now) / (5 * unit),
-            (state["job_free"] - free) / (5 * unit),
-            work / (5 * unit),
-            count / 5,
-            of_machine / (5 * unit),
-            (longest - bound) / (5 * unit),
-            (longest - free - of_machine) / (5 * unit),
+            np.log1p(np.maximum(start - now, 0) / unit),
+            start == now,
+            np.clip((state["job_free"] - free) / (5 * unit), -2, 2),
+            work / time_left,
+            count / 20,
+            of_machine / time_left,
+            (longest - bound) / time_left,
+            (longest - free - of_machine) / time_left,
             self.allowed(state),
             work / np.maximum(work.max(1, keepdims=True), 1e-12),
         ]
         of_jobs = [np.where(waits, part, 0) for part in of_jobs]
         of_whole = [
-            (longest - now)[:, 0] / (10 * unit[:, 0]),
+            np.log1p(time_left / unit)[:, 0] / 3,
             np.log1p(count.sum(1)) / 3,
             waits.mean(1),
         ]
