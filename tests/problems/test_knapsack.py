@@ -4,8 +4,15 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import torch
 
-from ptrnet import tasks
+from ptrnet import models, tasks
+from ptrnet.data.batches import batch_of
+from ptrnet.errors import InputError
+from ptrnet.models.settings import LayerSettings
+from ptrnet.problems.cvrp import Cvrp
+from ptrnet.problems.knapsack import Knapsack
+from ptrnet.training.losses import losses
 from ptrnet.types import Example
 
 KNAPSACK = tasks.get("knapsack")
@@ -47,3 +54,39 @@ def test_answers_have_the_most_value_by_weight_first():
     for instance, answer in zip(inputs, KNAPSACK.label(inputs).rows(), strict=True):
         density = [instance[k, 1] / instance[k, 0] for k in answer]
         assert density == sorted(density, reverse=True)
+
+
+def grades_of_members(self, n, outputs, in_order):
+    """All items of the answer are right next choices until they have been taken."""
+    return np.isin(np.arange(n), outputs).astype(float)
+
+
+class InAnyOrder(Knapsack):
+    grades = grades_of_members
+
+
+class RoutesInAnyOrder(Cvrp):
+    grades = grades_of_members
+
+
+def test_a_problem_may_have_several_right_next_choices():
+    """`Problem.grades` says which; the loss is -log of the sum of their probabilities."""
+    torch.manual_seed(0)
+    problem = InAnyOrder()
+    (inputs,) = problem.sample(np.random.default_rng(2), 1, 8)
+    (label,) = problem.label(inputs[None]).rows()
+    model = models.for_task("state-ptr-net", problem, LayerSettings(hidden_size=8, heads=2))
+    batch = batch_of([Example(inputs, label)], problem)
+    log_probs = model.log_probs(*batch[:4])[0].double().detach().numpy()
+    order = problem.from_tokens(batch.targets[0].numpy())
+    terms = [-np.logaddexp.reduce(log_probs[k, 1 + order[k:]]) for k in range(len(order))]
+    terms.append(-log_probs[len(order), 0])  # the end of the answer
+    loss, _ = losses(model, batch)
+    assert loss.item() == pytest.approx(np.mean(terms), rel=1e-5)
+    assert len(order) > 2 and np.mean(terms) > 0
+
+
+def test_grades_are_refused_if_elements_have_two_ways():
+    """A token is then not an element, so grades of elements do not say which tokens are right."""
+    with pytest.raises(InputError, match="`grades` can be defined only if ways is 1"):
+        models.for_task("state-ptr-net", RoutesInAnyOrder(), LayerSettings(hidden_size=8, heads=2))
