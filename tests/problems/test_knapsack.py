@@ -89,4 +89,4 @@ def test_a_problem_may_have_several_right_next_choices():
 def test_grades_are_refused_if_elements_have_two_ways():
     """A token is then not an element, so grades of elements do not say which tokens are right."""
     with pytest.raises(InputError, match="`grades` can be defined only if ways is 1"):
-        models.for_task("state-ptr-net", RoutesInAnyOrder(), LayerSettings(hidden_size=8, heads=2))
+        RoutesInAnyOrder()

@@ -23,10 +23,10 @@ from ptrnet.models.parts.attention import (
 )
 from ptrnet.models.parts.remaining import Rest
 from ptrnet.models.settings import LayerSettings, ModelSettings
-from ptrnet.tasks.base import Task
 
 if TYPE_CHECKING:
     from ptrnet.problems.base import Problem, State
+    from ptrnet.tasks.base import Task
 
 # The most elements that are encoded at once, including padding. Larger chunks would not fit into
 # the processor's cache, and would need more padding.
@@ -63,8 +63,6 @@ class StatePtrNet(PointerModel):
         units, heads = settings.hidden_size, settings.heads
         if units % heads:
             raise InputError(f"hidden_size: expected a multiple of {heads} heads, got {units}")
-        if problem.ways > 1 and type(problem).grades is not Task.grades:
-            raise InputError(f"problem {problem.name}: `grades` can be defined only if ways is 1")
         self.problem = problem
         of_elements, of_whole = problem.feature_sizes
         self.elements, self.whole = nn.Linear(of_elements, units), nn.Linear(of_whole, units)

@@ -192,6 +192,8 @@ class Problem(Task):
         for name, default in (("order", "given"), ("points", "uniform")):
             if getattr(self, name) != default:
                 raise InputError(f"{name}: problem {self.name} has no such setting")
+        if self.ways > 1 and type(self).grades is not Task.grades:
+            raise InputError(f"problem {self.name}: `grades` can be defined only if ways is 1")
 
     @property
     def num_features(self) -> int:
