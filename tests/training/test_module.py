@@ -68,6 +68,20 @@ def test_processes_have_the_loss_of_one(model, batch):
     torch.testing.assert_close(sum(losses) / 2, step(model, batch))
 
 
+def test_a_network_does_not_learn_from_the_rows_that_it_holds_out(model, batch):
+    rest = batch._replace(held_out_by=None)
+    rest = Batch(*(tensor[1:] for tensor in rest[:4]))
+    held_out = batch._replace(held_out_by=torch.tensor([0, -1, 1, 1, -1]))
+    torch.testing.assert_close(step(model, held_out), step(model, rest))
+
+
+def test_a_batch_that_a_network_holds_out_as_a_whole_has_loss_zero(model, batch):
+    """In several processes, too, where the loss is weighted by the share of the tokens."""
+    held_out = batch._replace(held_out_by=torch.zeros(5, dtype=torch.int64))
+    assert step(model, held_out) == 0
+    assert step(model, held_out, 0) == 0
+
+
 @pytest.mark.parametrize("kind", ["permutation", "subset", "sequence", "set", "grades"])
 def test_a_validation_has_the_metric_of_the_kind(kind, monkeypatch):
     """It equals the metric of an evaluation of the same examples."""

@@ -48,7 +48,7 @@ class Decoder(ABC):
     Attributes:
         name: the decoder's name, for error messages.
         size: K, the number of prefixes of an instance in memory. The larger it is, the fewer
-            instances does the solver put into a batch.
+            instances the solver puts into a batch.
         needs_decomposable: whether the decoder serves only tasks that are `decomposable`.
         needs_circular: whether the decoder serves only tasks that are `circular`.
     """

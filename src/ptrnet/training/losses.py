@@ -78,7 +78,7 @@ def cut_losses(model: PointerModel, batch: CutBatch) -> tuple[Tensor, Tensor]:
 
 
 def _tokens_per_answer(real: Tensor) -> Tensor:
-    """Return the mean number of tokens of an answer; 1 if the batch `(B, M)` has no tokens."""
+    """Return the mean number of tokens of an answer; above 0 even if the batch has no tokens."""
     return real.sum().clamp(min=1) / len(real)
 
 

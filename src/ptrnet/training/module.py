@@ -112,7 +112,9 @@ class TrainingModule(pl.LightningModule):
         if self.trainer.world_size == 1:
             return 1.0
         tokens = batch.target_lengths.sum().float().to(self.device)
-        return tokens / self.trainer.strategy.reduce(tokens.clone(), reduce_op="mean")
+        mean = self.trainer.strategy.reduce(tokens.clone(), reduce_op="mean")
+        # No process has tokens if the network holds out the whole batch. Then return 0.
+        return tokens / mean.clamp(min=1 / self.trainer.world_size)
 
     def on_validation_start(self) -> None:
         self.valid_losses = []
