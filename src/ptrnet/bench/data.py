@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ptrnet.bench.harness import Case, Clock, Row, Side, measure
+from ptrnet.bench.harness import Row, Side, measure
 from ptrnet.bench.train import TrainingStep, ptrnet_step, recipe_for
 from ptrnet.data import formats
 from ptrnet.data.stored import open_file
@@ -46,75 +46,65 @@ def _measure_with_file(recipe: Recipe, repeats: int) -> Iterator[Row]:
         formats.write(path, examples, recipe.task)
         open_file(path, recipe.task)
         steps = STEPS * repeats
-        # The kinds of steps are separate cases. If they ran in turn, the batches of one kind would
-        # be made while the other trains.
-        cases = [
-            _reading(path, recipe, repeats),
-            _waiting("of the file", partial(step_on_file, path, recipe), recipe, steps),
-            _waiting("fresh", partial(step_on_fresh_examples, recipe), recipe, steps),
-        ]
-        yield from measure("data", cases)
+        yield from _reading(path, recipe, repeats)
+        # The kinds of steps are measured separately. If they ran in turn, the batches of one kind
+        # would be made while the other trains.
+        yield from _waiting("of the file", partial(step_on_file, path, recipe), recipe, steps)
+        yield from _waiting("fresh", partial(step_on_fresh_examples, recipe), recipe, steps)
 
 
-def _reading(path: str, recipe: Recipe, rounds: int) -> Case:
+def _reading(path: str, recipe: Recipe, rounds: int) -> Iterator[Row]:
     """Reading a file in each of the possible ways."""
     setups = {
         "text, line by line": partial(read_lines, path, recipe.task),
         "text, to a memory map": partial(build_memmap, path, recipe.task),
         "memory map, in batches": partial(read_batches, path, recipe),
     }
-
-    def rows(clock: Clock) -> Iterator[Row]:
-        sides = {name: Side(setup()) for name, setup in setups.items()}
-        timed = clock({**sides, "bytes": Side(Path(path).read_bytes)}, rounds, "data, reading")
-        for name in setups:
-            yield timed.row(
-                name,
-                "data",
-                name,
-                count=COUNT,
-                unit="examples",
-                facts={
-                    "task": recipe.task.name,
-                    "n": recipe.n[0],
-                    "examples": COUNT,
-                    "bytes": Path(path).stat().st_size,
-                },
-                roofline_ms=timed.median("bytes"),
-            )
-
-    return Case(setups, rows)
-
-
-def _waiting(
-    examples: str, make_step: Callable[[], TrainingStep], recipe: Recipe, rounds: int
-) -> Case:
-    """Training steps on one kind of examples, and how long they wait for them."""
-
-    def rows(clock: Clock) -> Iterator[Row]:
-        step, units = make_step(), recipe.network.hidden_size
-        title = f"data, steps on {examples} examples"
-        timed = clock({"step": Side(step)}, rounds, title, recipe.device)
-        times = timed.times["step"].values()
-        share = step.waiting_ms * len(times) / sum(times)
-        yield timed.row(
-            "step",
+    sides = {name: Side(setup()) for name, setup in setups.items()}
+    sides["bytes"] = Side(Path(path).read_bytes)
+    measured = measure(setups, sides, rounds, "data, reading")
+    for name in setups:
+        yield measured.row(
+            name,
             "data",
-            f"step, {units} units, examples {examples}",
-            count=recipe.batch_size,
+            name,
+            count=COUNT,
             unit="examples",
             facts={
                 "task": recipe.task.name,
                 "n": recipe.n[0],
-                "batch_size": recipe.batch_size,
-                "hidden_size": units,
-                "waiting_ms": step.waiting_ms,
-                "waiting_share": share,
+                "examples": COUNT,
+                "bytes": Path(path).stat().st_size,
             },
-            note=f"waits {step.waiting_ms:.2f} ms for data, {share:.1%}",
+            roofline_ms=measured.median("bytes"),
         )
 
-    return Case({"step": make_step}, rows)
+
+def _waiting(
+    examples: str, make_step: Callable[[], TrainingStep], recipe: Recipe, rounds: int
+) -> Iterator[Row]:
+    """Training steps on one kind of examples, and how long they wait for them."""
+    step, units = make_step(), recipe.network.hidden_size
+    title = f"data, steps on {examples} examples"
+    measured = measure({"step": make_step}, {"step": Side(step)}, rounds, title, recipe.device)
+    times = measured.times["step"].values()
+    share = step.waiting_ms * len(times) / sum(times)
+    yield measured.row(
+        "step",
+        "data",
+        f"step, {units} units, examples {examples}",
+        count=recipe.batch_size,
+        unit="examples",
+        facts={
+            "task": recipe.task.name,
+            "n": recipe.n[0],
+            "batch_size": recipe.batch_size,
+            "hidden_size": units,
+            "waiting_ms": step.waiting_ms,
+            "waiting_share": share,
+        },
+        note=f"waits {step.waiting_ms:.2f} ms for data, {share:.1%}",
+    )
 
 
 def read_lines(path: str, task: Task) -> Run:

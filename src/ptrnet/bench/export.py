@@ -7,12 +7,13 @@ number of threads. The graphs are recorded afresh, by the code of `ptrnet export
 import tempfile
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import torch
 
 from ptrnet import tasks, weights
-from ptrnet.bench.harness import Case, Clock, Row, Side, measure
+from ptrnet.bench.harness import Row, Side, measure
 from ptrnet.bench.solve import Questions, Run, check_batch
 from ptrnet.data import checks
 from ptrnet.data.sizes import Sizes
@@ -38,47 +39,41 @@ def rows(
     check_extra()
     if task is not None:
         tasks.kind(task)
-    cases = []
+    batches = []
     for name in weights.names():
         summary = weights.summary(name)
         if task in (None, summary["task"]):
             size = Sizes(n or summary["n"])[-1]
             checks.check_sizes([size], tasks.get(summary["task"]))
             check_batch(batch_size, size)
-            cases.append(_case(Questions(name, size, batch_size, seed=seed), repeats))
-    return measure("export", cases)
+            batches.append(Questions(name, size, batch_size, seed=seed))
+    return chain.from_iterable(_rows_of(questions, repeats) for questions in batches)
 
 
-def _case(questions: Questions, rounds: int) -> Case:
+def _rows_of(questions: Questions, rounds: int) -> Iterator[Row]:
     setups = {
         "onnxruntime": partial(onnxruntime, questions),
         "PyTorch": partial(pytorch, questions),
     }
-
-    def rows(clock: Clock) -> Iterator[Row]:
-        runs = {name: setup() for name, setup in setups.items()}
-        sides = {name: Side(run, warmups=1) for name, run in runs.items()}
-        timed, steps = (
-            clock(sides, rounds, f"export, {questions.model}"),
-            runs["PyTorch"]().shape[2],
-        )
-        yield timed.row(
-            "onnxruntime",
-            "export",
-            questions.model,
-            count=questions.batch_size,
-            unit="instances",
-            facts={
-                "n": questions.n,
-                "batch_size": questions.batch_size,
-                "threads": torch.get_num_threads(),
-                "decoder_steps": steps,
-            },
-            baseline=timed.baseline("PyTorch", "PyTorch", than="onnxruntime"),
-            note=f"{steps} steps",
-        )
-
-    return Case(setups, rows)
+    runs = {name: setup() for name, setup in setups.items()}
+    sides = {name: Side(run, warmups=1) for name, run in runs.items()}
+    measured = measure(setups, sides, rounds, f"export, {questions.model}")
+    steps = runs["PyTorch"]().shape[2]
+    yield measured.row(
+        "onnxruntime",
+        "export",
+        questions.model,
+        count=questions.batch_size,
+        unit="instances",
+        facts={
+            "n": questions.n,
+            "batch_size": questions.batch_size,
+            "threads": torch.get_num_threads(),
+            "decoder_steps": steps,
+        },
+        baseline=measured.baseline("PyTorch", "PyTorch", than="onnxruntime"),
+        note=f"{steps} steps",
+    )
 
 
 def pytorch(questions: Questions) -> Run:

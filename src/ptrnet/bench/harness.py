@@ -1,11 +1,9 @@
 """Code that all measurements of `ptrnet bench` share.
 
-A measurement consists of cases. A case compares sides, such as ptrnet and a naive implementation of
-the same work. It has
-
-- setups, one for each side. Each runs in a separate process, whose peak of memory is measured.
-- a function that times the sides in turn, and returns rows of results. The sides share one process,
-  so that other work on the machine slows all of them equally.
+A measurement compares sides, such as ptrnet and a naive implementation of the same work. `measure`
+runs the setup of each side in a separate process, whose peak of memory it measures, and then times
+the sides in turn. The sides share one process, so that other work on the machine slows all of them
+equally.
 
 Rows are printed as a table or as JSON. The last part of this file describes the machine.
 """
@@ -19,7 +17,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -259,11 +257,11 @@ def _three_digits(number: float | None) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-# ---- Cases
+# ---- Measurements
 
 
-class Timed(NamedTuple):
-    """The measured times of a case by side, and its peaks of memory by setup."""
+class Measured(NamedTuple):
+    """The times by side, and the peaks of memory by setup."""
 
     times: Mapping[str, Times]
     peak_mb: Mapping[str, float]
@@ -283,28 +281,21 @@ class Timed(NamedTuple):
         return Row(measurement, name, time, peak_mb=peak_mb, **others)
 
 
-class Case(NamedTuple):
-    """One configuration of a measurement.
+def measure(
+    setups: Mapping[str, Setup],
+    sides: Mapping[str, Side],
+    rounds: int,
+    title: str,
+    device: str = "cpu",
+) -> Measured:
+    """Measure the memory of the setups in other processes, then the times of the sides here.
 
     Args:
         setups: the work whose peaks of memory are measured, by side.
-        rows: a function from a `Clock`, which times sides, to the rows of the report. It is called
-            when the measurement reaches this case.
+        sides: the work that is timed, as in `interleaved`, like the other arguments.
     """
-
-    setups: Mapping[str, Setup]
-    rows: Callable[["Clock"], Iterator[Row]]
-
-
-Clock = Callable[..., Timed]  # calls `interleaved`, and adds the case's peaks of memory
-
-
-def measure(measurement: str, cases: Sequence[Case]) -> Iterator[Row]:
-    """Measure the memory of all cases first, then their times; yield the rows case by case."""
-    peak_mb = iter(peaks([s for case in cases for s in case.setups.values()], measurement))
-    by_case = [{side: next(peak_mb) for side in case.setups} for case in cases]
-    for case, own in zip(cases, by_case, strict=True):
-        yield from case.rows(lambda *args, own=own: Timed(interleaved(*args), own))
+    peak_mb = dict(zip(setups, peaks(list(setups.values()), title), strict=True))
+    return Measured(interleaved(sides, rounds, title, device), peak_mb)
 
 
 # ---- The machine

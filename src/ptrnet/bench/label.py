@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from os import cpu_count
 from sys import stderr
 from time import perf_counter
@@ -10,7 +11,7 @@ from time import perf_counter
 import numpy as np
 
 from ptrnet import labellers, tasks
-from ptrnet.bench.harness import Case, Clock, Row, Side, measure
+from ptrnet.bench.harness import Row, Side, measure
 from ptrnet.data import checks
 from ptrnet.data.sizes import Sizes
 from ptrnet.errors import MissingExtraError
@@ -27,7 +28,7 @@ def rows(
 ) -> Iterator[Row]:
     """A row for each labeller. Raises InputError if instances cannot be labelled."""
     sizes = Sizes(N if n is None else n)
-    cases = []
+    drawn = []
     for name in tasks.names() if task is None else [task]:
         kind = tasks.get(name)
         checks.check_sizes(sizes, kind)
@@ -38,8 +39,8 @@ def rows(
             except MissingExtraError as error:
                 print(f"left out: {error}", file=stderr)
             else:
-                cases.append(_case(Instances(name, labeller, size, seed), repeats))
-    return measure("label", cases)
+                drawn.append(Instances(name, labeller, size, seed))
+    return chain.from_iterable(_rows_of(instances, repeats) for instances in drawn)
 
 
 @dataclass(frozen=True)
@@ -66,30 +67,27 @@ class Instances:
             pass
 
 
-def _case(instances: Instances, rounds: int) -> Case:
+def _rows_of(instances: Instances, rounds: int) -> Iterator[Row]:
     processes = cpu_count() or 1
     title = f"{instances.task} by {instances.labeller}"
-
-    def rows(clock: Clock) -> Iterator[Row]:
-        count = _count_of_a_run(instances, processes)
-        side = Side(partial(instances.label_in_parallel, count, processes))
-        yield clock({"labels": side}, rounds, f"label, {title}").row(
-            "labels",
-            "label",
-            f"{title}, n={instances.n}",
-            count=count,
-            unit="labels",
-            facts={
-                "task": instances.task,
-                "labeller": instances.labeller,
-                "n": instances.n,
-                "instances": count,
-                "processes": processes,
-            },
-            note=f"{count:,} instances",
-        )
-
-    return Case({"labels": partial(_in_one_process, instances)}, rows)
+    count = _count_of_a_run(instances, processes)
+    side = Side(partial(instances.label_in_parallel, count, processes))
+    setups = {"labels": partial(_in_one_process, instances)}
+    yield measure(setups, {"labels": side}, rounds, f"label, {title}").row(
+        "labels",
+        "label",
+        f"{title}, n={instances.n}",
+        count=count,
+        unit="labels",
+        facts={
+            "task": instances.task,
+            "labeller": instances.labeller,
+            "n": instances.n,
+            "instances": count,
+            "processes": processes,
+        },
+        note=f"{count:,} instances",
+    )
 
 
 def _count_of_a_run(instances: Instances, processes: int) -> int:

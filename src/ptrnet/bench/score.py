@@ -6,11 +6,12 @@ unit, in the forward pass and again in the backward pass.
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 
 import numpy as np
 import torch
 
-from ptrnet.bench.harness import Case, Clock, Row, Side, measure
+from ptrnet.bench.harness import Row, Side, measure
 from ptrnet.kernels.additive import additive_scores, naive_scores
 from ptrnet.kernels.numerics import reassociating_jit
 from ptrnet.kernels.threads import run_slices
@@ -39,42 +40,34 @@ def rows(
     shape = {"n": str(n), "batch_size": batch_size, "device": device_of(device), "seed": seed}
     sizes = HIDDEN_SIZES if hidden_size is None else (hidden_size,)
     recipes = [Recipe.from_table({"task": "hull", "hidden_size": h, **shape}) for h in sizes]
-    return measure("score", [_case(recipe, repeats) for recipe in recipes])
+    return chain.from_iterable(_rows_of(recipe, repeats) for recipe in recipes)
 
 
-def _case(recipe: Recipe, rounds: int) -> Case:
+def _rows_of(recipe: Recipe, rounds: int) -> Iterator[Row]:
     n, units = recipe.n[0], recipe.network.hidden_size
     count = recipe.batch_size * STEPS * n
-
-    def rows(clock: Clock) -> Iterator[Row]:
-        divide, divisions = _divisions()
-        sides = {
-            "kernel": Side(kernel(recipe)),
-            "reference": Side(reference(recipe), REFERENCE_EVERY),
-        }
-        if recipe.device == "cpu":
-            sides["divisions"] = Side(divide)
-        timed = clock(sides, rounds, f"score, {units} units", recipe.device)
-        roofline_ms = None
-        if recipe.device == "cpu":
-            roofline_ms = 2 * count * units / divisions * timed.median("divisions")
-        yield timed.row(
-            "kernel",
-            "score",
-            f"{units} units",
-            count=count,
-            unit="scores",
-            facts={
-                "n": n,
-                "steps": STEPS,
-                "batch_size": recipe.batch_size,
-                "hidden_size": units,
-            },
-            roofline_ms=roofline_ms,
-            baseline=timed.baseline("reference", "reference", than="kernel"),
-        )
-
-    return Case({"kernel": partial(kernel, recipe), "reference": partial(reference, recipe)}, rows)
+    divide, divisions = _divisions()
+    setups = {"kernel": partial(kernel, recipe), "reference": partial(reference, recipe)}
+    sides = {
+        "kernel": Side(kernel(recipe)),
+        "reference": Side(reference(recipe), REFERENCE_EVERY),
+    }
+    if recipe.device == "cpu":
+        sides["divisions"] = Side(divide)
+    measured = measure(setups, sides, rounds, f"score, {units} units", recipe.device)
+    roofline_ms = None
+    if recipe.device == "cpu":
+        roofline_ms = 2 * count * units / divisions * measured.median("divisions")
+    yield measured.row(
+        "kernel",
+        "score",
+        f"{units} units",
+        count=count,
+        unit="scores",
+        facts={"n": n, "steps": STEPS, "batch_size": recipe.batch_size, "hidden_size": units},
+        roofline_ms=roofline_ms,
+        baseline=measured.baseline("reference", "reference", than="kernel"),
+    )
 
 
 def kernel(recipe: Recipe) -> Run:

@@ -7,6 +7,7 @@ and takes the same steps. The roofline is the time of the products alone.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from ptrnet import tasks, weights
 from ptrnet.bench import roofline
-from ptrnet.bench.harness import Case, Clock, Row, Side, measure
+from ptrnet.bench.harness import Row, Side, measure
 from ptrnet.bench.naive import NaivePtrNet
 from ptrnet.data import checks
 from ptrnet.data.sizes import Sizes
@@ -48,8 +49,11 @@ def rows(
     sizes = [trained, TIMES_TRAINED * trained] if n is None else Sizes(n)
     checks.check_sizes(sizes, kind)
     check_batch(batch_size, sizes[-1])
-    questions = [Questions(model, size, batch_size, device, seed) for size in sizes]
-    return measure("solve", [_case(q, repeats, q is questions[0]) for q in questions])
+    first, *others = [Questions(model, size, batch_size, device, seed) for size in sizes]
+    return chain(
+        _rows_of(first, repeats, with_others=True),
+        *(_rows_of(questions, repeats, with_others=False) for questions in others),
+    )
 
 
 def check_batch(batch_size: int, n: int) -> None:
@@ -86,50 +90,46 @@ class Questions:
         return inputs.to(self.device), lengths.to(self.device), max_tokens.to(self.device)
 
 
-def _case(questions: Questions, rounds: int, with_others: bool) -> Case:
+def _rows_of(questions: Questions, rounds: int, with_others: bool) -> Iterator[Row]:
     """Greedy decoding, and `with_others` beam search and the naive Ptr-Net, on one batch."""
     decoders = {"greedy": Greedy(), **({"beam": Beam(BEAM_SIZE)} if with_others else {})}
     setups = {name: partial(search, questions, decoder) for name, decoder in decoders.items()}
     if with_others:
         setups["naive"] = partial(naive, questions)
-
-    def rows(clock: Clock) -> Iterator[Row]:
-        solver, title = questions.solver(), f"n={questions.n}"
-        product, product_operations = roofline.product(torch.float32, questions.device)
-        runs = {name: setup() for name, setup in setups.items()}
-        sides = {"encoder": Side(encoder(questions)), "product": Side(product)}
-        for name, run in runs.items():
-            sides[name] = Side(run, 1 if name == "greedy" else SLOW_EVERY, warmups=1)
-        timed = clock(sides, rounds, f"solve, {title}", questions.device)
-        for side, decoder in decoders.items():
-            is_greedy, steps = side == "greedy", runs[side]().shape[2]
-            step_ms = (timed.median(side) - timed.median("encoder")) / steps
-            times_greedy = timed.baseline(side, side, than="greedy").ratio
-            note = f"{steps} steps of {step_ms:.3g} ms"
-            operations = _operations(questions, decoder) / product_operations
-            has_naive = with_others and is_greedy
-            yield timed.row(
-                side,
-                "solve",
-                f"{side if is_greedy else f'beam of {decoder.size}'}, {title}",
-                count=questions.batch_size,
-                unit="instances",
-                facts={
-                    "task": solver.task.name,
-                    "n": questions.n,
-                    "batch_size": questions.batch_size,
-                    "hidden_size": solver.model.settings()["hidden_size"],
-                    "beam_size": decoder.size,
-                    "decoder_steps": steps,
-                    "decoder_step_ms": step_ms,
-                    "times_greedy": times_greedy,
-                },
-                roofline_ms=operations * timed.median("product"),
-                baseline=timed.baseline("naive", "naive", than=side) if has_naive else None,
-                note=note if is_greedy else f"{note}; {times_greedy:.1f} times greedy",
-            )
-
-    return Case(setups, rows)
+    solver, title = questions.solver(), f"n={questions.n}"
+    product, product_operations = roofline.product(torch.float32, questions.device)
+    runs = {name: setup() for name, setup in setups.items()}
+    sides = {"encoder": Side(encoder(questions)), "product": Side(product)}
+    for name, run in runs.items():
+        sides[name] = Side(run, 1 if name == "greedy" else SLOW_EVERY, warmups=1)
+    measured = measure(setups, sides, rounds, f"solve, {title}", questions.device)
+    for side, decoder in decoders.items():
+        is_greedy, steps = side == "greedy", runs[side]().shape[2]
+        step_ms = (measured.median(side) - measured.median("encoder")) / steps
+        times_greedy = measured.baseline(side, side, than="greedy").ratio
+        note = f"{steps} steps of {step_ms:.3g} ms"
+        operations = _operations(questions, decoder) / product_operations
+        has_naive = with_others and is_greedy
+        yield measured.row(
+            side,
+            "solve",
+            f"{side if is_greedy else f'beam of {decoder.size}'}, {title}",
+            count=questions.batch_size,
+            unit="instances",
+            facts={
+                "task": solver.task.name,
+                "n": questions.n,
+                "batch_size": questions.batch_size,
+                "hidden_size": solver.model.settings()["hidden_size"],
+                "beam_size": decoder.size,
+                "decoder_steps": steps,
+                "decoder_step_ms": step_ms,
+                "times_greedy": times_greedy,
+            },
+            roofline_ms=operations * measured.median("product"),
+            baseline=measured.baseline("naive", "naive", than=side) if has_naive else None,
+            note=note if is_greedy else f"{note}; {times_greedy:.1f} times greedy",
+        )
 
 
 def _operations(questions: Questions, decoder: Decoder) -> float:

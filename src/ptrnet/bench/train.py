@@ -9,6 +9,7 @@ in float32.
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from statistics import mean
 from time import perf_counter
 from typing import Any
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 
 from ptrnet import models, tasks
 from ptrnet.bench import roofline
-from ptrnet.bench.harness import Case, Clock, Row, Side, measure
+from ptrnet.bench.harness import Row, Side, measure
 from ptrnet.bench.naive import NaivePtrNet
 from ptrnet.data.streams import BatchStream, CutStream, ExampleStream
 from ptrnet.models.base import PointerModel
@@ -67,14 +68,15 @@ def rows(
     Raises:
         InputError: the recipe cannot be trained.
     """
-    cases = []
+    recipes = []
     for name in SHIPPED if model is None else (model,):
         sizes = SIZES.get(name, (ModelSettings.hidden_size,))
         task_name = task or ("tsp" if is_trained_on_cuts(name) else "hull")
         for units in sizes if hidden_size is None else (hidden_size,):
-            recipe = recipe_for(task_name, n, batch_size, units, precision, device, seed, name)
-            cases.append(_case(recipe, repeats))
-    return measure("train", cases)
+            recipes.append(
+                recipe_for(task_name, n, batch_size, units, precision, device, seed, name)
+            )
+    return chain.from_iterable(_rows_of(recipe, repeats) for recipe in recipes)
 
 
 def is_trained_on_cuts(model: str) -> bool:
@@ -117,51 +119,47 @@ def recipe_for(
     return Recipe.from_table(table)
 
 
-def _case(recipe: Recipe, rounds: int) -> Case:
+def _rows_of(recipe: Recipe, rounds: int) -> Iterator[Row]:
     """The training step of a model of one size."""
     setups = {"ptrnet": partial(TrainingStep.on_fresh_examples, ptrnet_step, recipe)}
     has_naive, units = recipe.model == "ptr-net", recipe.network.hidden_size
     if has_naive:
         setups["naive"] = partial(TrainingStep.on_fresh_examples, naive_step, recipe)
-
-    def rows(clock: Clock) -> Iterator[Row]:
-        precision = precision_of(recipe, recipe.device)
-        step = setups["ptrnet"]()
-        product, product_operations = _large_product(precision, recipe.device)
-        sides = {"ptrnet": Side(step, warmups=2), "product": Side(product)}
-        if has_naive:
-            naive = naive_step(recipe)
-            sides["naive"] = Side(lambda: naive(step.batch), NAIVE_EVERY, warmups=1)
-        title = f"train, {recipe.model}, {units} units"
-        timed = clock(sides, rounds, title, recipe.device)
-        operations = _operations(recipe, step.batch) / product_operations
-        settings = to_mapping(recipe.network)
-        layers = {name: value for name, value in settings.items() if name.endswith("layers")}
-        trained_on = f"{recipe.task.name}, cut; " if recipe.cuts else ""
-        yield timed.row(
-            "ptrnet",
-            "train",
-            f"{recipe.model}, {units} units, {precision}",
-            count=recipe.batch_size,
-            unit="examples",
-            facts={
-                "task": recipe.task.name,
-                "model": recipe.model,
-                "n": recipe.n[0],
-                "batch_size": recipe.batch_size,
-                **({"cuts": recipe.cuts} if recipe.cuts else {}),
-                "hidden_size": units,
-                **layers,
-                "precision": precision,
-                "step_ms": timed.median("ptrnet"),
-                "waiting_ms": step.waiting_ms,
-            },
-            roofline_ms=operations * timed.median("product"),
-            baseline=timed.baseline("naive float32", "naive", "ptrnet") if has_naive else None,
-            note=f"{trained_on}waits {step.waiting_ms:.2f} ms for data",
-        )
-
-    return Case(setups, rows)
+    precision = precision_of(recipe, recipe.device)
+    step = setups["ptrnet"]()
+    product, product_operations = _large_product(precision, recipe.device)
+    sides = {"ptrnet": Side(step, warmups=2), "product": Side(product)}
+    if has_naive:
+        naive = naive_step(recipe)
+        sides["naive"] = Side(lambda: naive(step.batch), NAIVE_EVERY, warmups=1)
+    title = f"train, {recipe.model}, {units} units"
+    measured = measure(setups, sides, rounds, title, recipe.device)
+    operations = _operations(recipe, step.batch) / product_operations
+    settings = to_mapping(recipe.network)
+    layers = {name: value for name, value in settings.items() if name.endswith("layers")}
+    trained_on = f"{recipe.task.name}, cut; " if recipe.cuts else ""
+    yield measured.row(
+        "ptrnet",
+        "train",
+        f"{recipe.model}, {units} units, {precision}",
+        count=recipe.batch_size,
+        unit="examples",
+        facts={
+            "task": recipe.task.name,
+            "model": recipe.model,
+            "n": recipe.n[0],
+            "batch_size": recipe.batch_size,
+            **({"cuts": recipe.cuts} if recipe.cuts else {}),
+            "hidden_size": units,
+            **layers,
+            "precision": precision,
+            "step_ms": measured.median("ptrnet"),
+            "waiting_ms": step.waiting_ms,
+        },
+        roofline_ms=operations * measured.median("product"),
+        baseline=measured.baseline("naive float32", "naive", "ptrnet") if has_naive else None,
+        note=f"{trained_on}waits {step.waiting_ms:.2f} ms for data",
+    )
 
 
 def _large_product(precision: str, device: str) -> tuple[Callable[[], object], float]:
