@@ -56,6 +56,31 @@ def test_answers_have_the_most_value_by_weight_first():
         assert density == sorted(density, reverse=True)
 
 
+def value_by_rule(weight, value, room):
+    total = 0.0
+    for k in np.argsort(-value / weight):
+        if weight[k] <= room:
+            total, room = total + value[k], room - weight[k]
+    return total
+
+
+def test_network_sees_what_the_rule_loses_with_each_item():
+    """After three choices, compare the feature with the rule, applied to each possible choice."""
+    (inputs,) = KNAPSACK.sample(np.random.default_rng(3), 1, 15)
+    state = KNAPSACK.start(inputs[None])
+    for item in (4, 0, 7):
+        assert KNAPSACK.allowed(state)[0, item]
+        state = KNAPSACK.step(state, np.array([item]))
+    fits = KNAPSACK.allowed(state)[0]
+    weight, value, room = state["weight"][0], state["value"][0], state["left"][0]
+    totals = np.full(15, np.nan)
+    for k in np.flatnonzero(fits):
+        others = fits & (np.arange(15) != k)
+        totals[k] = value[k] + value_by_rule(weight[others], value[others], room - weight[k])
+    lost = (np.nanmax(totals) - totals) / value[fits].max()
+    np.testing.assert_allclose(KNAPSACK.features(state)[0][0, fits, 3], lost[fits], atol=1e-12)
+
+
 def grades_of_members(self, n, outputs, in_order):
     """All items of the answer are right next choices until they have been taken."""
     return np.isin(np.arange(n), outputs).astype(float)

@@ -45,15 +45,37 @@ class Knapsack(Problem):
     def remaining(self, state: State) -> NDArray[np.bool_]:
         return self.allowed(state)
 
+    def _values_by_rule(self, state: State) -> Floats:
+        """Return the value `(B, n)` that is gained if the item is taken now, and others by a rule.
+
+        The rule takes the items by value per weight, highest first, if they still fit.
+        """
+        weight, value = state["weight"], state["value"]
+        rows = np.arange(len(weight))[:, None]
+        order = np.argsort(-value / np.maximum(weight, 1e-300), 1)
+        fits = self.allowed(state)
+        gained = np.where(fits, value, 0)
+        room = np.where(fits, state["left"][:, None] - weight, 0)
+        for item in order.T[..., None]:  # (B, 1)
+            takes = fits[rows, item] & (weight[rows, item] <= room) & fits
+            takes[rows, item] = False
+            gained += np.where(takes, value[rows, item], 0)
+            room -= np.where(takes, weight[rows, item], 0)
+        return gained
+
     def features(self, state: State) -> tuple[Floats, Floats]:
         weight, value, left = (state[name] for name in ("weight", "value", "left"))
         fits = self.allowed(state)
         largest = np.where(fits, value, 0).max(1, keepdims=True)
-        worth = np.where(fits, value / np.where(largest > 0, largest, 1), 0)
+        largest = np.where(largest > 0, largest, 1)
+        worth = np.where(fits, value / largest, 0)
+        by_rule = self._values_by_rule(state)
+        lost = np.where(fits, (by_rule.max(1, keepdims=True) - by_rule) / largest, 1)
         share = np.where(fits, weight / np.where(left > 0, left, 1)[:, None], 1)
         density = np.log((worth + 1e-6) / (share + 1e-6))
         total = np.log(np.where(fits, share, 0).sum(1) + 1e-2)
-        return np.stack([share, worth, density], -1), np.stack([total, fits.mean(1)], -1)
+        of_items = [share, worth, density, lost, -np.log(lost + 1e-3)]
+        return np.stack(of_items, -1), np.stack([total, fits.mean(1)], -1)
 
     def step(self, state: State, choice: Indices) -> State:
         rows = np.arange(len(choice))
