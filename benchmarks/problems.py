@@ -27,7 +27,7 @@ import torch
 import ptrnet
 from ptrnet import tasks
 from ptrnet.data.dataset import Dataset
-from ptrnet.labellers import best_tour, cp_sat, dynamic_programming, pyvrp
+from ptrnet.labellers import best_tour, dynamic_programming, pyvrp
 from ptrnet.metrics.interval import Moments
 from ptrnet.problems import Problem
 from ptrnet.training.recipe import Recipe
@@ -248,47 +248,25 @@ def measure(cell: Cell, method: Method, file: Path) -> None:
     file.write_text(json.dumps({"costs": costs, "seconds": seconds}) + "\n")
 
 
-# Job shops to learn from: the solver's limit, the seed, sizes in turn (jobs and machines), and the
-# number of pairs of shops.
-SHOP_SETS = (
-    (1.5, 1, ((10, 10), (15, 10), (15, 15), (20, 15), (20, 20), (30, 15)), 95),
-    (3.0, 2, ((15, 15), (20, 15), (20, 20), (30, 15)), 4),
+# Sizes of the job shops to learn from (jobs and machines), and the number of shops of each size.
+SHOP_SIZES = (
+    *((10, 5), (15, 5), (20, 5), (10, 10), (15, 10), (20, 10), (30, 10)),
+    *((15, 15), (20, 15), (30, 15), (50, 15), (20, 20), (30, 20)),
 )
+SHOPS_OF_A_SIZE = 200
 
 
 def write_shops(file: Path) -> None:
-    """Write the training file of examples/recipes/job-shop.toml, with schedules of CP-SAT.
-
-    Each shop comes twice: as it is, and backwards. A schedule that is read backwards is a schedule
-    of the jobs with their operations in reverse order, with the same makespan.
-    """
+    """Write the training file of examples/recipes/job-shop.toml, with schedules of tabu search."""
+    rng = np.random.default_rng(1)
     with file.open("w") as stream:
-        for limit, seed, sizes, count in SHOP_SETS:
-            cp_sat.LIMIT = limit
-            rng = np.random.default_rng(seed)
-            for k in range(count):
-                jobs, machines = sizes[k % len(sizes)]
+        for _ in range(SHOPS_OF_A_SIZE):
+            for jobs, machines in SHOP_SIZES:
                 task = tasks.get("job-shop", machines=machines)
-                inputs = task.sample(rng, 2, jobs)
-                for instance, answer in zip(inputs, task.label(inputs).rows(), strict=True):
-                    for pair in ((instance, answer), reversed_shop(task, instance, answer)):
-                        example = {**task.to_fields(pair[0]), "outputs": pair[1].tolist()}
-                        print(json.dumps(example), file=stream)
-
-
-def reversed_shop(task: Problem, instance: Floats, answer: Indices) -> tuple[Floats, Indices]:
-    """Return the shop and the schedule backwards."""
-    jobs = task.to_fields(instance)["jobs"]
-    done, job_free, machine_free = [0] * len(jobs), [0] * len(jobs), dict[int, int]()
-    operations = []
-    for job in answer.tolist():
-        machine, duration = jobs[job][done[job]]
-        end = max(job_free[job], machine_free.get(machine, 0)) + duration
-        operations.append((-end, duration, -done[job], job))
-        job_free[job] = machine_free[machine] = end
-        done[job] += 1
-    backwards = task.from_fields({"jobs": [job[::-1] for job in jobs]}, "reversed shop")
-    return backwards, np.array([job for *_, job in sorted(operations)])
+                instances = task.sample(rng, 1, jobs)
+                (answer,) = task.label(instances, "tabu-search").rows()
+                example = {**task.to_fields(instances[0]), "outputs": answer.tolist()}
+                print(json.dumps(example), file=stream, flush=True)
 
 
 # ---- The page

@@ -35,10 +35,11 @@ class JobShop(Problem):
     """
 
     name: ClassVar[str] = "job-shop"
-    labellers: ClassVar[tuple[str, ...]] = ("cp-sat",)
+    labellers: ClassVar[tuple[str, ...]] = ("tabu-search", "cp-sat")
     may_be_unproved: ClassVar[bool] = True
     element_fields: ClassVar[dict[str, int]] = {"machine": MOST, "duration": MOST}
     repeats: ClassVar[bool] = True
+    reversible: ClassVar[bool] = True
     recipe: ClassVar[dict[str, Any]] = {**Problem.recipe, "n": "6-10", "batch_size": 16}
 
     machines: int = setting(6, "machines of random instances", ge=1, le=MOST)
@@ -222,6 +223,29 @@ class JobShop(Problem):
             indices[:, t] = np.where(moves, job, 0)
             state = self.advance(state, np.where(moves, job, STAY))
         return Answers(indices, answers.lengths)
+
+    def backwards(self, inputs: Floats) -> Floats:
+        """Return the instances whose jobs have their operations in reverse order."""
+        operations = (inputs[..., :MOST] != NONE).sum(-1, keepdims=True)
+        k = np.arange(MOST)
+        reverse = np.where(k < operations, operations - 1 - k, k)
+        return np.take_along_axis(inputs, np.concatenate([reverse, reverse + MOST], -1), -1)
+
+    def answers_backwards(self, inputs: Floats, answers: Answers) -> Answers:
+        """Order the operations by their ends, the last one first."""
+        state, operations = self.start(inputs), []
+        rows = np.arange(len(inputs))
+        for t, job in enumerate(answers.indices.T):
+            _, _, duration, start = (part[rows, job] for part in self._next(state))
+            operations.append((job, -state["done"][rows, job], duration, -(start + duration)))
+            state = self.advance(state, np.where(t < answers.lengths, job, STAY))
+        jobs = answers.indices.copy()
+        for row, length in enumerate(answers.lengths):
+            # If several end together, those without a duration come after the others, and so come
+            # first backwards.
+            keys = np.array([[key[row] for key in keys] for keys in operations[:length]])
+            jobs[row, :length] = jobs[row, np.lexsort(keys.T)]
+        return Answers(jobs, answers.lengths)
 
     def from_fields(self, fields: Mapping[str, Any], source: str) -> Floats:
         if "jobs" not in fields:

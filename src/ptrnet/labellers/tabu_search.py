@@ -1,0 +1,323 @@
+"""Good schedules of job shops of any size, by tabu search.
+
+The search walks from schedule to schedule. In each it finds a critical path: operations without a
+pause between them, from time 0 to the makespan. A block is a longest run of them on one machine. A
+schedule can only get shorter if an operation of a block moves to the front or the end of its block
+(Brucker, Jurisch and Sievers 1994; the moves are some of those of Balas and Vazacopoulos 1998). The
+search makes the move that promises the shortest makespan, even if the schedule gets longer. It may
+not reverse a move for some time, so that it does not walk in circles (Nowicki and Smutnicki 1996).
+
+Random choices have a fixed seed, so a shop always gets the same schedule.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ptrnet.jit import jit
+from ptrnet.types import Answers, Floats, Indices, pad_answers
+
+MOVES = 20_000  # per shop
+RETURN_AFTER = 3_000  # moves without a better schedule: the search returns to the best one
+SHAKES = 10  # random moves after it has returned
+NONE = -1  # no operation
+
+
+def label(inputs: Floats) -> Answers:
+    """Return the jobs of all operations, in the order of their starts.
+
+    Args:
+        inputs: `(B, n, 2 m)`: the machines of each job's operations, -1 for no operation, and then
+            their durations.
+
+    Examples:
+        >>> from ptrnet import tasks
+        >>> shops = tasks.get("job-shop").sample(np.random.default_rng(1), 2, 6)
+        >>> label(shops).lengths
+        array([36, 36])
+    """
+    return pad_answers([schedule(instance, MOVES) for instance in inputs])
+
+
+def schedule(instance: Floats, moves: int) -> Indices:
+    """Return the answer to one instance `(n, 2 m)`, after at most `moves` moves."""
+    machines, durations = np.split(instance, 2, axis=1)
+    exists = machines >= 0
+    job = np.ascontiguousarray(np.nonzero(exists)[0])
+    order, start = search(machines[exists].astype(np.int64), durations[exists], job, moves)
+    return job[order[np.argsort(start[order], kind="stable")]]
+
+
+class Shop(NamedTuple):
+    """The operations of all jobs, job after job."""
+
+    machine: Indices
+    duration: Floats
+    job: Indices
+    before: Indices  # the operation before this one in the same job, or NONE
+    after: Indices
+
+
+class Schedule(NamedTuple):
+    """The order of the operations on each machine, and what follows from it."""
+
+    before: Indices  # the operation before this one on the same machine, or NONE
+    after: Indices
+    start: Floats  # the earliest start of each operation
+    tail: Floats  # the time that is needed after the end of each operation
+    order: Indices  # all operations, each behind those that it must wait for
+
+
+@jit
+def search(machine: Indices, duration: Floats, job: Indices, moves: int) -> tuple[Indices, Floats]:
+    """Return the best schedule that was found: its `order` and `start` (see `Schedule`)."""
+    np.random.seed(0)
+    count = len(machine)
+    before, after = np.full(count, NONE), np.full(count, NONE)
+    for op in range(1, count):
+        if job[op] == job[op - 1]:
+            before[op], after[op - 1] = op - 1, op
+    shop = Shop(machine, duration, job, before, after)
+    now = first_schedule(shop)
+    shortest, found_at = np.inf, 0
+    best = copied(now)
+    path = np.empty(count, np.int64)
+    # Operation a may not be moved before job b until this move.
+    forbidden_until = np.zeros((count, job[-1] + 1), np.int64)
+    tenure = 10 + (job[-1] + 1) // (machine.max() + 1)
+    for move in range(1, moves + 1):
+        makespan = update_times(shop, now)
+        if makespan < shortest:
+            shortest, found_at = makespan, move
+            best = copied(now)
+        since_return = (move - found_at) % RETURN_AFTER
+        is_shaken = move - found_at >= RETURN_AFTER and since_return <= SHAKES
+        if is_shaken and since_return == 0:
+            now, makespan = copied(best), shortest
+            forbidden_until = np.zeros_like(forbidden_until)
+        length = critical_path(shop, now, makespan, path)
+        source, target = choose_move(
+            shop, now, path[:length], forbidden_until, move, shortest, is_shaken
+        )
+        if source == target:  # the path is one job, or on one machine: no schedule is shorter
+            break
+        until = move + tenure + np.random.randint(0, tenure // 2)
+        op, direction = path[source], 1 if target > source else -1
+        for k in range(source + direction, target + direction, direction):
+            if direction > 0:
+                forbidden_until[op, job[path[k]]] = until
+            else:
+                forbidden_until[path[k], job[op]] = until
+        link(now, now.before[op], now.after[op])
+        if direction > 0:
+            behind = now.after[path[target]]
+            link(now, path[target], op)
+            link(now, op, behind)
+        else:
+            ahead = now.before[path[target]]
+            link(now, ahead, op)
+            link(now, op, path[target])
+    return best.order, best.start
+
+
+@jit
+def copied(now: Schedule) -> Schedule:
+    """Return a copy that does not change with this schedule."""
+    return Schedule(
+        now.before.copy(), now.after.copy(), now.start.copy(), now.tail.copy(), now.order.copy()
+    )
+
+
+@jit
+def link(now: Schedule, first: int, second: int) -> None:
+    """Let one operation follow another on their machine. Either may be NONE."""
+    if first != NONE:
+        now.after[first] = second
+    if second != NONE:
+        now.before[second] = first
+
+
+@jit
+def first_schedule(shop: Shop) -> Schedule:
+    """Start the operations that can start first; of several, that of the job with the most work."""
+    count = len(shop.job)
+    jobs = shop.job[-1] + 1
+    work, job_free, next_of = np.zeros(jobs), np.zeros(jobs), np.full(jobs, NONE)
+    for op in range(count - 1, -1, -1):
+        work[shop.job[op]] += shop.duration[op]
+        next_of[shop.job[op]] = op
+    machine_free = np.zeros(shop.machine.max() + 1)
+    last_on = np.full(len(machine_free), NONE)
+    now = Schedule(
+        np.full(count, NONE),
+        np.full(count, NONE),
+        np.zeros(count),
+        np.zeros(count),
+        np.zeros(count, np.int64),
+    )
+    for k in range(count):
+        chosen, earliest = NONE, np.inf
+        for j in range(jobs):
+            op = next_of[j]
+            if op == NONE:
+                continue
+            start = max(job_free[j], machine_free[shop.machine[op]])
+            if start < earliest or (start == earliest and work[j] > work[shop.job[chosen]]):
+                chosen, earliest = op, start
+        j, m = shop.job[chosen], shop.machine[chosen]
+        job_free[j] = machine_free[m] = earliest + shop.duration[chosen]
+        work[j] -= shop.duration[chosen]
+        next_of[j] = shop.after[chosen]
+        link(now, last_on[m], chosen)
+        last_on[m] = chosen
+        now.order[k] = chosen
+    return now
+
+
+@jit
+def ready(shop: Shop, now: Schedule, op: int, by_job: bool) -> float:
+    """Return when the operation before this one ends, in its job or on its machine."""
+    before = shop.before[op] if by_job else now.before[op]
+    return now.start[before] + shop.duration[before] if before != NONE else 0.0
+
+
+@jit
+def rest(shop: Shop, now: Schedule, op: int, by_job: bool) -> float:
+    """Return the time that the operations after this one need, in its job or on its machine."""
+    after = shop.after[op] if by_job else now.after[op]
+    return now.tail[after] + shop.duration[after] if after != NONE else 0.0
+
+
+@jit
+def update_times(shop: Shop, now: Schedule) -> float:
+    """Compute starts, tails and an order of all operations; return the makespan."""
+    count = len(shop.job)
+    waits_for = np.empty(count, np.int64)
+    filled = 0
+    for op in range(count):
+        waits_for[op] = (shop.before[op] != NONE) + (now.before[op] != NONE)
+        if waits_for[op] == 0:
+            now.order[filled] = op
+            filled += 1
+    makespan = 0.0
+    for k in range(count):
+        op = now.order[k]
+        now.start[op] = max(ready(shop, now, op, True), ready(shop, now, op, False))
+        makespan = max(makespan, now.start[op] + shop.duration[op])
+        for after in (shop.after[op], now.after[op]):
+            if after != NONE:
+                waits_for[after] -= 1
+                if waits_for[after] == 0:
+                    now.order[filled] = after
+                    filled += 1
+    for op in now.order[::-1]:
+        now.tail[op] = max(rest(shop, now, op, True), rest(shop, now, op, False))
+    return makespan
+
+
+@jit
+def critical_path(shop: Shop, now: Schedule, makespan: float, path: Indices) -> int:
+    """Write the operations of a random critical path into `path`; return their number."""
+    op, count = NONE, 0
+    for k in range(len(path)):
+        if now.start[k] + shop.duration[k] == makespan:
+            count += 1
+            if np.random.random() * count < 1:
+                op = k
+    length = 0
+    while op != NONE:
+        path[length] = op
+        length += 1
+        by_job = shop.before[op] != NONE and ready(shop, now, op, True) == now.start[op]
+        by_machine = now.before[op] != NONE and ready(shop, now, op, False) == now.start[op]
+        if by_job and by_machine:
+            by_job = np.random.random() < 0.5
+        op = shop.before[op] if by_job else now.before[op] if by_machine else NONE
+    for k in range(length // 2):  # turn it round
+        path[k], path[length - 1 - k] = path[length - 1 - k], path[k]
+    return length
+
+
+@jit
+def choose_move(
+    shop: Shop,
+    now: Schedule,
+    path: Indices,
+    forbidden_until: Indices,
+    move: int,
+    shortest: float,
+    at_random: bool,
+) -> tuple[int, int]:
+    """Return a place of the critical path, and that of its block's end to which it moves.
+
+    Both are 0 if there is no move. Among moves that promise the same makespan, and among all if
+    `at_random` or if each is forbidden, a random one is chosen.
+    """
+    chosen, least, ties = (0, 0), np.inf, 0
+    random_one, count = (0, 0), 0
+    first = 0
+    for end in range(1, len(path) + 1):
+        if end < len(path) and shop.machine[path[end]] == shop.machine[path[first]]:
+            continue
+        for k in range(first, end):
+            for target in (first, end - 1):
+                # At the front of the first block and at the end of the last, a move is useless.
+                is_edge = target == 0 if target == first else target == len(path) - 1
+                if k == target or is_edge or not is_possible(shop, now, path, k, target):
+                    continue
+                count += 1
+                if np.random.random() * count < 1:
+                    random_one = (k, target)
+                promise = promised(shop, now, path, k, target)
+                is_forbidden = False
+                for other in range(k + 1, target + 1):
+                    is_forbidden |= forbidden_until[path[other], shop.job[path[k]]] > move
+                for other in range(target, k):
+                    is_forbidden |= forbidden_until[path[k], shop.job[path[other]]] > move
+                if promise > least or (is_forbidden and promise >= shortest):
+                    continue
+                ties = ties + 1 if promise == least else 1
+                if np.random.random() * ties < 1:
+                    chosen, least = (k, target), promise
+        first = end
+    return random_one if at_random or ties == 0 else chosen
+
+
+@jit
+def is_possible(shop: Shop, now: Schedule, path: Indices, source: int, target: int) -> bool:
+    """Whether an operation can move behind or ahead of another one of its block.
+
+    It cannot move behind an operation that must wait for the next operation of its own job. Such a
+    chain takes time, so tails and starts rule it out.
+    """
+    op, other = path[source], path[target]
+    if target > source:
+        after = shop.after[op]
+        return after == NONE or (
+            after != other and now.tail[after] < now.tail[other] + shop.duration[other]
+        )
+    before = shop.before[op]
+    return before == NONE or (
+        before != other and now.start[before] < now.start[other] + shop.duration[other]
+    )
+
+
+@jit
+def promised(shop: Shop, now: Schedule, path: Indices, source: int, target: int) -> float:
+    """Estimate the longest path through the moved operations (Balas and Vazacopoulos 1998)."""
+    low, high = min(source, target), max(source, target)
+    size, shift = high - low + 1, 1 if target > source else -1
+    starts = np.empty(size)
+    end = ready(shop, now, path[low], False)
+    for k in range(size):
+        op = path[low + (k + shift) % size]  # the new order is the old one, turned by one place
+        starts[k] = max(ready(shop, now, op, True), end)
+        end = starts[k] + shop.duration[op]
+    longest = 0.0
+    after = rest(shop, now, path[high], False)
+    for k in range(size - 1, -1, -1):
+        op = path[low + (k + shift) % size]
+        after = max(rest(shop, now, op, True), after)
+        longest = max(longest, starts[k] + shop.duration[op] + after)
+        after += shop.duration[op]
+    return longest
