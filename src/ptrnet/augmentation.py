@@ -1,7 +1,8 @@
 """Test-time augmentation: answer several views of an instance and choose the best answer.
 
-A view is the same instance with its elements in another order, rotated or mirrored if the task is
-symmetric (`ptrnet.data.symmetries.augmented_view`). View 0 is the instance itself.
+A view is the same instance with its elements in another order; rotated or mirrored if the task is
+symmetric, or backwards if it is reversible (`ptrnet.data.symmetries.augmented_view`). View 0 is the
+instance itself.
 """
 
 import math
@@ -13,7 +14,7 @@ import torch
 
 from ptrnet.constraints import Begun, Constraint
 from ptrnet.data.batches import pad_instances
-from ptrnet.data.symmetries import augmented_view
+from ptrnet.data.symmetries import augmented_view, is_backwards
 from ptrnet.decoding import Decoder
 from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.tasks.base import Task
@@ -61,19 +62,28 @@ def decode_view(
         constraint = Begun(constraint, first)
     hypotheses = decoder.decode(model, inputs, lengths, most, constraint)
     rows = zip(
+        instances,
         orders,
         hypotheses.tokens.cpu().numpy(),
         hypotheses.lengths.tolist(),
         hypotheses.log_probs.tolist(),
         strict=True,
     )
-    return [
-        [
-            Candidate(order[task.from_tokens(tokens[:length])], log_prob, number)
-            for tokens, length, log_prob in zip(*hypotheses_of_one, strict=True)
-        ]
-        for order, *hypotheses_of_one in rows
-    ]
+    candidates = []
+    for instance, order, *hypotheses_of_one in rows:
+        found = zip(*hypotheses_of_one, strict=True)
+        answers = [(order[task.from_tokens(tokens[:m])], log_prob) for tokens, m, log_prob in found]
+        if is_backwards(number, task):
+            answers = [(answer_forwards(task, instance, a), log_prob) for a, log_prob in answers]
+        candidates.append([Candidate(answer, log_prob, number) for answer, log_prob in answers])
+    return candidates
+
+
+def answer_forwards(task: Task, instance: Floats, outputs: Indices) -> Indices:
+    """Return the answer to an instance `(n, d)`, given an answer to the same one backwards."""
+    backwards = task.backwards(instance[None])
+    (forwards,) = task.answers_backwards(backwards, pad_answers([outputs])).rows()
+    return forwards
 
 
 def best_candidate(task: Task, example: Example, candidates: Sequence[Candidate]) -> Candidate:

@@ -1,8 +1,13 @@
-"""What the network sees of a job shop."""
+"""What the network sees of a job shop, and job shops backwards."""
 
 import numpy as np
 
-from ptrnet import tasks
+from ptrnet import Solver, tasks
+from ptrnet.data.dataset import Dataset
+from ptrnet.data.symmetries import augment
+from ptrnet.models.settings import LayerSettings
+from ptrnet.models.state_ptr_net import StatePtrNet
+from ptrnet.types import Example, pad_answers
 
 
 def test_features_do_not_grow_with_the_number_of_jobs():
@@ -20,3 +25,59 @@ def test_features_do_not_grow_with_the_number_of_jobs():
         largest[jobs] = [np.max(part, axis=0) for part in zip(*seen, strict=True)]
     for few, many in zip(largest[10], largest[100], strict=True):
         assert (many < np.maximum(2 * few, 2.5)).all()
+
+
+def drawn_jobs(rng):
+    """Jobs with different numbers of operations. Some take no time."""
+    return [
+        [[int(m), int(rng.integers(4))] for m in rng.permutation(4)[: rng.integers(1, 5)]]
+        for _ in range(6)
+    ]
+
+
+def test_backwards_schedules_take_no_longer():
+    task = tasks.get("job-shop")
+    rng = np.random.default_rng(1)
+    jobs = [drawn_jobs(rng) for _ in range(50)]
+    inputs = np.stack([task.from_fields({"jobs": j}, "here") for j in jobs])
+    backwards = task.backwards(inputs)
+    assert [task.to_fields(i)["jobs"] for i in backwards] == [[j[::-1] for j in js] for js in jobs]
+    np.testing.assert_array_equal(task.backwards(backwards), inputs)
+    answers = pad_answers(
+        [rng.permutation([k for k, j in enumerate(js) for _ in j]) for js in jobs]
+    )
+    turned = task.answers_backwards(inputs, answers)
+    for before, after, answer, turned_answer in zip(
+        inputs, backwards, answers.rows(), turned.rows(), strict=True
+    ):
+        assert task.answer_errors(after, [turned_answer]) == [None]
+        assert task.cost(after[None], turned_answer[None]) <= task.cost(before[None], answer[None])
+
+
+def test_best_schedules_are_as_short_backwards():
+    """Augmentation turns about half of the shops. A best schedule of one is one of the other."""
+    task = tasks.get("job-shop", machines=4)
+    inputs = task.sample(np.random.default_rng(1), 10, 5)
+    answers = task.label(inputs, "tabu-search")
+    shops, schedules = augment(np.random.default_rng(1), task, inputs, answers)
+    best, turned = (
+        [task.cost(i[None], a[None])[0] for i, a in zip(shop, answer.rows(), strict=True)]
+        for shop, answer in ((inputs, answers), (shops, schedules))
+    )
+    assert best == turned
+
+
+def test_views_that_are_backwards_give_answers_to_the_instance():
+    """A network without training must not need them to be valid by chance."""
+    task = tasks.get("job-shop", machines=4)
+    network = StatePtrNet.for_task(task, LayerSettings(hidden_size=8, heads=2, encoder_layers=1))
+    solver = Solver(network, task)
+    data = Dataset.of([Example(inputs) for inputs in task.sample(np.random.default_rng(1), 20, 6)])
+    costs = {
+        views: np.array(
+            [task.costs(e, [e.outputs])[0] for e in solver.predict(data, augment=views)]
+        )
+        for views in (1, 2)
+    }
+    assert np.isfinite(costs[2]).all() and (costs[2] <= costs[1]).all()
+    assert (costs[2] < costs[1]).any()

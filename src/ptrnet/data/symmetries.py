@@ -1,4 +1,4 @@
-"""Augmentation: permute the elements of instances, and apply the symmetries of the unit square.
+"""Augmentation: permute elements, rotate or mirror the unit square, and read instances backwards.
 
 `apply_symmetry` and `permute_elements` change instances, and `remap_indices` changes their answers
 accordingly. `canonicalize` sorts the elements into the order that the model reads.
@@ -28,7 +28,9 @@ def identity(
 def augment(
     rng: np.random.Generator, task: Task, inputs: Floats, answers: Answers
 ) -> tuple[Floats, Answers]:
-    """Shuffle the elements of each example and, if the task allows it, rotate or mirror the square.
+    """Shuffle the elements of each example and apply the symmetries that the task allows.
+
+    These rotate or mirror the square, or read about half of the examples backwards.
 
     Correct answers remain correct, but they may no longer be canonical.
 
@@ -41,6 +43,11 @@ def augment(
     batch, n, _ = inputs.shape
     if task.symmetric:
         inputs = apply_symmetry(inputs, rng.integers(SYMMETRIES, size=(batch,)))
+    if task.reversible:
+        turned = rng.random((batch, 1)) < 0.5
+        backwards = task.answers_backwards(inputs, answers)
+        inputs = np.where(turned[..., None], task.backwards(inputs), inputs)
+        answers = Answers(np.where(turned, backwards.indices, answers.indices), answers.lengths)
     order = np.tile(np.arange(n), (batch, 1))
     order[:, task.fixed :] = rng.permuted(order[:, task.fixed :], axis=1)
     return permute_elements(inputs, order), remap_indices(answers, np.argsort(order, axis=1))
@@ -55,11 +62,12 @@ def canonicalize(task: Task, inputs: Floats, answers: Answers) -> tuple[Floats, 
 
 
 def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, Indices]:
-    """Return a view of an instance for test-time augmentation: rotated or mirrored, and shuffled.
+    """Return a view of an instance for test-time augmentation: a symmetry of it, shuffled.
 
     Args:
-        number: the number of the view; 0 is the instance itself. If the task allows symmetries,
-            the view has symmetry `number % 8`. The number is also the seed of the shuffle.
+        number: the number of the view; 0 is the instance itself. If the task is symmetric, the
+            view has symmetry `number % 8`. If it is reversible, views with odd numbers are
+            backwards. The number is also the seed of the shuffle.
         task: the task of the instance. If it sets the order that the model reads, the view has
             this order.
         instance: `(n, d)` in the unit cube.
@@ -71,10 +79,17 @@ def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, I
     if number:
         if task.symmetric:
             (instance,) = apply_symmetry(instance[None], np.array([number % SYMMETRIES]))
+        if is_backwards(number, task):
+            (instance,) = task.backwards(instance[None])
         rng = np.random.default_rng([number, len(instance)])
         order[task.fixed :] = rng.permutation(order[task.fixed :])
     order = order[task.element_order(instance[None, order])[0]]
     return instance[order], order
+
+
+def is_backwards(number: int, task: Task) -> bool:
+    """Whether this view of an instance is backwards, see `augmented_view`."""
+    return task.reversible and number % 2 == 1
 
 
 def apply_symmetry(points: Floats, symmetries: Indices) -> Floats:
