@@ -106,7 +106,7 @@ class Triangles:
 
     def advance(self, state: OpenTriangle, parents: Tensor, tokens: Tensor) -> OpenTriangle:
         transitions = _tables(self.num_specials, tokens.device)[0]
-        kind = tokens.clamp(max=self.num_specials)  # all vertices are of one kind, the last
+        kind = tokens.clamp(max=self.num_specials)  # the last kind: any vertex
         phase = transitions[gather_prefixes(state.phase, parents), kind]
         unfinished = (phase == Phase.SECOND) | (phase == Phase.THIRD)
         return state._replace(phase=phase, previous=torch.where(unfinished, tokens, 0))
@@ -124,7 +124,7 @@ class OpenEdges(NamedTuple):
     """Every edge that has ever joined the queue of a prefix, in order.
 
     Every token adds two of the E columns, so that all prefixes have the same shape. A column
-    without an edge is 0 and not open.
+    without an edge is 0 and not open, except the first one, which waits for the first edge.
     """
 
     tails: Tensor  # (B, K, E) tokens
@@ -134,7 +134,7 @@ class OpenEdges(NamedTuple):
 
     @classmethod
     def empty(cls, tokens: Tensor) -> "OpenEdges":
-        """Return the queues of empty prefixes, one for each of the tokens `(B, K)`."""
+        """Return the queues of empty prefixes. `tokens` `(B, K)` only gives their shape."""
         nothing = torch.zeros_like(tokens)[..., None]
         return cls(nothing, nothing, nothing, torch.ones_like(nothing, dtype=torch.bool))
 
@@ -227,13 +227,15 @@ class Apexes:
 def _without_triangle(state: Triangulation) -> Tensor:
     """Return `(B, K, S + N)` boolean: elements that must not be the apex of the edge in front.
 
-    With such an apex, another side of the triangle would be an edge that already has a triangle or
-    NONE, or the triangle would be the one on the other side of the edge.
+    There are two reasons against an apex:
+
+    - Another side of its triangle would be an edge that already has an answer (an apex or NONE).
+    - Its triangle would be the one on the other side of the edge in front.
     """
     tails, heads, apexes, is_open = state.edges
     _, tail, head = (ends[..., None] for ends in state.edges.front())
     is_front = (tails == tail) & (heads == head)
-    # If a known edge would be such a side, its other end must not be the apex.
+    # Exclude the far end of each edge that must not be a side of the triangle.
     beyond_heads = ((tails == head) & ~is_open) | (tails == tail)
     beyond_tails = ((heads == tail) & ~is_open) | (heads == head)
     excluded = torch.cat([heads * beyond_heads, tails * beyond_tails, apexes * is_front], -1)

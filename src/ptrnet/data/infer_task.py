@@ -25,8 +25,8 @@ from ptrnet.tasks.schema import Element, Schema
 from ptrnet.types import Example, Floats, Indices
 
 _CHUNK = 2**20  # how many elements and indices are in memory at a time
-# For `warn_of_positions`: the smallest number of answers, the largest number of answers of one size
-# that it looks at, and the share of answers in one of the forms from which on it warns.
+# For `warn_of_positions`: it needs at least this many answers, looks at up to this many answers of
+# one size, and warns if at least this share of the answers has one of its forms.
 _MIN_ANSWERS, _MAX_ANSWERS, _MIN_SHARE = 10, 10_000, 0.95
 _MIN_CHANCE = 1e-6  # if something is less likely by chance, we assume that it is not chance
 
@@ -43,7 +43,7 @@ class Reading(NamedTuple):
 
     Args:
         fields: the fields that the model reads; all if empty.
-        unknown_category: whether later texts that no example has are refused or ignored.
+        unknown_category: whether the model refuses or ignores a text that no example has.
         missing: whether missing values are filled in or refused.
         context: the fields that all elements of an instance share; inferred if empty.
     """
@@ -141,8 +141,9 @@ def infer_task_of(
     center, spread = feature_scaling(examples)
     schema = loosest.schema
     if schema is not None:
-        # The examples have the schema's mean in place of missing numbers, and a loaded model puts
-        # its center there. `feature_scaling` rounds this mean differently, so use the schema's.
+        # Missing numbers of the examples are filled with the schema's mean. A loaded model fills
+        # them with its center. Both must be equal, but `feature_scaling` rounds the mean
+        # differently, so use the schema's.
         center = np.where(schema.is_filled, loosest.center, center)
         center = np.where(schema.is_category, 0, center)
         spread = np.where(schema.is_category, 1, spread)

@@ -114,9 +114,9 @@ class Reconstruct(ReconstructSettings, Decoder):
             sizes: `(B,)` number of cities of each tour.
 
         Returns:
-            The row of the tour of each of P parts, `(P,)`, and positions in that tour, `(P, W)`:
-            first the fixed city after the part, then the fixed city before it, then the inner
-            cities in their order. -1 pads parts that are shorter than W.
+            For each of P parts the row of its tour, `(P,)`, and the positions of its cities in
+            that tour, `(P, W)`: the last city of the part, its first one, then the inner cities in
+            their order. The last and the first city are fixed. -1 pads parts shorter than W.
         """
         rows: list[int] = []
         parts: list[Indices] = []  # positions of each part

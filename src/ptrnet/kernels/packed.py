@@ -33,9 +33,9 @@ A line has one word for each column of the panel. A word has 32 bits:
 A row of `a` needs no packing, because its numbers are next to each other in that order. float32
 takes as many steps as the depth, bfloat16 half as many.
 
-numba does not compile any Python loop to such a tile, nor to the instruction for bfloat16
-(VDPBF16PS), which adds the products of two pairs to each of 16 float32. Therefore a tile is written
-in LLVM's intermediate language.
+numba compiles no Python loop to such a tile, or to the instruction for bfloat16 (VDPBF16PS). In
+each of 16 lanes, this instruction multiplies a pair with a pair, and adds both products to a
+float32. Therefore we write a tile in LLVM's intermediate language.
 """
 
 from functools import cache

@@ -1,10 +1,10 @@
 """Put triangles into the order in which a queue of edges reaches them, and write them as apexes.
 
-The queue starts with one directed edge. The answer to the edge at its front, from u to v, is the
-apex w of the triangle on its left if that triangle has not been reached, else NO_APEX. A triangle
-(u, v, w) has two more sides, and the edges (w, v) and (u, w) join the queue in this order. If
-the reverse of such an edge is in the queue, it waits for this triangle. Then it leaves the queue,
-and the edge does not join.
+The queue starts with one directed edge. Each step takes the front edge, from u to v, and answers
+it: with the apex w of the triangle on the left of the edge, or with NO_APEX if there is no such
+triangle or it has been reached before. A triangle (u, v, w) has two more sides, and the edges
+(w, v) and (u, w) join the queue in this order. An edge does not join if its reverse is in the
+queue: the reverse waited for this triangle, and leaves the queue.
 """
 
 from collections.abc import Sequence
@@ -189,8 +189,9 @@ def traverse(triangles: Indices, counts: Indices, points: Floats | None = None) 
 def triangles_of(apexes: Sequence[int]) -> list[tuple[int, int, int]]:
     """Return the triangles `(tail, head, apex)` that a sequence names, in the order of the queue.
 
-    An unconstrained model may give an element when the queue is empty, or a first edge alone. Such
-    an item becomes a triangle that repeats its last vertex, which no right answer has.
+    An unconstrained model may give a token after the queue is empty, or no more than a first edge.
+    We turn such a token or edge into a triangle that repeats its last vertex. No right answer has
+    such a triangle.
     """
     if len(apexes) < 3 or NO_APEX in apexes[:2]:
         elements = [apex for apex in apexes if apex != NO_APEX]

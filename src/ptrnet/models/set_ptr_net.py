@@ -46,8 +46,9 @@ class SetPtrNet(PointerModel):
     factor `s = 20 / sqrt(d)`, with d numbers in `x_j`, lets the linear part learn first.
 
     If an answer is one element (`answer` is "one"), its probability is
-    `(1 - a) softmax(u) + a softmax(b' x)`: a mixture with a conditional logit (McFadden 1974). `a`
-    and `b` are buffers, 0 in training. `ptrnet.training.conditional_logit` sets them.
+    `(1 - a) softmax(u) + a softmax(b' z)`: a mixture with a conditional logit (McFadden 1974). `z`
+    are the features, without the differences. `a` and `b` are buffers, 0 in training.
+    `ptrnet.training.conditional_logit` sets them.
 
     The state of a step is a boolean `(B, K, S + N)`: True for elements that came before.
     """

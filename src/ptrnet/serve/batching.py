@@ -26,7 +26,7 @@ from ptrnet.solver import Solver
 from ptrnet.types import Example
 
 WINDOW = 0.002  # seconds that an idle service waits for more requests after the first one
-BATCH_ELEMENTS = 16_384  # the most elements of a batch, including padding, prefixes and views
+BATCH_ELEMENTS = 16_384  # maximum elements of a batch: padding, and each prefix and view, count
 QUICK_ELEMENTS = 512  # the most elements of a quick instance, counted in the same way
 BATCH_SECONDS = 0.5  # how long decoding a batch should take
 

@@ -3,8 +3,8 @@
 The task is that of Vinyals et al. 2015, section 4.4.
 
 A tour starts at the first city of the instance and runs counter-clockwise: its signed area is
-positive. If that area is zero, or no cities of the plane are given, its second city has a smaller
-index than its last.
+positive. If that area is zero, or the cities are not points of the plane, the second city has a
+smaller index than the last one. A tour of directed distances keeps its direction.
 
 Algorithms also take what networks do not: points of space, matrices of distances, fixed edges.
 `TourRules` say where a tour begins and ends, whether it is open, and which edges it must have.
@@ -110,7 +110,7 @@ class Tsp(Task):
         return super().label_with_proof(inputs, labeller, distance, rules)
 
     def beginning(self, example: Example) -> list[int]:
-        """Return both ends, the last city first: then the closed tour joins them by an edge."""
+        """Return the last city and the first one, so that an edge of the closed tour joins them."""
         start, end = example.rules.start, example.rules.end
         return [] if start is None or end is None else [end, start]
 
@@ -142,7 +142,10 @@ class Tsp(Task):
         return path[::-1].copy() if is_backwards else path
 
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
-        """Return the open path with other ends: `MAX_ENDS` cities near the present one."""
+        """Return copies of the example, each of which fixes another city as the given end.
+
+        These are the `MAX_ENDS` cities that are nearest to the answer's end.
+        """
         rules, n = example.rules, len(example.inputs)
         is_free = rules.start is None if end == "start" else rules.end is None
         if not rules.is_open or not is_free or self.answer_error(n, outputs) is not None:
@@ -193,7 +196,7 @@ class Tsp(Task):
 
     def is_correct(self, example: Example, outputs: Indices) -> bool:
         (gap,) = self.score([example], [outputs])["gap"]
-        return bool(gap < 1e-9)  # rounding: another start sums in another order
+        return bool(gap < 1e-9)  # a tour from another start adds up its edges in another order
 
     def costs(self, example: Example, answers: Sequence[Indices]) -> Floats:
         """Return the lengths of tours. Answers that are not tours have infinite length."""
@@ -220,7 +223,7 @@ class Tsp(Task):
 
 
 def with_ends(examples: Iterable[Example], task: Task, ends: Ends) -> Iterator[Example]:
-    """Yield the examples, whose tours also begin and end as a user wants.
+    """Yield the examples, with rules for where their tours begin and end.
 
     Raises:
         InputError: another task, no such city, or no tour obeys the rules.
@@ -234,7 +237,7 @@ def with_ends(examples: Iterable[Example], task: Task, ends: Ends) -> Iterator[E
 
 
 def check_ends(task: Task, ends: Ends) -> None:
-    """Refuse ends of the answers to another task."""
+    """Raise InputError if the task has no ends, because it is not `tsp`."""
     if ends != Ends() and task.name != Tsp.name:
         raise InputError(f"start, end and open need task tsp, got {task.name}")
 
@@ -248,7 +251,7 @@ def _with_ends(example: Example, ends: Ends) -> Example:
             raise InputError(f"{example.source}: {name}: expected {expected}, got {city}")
     first, last = (None if city is None else ids.index(city) for city in ends[:2])
     if first is not None and first == last and n > 1:
-        raise InputError(f"{example.source}: end: expected another city than the first, {ends.end}")
+        raise InputError(f"{example.source}: end: expected another city than start, got {ends.end}")
     rules = TourRules(first, last, ends.is_open, example.rules.fixed)
     return checked_rules(example.replace(rules=rules))
 

@@ -227,7 +227,8 @@ class CostModule(TrainingModule):
 
     def _earlier(self, seed: int) -> Answered:
         """Draw a batch of the window. Improve its answers by new tails, if the recipe says so."""
-        # All processes draw the same number, so that the sizes of their instances agree.
+        # All processes draw the same k. Each has its own part of this earlier batch. As these parts
+        # have similar sizes, no process waits long for the others.
         rng = np.random.default_rng([self.recipe.seed, WINDOW, self.global_step])
         k = int(rng.integers(len(self.window)))
         drawn = _to(self.window[k], self.device)
@@ -236,7 +237,7 @@ class CostModule(TrainingModule):
             shares = torch.from_numpy(rng.random(len(most))).to(most.device)
             num_kept = (shares * most).long()
             tails = self.sampler.sample_tails(drawn, num_kept, self.recipe.tails, seed)
-            # Of equal costs, the first is the cheapest: the known answer stays.
+            # `cheapest` takes the first one of equal costs, so the known answer stays.
             drawn = drawn._replace(answers=drawn.answers.followed_by(tails).cheapest())
             self.window[k] = _to(drawn, "cpu")
         return drawn
