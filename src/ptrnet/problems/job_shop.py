@@ -124,17 +124,40 @@ class JobShop(Problem):
         longest = np.maximum(bound.max(1, keepdims=True), machine_bound)
         of_machine = np.take_along_axis(load, np.maximum(machine, 0), 1)
         free = np.take_along_axis(state["machine_free"], np.maximum(machine, 0), 1)
-        after = np.take_along_axis(
-            np.pad(left, ((0, 0), (0, 0), (0, 1))),
-            np.minimum(state["done"] + 1, MOST)[..., None],
-            2,
-        )[..., 0]
+        # The operation after the next one, and the work and the end of its machine.
+        second = np.minimum(state["done"] + 1, MOST - 1)[..., None]
+        has_second = count > 1
+        second_duration = np.where(has_second, np.take_along_axis(left, second, 2)[..., 0], 0)
+        second_machine = np.take_along_axis(state["machine"], second, 2)[..., 0]
+        second_machine = np.where(has_second, second_machine, 0)
+        of_second = np.where(has_second, np.take_along_axis(load, second_machine, 1), 0)
+        second_free = np.take_along_axis(state["machine_free"], second_machine, 1)
+        second_free = np.where(has_second, second_free, 0)
+        # The network decides which job is next on one machine. (On several in rare cases; we take
+        # one of them.) It sees when each job can reach this machine, how long the job needs it, and
+        # how much work is left afterwards.
+        allowed = self.allowed(state)
+        decided = np.where(allowed, machine, MOST).min(1)[:, None, None]
+        on_it = is_left & (state["machine"] == decided)
+        visits = on_it.any(2)
+        visit = on_it.argmax(2)[..., None]
+        work_until = np.cumsum(left, 2)
+        visit_work, visit_duration = (
+            np.take_along_axis(part, visit, 2)[..., 0] for part in (work_until, left)
+        )
+        reaches = np.maximum(start + visit_work - visit_duration - now, 0)
         # Times that grow with the number of jobs are shares of the time that is left at least, so
         # that a network can answer more jobs than it learned from.
         time_left = np.where(longest > now, longest - now, 1)
         of_jobs = [
             duration / unit,
-            after / unit,
+            second_duration / unit,
+            of_second / time_left,
+            np.log1p(np.maximum(second_free - now, 0) / unit),
+            visits,
+            np.where(visits, np.log1p(reaches / unit), 0),
+            np.where(visits, visit_duration / unit, 0),
+            np.where(visits, (work - visit_work) / time_left, 0),
             np.log1p(np.maximum(start - now, 0) / unit),
             start == now,
             np.clip((state["job_free"] - free) / (5 * unit), -2, 2),
@@ -143,7 +166,7 @@ class JobShop(Problem):
             of_machine / time_left,
             (longest - bound) / time_left,
             (longest - free - of_machine) / time_left,
-            self.allowed(state),
+            allowed,
             work / np.maximum(work.max(1, keepdims=True), 1e-12),
         ]
         of_jobs = [np.where(waits, part, 0) for part in of_jobs]
