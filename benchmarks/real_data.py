@@ -297,7 +297,7 @@ class Row(NamedTuple):
     """The results of a method on a data set, over all test folds."""
 
     values: dict[str, Floats]
-    seconds: float  # of processor, the mean of a training
+    seconds: float  # processor time of one training, the mean over the folds
     megabytes: float
 
 

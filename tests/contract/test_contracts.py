@@ -1,6 +1,7 @@
 """The standing contracts, over every registered task, model, decoder and constraint.
 
-Where more than two of these meet, every pair of them is tested (`pairwise.py`).
+A test that combines more than two of these does not run all combinations, but covers every pair
+(`pairwise.py`).
 """
 
 import io

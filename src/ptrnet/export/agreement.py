@@ -23,7 +23,7 @@ from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.types import END, Floats
 
-TOLERANCE = 1e-4  # of a log-probability; of one below -1 relative to its size
+TOLERANCE = 1e-4  # error of a log-probability; a relative error if it is below -1
 FLOAT32_ERRORS = 4  # a difference of this many float32 errors of PyTorch is tolerated, too
 # A network with edge frames looks along the edge to its likeliest token. If two tokens are equally
 # likely, rounding decides between quite different answers. To detect such an instance, we nudge its
@@ -62,8 +62,8 @@ def compare(
 ) -> Agreement:
     """Compare the greedy answers of both models to instances `(n, d)`, and the log-probabilities.
 
-    The models agree if no log-probability differs by more than TOLERANCE, or by more than
-    FLOAT32_ERRORS times PyTorch's own error if float32 is less precise.
+    The models agree if no log-probability differs by more than a limit. The limit is TOLERANCE, or
+    FLOAT32_ERRORS times PyTorch's own error in float32 if that is larger.
     """
     by_size = sorted(instances, key=len)  # batches of similar sizes have less padding
     batches = [

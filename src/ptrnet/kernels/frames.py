@@ -33,8 +33,8 @@ FEATURES_PER_PASS = 4  # one pass over the tokens adds these features and writes
 _ZERO, _HALF, _ONE = np.float32(0), np.float32(0.5), np.float32(1)
 _MIN_DIST, _TINY = np.float32(1e-6), np.float32(1e-30)
 
-# Rows of features; each row has a number for every token. The three rows from a `_LOGS` row on have
-# logarithms of three scales.
+# Rows of features; each row has a number for every token. A `_LOGS` row is the first of three rows,
+# which have logarithms on three scales.
 _COSINE, _SINE, _COSINE_LOGS, _SINE_LOGS, _LINE_LOGS, _LOG_DIST = 0, 1, 2, 5, 8, 11
 _IS_FIRST, _IS_LAST, _IS_TOKEN, _IS_SPECIAL, _ROWS = 12, 13, 14, 15, 16
 # Features that all tokens of a prefix share, 0 or 1: whether the answer has an element, whether
@@ -272,7 +272,7 @@ def _see(points, b, num_specials, first, previous, last, seen, features, flags):
 
 @reassociating_inline
 def _open(points, b, num_specials, tail, head, seen):
-    """Write to `seen` where each token is in the frame of an open edge; see `OpenEdgeFeatures`."""
+    """Write the position of each token in the frame of an open edge; see `OpenEdgeFeatures`."""
     tail_x, tail_y = _coordinates(points, b, num_specials, tail)
     head_x, head_y = _coordinates(points, b, num_specials, head)
     length = _length(head_x - tail_x, head_y - tail_y)

@@ -146,8 +146,8 @@ class JobShop(Problem):
             np.take_along_axis(part, visit, 2)[..., 0] for part in (work_until, left)
         )
         reaches = np.maximum(start + visit_work - visit_duration - now, 0)
-        # Times that grow with the number of jobs are shares of the time that is left at least, so
-        # that a network can answer more jobs than it learned from.
+        # Divide times that grow with the number of jobs by a lower bound of the time that is left,
+        # so that a network can answer more jobs than it learned from.
         time_left = np.where(longest > now, longest - now, 1)
         of_jobs = [
             duration / unit,

@@ -57,7 +57,7 @@ class Job:
         """Return a checksum of everything that decides the result."""
         test = [self.row.task.name, self.row.n, self.instances, SEED, list(self.row.labellers)]
         shipped = checksum(weights.folder(self.line.weights) / TENSORS) if self.line.weights else ""
-        # Only options that are set count, so a new option does not change other checksums.
+        # Leave out options that have no value, so that a new option does not change checksums.
         how = self.line.decoding.table()
         content = [VERSION, training_of(self), shipped, how, test]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

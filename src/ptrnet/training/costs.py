@@ -1,9 +1,9 @@
 """Training without answers: the model learns from the costs of answers that it samples.
 
-Both losses also teach the model which tokens are allowed. Samples alone would not, because they are
-drawn under the constraint, which hides the probability that the model gives to forbidden tokens.
-Beam search ranks prefixes by the model's own log-probabilities, so probability that is wasted on
-forbidden tokens would distort its ranking.
+The losses of self-labelling and REINFORCE also teach it which tokens are allowed. Samples alone
+would not, because they are drawn under the constraint, which hides the probability that the model
+gives to forbidden tokens. Beam search ranks prefixes by the model's own log-probabilities, so
+probability that is wasted on forbidden tokens would distort its ranking.
 """
 
 from collections import deque
