@@ -197,10 +197,12 @@ def test_refuses_parquet_columns_that_cannot_hold_examples(tmp_path):
         'column "inputs" occurs twice': pa.Table.from_arrays(
             [pa.array([[[1.0]]])] * 2, names=["inputs", "inputs"]
         ),
-        'column "inputs": expected list<list<double>>, got list<list<decimal128': pa.table(
+        'row 1: "inputs": element 1: expected a number, got "1.00"': pa.table(
             {"inputs": pa.array([[[1]]], pa.list_(pa.list_(pa.decimal128(5, 2))))}
         ),
         'expected a column "inputs", got outputs': pa.table({"outputs": [[0]]}),
+        'row 1: "inputs": element 1: expected a number, got true': pa.table({"inputs": [[[True]]]}),
+        'row 1: "inputs": expected a list of elements': pa.table({"inputs": ["a text"]}),
     }
     for complaint, table in tables.items():
         parquet.write_table(table, tmp_path / "mine.parquet")

@@ -115,10 +115,10 @@ def test_other_columns_survive_reading_and_writing(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "complaint"),
     [
-        ([{"w": 1}, {"w": "b"}], r'^row 1: "w": does not fit the type of its column: '),
-        ([{"w": 1}, {}, {}, {"w": "b"}], r'^row 3: "w": does not fit the type of its column: '),
+        ([{"w": 1}, {"w": "b"}], r'^row 0 or after it: "w": does not fit .* column: .*b'),
+        ([{"w": 1}, {}, {}, {"w": "b"}], r'^row 2 or after it: "w": does not fit .* column: .*b'),
         ([{"w": 1}, {}, {"v": 1}], r'^row 2: "v": earlier examples have no such key$'),
-        ([{"w": 2**70}], r'^row 0: "w": does not fit the type of its column: '),
+        ([{"w": 2**70}], r'^row 0 or after it: "w": does not fit .* column: '),
     ],
 )
 def test_refuses_keys_that_do_not_fit_a_column(tmp_path, monkeypatch, rows, complaint):
@@ -201,7 +201,7 @@ def test_refuses_keys_that_are_not_unicode(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"inputs": [[0, 1]], "\\ud800": 1}\n')
     examples = read(path)
-    with pytest.raises(InputError, match=r"a\.jsonl:1: key '\\ud800': not Unicode text"):
+    with pytest.raises(InputError, match=r"a\.jsonl:1: cannot be written as Parquet: .*\\ud800"):
         written(tmp_path / "a.parquet", examples)
     formats.write(str(tmp_path / "b.jsonl"), examples, HULL)
     assert read(tmp_path / "b.jsonl")[0].extra == {"\ud800": 1}

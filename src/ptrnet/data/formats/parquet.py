@@ -4,12 +4,10 @@ Other columns become the `extra` of examples, and are written again. A null is a
 read files in batches and write them in row groups, so that they need not fit into memory.
 """
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +15,7 @@ from numpy.typing import ArrayLike
 from ptrnet.data import checks
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import json_values
-from ptrnet.errors import InputError, short
+from ptrnet.errors import InputError
 from ptrnet.geometry.distances import PLANAR
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
@@ -41,7 +39,7 @@ _GROUP_ELEMENTS = 2**20  # about how many elements are in a row group that we wr
 def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
     number = 0
-    for batch in _batches(path, partial(_check_schema, task=task, path=path)):
+    for batch in _batches(path, "inputs"):
         for k in range(len(batch)):
             number += 1
             source = f"{path}: row {number}"
@@ -55,7 +53,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 def num_features(path: str) -> int:
     """See `ptrnet.data.formats`."""
-    for batch in _batches(path, partial(_check_schema, task=None, path=path)):
+    for batch in _batches(path, "inputs"):
         source = f'{path}: row 1: "inputs"'
         return json_values.num_features(_to_python(batch["inputs"][0], source), source)
     raise InputError(f"{path}: holds no instance")
@@ -67,7 +65,7 @@ def table(path: str) -> "tables.Table":
 
     from ptrnet.data import tables
 
-    batches = list(_batches(path, partial(_check_names, path=path)))
+    batches = list(_batches(path))
     if not batches:
         raise InputError(f"{path}: expected at least one row, got none")
     arrow = pa.Table.from_batches(batches)
@@ -75,15 +73,15 @@ def table(path: str) -> "tables.Table":
     return tables.Table(columns, path, lambda k: f"{path}: row {k + 1}", arrow=arrow)
 
 
-def _batches(path: str, check: Callable[["pa.Schema"], None]) -> Iterator["pa.RecordBatch"]:
+def _batches(path: str, column: str | None = None) -> Iterator["pa.RecordBatch"]:
     """Yield the rows in batches.
 
     Args:
         path: the file.
-        check: raises InputError for columns that cannot be read.
+        column: the name of a column that the file must have; None for any columns.
 
     Raises:
-        InputError: Arrow cannot read the whole file.
+        InputError: Arrow cannot read the whole file, or two columns have the same name.
     """
     from pyarrow import ArrowException, parquet
 
@@ -91,7 +89,15 @@ def _batches(path: str, check: Callable[["pa.Schema"], None]) -> Iterator["pa.Re
     try:
         with Path(path).open("rb") as stream:
             file = parquet.ParquetFile(stream, page_checksum_verification=True)
-            check(file.schema_arrow)
+            names = file.schema_arrow.names
+            twice = [name for name in names if names.count(name) > 1]
+            if twice:
+                raise InputError(f'{path}: column "{twice[0]}" occurs twice')
+            if column is not None and column not in names:
+                raise InputError(
+                    f'{path}: expected a column "{column}", got {", ".join(names)[:80] or "none"}; '
+                    "a long table needs --set-id"
+                )
             for batch in file.iter_batches(_BATCH_ROWS):
                 batch.validate(full=True)  # without it, Arrow accepts texts that are not UTF-8
                 yield batch
@@ -110,61 +116,18 @@ def _batches(path: str, check: Callable[["pa.Schema"], None]) -> Iterator["pa.Re
         raise InputError(f"{path}: not a Parquet file, or a damaged one") from None
 
 
-def _check_schema(schema: "pa.Schema", task: Task | None, path: str) -> None:
-    """Refuse columns that cannot hold examples of the task. Pass None for an unknown task."""
-    from pyarrow import types
-
-    names = schema.names
-    _check_names(schema, path)
-    if "inputs" not in names:
-        raise InputError(
-            f'{path}: expected a column "inputs", got {", ".join(names)[:80] or "none"}; a long '
-            "table needs --set-id"
-        )
-    depth, leaf = _nesting(schema.field("inputs").type)
-    number = types.is_floating(leaf) or types.is_integer(leaf)
-    flat = depth == 1 and (task is None or task.num_features == 1)
-    if not number or not (depth == 2 or flat):
-        _refuse(schema, "inputs", "list<list<double>>", path)
-    if task is not None and "outputs" in names:
-        depth, leaf = _nesting(schema.field("outputs").type)
-        lists = 1 if task.item_size == 1 else 2
-        if not types.is_null(leaf) and (depth != lists or not types.is_integer(leaf)):
-            expected = "list<int64>" if lists == 1 else "list<list<int64>>"
-            _refuse(schema, "outputs", expected, path)
-
-
-def _check_names(schema: "pa.Schema", path: str) -> None:
-    twice = [key for key in schema.names if schema.names.count(key) > 1]
-    if twice:
-        raise InputError(f'{path}: column "{twice[0]}" occurs twice')
-
-
-def _refuse(schema: "pa.Schema", key: str, expected: str, path: str) -> NoReturn:
-    """Raise the error for a column of the wrong type."""
-    got = str(schema.field(key).type).replace("element: ", "").replace("item: ", "")
-    raise InputError(f'{path}: column "{key}": expected {expected}, got {got[:80]}')
-
-
-def _nesting(kind: "pa.DataType") -> tuple[int, "pa.DataType"]:
-    """Return how many levels of lists a type has, and the type of the innermost values."""
-    from pyarrow import types
-
-    depth = 0
-    while types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        depth, kind = depth + 1, kind.value_type
-    return depth, kind
-
-
 def _elements(cell: "pa.Scalar", d: int, source: str) -> ArrayLike:
     """Return the elements in a cell as an array `(n, d)`, or as lists if they have other shapes."""
-    from pyarrow import compute, types
+    import pyarrow as pa
+    from pyarrow import compute
 
-    if cell.is_valid and not types.is_primitive(cell.values.type):
-        counts = compute.list_value_length(cell.values).to_numpy(zero_copy_only=False)
-        numbers = cell.values.flatten()
-        if not numbers.null_count and (counts == d).all():
-            return np.asarray(numbers).reshape(-1, d)
+    lists = cell.values if isinstance(cell, pa.ListScalar) else None
+    if isinstance(lists, pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray):
+        counts = compute.list_value_length(lists).to_numpy(zero_copy_only=False)
+        flat = lists.flatten()
+        numbers = np.asarray(flat)
+        if numbers.dtype.kind in "iuf" and not flat.null_count and (counts == d).all():
+            return numbers.reshape(-1, d)
     values: ArrayLike = cell.as_py()
     json_values.check_numbers(values, f'{source}: "inputs"')
     return values
@@ -206,13 +169,14 @@ def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
     is_full = sum(len(e.inputs) for e in first) >= _GROUP_ELEMENTS
     if task.may_be_unproved and is_full and "proved" not in columns:
         fields.append(("proved", pa.bool_()))  # an example of a later row group may have this key
-    schema = pa.schema(fields)
     try:
+        schema = pa.schema(fields)
         with parquet.ParquetWriter(stream, schema, write_page_checksum=True) as writer:
             for group in chain([first], groups):
                 table = pa.table(_columns(group, task, schema), schema)
                 writer.write_table(table)
-    except pa.ArrowException as error:  # Parquet lacks some types of Arrow
+    except (pa.ArrowException, UnicodeEncodeError) as error:
+        # Parquet lacks some types of Arrow, and JSON allows keys with lone surrogates.
         reason = str(error).splitlines()[0]
         raise InputError(f"{first[0].source}: cannot be written as Parquet: {reason}") from None
 
@@ -256,7 +220,8 @@ def _columns(
         schema: the schema of the file. None for the first row group: Arrow infers its types.
 
     Raises:
-        InputError: an example has a key without a column, or a value of another type.
+        InputError: an example has a key without a column, or a value of another type. Arrow does
+            not say in which example such a value is, but says the value.
     """
     import pyarrow as pa
 
@@ -267,10 +232,6 @@ def _columns(
         for key in row:
             if key not in keys:
                 raise InputError(f'{example.source}: "{key}": earlier examples have no such key')
-            try:
-                key.encode()
-            except UnicodeEncodeError:  # JSON allows lone surrogates
-                raise InputError(f"{example.source}: key {short(key)}: not Unicode text") from None
     flat = np.concatenate([np.zeros(0), *(e.inputs.ravel() for e in examples)])
     d = examples[0].inputs.shape[1] if examples else 1
     elements = pa.ListArray.from_arrays(_offsets([d] * (len(flat) // d)), flat)
@@ -281,7 +242,14 @@ def _columns(
     }
     for key in keys:
         kind = None if schema is None else schema.field(key).type
-        columns[key] = _column(key, [row.get(key) for row in rows], examples, kind)
+        try:
+            columns[key] = pa.array([row.get(key) for row in rows], kind)
+        except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(
+                f'{examples[0].source} or after it: "{key}": does not fit the type of its column: '
+                f"{reason}"
+            ) from None
     return columns
 
 
@@ -290,38 +258,3 @@ def _offsets(counts: list[int]) -> "pa.Array":
     import pyarrow as pa
 
     return pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
-
-
-def _column(
-    key: str, values: list[Any], examples: Sequence[Example], kind: "pa.DataType | None"
-) -> "pa.Array":
-    """Convert the values of a key to a column.
-
-    Args:
-        key: the key.
-        values: its value in each example, None if there is none.
-        examples: the examples.
-        kind: the type of the column; None to let Arrow infer it.
-
-    Raises:
-        InputError: a value does not fit the type. The message names its example.
-    """
-    import pyarrow as pa
-
-    errors = (pa.ArrowException, ValueError, TypeError, OverflowError)
-
-    def fails(count: int) -> bool:
-        try:
-            pa.array(values[:count], kind)
-        except errors:
-            return True
-        return False
-
-    try:
-        return pa.array(values, kind)
-    except errors as error:
-        misfit = bisect_left(range(len(values)), True, key=lambda k: fails(k + 1))
-        reason = str(error).splitlines()[0]
-        raise InputError(
-            f'{examples[misfit].source}: "{key}": does not fit the type of its column: {reason}'
-        ) from None

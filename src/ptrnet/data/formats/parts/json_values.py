@@ -152,9 +152,8 @@ def check_numbers(values: Any, source: str, what: str = "elements") -> None:
     for k, element in enumerate(values, 1):
         for value in element if isinstance(element, list) else [element]:
             if type(value) not in (int, float):
-                raise InputError(
-                    f"{source}: element {k}: expected a number, got {json.dumps(value)[:40]}"
-                )
+                got = json.dumps(value, default=str)[:40]
+                raise InputError(f"{source}: element {k}: expected a number, got {got}")
 
 
 def num_features(values: Any, source: str) -> int:
