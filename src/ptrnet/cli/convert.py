@@ -62,7 +62,7 @@ def convert(
             f"formats of {source} and {output} do not tell it"
         )
     kind = tasks.get(name)
-    formats.check_output(output, kind)
+    formats.check_output(output, kind, has_answers=False)
     examples = target.checked(formats.read(source, kind), kind, keep_answers=True)
     if target.extension == "tour":
         examples = _with_city_names(examples, output, kind)

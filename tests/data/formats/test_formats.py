@@ -79,6 +79,13 @@ def test_check_output_names_a_missing_package(tmp_path, monkeypatch):
         formats.check_output(str(tmp_path / "a.parquet"), HULL)
 
 
+def test_check_output_refuses_formats_that_keep_answers_in_another_file(tmp_path):
+    path = tmp_path / "a.tsp"
+    with pytest.raises(InputError, match=r"a\.tsp: cannot hold answers; write them to \.tour$"):
+        formats.check_output(str(path), TSP)
+    formats.check_output(str(path), TSP, has_answers=False)
+
+
 def test_error_while_writing_keeps_the_old_file(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")

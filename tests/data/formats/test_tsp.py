@@ -179,7 +179,7 @@ def test_refuses_to_write_examples_that_tsplib_cannot_hold(tmp_path):
         (
             "tsp",
             plain.replace(outputs=tour, distance="ATT"),
-            "a .tsp file cannot hold an answer; write it to .tour",
+            "a .tsp file would lose the answer; write to .jsonl, .parquet or .tour",
         ),
         (
             "tour",

@@ -82,6 +82,11 @@ class Capabilities:
     stdout_format: str = ""
     package: str = ""
 
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether `write` ignores answers. A .csv has them, though it cannot be read back."""
+        return bool(self.stdout_format) and not self.answers
+
 
 @dataclass(frozen=True)
 class Format:
@@ -169,7 +174,9 @@ class Format:
                 lost = f"cannot say that distances are {example.distance}"
             elif example.elements is not None and not can.dictionaries:
                 lost, needs = "would lose the names of the elements' fields", "dictionaries"
-            elif keep_answers and example.outputs is not None and not can.answers:
+            elif example.outputs is not None and (
+                can.is_unanswered or (keep_answers and not can.answers)
+            ):
                 lost, needs = "would lose the answer", "answers"
             elif keep_answers and example.rules.is_open and not can.extra:
                 lost, needs = "would lose that the path is open", "extra"
@@ -482,9 +489,12 @@ def check_input(path: str) -> Format:
     return source
 
 
-def check_output(path: str, task: Task | None = None) -> None:
+def check_output(path: str, task: Task | None = None, has_answers: bool = True) -> None:
     """Refuse an output file that cannot be written. `task` is None if it is not known yet."""
     target = format_of(path)
+    if has_answers and target.capabilities.is_unanswered:
+        other = target.capabilities.stdout_format
+        raise InputError(f"{path}: cannot hold answers; write them to .{other}")
     if task is None:
         target.check_package()
     else:

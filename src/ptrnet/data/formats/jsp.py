@@ -51,10 +51,6 @@ def read(path: str, task: Task) -> Iterator[Example]:
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     """See `ptrnet.data.formats`."""
     for example in examples:
-        if example.outputs is not None:
-            raise InputError(
-                f"{example.source}: a .jsp file cannot hold an answer; write it to .jsonl"
-            )
         jobs = task.write_instance(example)["jobs"]
         machines = 1 + max(machine for job in jobs for machine, _ in job)
         stream.write(f"{len(jobs)} {machines}\n")

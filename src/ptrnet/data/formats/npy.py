@@ -40,10 +40,6 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 
 def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
-    """See `ptrnet.data.formats`. Raises InputError for an example with an answer."""
+    """See `ptrnet.data.formats`."""
     for example in examples:
-        if example.outputs is not None:
-            raise InputError(
-                f"{example.source}: a .npy file cannot hold an answer; write it to .tour"
-            )
         np.save(stream, example.inputs)

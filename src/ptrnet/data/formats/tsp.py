@@ -141,12 +141,8 @@ def _fixed_edges(file: "TsplibFile", ids: list[int]) -> tuple[tuple[int, int], .
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
-    """See `ptrnet.data.formats`. Raises InputError for an example with an answer."""
+    """See `ptrnet.data.formats`."""
     for example in examples:
-        if example.outputs is not None:
-            raise InputError(
-                f"{example.source}: a .tsp file cannot hold an answer; write it to .tour"
-            )
         name, ids = nodes_of(example)
         is_matrix = example.distance == EXPLICIT
         directed = is_matrix and is_directed(example.inputs[None])[0]

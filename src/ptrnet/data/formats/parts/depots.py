@@ -19,7 +19,6 @@ class Form(NamedTuple):
     """The keywords of a problem's files, and the fields of its instances that they fill."""
 
     extension: str
-    answers: str  # the extension of files with answers
     type: str  # the value of TYPE
     limit: str  # the keyword of the capacity or of the longest tour
     limit_field: str
@@ -27,8 +26,8 @@ class Form(NamedTuple):
     number_field: str
 
 
-CVRP = Form(".vrp", ".sol", "CVRP", "CAPACITY", "capacity", "DEMAND_SECTION", "demand")
-OP = Form(".oplib", ".jsonl", "OP", "COST_LIMIT", "limit", "NODE_SCORE_SECTION", "prize")
+CVRP = Form(".vrp", "CVRP", "CAPACITY", "capacity", "DEMAND_SECTION", "demand")
+OP = Form(".oplib", "OP", "COST_LIMIT", "limit", "NODE_SCORE_SECTION", "prize")
 
 
 def read(path: str, problem: Problem, form: Form) -> Example:
@@ -87,11 +86,6 @@ def _numbers(file: tsp.TsplibFile, ids: list[int], section: str) -> dict[int, fl
 def write(stream: TextIO, examples: Iterable[Example], problem: Problem, form: Form) -> None:
     """Write an instance. Refuse distances that are not rounded: readers would round them."""
     for example in examples:
-        if example.outputs is not None:
-            raise InputError(
-                f"{example.source}: a {form.extension} file cannot hold an answer; write it to "
-                f"{form.answers}"
-            )
         fields = problem.unpack(example.inputs[None])
         if not fields["rounded"][0]:
             raise InputError(
