@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 CAPABILITIES = Capabilities(
     multiple=False, answers=False, distances=(EUCLIDEAN, EXPLICIT), dictionaries=True
 )
-_COMMAS = "columns must be separated by commas"
-_POINTS = f"{_COMMAS}, and numbers have decimal points"
+_SEPARATORS = "columns must be separated by commas, and numbers have decimal points"
+_JOINED = re.compile(r".*[;\t] *[-+.\d][-+.\deE]*")  # a number after a semicolon or a tab
+_PAIR = re.compile(r"\d+ +[-+]?[.\d]+")  # two numbers with a space between them
 
 Row = list[str]
 
@@ -131,7 +132,7 @@ def _rows(path: str) -> Iterator[tuple[Row, int]]:
             if len(row) != width:
                 expected = f"expected {width} columns, got {len(row)}"
                 if any(mark in cell for cell in row for mark in ";\t"):
-                    expected = f"{_POINTS}, got {short(','.join(row))}"
+                    expected = f"{_SEPARATORS}, got {short(','.join(row))}"
                 raise InputError(f"{source}:{line_number}: {expected}")
             yield [cell.strip() for cell in row], line_number
     except csv.Error as error:
@@ -188,7 +189,7 @@ def _long_table(rows: list[Row], lines: list[int], source: str) -> "tables.Table
         twice = next(name for name in header if header.count(name) > 1)
         raise InputError(f"{place}: duplicate column name {short(twice)}")
     if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
-        raise InputError(f"{place}: {_COMMAS}, got one column")
+        raise InputError(f"{place}: {_SEPARATORS}, got one column")
     return tables.Table(
         dict(zip(header, zip(*rows[1:], strict=True), strict=True)),
         source,
@@ -255,7 +256,7 @@ def _check_separators(
     """Refuse a table whose columns are separated by semicolons, tabs or spaces.
 
     If it also has decimal commas, we see other cells than the user: `2,5;3,5` is split into the
-    cells `2`, `5;3` and `5`.
+    cells `2`, `5;3` and `5`, and `2,5 3,5` into `2`, `5 3` and `5`.
 
     Args:
         rows: the rows of the table. The first one may be the header.
@@ -263,36 +264,18 @@ def _check_separators(
         misfits: for each column, which cells below the first row are not numbers.
         source: the name of the file in error messages.
     """
-    first, body = rows[0], rows[1:] or rows
+    body, below = rows[1:] or rows, lines[1:] or lines
     for k, bad in misfits.items():
         if not bad:
             continue
-        if len(first) == 1 and any(mark in body[0][0] for mark in "; \t"):
-            raise InputError(f"{source}:{lines[0]}: {_COMMAS}, got one column")
         row = body[bad[0]]
-        place, cell = f"{source}:{(lines[1:] or lines)[bad[0]]}", short(row[k])
-        if all(_is_joined(body[i][k]) for i in bad):
-            if all(misfits.values()):  # no column is numeric, so the commas may be decimal commas
-                raise InputError(f"{place}: {_POINTS}, got {short(','.join(row))}")
-            raise InputError(f"{place}: {_COMMAS}, got {cell}")
-        # With decimal commas and spaces, `2,5 3,5` is split into `2`, `5 3` and `5`.
-        is_inner = 0 < k < len(first) - 1
-        if is_inner and all(_is_pair(r[k]) for r in rows):
-            numeric = [j for j, bad in misfits.items() if not bad]
-            if not any("." in r[j] for r in body for j in numeric):
-                raise InputError(f"{place}: {_POINTS}, got {cell} between two commas")
-
-
-def _is_joined(cell: str) -> bool:
-    """Whether a cell has a semicolon or a tab, and a number after it, as in `5;3`."""
-    last = re.split("[;\t]", cell)[-1]
-    return last != cell and cells.is_number(last)
-
-
-def _is_pair(cell: str) -> bool:
-    """Whether a cell is two numbers with a space between them, as in `5 3`."""
-    parts = cell.split()
-    return len(parts) == 2 and parts[0].isdecimal() and cells.is_number(parts[1])
+        is_alone = len(row) == 1 and any(mark in row[0] for mark in "; \t")
+        is_joined = all(_JOINED.fullmatch(body[i][k]) for i in bad)
+        is_pair = 0 < k < len(row) - 1 and all(_PAIR.fullmatch(r[k]) for r in rows)
+        if is_alone or is_joined or is_pair:
+            raise InputError(
+                f"{source}:{below[bad[0]]}: {_SEPARATORS}, got {short(','.join(row))}"
+            )
 
 
 def _is_header(first: Row, numeric: list[int], ids: list[int], source: str) -> bool:
