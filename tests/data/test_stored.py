@@ -4,7 +4,6 @@ import os
 import struct
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +11,10 @@ import pytest
 from ptrnet import tasks
 from ptrnet.data import formats, stored
 from ptrnet.data.formats.parts import lines
+from ptrnet.data.infer_task import task_of
 from ptrnet.data.stored import open_file
 from ptrnet.errors import InputError
+from ptrnet.tasks.schema import Schema
 
 HULL, TSP, DELAUNAY, SORT = (tasks.get(name) for name in ("hull", "tsp", "delaunay", "sort"))
 
@@ -263,8 +264,8 @@ def test_refuses_damaged_arrays_that_cannot_be_removed(tmp_path, monkeypatch):
     open_file(str(path), HULL)
     next(tmp_path.rglob("inputs.npy")).write_bytes(b"")
 
-    def refuse(folder):
-        raise PermissionError(13, "Permission denied")
+    def refuse(folder, ignore_errors):
+        pass
 
     monkeypatch.setattr("shutil.rmtree", refuse)
     with pytest.raises(InputError, match=r"damaged: inputs\.npy does not match its checksum$"):
@@ -294,19 +295,13 @@ def test_txt_and_jsonl_give_the_same_arrays(tmp_path):
     assert as_lists(open_file(str(text), DELAUNAY)) == as_lists(open_file(str(lines_), DELAUNAY))
 
 
-def test_removes_outdated_arrays_but_not_those_of_other_runs(tmp_path, monkeypatch):
-    folder = tmp_path / "f.txt.packed"
-    outdated, other_schema = (
-        f"hull-v{stored.VERSION}-{'0' * 32}",
-        f"hull-v{stored.VERSION}-{'1' * 32}-2",
-    )
-    for name in (outdated, other_schema):
-        (folder / name).mkdir(parents=True)
-    glob = Path.glob
-
-    def glob_with_a_removed_path(path, pattern):
-        return [*glob(path, pattern), path / ".hull-gone"]
-
-    monkeypatch.setattr(Path, "glob", glob_with_a_removed_path)
-    stored._remove_outdated(folder, other_schema.removesuffix("-2"), HULL)
-    assert [path.name for path in folder.iterdir()] == [other_schema]
+def test_removes_outdated_arrays_but_not_those_of_other_schemas(tmp_path):
+    path = tmp_path / "f.jsonl"
+    path.write_text('{"inputs": [{"x": 1, "y": 2}, {"x": 3, "y": 0}], "outputs": [1]}\n')
+    by_x, by_y = (task_of(Schema((name,), ((),))) for name in "xy")
+    open_file(str(path), by_x)
+    open_file(str(path), by_y)
+    assert len(arrays(path)) == 8
+    path.write_text(path.read_text() * 2)
+    open_file(str(path), by_x)
+    assert len(arrays(path)) == 4

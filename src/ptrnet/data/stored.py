@@ -21,19 +21,17 @@ import contextlib
 import json
 import os
 import shutil
-import stat
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from tempfile import TemporaryFile
+from typing import IO
 
 import joblib
 import numpy as np
-from numpy.lib import format as npy
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from ptrnet import runtime
 from ptrnet.data import formats
@@ -59,7 +57,6 @@ _DTYPES: dict[str, DTypeLike] = {INPUTS: np.float64, ANSWERS: np.int32, GRADES: 
 CHECKSUMS = "checksums.json"
 _DIGITS = 32  # how many digits of the file's SHA-256 are in its fingerprint
 _GROUP = 4000  # how many examples are in memory as objects at a time
-_DAY = 86_400  # seconds
 
 
 def open_file(path: str, task: Task) -> Dataset:
@@ -75,11 +72,8 @@ def open_file(path: str, task: Task) -> Dataset:
             try:
                 return open_folder(folder / fingerprint, task)
             except InputError as error:
-                try:
-                    shutil.rmtree(folder / fingerprint)
-                except OSError:
-                    raise error from None
                 print(f"{error}; building it again", file=sys.stderr)
+                shutil.rmtree(folder / fingerprint, ignore_errors=True)
     folder = _first_writable(folders)
     try:
         with atomic_folder(folder / fingerprint) as temporary:
@@ -164,27 +158,32 @@ def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
     Raises:
         InputError: there is no example, or all answers are empty.
     """
-    sizes, lengths = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)]
+    sizes, lengths, d = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)], 0
     with contextlib.ExitStack() as files:
-        writers: dict[str, NpyWriter] = {}
+        # The header of a .npy has the number of rows, so first write the numbers alone.
+        streams: dict[str, IO[bytes]] = {}
         for part in filter(len, parts):
             columns = {INPUTS: part.elements, ANSWERS: part.answers, GRADES: part.grades}
             for name, values in columns.items():
-                if values is None:
-                    continue
-                if name not in writers:
-                    writer = NpyWriter(folder / name, _DTYPES[name], values.shape[1:])
-                    writers[name] = files.enter_context(writer)
-                writers[name].append(values)
+                if values is not None:
+                    if name not in streams:
+                        streams[name] = files.enter_context(TemporaryFile(dir=folder))
+                    streams[name].write(np.ascontiguousarray(values, _DTYPES[name]).tobytes())
             sizes.append(part.sizes)
             lengths.append(part.lengths)
-    if not writers or not writers[INPUTS].count:
-        raise InputError(f"{source}: holds no instance")
-    if not writers[ANSWERS].count:
-        raise InputError(f"{source}: every answer is empty")
-    np.save(folder / STARTS, np.concatenate(sizes).cumsum())
-    np.save(folder / ANSWER_STARTS, np.concatenate(lengths).cumsum())
-    sums = {array: checksum(folder / array) for array in (*writers, STARTS, ANSWER_STARTS)}
+            d = part.elements.shape[1]
+        if not d:
+            raise InputError(f"{source}: holds no instance")
+        starts, answer_starts = np.concatenate(sizes).cumsum(), np.concatenate(lengths).cumsum()
+        if not answer_starts[-1]:
+            raise InputError(f"{source}: every answer is empty")
+        for name, stream in streams.items():
+            stream.flush()
+            flat = np.memmap(stream, _DTYPES[name], "r")  # need not fit into memory
+            np.save(folder / name, flat.reshape(-1, d) if name == INPUTS else flat)
+    np.save(folder / STARTS, starts)
+    np.save(folder / ANSWER_STARTS, answer_starts)
+    sums = {array: checksum(folder / array) for array in (*streams, STARTS, ANSWER_STARTS)}
     (folder / CHECKSUMS).write_text(json.dumps(sums, indent=1) + "\n", encoding="utf-8")
 
 
@@ -206,62 +205,17 @@ def with_answers(examples: Iterable[Example]) -> Iterator[Example]:
         yield example
 
 
-class NpyWriter:
-    """Write a `.npy` file row by row, so that the array need not fit into memory.
-
-    Use it as a context manager, which writes the final number of rows into the header.
-
-    Args:
-        path: the file.
-        dtype: the type of its numbers.
-        row: the shape of a row; `()` if rows are single numbers.
-    """
-
-    def __init__(self, path: Path, dtype: DTypeLike, row: tuple[int, ...]) -> None:
-        self.dtype, self.row, self.count = np.dtype(dtype), row, 0
-        self._stream = path.open("wb")
-        self._write_header()
-
-    def append(self, rows: NDArray[Any]) -> None:
-        """Add rows, `(num_rows, *row)`, cast to the file's dtype."""
-        self._stream.write(np.ascontiguousarray(rows, self.dtype).tobytes())
-        self.count += len(rows)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        with self._stream:
-            # NumPy pads headers so that the first axis can grow. So the new header fits.
-            self._stream.seek(0)
-            self._write_header()
-
-    def _write_header(self) -> None:
-        shape = (self.count, *self.row)
-        descr = npy.dtype_to_descr(self.dtype)
-        header = {"descr": descr, "fortran_order": False, "shape": shape}
-        npy.write_array_header_1_0(self._stream, header)
-
-
 def _fingerprint(path: str, task: Task) -> str:
     """Return the name of the folder of arrays for the current content of the file."""
+    if exists(path) and not os.path.isfile(path):  # noqa: PTH113  as files.exists
+        raise InputError(f"{path}: expected a regular file, because it is read more than once")
     try:
-        status = os.stat(path)  # noqa: PTH116  Path("") would be the current folder
-        if not stat.S_ISREG(status.st_mode):
-            raise InputError(f"{path}: expected a regular file, because it is read more than once")
-        content = checksum(path)
-    except InputError:  # InputError is a ValueError, too
-        raise
+        content = checksum(path)[:_DIGITS]
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", error)
         raise InputError(f"{path}: cannot be read: {reason}") from None
     fields = checksum(repr(task.schema).encode())[:16]
-    return f"{_prefix(task)}{content[:_DIGITS]}" + f"-{fields}" * (task.schema is not None)
-
-
-def _prefix(task: Task) -> str:
-    """Return the part of a fingerprint before the digits of the SHA-256."""
-    return f"{task.name}-v{VERSION}-"
+    return f"{task.name}-v{VERSION}-{content}" + f"-{fields}" * (task.schema is not None)
 
 
 def _folders(path: Path) -> tuple[Path, Path]:
@@ -285,15 +239,11 @@ def _first_writable(folders: tuple[Path, Path]) -> Path:
 
 
 def _remove_outdated(folder: Path, fingerprint: str, task: Task) -> None:
-    """Remove the arrays of earlier contents of the file, and temporary folders of killed runs.
+    """Remove the arrays of earlier contents of the file.
 
     Keep the arrays of other schemas, because another run may be about to open them.
     """
-    current = fingerprint[: len(_prefix(task)) + _DIGITS]
+    current = fingerprint[: len(f"{task.name}-v{VERSION}-") + _DIGITS]
     for outdated in folder.glob(f"{task.name}-*"):
         if not outdated.name.startswith(current):
             shutil.rmtree(outdated, ignore_errors=True)
-    for temporary in folder.glob(f".{task.name}-*"):
-        with contextlib.suppress(FileNotFoundError):  # another run has just renamed it
-            if temporary.stat().st_mtime < time.time() - _DAY:  # a run may still write a newer one
-                shutil.rmtree(temporary, ignore_errors=True)

@@ -273,9 +273,7 @@ def _check_separators(
         is_joined = all(_JOINED.fullmatch(body[i][k]) for i in bad)
         is_pair = 0 < k < len(row) - 1 and all(_PAIR.fullmatch(r[k]) for r in rows)
         if is_alone or is_joined or is_pair:
-            raise InputError(
-                f"{source}:{below[bad[0]]}: {_SEPARATORS}, got {short(','.join(row))}"
-            )
+            raise InputError(f"{source}:{below[bad[0]]}: {_SEPARATORS}, got {short(','.join(row))}")
 
 
 def _is_header(first: Row, numeric: list[int], ids: list[int], source: str) -> bool:
