@@ -1,8 +1,8 @@
 """A training in two processes has the batches and gradients of one, and resumes like it."""
 
 import json
+import socket
 import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +23,37 @@ from tests.test_parallel import is_running, wait_until
 OPTIONS = ["--devices", "2", "--steps", "12", "--checkpoint-every", "6", "--hidden-size", "16"]
 OPTIONS += ["--batch-size", "16", "--valid-batches", "0", "--precision", "float32"]
 OPTIONS += ["--optimizer", "sgd", "--learning-rate", "0.5"]
+
+# The processes of two ranks, started as torchrun does, because those that Lightning starts would
+# import everything again.
+RANKS = """
+import os, sys
+from lightning.pytorch.utilities import rank_zero_only
+from ptrnet.cli import run
+
+other = os.fork()
+rank_zero_only.rank = int(other == 0)
+os.environ["LOCAL_RANK"] = str(rank_zero_only.rank)
+code = run(sys.argv[1:])
+if other:
+    code = code or os.waitstatus_to_exitcode(os.waitpid(other, 0)[1])
+sys.exit(code)
+"""
+
+
+@pytest.fixture
+def train_ranks(fork_server, tmp_path):
+    """Return a function that runs `ptrnet train` in two processes, and returns its messages."""
+
+    def run(*arguments):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = str(free.getsockname()[1])
+        words = ["train", *map(str, arguments)]
+        done = fork_server.run(RANKS, *words, cwd=tmp_path, MASTER_PORT=port)
+        assert (done.returncode, done.stdout) == (0, f"{tmp_path / 'run'}\n"), done.stderr
+        return done.stderr
+
+    return run
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 16])
@@ -55,7 +86,9 @@ def test_processes_share_the_batches_of_one(tmp_path, world_size):
             assert all(len(part.lengths) for part in parts)
 
 
-def test_two_killed_and_resumed_processes_learn_the_same_as_one(tmp_path, stalled_training):
+def test_two_killed_and_resumed_processes_learn_the_same_as_one(
+    tmp_path, stalled_training, train_ranks
+):
     """With plain gradient descent, weights differ as little as the gradients.
 
     Sizes and answers are of different lengths: no process has as many tokens as the other.
@@ -78,10 +111,7 @@ def test_two_killed_and_resumed_processes_learn_the_same_as_one(tmp_path, stalle
     assert training.log.read_text().count("taken as set (guessed") == 1  # by one process
 
     assert torch.load(run / "checkpoint.ckpt", weights_only=True)["global_step"] == 6
-    command = [sys.executable, "-m", "ptrnet", "train", "--output", run, "--resume"]
-    resumed = subprocess.run(command, capture_output=True, text=True, timeout=240)
-    assert (resumed.returncode, resumed.stdout) == (0, f"{run}\n"), resumed.stderr
-    assert resumed.stderr.count("step 12/12") == 1
+    assert train_ranks("--output", run, "--resume").count("step 12/12") == 1
     two = load(run).model.state_dict()
 
     recipe = replace(Recipe.read(run / "recipe.toml"), devices=1)
@@ -98,6 +128,26 @@ def children_of(process):
     command = ["ps", "-o", "pid=", "--ppid", str(process)]
     listed = subprocess.run(command, capture_output=True, timeout=60).stdout
     return [int(pid) for pid in listed.split()]
+
+
+def test_two_processes_resume_with_a_window_each(tmp_path, train_ranks):
+    """Without its last checkpoint, the run resumes from the one before, of step 4."""
+    options = ["tsp", "--learning", "self-labelling", "--devices", "2", "--steps", "8"]
+    options += ["--n", "6", "--batch-size", "4", "--samples", "2", "--hidden-size", "8"]
+    options += ["--window", "4", "--tails", "2", "--checkpoint-every", "4"]
+    options += ["--valid-batches", "0", "--precision", "float32"]
+    run = tmp_path / "run"
+    train_ranks("--output", run, *options)
+    expected = load(run).model.state_dict()
+    (run / "checkpoint.ckpt").unlink()
+    (run / "model.safetensors").unlink()
+    begun = torch.load(run / "previous.ckpt", weights_only=True)
+    of_first, of_second = (window[0][0] for window in begun["windows"])
+    assert begun["global_step"] == 4 and len(of_first) == len(of_second) == 2
+    assert not torch.equal(of_first, of_second)
+    train_ranks("--output", run, "--resume")
+    resumed = load(run).model.state_dict()
+    assert all(torch.equal(expected[key], resumed[key]) for key in expected)
 
 
 def test_batches_must_be_shared_evenly():

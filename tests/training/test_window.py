@@ -1,7 +1,5 @@
 """Self-labelling that also learns from its answers to earlier batches."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import lightning.pytorch as pl
@@ -12,7 +10,6 @@ import torch
 from ptrnet import models
 from ptrnet.data.streams import FreshInstances, instance_batch
 from ptrnet.errors import InputError
-from ptrnet.pretrained.model_folder import load
 from ptrnet.training.callbacks import Hooks
 from ptrnet.training.costs import Answered, CostModule, Sampler, task_costs
 from ptrnet.training.recipe import Recipe
@@ -147,27 +144,6 @@ def test_a_resumed_run_gives_the_same_weights(task, tmp_path):
     assert all(torch.equal(straight[key], resumed[key]) for key in straight)
     without = train(replace(recipe, tails=0), tmp_path / "without").model.state_dict()
     assert not all(torch.equal(straight[key], without[key]) for key in straight)
-
-
-def test_two_processes_resume_with_a_window_each(tmp_path):
-    """Without its last checkpoint, the run resumes from the one before, of step 4."""
-    options = ["tsp", "--learning", "self-labelling", "--devices", "2", "--steps", "8"]
-    options += ["--n", "6", "--batch-size", "4", "--samples", "2", "--hidden-size", "8"]
-    options += ["--window", "4", "--tails", "2", "--checkpoint-every", "4"]
-    options += ["--valid-batches", "0", "--precision", "float32"]
-    run = tmp_path / "run"
-    command = [sys.executable, "-m", "ptrnet", "train", "--output", run]
-    subprocess.run([*command, *options], check=True, timeout=240)
-    expected = load(run).model.state_dict()
-    (run / "checkpoint.ckpt").unlink()
-    (run / "model.safetensors").unlink()
-    begun = torch.load(run / "previous.ckpt", weights_only=True)
-    of_first, of_second = (window[0][0] for window in begun["windows"])
-    assert begun["global_step"] == 4 and len(of_first) == len(of_second) == 2
-    assert not torch.equal(of_first, of_second)
-    subprocess.run([*command, "--resume"], check=True, timeout=240)
-    resumed = load(run).model.state_dict()
-    assert all(torch.equal(expected[key], resumed[key]) for key in expected)
 
 
 @pytest.mark.parametrize(
