@@ -1,5 +1,6 @@
-"""Plug-ins: a task, a model, a labeller and a format from outside this package."""
+"""Plug-ins: a task, a model, a labeller, a format and a problem from outside this package."""
 
+import json
 import os
 import textwrap
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PARETO = ROOT / "examples" / "plugins" / "pareto.py"
+TARDINESS = ROOT / "examples" / "plugins" / "tardiness.py"
 SMALL = ["--n", "4-6", "--steps", "3", "--hidden-size", "8", "--batch-size", "8"]
 
 
@@ -48,6 +50,23 @@ def test_a_plugin_file_can_be_trained_and_solved(run, ptrnet, tmp_path):
         assert sorted(map(int, answer.split())) == np.flatnonzero(~np.array(is_beaten)).tolist()
     without = ptrnet("solve", "a.txt", "--model", "model")
     assert without.returncode == 2 and "unknown" in without.stderr
+
+
+def test_a_problem_file_can_be_checked_trained_and_solved(ptrnet, tmp_path):
+    assert "all checks passed" in ptrnet("check", TARDINESS).stdout
+    options = ["--batch-size=8", "--samples=4", "--valid-batches=0", "--hidden-size=16"]
+    options += ["--encoder-layers=1", "--feed-forward=32"]
+    done = ptrnet("train", TARDINESS, "--steps=2", *options)
+    assert done.stdout == "runs/tardiness-1\n", done.stderr
+    solved = ptrnet("solve", TARDINESS, "--random", 6, "--model", "runs/tardiness-1")
+    line = json.loads(solved.stdout)
+    assert sorted(line["outputs"]) == list(range(6))
+    assert set(line) == {"duration", "due", "weight", "outputs"}
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text("x = 1\n")
+    refused = ptrnet("train", wrong)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"ptrnet: {wrong}: expected one class")
 
 
 def test_the_contracts_hold_over_plugins(run):

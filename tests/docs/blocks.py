@@ -36,7 +36,6 @@ REASONS = {
     "needs Docker",
     "takes hours",
     "run by tests/test_plugins.py",
-    "run by tests/training/test_problems.py",
 }
 _BLOCK = re.compile(
     r"<!-- before: (?P<before>[^\n]+) -->"

@@ -1,9 +1,7 @@
 """Trainings of problems lower costs, can be resumed, and leave a usable model."""
 
 import csv
-import json
 import shutil
-from pathlib import Path
 
 import lightning.pytorch as pl
 import numpy as np
@@ -19,7 +17,6 @@ from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 from ptrnet.types import Example
 
-TARDINESS = Path(__file__).parents[2] / "examples/plugins/tardiness.py"
 SMALL = {
     "n": "6",
     "batch_size": 8,
@@ -126,26 +123,6 @@ def untrained(recipe):
 def test_models_and_problems_that_do_not_fit_are_refused(table, complaint):
     with pytest.raises(InputError, match=complaint):
         Recipe.from_table(table)
-
-
-def test_a_problem_file_can_be_checked_trained_and_solved(tmp_path, fork_server):
-    def ptrnet(*arguments):
-        code = "import sys; from ptrnet.cli import run; sys.exit(run(sys.argv[1:]))"
-        return fork_server.run(code, *map(str, arguments), cwd=tmp_path)
-
-    assert "all checks passed" in ptrnet("check", TARDINESS).stdout
-    options = [f"--{key.replace('_', '-')}={value}" for key, value in SMALL.items()]
-    done = ptrnet("train", TARDINESS, "--steps=2", *options)
-    assert done.stdout == "runs/tardiness-1\n", done.stderr
-    solved = ptrnet("solve", TARDINESS, "--random", 6, "--model", "runs/tardiness-1")
-    line = json.loads(solved.stdout)
-    assert sorted(line["outputs"]) == list(range(6))
-    assert set(line) == {"duration", "due", "weight", "outputs"}
-    wrong = tmp_path / "wrong.py"
-    wrong.write_text("x = 1\n")
-    refused = ptrnet("train", wrong)
-    assert refused.returncode == 2
-    assert refused.stderr.startswith(f"ptrnet: {wrong}: expected one class")
 
 
 def test_built_in_problems_have_defaults_for_everything():
