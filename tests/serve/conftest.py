@@ -21,9 +21,9 @@ async def until(condition):
         await asyncio.sleep(0.002)
 
 
-def places(client):
-    """Return the queue of a client's app."""
-    return client.app.state.service.queue
+def num_waiting(client):
+    """Return how many requests hold a place in the queue of a client's app."""
+    return client.app.state.service.num_waiting
 
 
 @asynccontextmanager

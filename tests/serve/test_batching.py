@@ -10,7 +10,7 @@ from ptrnet.errors import InputError
 from ptrnet.serve import batching
 from ptrnet.serve.limits import Limits
 from ptrnet.solver import Solver
-from tests.serve.conftest import QUESTION, SOLVE, TRIANGLE, places, problem, until
+from tests.serve.conftest import QUESTION, SOLVE, TRIANGLE, num_waiting, problem, until
 
 
 def test_requests_that_arrive_while_a_batch_is_decoded_share_the_next_one(with_client, blocking):
@@ -19,7 +19,7 @@ def test_requests_that_arrive_while_a_batch_is_decoded_share_the_next_one(with_c
         await until(lambda: blocking.batches)
         rest = [asyncio.create_task(client.post(SOLVE, json=QUESTION)) for _ in range(9)]
         larger = asyncio.create_task(client.post(SOLVE, json={"instance": TRIANGLE * 5}))
-        await until(lambda: places(client).taken == 11)
+        await until(lambda: num_waiting(client) == 11)
         blocking.go.set()
         await asyncio.gather(first, *rest, larger)
 
@@ -42,9 +42,9 @@ def test_small_requests_are_answered_between_the_batches_of_a_large_one(
         first = asyncio.create_task(ask("first", 1))
         await until(lambda: blocking.batches)
         others = [asyncio.create_task(ask("large", 50))]
-        await until(lambda: places(client).taken == 2)
+        await until(lambda: num_waiting(client) == 2)
         others += [asyncio.create_task(ask("small", 1))]
-        await until(lambda: places(client).taken == 3)
+        await until(lambda: num_waiting(client) == 3)
         blocking.go.set()
         await asyncio.gather(first, *others)
 

@@ -8,23 +8,30 @@ import pytest
 
 from ptrnet.errors import InputError
 from ptrnet.serve.limits import Limits
-from tests.serve.conftest import QUESTION, SOLVE, TRIANGLE, client_of, places, problem, until
+from tests.serve.conftest import QUESTION, SOLVE, TRIANGLE, client_of, num_waiting, problem, until
+
+
+async def nothing():
+    raise AssertionError("the body was asked for")
+    yield
 
 
 def test_a_full_queue_refuses_at_once_and_is_free_again(with_client, blocking):
     async def scenario(client):
         waiting = [asyncio.create_task(client.post(SOLVE, json=QUESTION)) for _ in range(3)]
-        await until(lambda: places(client).taken == 3)
+        await until(lambda: num_waiting(client) == 3)
         refused = await client.post(SOLVE, json=QUESTION)
+        unread = status_and_detail(await call(client.app, nothing()))
         ready = await client.get("/readyz")
         assert not any(task.done() for task in waiting)
         blocking.go.set()
         answered = [(await task).status_code for task in waiting]
-        return refused, ready, answered, await client.post(SOLVE, json=QUESTION)
+        return refused, unread, ready, answered, await client.post(SOLVE, json=QUESTION)
 
-    refused, ready, answered, after = with_client(scenario, Limits(queue=3))
+    refused, unread, ready, answered, after = with_client(scenario, Limits(queue=3))
     assert "all 3 places of the queue are taken" in problem(refused, 429)
     assert int(refused.headers["retry-after"]) >= 1
+    assert unread[0] == 429
     assert problem(ready, 503) == "the queue is full"
     assert answered == [200, 200, 200] and after.status_code == 200
 
@@ -55,7 +62,7 @@ BODY = json.dumps(QUESTION).encode()
 def test_a_client_that_leaves_frees_its_place(with_client, blocking):
     async def leaving(client):
         yield {"type": "http.request", "body": BODY, "more_body": False}
-        await until(lambda: places(client).taken == 1)
+        await until(lambda: num_waiting(client) == 1)
         yield {"type": "http.disconnect"}
 
     async def leaving_early():
@@ -64,7 +71,7 @@ def test_a_client_that_leaves_frees_its_place(with_client, blocking):
 
     async def scenario(client):
         await call(client.app, leaving(client))
-        await until(lambda: places(client).taken == 0)
+        await until(lambda: num_waiting(client) == 0)
         await call(client.app, leaving_early())
         blocking.go.set()
         return (await client.post(SOLVE, json=QUESTION)).status_code
@@ -148,24 +155,10 @@ def test_bodies_that_arrive_share_a_budget(with_client):
 )
 def test_too_large_bodies_get_status_413(with_client, limits, body, message):
     async def scenario(client):
-        return await client.post(SOLVE, json=body), places(client).taken
+        return await client.post(SOLVE, json=body), num_waiting(client)
 
     response, taken = with_client(scenario, limits)
     assert message in problem(response, 413) and taken == 0
-
-
-def test_expect_100_continue_of_a_large_body_is_refused(with_client):
-    async def nothing():
-        raise AssertionError("the body was asked for")
-        yield
-
-    headers = [(b"expect", b"100-continue"), (b"content-length", b"99999999999")]
-
-    async def scenario(client):
-        return status_and_detail(await call(client.app, nothing(), headers))
-
-    status, detail, _ = with_client(scenario)
-    assert status == 413 and "bytes" in detail
 
 
 def test_limits_are_above_0():

@@ -14,7 +14,7 @@ from ptrnet.page import files
 from ptrnet.serve import problems, routes
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.metrics import CountingMiddleware, Metrics
-from ptrnet.serve.service import FullQueueMiddleware, Service
+from ptrnet.serve.service import Service
 from ptrnet.solver import Solver
 from ptrnet.version import VERSION
 
@@ -67,7 +67,6 @@ def create_app(
     app.add_route("/", _index, include_in_schema=False)
     app.mount(f"/{files.BELOW}", _PageFiles(directory=files.FOLDER))
     problems.add_handlers(app)
-    app.add_middleware(FullQueueMiddleware, queue=service.queue)
     if origins:
         app.add_middleware(
             CORSMiddleware,

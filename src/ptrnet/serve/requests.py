@@ -7,7 +7,6 @@ checks each instance once, by the rules of the model's task.
 import asyncio
 import io
 from collections.abc import Iterable
-from http import HTTPStatus
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -20,7 +19,7 @@ from ptrnet.data.dataset import Dataset, instances_of
 from ptrnet.data.formats.parts import json_values
 from ptrnet.errors import InputError, short
 from ptrnet.serve.limits import Limits
-from ptrnet.serve.problems import CLOSE, Problem, one_line, out_of_time, too_busy, too_large
+from ptrnet.serve.problems import CLOSE, one_line, out_of_time, too_busy, too_large
 from ptrnet.serve.schemas import EvaluateRequest, Method, MethodOptions, SolveRequest, TraceRequest
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
@@ -55,8 +54,7 @@ class BodyReader:
         """Return the whole body.
 
         A body that is too large is read to its end and discarded, because many clients read the
-        response only after they have sent everything. Clients that send `Expect:
-        100-continue` wait for our consent, so we refuse them before they send the body.
+        response only after they have sent everything.
 
         Raises:
             Problem: 413 if the body is too large, 503 if it takes too long, 429 if the bodies that
@@ -64,10 +62,6 @@ class BodyReader:
             ClientDisconnect: the client closed the connection.
         """
         limit = self._limits.max_body
-        complaint = f"body: expected at most {limit} bytes"
-        length = request.headers.get("content-length", "")
-        if length.isdecimal() and int(length[:18]) > limit and "expect" in request.headers:
-            raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, complaint, CLOSE)
         body, is_large = bytearray(), False
         try:
             async with asyncio.timeout(self._limits.body_seconds):
@@ -82,7 +76,7 @@ class BodyReader:
         finally:
             self._free += len(body)
         if is_large:
-            raise too_large(complaint)
+            raise too_large(f"body: expected at most {limit} bytes")
         return bytes(body)
 
     def _reserve(self, count: int) -> None:

@@ -179,7 +179,7 @@ async def healthz() -> dict[str, str]:
 @probes.get("/readyz", responses={503: REFUSALS[503]})
 async def readyz(service: TheService) -> dict[str, str]:
     """Readiness check: 503 if the queue is full."""
-    if service.queue.is_full:
+    if service.is_full:
         raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "the queue is full")
     return {"status": "ready"}
 
@@ -192,6 +192,7 @@ async def _respond(
     parse: Parse,
 ) -> Result | Response:
     """Read the body, and answer it with `answer`. Stop if the client disconnects."""
+    service.check_room()  # now, so that a full queue costs no time for the body
     try:
         body = await service.bodies.read(request)
     except ClientDisconnect:

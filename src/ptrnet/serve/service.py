@@ -1,15 +1,13 @@
 """The service: it admits requests to a bounded queue and answers them before a deadline."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
 from time import perf_counter
 from typing import Any, Self, TypeVar
-
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ptrnet.data.dataset import Dataset
 from ptrnet.decoding.search import Search
@@ -34,65 +32,11 @@ Result = TypeVar("Result")
 Parse = Callable[[bytes, Task, Limits], Question]
 
 
-class AdmissionQueue:
-    """A bounded queue: a request holds a place until it is answered. A full queue refuses it.
-
-    A request takes its place when its body is complete, so that slow senders do not block others.
-
-    Args:
-        size: the number of places.
-        metrics: where the number of taken places is recorded.
-    """
-
-    def __init__(self, size: int, metrics: Metrics) -> None:
-        self.size, self.taken, self._metrics = size, 0, metrics
-
-    @property
-    def is_full(self) -> bool:
-        """Whether no place is left."""
-        return self.taken >= self.size
-
-    def refusal(self) -> Problem:
-        """Return Problem 429, the response to a request if the queue is full."""
-        return too_busy(f"all {self.size} places of the queue are taken; try again")
-
-    @contextmanager
-    def place(self) -> Iterator[None]:
-        """Hold a place within the context. Raises Problem 429 if the queue is full."""
-        if self.is_full:
-            raise self.refusal()
-        self.taken += 1
-        self._metrics.in_queue.inc()
-        try:
-            yield
-        finally:
-            self.taken -= 1
-            self._metrics.in_queue.dec()
-
-
-class FullQueueMiddleware:
-    """Middleware that refuses POST requests while the queue is full.
-
-    It does so before the router and the body reader spend time on them.
-
-    Args:
-        app: the app that answers all other requests.
-        queue: the queue of the service.
-    """
-
-    def __init__(self, app: ASGIApp, queue: AdmissionQueue) -> None:
-        self._app, self._queue = app, queue
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request, or pass it to the app."""
-        is_question = scope["type"] == "http" and scope["method"] == "POST"
-        refuse = is_question and self._queue.is_full
-        answer = self._queue.refusal().response() if refuse else self._app
-        await answer(scope, receive, send)
-
-
 class Service:
     """The models, and the queue, threads and caches that requests share.
+
+    The queue is a number of places. A request holds one until it is answered. It takes it when its
+    body is complete, so that slow senders do not block others.
 
     Use it as an asynchronous context manager, which starts and stops the decoding threads.
 
@@ -108,7 +52,7 @@ class Service:
         self, models: Mapping[str, Solver], limits: Limits, metrics: Metrics, threads: int | None
     ) -> None:
         self.models, self.limits, self.metrics = models, limits, metrics
-        self.queue = AdmissionQueue(limits.queue, metrics)
+        self.num_waiting = 0  # requests that hold a place in the queue
         self.bodies = BodyReader(limits)
         self._batcher = Batcher(metrics, threads)
         self._exact = ExactAnswers()
@@ -133,6 +77,16 @@ class Service:
             raise Problem(HTTPStatus.NOT_FOUND, detail)
         return self.models[name]
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the queue has no free place."""
+        return self.num_waiting >= self.limits.queue
+
+    def check_room(self) -> None:
+        """Raise Problem 429 if the queue is full."""
+        if self.is_full:
+            raise too_busy(f"all {self.limits.queue} places of the queue are taken; try again")
+
     @asynccontextmanager
     async def admitted(self) -> AsyncIterator[None]:
         """Hold a place in the queue within the context, at most until the deadline.
@@ -140,13 +94,18 @@ class Service:
         Raises:
             Problem: 429 if the queue is full, 503 if the deadline passes.
         """
-        seconds = self.limits.answer_seconds
-        with self.queue.place():
-            try:
-                async with asyncio.timeout(seconds):
-                    yield
-            except TimeoutError:
-                raise out_of_time(f"no answer after {seconds:g} seconds") from None
+        self.check_room()
+        self.num_waiting += 1
+        self.metrics.in_queue.inc()
+        try:
+            async with asyncio.timeout(self.limits.answer_seconds):
+                yield
+        except TimeoutError:
+            seconds = self.limits.answer_seconds
+            raise out_of_time(f"no answer after {seconds:g} seconds") from None
+        finally:
+            self.num_waiting -= 1
+            self.metrics.in_queue.dec()
 
     async def solve(self, name: str, body: bytes, parse: Parse) -> SolveResponse:
         """Answer the instances of a body."""
