@@ -163,15 +163,6 @@ def test_output_that_cannot_be_written_is_one_line(numbers):
 
 
 @FULL
-@pytest.mark.parametrize("arguments", ["--help", "train --help", "--version", ""])
-def test_help_that_cannot_be_printed_is_one_line(monkeypatch, ptrnet, arguments):
-    with Path("/dev/full").open("w") as full, monkeypatch.context() as patch:
-        patch.setattr(sys, "stdout", full)
-        code, _, err = ptrnet(*arguments.split())
-    assert (code, err) == (2, NO_SPACE)
-
-
-@FULL
 def test_a_report_that_cannot_be_written_is_one_line(monkeypatch, ptrnet, model, points):
     with Path("/dev/full").open("w") as full, monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", full)

@@ -1,12 +1,11 @@
 """The command line. Each command has a file, which parses, calls the library, and prints."""
 
-import contextlib
 import errno
 import os
 import sys
 import warnings
 from functools import partial
-from io import StringIO, TextIOWrapper
+from io import TextIOWrapper
 from typing import Any
 
 # Errors of a disk that is full, broken or read-only; any code that writes may raise them.
@@ -31,23 +30,6 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code. Exceptions that are bugs are raised."""
-    from ptrnet.errors import PtrnetError
-    from ptrnet.files import to_standard_output
-
-    completes = "_PTRNET_COMPLETE" in os.environ  # typer prints words for a shell
-    if completes or (arguments and not {"-h", "--help", "--version"} & set(arguments)):
-        return _run(arguments)
-    # typer prints help itself, and would raise a traceback if standard output cannot be written.
-    with contextlib.redirect_stdout(StringIO()) as printed:
-        code = _run(arguments or ["--help"])
-    try:
-        to_standard_output([printed.getvalue()])
-    except PtrnetError as error:
-        return _print_error(str(error), error.exit_code)
-    return code
-
-
-def _run(arguments: list[str]) -> int:
     import typer
 
     from ptrnet.errors import AmbiguousInputWarning, OutOfDistributionWarning, PtrnetError
@@ -56,7 +38,7 @@ def _run(arguments: list[str]) -> int:
     usage_error: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
     try:
         # Plug-ins come first, because settings of tasks and models become options.
-        arguments = _with_plugins(arguments)
+        arguments = _with_plugins(arguments) or ["--help"]
         from ptrnet.cli.app import VERBS, build
 
         # Import only the command's own module. Help and unknown commands need all of them.
