@@ -16,6 +16,7 @@ from ptrnet.cli.options import (
     Model,
     Points,
     Seed,
+    aligned,
     echo,
     expand_option_groups,
     flag_of,
@@ -197,14 +198,8 @@ def _text(header: "Header", measures: "Measures", column: str, rows: "Rows") -> 
         table = [[column, "instances", *measures]]
         for name, (count, metrics) in rows.items():
             table.append([name, str(count), *(m.text(3) for m in metrics.values())])
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines += ["", *(_joined(cells, widths) for cells in table)]
+        lines += ["", *aligned(table)]
     return "\n".join(lines)
-
-
-def _joined(cells: list[str], widths: list[int]) -> str:
-    padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-    return "  ".join(padded).rstrip()
 
 
 def _csv(header: "Header", measures: "Measures", column: str, rows: "Rows") -> str:

@@ -1,6 +1,5 @@
 """`ptrnet generate`: draw random instances, and answer them by an algorithm."""
 
-import inspect
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -14,7 +13,7 @@ from ptrnet.cli.options import (
     Seed,
     Strict,
     TaskName,
-    optional_parameter,
+    add_settings,
 )
 from ptrnet.problems import Problem
 from ptrnet.settings import Option, options_of
@@ -81,11 +80,4 @@ def generate(
     )
 
 
-def _signature() -> inspect.Signature:
-    """Return the signature from which typer makes options: also one for each problem's settings."""
-    parameters = list(inspect.signature(generate).parameters.values())[:-1]
-    fixed = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
-    return inspect.Signature([*fixed, *map(optional_parameter, _problem_settings().values())])
-
-
-generate.__signature__ = _signature()  # type: ignore[attr-defined]
+add_settings(generate, _problem_settings().values(), {})

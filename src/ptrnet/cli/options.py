@@ -1,7 +1,7 @@
 """Options, groups of options and the arguments `[TASK] FILE`, which several commands share."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import wraps
 from importlib import import_module
@@ -143,16 +143,29 @@ def parameter_of(
     )
 
 
-def optional_parameter(
-    setting: Option, completion: Callable[[str], list[str]] | None = None
-) -> inspect.Parameter:
-    """Return a setting as an option that is None if the user leaves it out.
+def add_settings(
+    command: Callable[..., None],
+    settings: Iterable[Option],
+    completions: Mapping[str, Callable[[str], list[str]]],
+) -> None:
+    """Replace the parameter `**options` of a command by an option for each setting.
 
-    The code that gets None then uses the setting's own default. The help shows that default in
+    typer makes options from the signature of the command. An option that the user leaves out is
+    None, and the code that gets None uses the setting's own default. The help shows that default in
     brackets.
+
+    Args:
+        command: its other parameters have annotations for typer.
+        settings: the settings.
+        completions: by name, functions that return the words that a shell completes.
     """
-    text = f"{setting.help} [{setting.default}]" if setting.default != "" else setting.help
-    return parameter_of(replace(setting, default=None, help=text), completion)
+    *named, _ = inspect.signature(command).parameters.values()
+    parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in named]
+    for setting in settings:
+        text = f"{setting.help} [{setting.default}]" if setting.default != "" else setting.help
+        optional = replace(setting, default=None, help=text)
+        parameters.append(parameter_of(optional, completions.get(setting.name)))
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
 
 
 def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
@@ -256,6 +269,13 @@ def load_solver(task: str | None, model: str | None) -> "Solver":
     if task not in (None, solver.task.name):
         raise InputError(f"model {model} is for task {solver.task.name}, not for {task}")
     return solver
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table whose columns are aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    padded = ([c.ljust(w) for c, w in zip(row, widths, strict=True)] for row in rows)
+    return ["  ".join(cells).rstrip() for cells in padded]
 
 
 def echo(text: str) -> None:

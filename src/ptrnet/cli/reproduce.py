@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptrnet.cli.options import Json, echo
+from ptrnet.cli.options import Json, aligned, echo
 from ptrnet.errors import InputError, MissingExtraError, OutOfDistributionWarning
 
 if TYPE_CHECKING:
-    from ptrnet.reproduce.records import Record
     from ptrnet.reproduce.run import Job
 
 
@@ -96,7 +95,7 @@ def _run(jobs: "Sequence[Job]", again: bool, runs: Path, results: Path, json: bo
     """Run the unfinished jobs, and print the whole tables of all jobs."""
     from json import dumps
 
-    from ptrnet.reproduce import records
+    from ptrnet.reproduce import records, report, tables
     from ptrnet.reproduce.forecast import duration, seconds_left
     from ptrnet.reproduce.run import run
 
@@ -133,16 +132,9 @@ def _run(jobs: "Sequence[Job]", again: bool, runs: Path, results: Path, json: bo
         echo(dumps({"tables": {name: [vars(r) for r in of] for name, of in recorded.items()}}))
         return
     for name, of_table in recorded.items():
-        echo(_table(name, of_table))
+        table = tables.read(name)
+        echo("\n".join([table.title, "", *aligned(list(report.compare(table, of_table)))]))
         echo(f"\n{records.path_of(name, results, '.md')}")
-
-
-def _table(name: str, recorded: "Sequence[Record]") -> str:
-    """Return a table for the terminal."""
-    from ptrnet.reproduce import report, tables
-
-    table = tables.read(name)
-    return "\n".join([table.title, "", *_aligned(list(report.compare(table, recorded)))])
 
 
 def _list(jobs: "Sequence[Job]", runs: Path, results: Path, json: bool) -> None:
@@ -172,12 +164,5 @@ def _list(jobs: "Sequence[Job]", runs: Path, results: Path, json: bool) -> None:
         to_do = f"{duration(seconds)} to train" if seconds else "to be tested"
         text = "done" if state["done"] else to_do
         cells.append([str(state["row"]), str(state["line"]), text, str(state["training"])])
-    echo("\n".join(_aligned(cells)))
+    echo("\n".join(aligned(cells)))
     echo(f"\n{sum(s > 0 for s in left.values())} trainings to do: {duration(sum(left.values()))}")
-
-
-def _aligned(cells: list[list[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return [
-        "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells
-    ]

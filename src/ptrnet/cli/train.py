@@ -1,7 +1,6 @@
 """`ptrnet train`: from examples to a model's folder."""
 
 import contextlib
-import inspect
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,11 +10,11 @@ import typer
 from ptrnet.cli.options import (
     PROBLEMS,
     TASKS,
+    add_settings,
     complete_architectures,
     complete_labellers,
     complete_tasks,
     echo,
-    optional_parameter,
 )
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.training.recipe import Recipe, infer_recipe, recipe_options
@@ -29,10 +28,29 @@ def register(app: typer.Typer) -> None:
 
 
 def train(
-    task_or_recipe: str | None = None,
-    output: Path | None = None,
-    resume: bool = False,
-    logger: list[str] | None = None,
+    task_or_recipe: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TASK|RECIPE.toml",
+            help=f"TASK is {TASKS}; or a problem: {PROBLEMS}.",
+            show_default=False,
+            autocompletion=complete_tasks,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for the model, its recipe, logs and checkpoint.  [runs/TASK-1, ...]"
+        ),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume a stopped run.")] = False,
+    logger: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="wandb or mlflow, in addition to the run's own logs. Repeat it to use both.",
+        ),
+    ] = None,
     **options: Any,
 ) -> None:
     """Train a model of a task, from a recipe, or on your own examples. Options override recipes.
@@ -138,46 +156,8 @@ def _recipe(
     return Recipe.from_table(options, task=task_or_recipe), "", None
 
 
-def _signature() -> inspect.Signature:
-    """Return the signature from which typer makes options: one for every key of a recipe."""
-    argument = typer.Argument(
-        metavar="TASK|RECIPE.toml",
-        help=f"TASK is {TASKS}; or a problem: {PROBLEMS}.",
-        show_default=False,
-        autocompletion=complete_tasks,
-    )
-    completions = {"model": complete_architectures, "labeller": complete_labellers}
-    parameters = [
-        _parameter("task_or_recipe", str | None, argument),
-        _parameter(
-            "output",
-            Path | None,
-            typer.Option(
-                help="Folder for the model, its recipe, logs and checkpoint.  [runs/TASK-1, ...]"
-            ),
-        ),
-        _parameter("resume", bool, typer.Option("--resume", help="Resume a stopped run."), False),
-        _parameter(
-            "logger",
-            list[str] | None,
-            typer.Option(
-                metavar="NAME",
-                help="wandb or mlflow, in addition to the run's own logs. Repeat it to use both.",
-            ),
-        ),
-    ]
-    for name, option in recipe_options().items():
-        parameters.append(optional_parameter(option, completions.get(name)))
-    return inspect.Signature(parameters)
-
-
-def _parameter(name: str, hint: Any, description: Any, default: Any = None) -> inspect.Parameter:
-    return inspect.Parameter(
-        name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=default,
-        annotation=Annotated[hint, description],
-    )
-
-
-train.__signature__ = _signature()  # type: ignore[attr-defined]
+add_settings(
+    train,
+    recipe_options().values(),
+    {"model": complete_architectures, "labeller": complete_labellers},
+)
