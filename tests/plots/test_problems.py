@@ -8,7 +8,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from ptrnet import tasks
-from ptrnet.cli.pictures import PictureOptions
+from ptrnet.cli.solve import check_has_picture
 from ptrnet.errors import InputError
 from ptrnet.plots.answer import ANSWER_COLOR, draw_answered, picture_size
 from ptrnet.problems import Problem
@@ -106,11 +106,10 @@ def test_a_schedule_without_durations_is_drawn():
     assert [bar.get_width() for bar in ax.patches] == [0, 0]
 
 
-def test_a_problem_without_a_picture_is_refused_before_it_is_solved(tmp_path):
+def test_a_problem_without_a_picture_is_refused_before_it_is_solved():
     class Plain(Knapsack):  # not registered, because later tests would see the name
         name, draw = "plain", Problem.draw
 
-    picture = PictureOptions(tmp_path / "a.png")
     with pytest.raises(InputError, match="problem plain has no picture"):
-        picture.check(Plain())
-    picture.check(tasks.get("job-shop"))
+        check_has_picture(Plain())
+    check_has_picture(tasks.get("job-shop"))

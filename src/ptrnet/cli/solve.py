@@ -1,7 +1,10 @@
 """`ptrnet solve`: answer a file of instances with a trained model."""
 
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from json import dumps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,18 +27,15 @@ from ptrnet.cli.options import (
     task_alone,
     task_and_file,
 )
-from ptrnet.cli.pictures import PictureOptions
 from ptrnet.data.tables import NO_COLUMNS, Columns
 from ptrnet.decoding.options import AnswerOptions
 from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ptrnet.data.dataset import Dataset
     from ptrnet.solver import Solver
     from ptrnet.tasks.base import Task
-    from ptrnet.types import Example
+    from ptrnet.types import Example, Indices
 
 
 def register(app: typer.Typer) -> None:
@@ -51,7 +51,16 @@ def solve(
         str, typer.Option("--output", help="File for the answers; its extension is the format.")
     ] = "-",
     columns: Columns,
-    pictures: PictureOptions,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw one answer: FILE.png or FILE.svg.")
+    ] = None,
+    attention: Annotated[
+        Path | None,
+        typer.Option("--attention", help="Draw the attention at each step: FILE.png or FILE.svg."),
+    ] = None,
+    index: Annotated[
+        int, typer.Option("--index", min=0, help="The instance to draw; 0 is the first.")
+    ] = 0,
     random: Annotated[
         int | None,
         typer.Option(
@@ -100,8 +109,15 @@ def solve(
         task, path = task_alone(arguments, model), None
     decoder = decoding.build(seed, flag_of)
     solver = load_solver(task, model)
-    pictures.check(solver.task)
-    if path is not None and not json and not pictures.are_wanted:
+    pictures = [picture for picture in (plot, attention) if picture is not None]
+    if plot is not None:
+        check_has_picture(solver.task)
+    if pictures:
+        from ptrnet.plots.figure import check_picture
+
+        for picture in pictures:
+            check_picture(picture)
+    if path is not None and not json and not pictures:
         solver.solve_file(
             path,
             output,
@@ -130,7 +146,8 @@ def solve(
         instances = formats.read(path, solver.task, replace(NO_COLUMNS, set_id=columns.set_id))
     instances = with_ends(instances, solver.task, ends)
     examples = Dataset.of(target.checked(instances, solver.task), solver.task.item_size)
-    pictures.check_index(len(examples))
+    if pictures and index >= len(examples):
+        raise InputError(f"--index: expected 0 to {len(examples) - 1}, got {index}")
     answered = solver.predict(
         examples,
         decoder,
@@ -140,8 +157,15 @@ def solve(
         backend=backend,
         activity="solving",
     )
-    pictures.draw_attention(solver, answered)
-    with pictures.plotting(solver, answered, examples):
+    if attention is not None:
+        from ptrnet.plots.attention import draw_attention
+
+        drawn = answered[index]
+        draw_attention(attention, solver.task, drawn, *solver.attention(drawn))
+    plotting: AbstractContextManager[None] = nullcontext()
+    if plot is not None:
+        plotting = _plotting(plot, solver.task, answered[index], examples[index].outputs)
+    with plotting:
         if output != "-":
             formats.write_checked(output, answered, solver.task)
     if json:
@@ -150,7 +174,7 @@ def solve(
         formats.write_checked(output, answered, solver.task, like=like)
 
 
-def _random_instance(task: "Task", points: str | None, n: int, seed: int) -> "Iterable[Example]":
+def _random_instance(task: "Task", points: str | None, n: int, seed: int) -> Iterable["Example"]:
     import numpy as np
 
     from ptrnet import tasks
@@ -162,6 +186,27 @@ def _random_instance(task: "Task", points: str | None, n: int, seed: int) -> "It
     checks.check_sizes(Sizes(n), task)
     (inputs,) = task.sample(np.random.default_rng(seed), 1, n)
     return [Example(inputs, source="the random instance")]
+
+
+def check_has_picture(task: "Task") -> None:
+    """Raise InputError if answers to the task cannot be drawn."""
+    if not task.has_picture:
+        raise InputError(
+            f"--plot: problem {task.name} has no picture: its class does not define `draw`"
+        )
+
+
+@contextmanager
+def _plotting(
+    path: Path, task: "Task", answered: "Example", known: "Indices | None"
+) -> Iterator[None]:
+    """Draw an answer, run the block, and write the picture if the block succeeds."""
+    from ptrnet.plots.answer import draw_answered, picture_size
+    from ptrnet.plots.figure import axes
+
+    with axes(path, *picture_size(task, answered)) as ax:
+        draw_answered(ax, task, answered, known)
+        yield
 
 
 def _document(
