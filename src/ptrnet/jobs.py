@@ -193,7 +193,7 @@ def _claimed(output: str, key: Mapping[str, Any], source: Source) -> Iterator[Pa
         folder.mkdir(exist_ok=True)
         with locked(folder, wait=False):
             is_new = not (folder / KEY).exists()
-            _claim_key(folder, {**key, **(source.key or {"input": "standard input"})}, is_new)
+            _claim(folder, {**key, **(source.key or {"input": "standard input"})}, is_new)
             try:
                 yield folder
             except BaseException as error:
@@ -212,18 +212,14 @@ def _claimed(output: str, key: Mapping[str, Any], source: Source) -> Iterator[Pa
         raise OutputError(f"{output}: cannot be written: {error.strerror or error}") from None
 
 
-def _claim_key(folder: Path, key: Mapping[str, Any], is_new: bool) -> None:
+def _claim(folder: Path, key: Mapping[str, Any], is_new: bool) -> None:
     """Write the key of a new job, or refuse a folder with the chunks of another one."""
     text = json.dumps(key, indent=1) + "\n"
     if is_new:
         with atomic_path(folder / KEY) as temporary:
             temporary.write_text(text, encoding="utf-8")
-    else:
-        _check_key(folder, json.loads(text))
-
-
-def _check_key(folder: Path, key: Mapping[str, Any]) -> None:
-    """Refuse a folder with the chunks of another job."""
+        return
+    key = json.loads(text)  # with lists in place of tuples, as in the file
     try:
         former = json.loads((folder / KEY).read_text(encoding="utf-8"))
     except (OSError, ValueError):
