@@ -10,7 +10,7 @@ import time
 import pytest
 
 from ptrnet.errors import InputError, KilledError, MissingExtraError
-from ptrnet.parallel import BACKENDS, check_backend, check_jobs, ordered_map
+from ptrnet.parallel import BACKENDS, LOCAL, check_processes, ordered_map
 
 ITEMS = list(range(50))
 EXPECTED = [math.factorial(k) for k in ITEMS]
@@ -208,10 +208,10 @@ def test_a_dask_cluster_gives_the_local_results(monkeypatch, environment):
 
 def test_unknown_and_missing_backends_are_refused(monkeypatch):
     with pytest.raises(InputError, match="did you mean 'dask'"):
-        check_backend("dusk")
+        check_processes(1, "dusk")
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(MissingExtraError, match=r"ptrnet\[ray\]"):
-        check_backend("ray")
+        check_processes(1, "ray")
     assert set(BACKENDS) == {"local", "dask", "ray"}
 
 
@@ -230,7 +230,7 @@ def test_one_item_starts_no_other_process(monkeypatch):
 @pytest.mark.parametrize("jobs", [0, -2, 1.5, "2"])
 def test_invalid_numbers_of_processes_are_refused(jobs):
     with pytest.raises(InputError, match=r"^jobs: expected 1 or more, or -1 for one per core, got"):
-        check_jobs(jobs)
+        check_processes(jobs, LOCAL)
 
 
 GROWS = """

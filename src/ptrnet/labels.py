@@ -18,7 +18,7 @@ from ptrnet.data.sizes import Sizes
 from ptrnet.errors import InputError, check_int, short
 from ptrnet.geometry.distances import EXPLICIT
 from ptrnet.jobs import CHUNK, Source
-from ptrnet.parallel import LOCAL, check_backend, check_jobs
+from ptrnet.parallel import LOCAL, check_processes
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.tsp import with_ends
 from ptrnet.types import Ends, Example, TourRules
@@ -317,8 +317,7 @@ def _checked_target(output: str | Path | None, task: Task, jobs: int, backend: s
     target = None if output is None else fspath(output)
     if target is not None:
         formats.check_output(target, task)
-    check_jobs(jobs)
-    check_backend(backend)
+    check_processes(jobs, backend)
     return target
 
 

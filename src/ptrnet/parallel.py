@@ -75,7 +75,10 @@ def _map_in_processes(
     # We give joblib lists, because it reads an iterator in its own thread and loses the iterator's
     # errors there. Ray's backend returns the results of a list only when it has all of them.
     return_as = "list" if backend == "ray" else "generator"
-    with _backend(backend, jobs), Parallel(n_jobs=jobs, return_as=return_as) as processes:
+    with (
+        {LOCAL: _local, "dask": _dask, "ray": _ray}[backend](jobs),
+        Parallel(n_jobs=jobs, return_as=return_as) as processes,
+    ):
         size = _ROUND * effective_n_jobs(jobs)
         batch = list(islice(rest, size))
         while batch:
@@ -110,14 +113,15 @@ def _result_or_error(function: Callable[[Item], Result], item: Item) -> Result |
         return error
 
 
-def check_jobs(jobs: int) -> None:
-    """Refuse a number of processes other than 1, 2, ... and -1."""
+def check_processes(jobs: int, backend: str) -> None:
+    """Raise an error for arguments of `ordered_map` that cannot be used, before any work is done.
+
+    Raises:
+        InputError: the number of processes is not 1, 2, ... or -1; or the backend is unknown.
+        MissingExtraError: the backend's package is not installed.
+    """
     if not isinstance(jobs, int) or (jobs < 1 and jobs != -1):
         raise InputError(f"jobs: expected 1 or more, or -1 for one per core, got {short(jobs)}")
-
-
-def check_backend(backend: str) -> None:
-    """Refuse a backend that is unknown, or whose package is not installed."""
     if backend not in BACKENDS:
         raise unknown("backend", backend, BACKENDS)
     try:
@@ -127,11 +131,6 @@ def check_backend(backend: str) -> None:
             import ray  # noqa: F401
     except ImportError:
         raise MissingExtraError(f"backend {backend}", backend) from None
-
-
-def _backend(backend: str, jobs: int) -> AbstractContextManager[Any]:
-    check_backend(backend)
-    return {LOCAL: _local, "dask": _dask, "ray": _ray}[backend](jobs)
 
 
 def _local(jobs: int) -> AbstractContextManager[Any]:

@@ -19,7 +19,7 @@ from ptrnet.errors import InputError
 from ptrnet.evaluation import Evaluation, check_room_for_scores, group_value
 from ptrnet.jobs import CHUNK, Source
 from ptrnet.labels import generation
-from ptrnet.parallel import check_backend, check_jobs
+from ptrnet.parallel import check_processes
 from ptrnet.settings import to_mapping
 from ptrnet.solver.predict import PredictJob
 from ptrnet.solver.scoring import EvaluateJob
@@ -31,17 +31,6 @@ if TYPE_CHECKING:
     from ptrnet.solver.solver import Solver
 
 Job = TypeVar("Job", bound=PredictJob)
-
-
-def solve_in_memory(
-    solver: "Solver", job: PredictJob, data: Dataset, activity: str, jobs: int, backend: str
-) -> list[Dataset]:
-    """Return the answered chunks of instances, with a progress bar; see `Solver.predict`."""
-    check_jobs(jobs)
-    check_backend(backend)
-    source = Source(solver.warned(data.chunks(CHUNK), job), len(data), None)
-    job = _for_many(job, len(data))
-    return list(bulk.run(job, source, activity or job.activity, jobs, backend))
 
 
 def _for_many(job: Job, count: int | None) -> Job:
@@ -87,8 +76,15 @@ def _solve_table(
     is_table = target == "-" or formats.format_of(target).has("write_table")
     if is_table:
         sets.answer_column(kind)  # raises before any work is done if the column's name is taken
-    chunks = solve_in_memory(solver, job, data, "", jobs, backend)
-    solved = [row for chunk in chunks for row in chunk]
+    solved = solver.predict(
+        data,
+        job.decoder,
+        constrained=job.constrained,
+        augment=job.augment,
+        jobs=jobs,
+        backend=backend,
+        activity=job.activity,
+    )
     if is_table:
         answers = (row.outputs for row in solved if row.outputs is not None)
         formats.write_table(target, sets.answered(answers, kind))
@@ -152,8 +148,7 @@ def evaluate_random(
     task = solver.task if points is None else tasks.with_points(solver.task, points)
     if target is not None:
         formats.check_keeps_extra(target, task)
-    check_jobs(jobs)
-    check_backend(backend)
+    check_processes(jobs, backend)
     sizes = Sizes(solver.trained["n"] if n is None else n)
     draw, source, key = generation(task, sizes, count, seed)
     rng = np.random.default_rng(seed)
@@ -184,8 +179,7 @@ def _evaluation(
 
 def _check_bulk(path: str, jobs: int, backend: str) -> None:
     """Raise InputError for bad arguments of a job over a file, before any work is done."""
-    check_jobs(jobs)
-    check_backend(backend)
+    check_processes(jobs, backend)
     if path != "-":
         formats.check_input(path)
 

@@ -1,6 +1,7 @@
 """`Solver`: a trained model together with its task, in memory, on files and on disk."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from os import fspath
 from pathlib import Path
@@ -19,7 +20,7 @@ from ptrnet.data.dataset import (
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError, check_int, short
 from ptrnet.models.base import num_weights
-from ptrnet.parallel import LOCAL
+from ptrnet.parallel import LOCAL, check_processes, ordered_map
 from ptrnet.progress import Bar
 from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.predict import PredictJob, SampledAnswers, sample_answers
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from ptrnet.tasks.custom import Custom
 
 # Instances per chunk in memory. In a large chunk, more instances have about the same size and can
-# share a batch. If there is a progress bar, chunks are smaller, so that the bar moves often.
+# share a batch. If there is a progress bar or are several processes, chunks are smaller.
 CHUNK_SIZE, CHUNK = 4096, 250
 
 
@@ -193,17 +194,17 @@ class Solver(HubMixin):
             >>> [solved.outputs(row).tolist() for row in range(len(solved))]
             [[2, 0, 3, 4], [1, 3, 0, 6], [6, 7, 3, 1, 8, 9]]
         """
+        check_processes(jobs, backend)
         job, data = self.job(decoder, constrained, augment), self._dataset(data)
-        if jobs != 1 or backend != LOCAL:
-            from ptrnet.solver import on_files
-
-            solved = on_files.solve_in_memory(self, job, data, activity, jobs, backend)
-        else:
-            solved = []
-            with Bar(activity, len(data)) as bar:
-                for chunk in self.warned(data.chunks(CHUNK if activity else CHUNK_SIZE), job):
-                    solved.append(job(chunk))
-                    bar.add(len(chunk))
+        is_shared = jobs != 1 or backend != LOCAL
+        if is_shared:
+            job = replace(job, is_long=len(data) > CHUNK)
+        chunks = self.warned(data.chunks(CHUNK if activity or is_shared else CHUNK_SIZE), job)
+        solved = []
+        with Bar(activity, len(data)) as bar:
+            for chunk in ordered_map(job, chunks, jobs, backend):
+                solved.append(chunk)
+                bar.add(len(chunk))
         if len(solved) == 1:
             return solved[0]
         log_probs = [np.zeros(0), *(s.log_probs for s in solved if s.log_probs is not None)]
