@@ -26,7 +26,7 @@ def streams(monkeypatch):
     """Like `ptrnet`, but through `main` and with standard streams of bytes."""
 
     def call(*arguments, input="", encoding="utf-8"):
-        stdin = io.TextIOWrapper(io.BytesIO(input.encode()), encoding=encoding)
+        stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(input.encode())), encoding=encoding)
         stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding=encoding) for _ in range(2))
         with monkeypatch.context() as patch, pytest.raises(SystemExit) as stopped:
             patch.setattr(sys, "argv", ["ptrnet", *(str(a) for a in arguments)])

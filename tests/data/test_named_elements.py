@@ -256,7 +256,8 @@ def test_solve_reads_named_elements_from_standard_input(tmp_path, monkeypatch, c
     solver = ptrnet.fit(offers, [[0, 1, 2]] * 4, steps=2, hidden_size=8, valid_batches=0)
     solver.save_pretrained(tmp_path / "m")
     line = json.dumps({"inputs": offers[0], "id": 7})
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{line}\n{line}\n".encode())))
+    content = io.BufferedReader(io.BytesIO(f"{line}\n{line}\n".encode()))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(content))
     assert run(["solve", "--model", str(tmp_path / "m"), "-"]) == 0
     answer = {"inputs": offers[0], "outputs": solver.solve(offers[0]).tolist(), "id": 7}
     assert [json.loads(text) for text in capsys.readouterr().out.splitlines()] == [answer] * 2

@@ -45,7 +45,8 @@ def test_unknown_extension_suggests_the_nearest():
 
 
 def test_standard_input_and_output(monkeypatch, capsys):
-    stdin = io.TextIOWrapper(io.BytesIO(b"0 0 1 0 0 1 output 1 2 3\n"), encoding="utf-8")
+    content = io.BufferedReader(io.BytesIO(b"0 0 1 0 0 1 output 1 2 3\n"))
+    stdin = io.TextIOWrapper(content, encoding="utf-8")
     monkeypatch.setattr(sys, "stdin", stdin)
     examples = list(formats.read("-", HULL))
     assert examples[0].source == "standard input:1"

@@ -2,12 +2,12 @@
 
 import codecs
 import contextlib
+import functools
 import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TextIO
-from weakref import WeakKeyDictionary
 
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError
@@ -55,20 +55,13 @@ def all_lines(path: str) -> Iterator[tuple[int, str]]:
 
 def standard_input_is_json() -> bool:
     """Whether standard input begins with `{`. Wait for the first bytes, but do not consume them."""
-    stream = _standard_input()
-    if stream not in _first_bytes:
-        if isinstance(stream.buffer, io.BufferedReader):
-            beginning = stream.buffer.peek()
-        else:  # a stream in memory has no `peek`
-            place = stream.buffer.tell()
-            beginning = stream.buffer.read(8)
-            stream.buffer.seek(place)
-        _first_bytes[stream] = beginning.removeprefix(codecs.BOM_UTF8).lstrip()[:1]
-    return _first_bytes[stream] == b"{"
+    return _is_json(_standard_input())
 
 
-# The first byte of each standard input, because we can only peek at it before we read.
-_first_bytes: "WeakKeyDictionary[TextIO, bytes]" = WeakKeyDictionary()
+@functools.cache  # because we can only peek before we read
+def _is_json(stream: TextIO) -> bool:
+    assert isinstance(stream.buffer, io.BufferedReader)
+    return stream.buffer.peek().removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{")
 
 
 def _standard_input() -> TextIO:
