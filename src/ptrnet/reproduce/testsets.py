@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from ptrnet.data import formats
-from ptrnet.data.dataset import Dataset
+from ptrnet.data.dataset import Dataset, chunks_of
 from ptrnet.errors import OutputError
 from ptrnet.files import atomic_path, checksum, locked
 from ptrnet.labels import generate
@@ -44,7 +44,7 @@ def open_test_set(task: Task, n: int, count: int) -> Dataset:
             generate(task.name, n, largest, output=path, strict=True, seed=SEED, jobs=jobs)
             with atomic_path(path.with_suffix(CHECKSUM)) as temporary:
                 temporary.write_text(checksum(path) + "\n", encoding="utf-8")
-    return next(formats.read_chunks(str(path), task, count))
+    return next(chunks_of(formats.read(str(path), task), task, count))
 
 
 def _is_whole(path: Path) -> bool:

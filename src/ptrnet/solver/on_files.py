@@ -174,7 +174,7 @@ def _evaluation(
     if target is None:
         return Evaluation(task, bulk.run(function, source, activity, jobs, backend), by)
     bulk.job(function, source, task, target, activity, key, jobs, backend)
-    return Evaluation(task, formats.read_chunks(target, task, CHUNK), by)
+    return Evaluation(task, chunks_of(formats.read(target, task), task, CHUNK), by)
 
 
 def _check_bulk(path: str, jobs: int, backend: str) -> None:

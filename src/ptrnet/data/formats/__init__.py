@@ -27,6 +27,7 @@ format needs a package that is not installed.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from io import StringIO
@@ -35,7 +36,6 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 
 from ptrnet.data import checks
-from ptrnet.data.dataset import Dataset, chunks_of
 from ptrnet.data.formats.parts.lines import count_lines, display_name, standard_input_is_json
 from ptrnet.errors import InputError, MissingExtraError, short, unknown
 from ptrnet.files import atomic_path, check_writable, exists, to_standard_output
@@ -124,17 +124,11 @@ class Format:
         table: Table = self.module.table(path)
         return table
 
-    def open_for_writing(self, path: Path) -> IO[Any]:
-        """Open a stream for `write`."""
-        if self.capabilities.binary:
-            return path.open("wb")
-        return path.open("w", encoding="utf-8", newline="\n")
-
     def check_has(self, member: str, path: str) -> None:
         """Refuse a format without `table` or `write_table`, or whose package is not installed."""
         if not self.has(member):
-            others = [f".{name}" for name in names() if get(name).has(member)]
-            raise InputError(f"{path}: expected a table, {' or '.join(others)}")
+            others = _listed(name for name in names() if get(name).has(member))
+            raise InputError(f"{path}: expected a table, {others}")
         self.check_package()
 
     def check_package(self) -> None:
@@ -194,14 +188,24 @@ def _alternatives(example: Example, task: Task, needs: str) -> str:
         task: its task.
         needs: the name of a capability that the formats must also have; empty for none.
     """
-    extensions = []
-    for extension in names():
-        can = get(extension).capabilities
+    found = []
+    for name in names():
+        can = get(name).capabilities
         serves = can.task in (None, task.name) and (not needs or getattr(can, needs))
         holds_answer = can.answers or example.outputs is None
         if serves and holds_answer and example.distance in can.distances:
-            extensions.append(f".{extension}")
-    *others, last = extensions or [""]
+            found.append(name)
+    return _listed(found)
+
+
+def extensions_for(task: Task) -> str:
+    """List the extensions of the formats for this task alone; see `_listed`."""
+    return _listed(name for name in names() if get(name).capabilities.task == task.name)
+
+
+def _listed(names: Iterable[str]) -> str:
+    """List extensions in words, as in `.csv, .jsonl or .txt`."""
+    *others, last = [f".{name}" for name in names] or [""]
     return f"{', '.join(others)} or {last}" if others else last
 
 
@@ -245,11 +249,6 @@ def register(extension: str, module: Any) -> None:
 def get(extension: str) -> Format:
     """Return the format of a known extension."""
     return Format(extension, _registry.get(extension))
-
-
-def names_for(task: Task) -> list[str]:
-    """Return the extensions, with the dot, of the formats for this task alone."""
-    return [f".{name}" for name in names() if get(name).capabilities.task == task.name]
 
 
 def format_of(path: str) -> Format:
@@ -316,13 +315,6 @@ def read(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Ex
         yield example
     if not count:
         raise InputError(f"{display_name(path)}: holds no instance")
-
-
-def read_chunks(
-    path: str, task: Task, size: int, columns: "Columns | None" = None
-) -> Iterator[Dataset]:
-    """Yield the examples of a file, `size` at a time; see `read`."""
-    return chunks_of(read(path, task, columns), task, size)
 
 
 def open_sets(path: str, columns: "Columns | None" = None) -> "Sets | None":
@@ -396,7 +388,7 @@ def num_features(path: str) -> int:
     source = check_input(path)
     source.check_package()
     if not source.has("num_features"):
-        others = " or ".join(f".{other}" for other in names() if get(other).has("num_features"))
+        others = _listed(name for name in names() if get(name).has("num_features"))
         advice = f"name the task, or write the examples to {others}"
         if source.extension == "csv":
             advice += " (for a table of several sets: ptrnet convert --set-id)"
@@ -446,27 +438,31 @@ def write_checked(
 ) -> None:
     """As `write`, but without checks. Call `check_output` and `Format.checked` first."""
     target = output_format(path, like)
-    if path == "-":
-        with SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="\n") as stream:
-            target.module.write(stream, examples, task)
-            stream.seek(0)
-            to_standard_output(stream)
-        return
-    with atomic_path(Path(path)) as temporary, target.open_for_writing(temporary) as stream:
+    with _opened(path, target) as stream:
         target.module.write(stream, examples, task)
 
 
 def write_table(path: str, table: "Table") -> None:
     """Write a long table. On standard output its format is .csv."""
-    if path == "-":
-        text = StringIO()
-        get("csv").module.write_table(text, table)
-        to_standard_output(text.getvalue().splitlines(keepends=True))
-        return
-    target = format_of(path)
+    target = get("csv") if path == "-" else format_of(path)
     target.check_has("write_table", path)
-    with atomic_path(Path(path)) as temporary, target.open_for_writing(temporary) as stream:
+    with _opened(path, target) as stream:
         target.module.write_table(stream, table)
+
+
+@contextmanager
+def _opened(path: str, target: Format) -> Iterator[IO[Any]]:
+    """Open a stream for `write`. Its content replaces the file, or is printed, at the end."""
+    text: dict[str, Any] = {"encoding": "utf-8", "newline": "\n"}
+    if path == "-":
+        with SpooledTemporaryFile(_IN_MEMORY, "w+", **text) as stream:
+            yield stream
+            stream.seek(0)
+            to_standard_output(stream)
+        return
+    mode, options = ("wb", {}) if target.capabilities.binary else ("w", text)
+    with atomic_path(Path(path)) as temporary, temporary.open(mode, **options) as stream:
+        yield stream
 
 
 def print_stream(examples: Iterable[Example], task: Task) -> None:
@@ -519,7 +515,7 @@ def check_has_answers(path: str, task: Task, columns: "Columns") -> None:
 def check_keeps_extra(path: str, task: Task) -> None:
     """Refuse an output file that cannot be written, or whose format cannot hold scores."""
     if not format_of(path).capabilities.extra:
-        others = " or ".join(f".{name}" for name in names() if get(name).capabilities.extra)
+        others = _listed(name for name in names() if get(name).capabilities.extra)
         raise InputError(f"{path}: cannot hold scores; write to {others}")
     check_output(path, task)
 

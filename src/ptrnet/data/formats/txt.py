@@ -114,8 +114,8 @@ def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
         hint = "is the line cut off?"
         if any("," in field for field in fields):
             hint = "if this is a .csv file, change its extension, which sets the format"
-        elif not n and (others := formats.names_for(task)):
-            hint = f"the extension sets the format, which may also be {' or '.join(others)}"
+        elif not n and (others := formats.extensions_for(task)):
+            hint = f"the extension sets the format, which may also be {others}"
         raise InputError(f"{source}: expected {d} numbers for each element, got {got}; {hint}")
     checks.check_size(n, task.min_elements, source)
     try:
