@@ -5,7 +5,7 @@ known yet. Then we infer the kind from all answers, or check that they are of th
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import lgamma, log
@@ -24,7 +24,7 @@ from ptrnet.tasks.custom import MAX_LENGTH, MIN_SPREAD, Custom, Kind, Unknown
 from ptrnet.tasks.schema import Element, Schema
 from ptrnet.types import Example, Floats, Indices
 
-_CHUNK = 2**20  # how many elements and indices are in memory at a time
+_CHUNK = 2**12  # how many examples are in memory at a time
 # For `warn_of_positions`: it needs at least this many answers, looks at up to this many answers of
 # one size, and warns if at least this share of the answers has one of its forms.
 _MIN_ANSWERS, _MAX_ANSWERS, _MIN_SHARE = 10, 10_000, 0.95
@@ -211,7 +211,7 @@ def feature_scaling(examples: Dataset) -> tuple[Floats, Floats]:
     One pass could add up the squares of the values instead. But if values are far from 0, the
     deviation would be lost to rounding.
     """
-    parts = [part.elements for part in _parts(examples)]
+    parts = [part.elements for part in examples.chunks(_CHUNK)]
     lowest = np.min([part.min(0) for part in parts], 0)
     highest = np.max([part.max(0) for part in parts], 0)
     unit = np.maximum(np.abs(lowest), np.abs(highest))  # divide by it, so that squares are finite
@@ -221,17 +221,6 @@ def feature_scaling(examples: Dataset) -> tuple[Floats, Floats]:
     squares = [((part / unit - mean) ** 2).sum(0) for part in parts]
     spread = np.sqrt(np.sum(squares, axis=0) / count) * unit
     return mean * unit, np.where((lowest < highest) & (spread >= MIN_SPREAD), spread, 1)
-
-
-def _parts(examples: Dataset) -> Iterator[Dataset]:
-    """Yield views of consecutive rows with about _CHUNK elements and indices each."""
-    ends = np.cumsum(examples.sizes + examples.lengths)
-    first = 0
-    while first < len(ends):
-        before = ends[first - 1] if first else 0
-        stop = max(first + 1, int(np.searchsorted(ends, before + _CHUNK)))
-        yield examples[first:stop]
-        first = stop
 
 
 # The kind of answers
@@ -259,7 +248,9 @@ def _infer_kind(examples: Dataset, repeats: NDArray[np.bool_]) -> Kind:
 
 def _find_repeats(examples: Dataset) -> NDArray[np.bool_]:
     """Return `(B,)`: which answers have an index twice."""
-    return np.concatenate([_repeats(part.indices, part.lengths) for part in _parts(examples)])
+    return np.concatenate(
+        [_repeats(part.indices, part.lengths) for part in examples.chunks(_CHUNK)]
+    )
 
 
 def _repeats(flat: Indices, lengths: Indices) -> NDArray[np.bool_]:
@@ -280,7 +271,7 @@ def _repeats(flat: Indices, lengths: Indices) -> NDArray[np.bool_]:
 
 def _all_ascend(examples: Dataset) -> bool:
     """Whether the indices of each answer ascend."""
-    for part in _parts(examples):
+    for part in examples.chunks(_CHUNK):
         owners = np.repeat(np.arange(len(part)), part.lengths)
         if ((np.diff(part.indices) <= 0) & (np.diff(owners) == 0)).any():
             return False
@@ -328,7 +319,7 @@ def _refuse(path: str, task: Custom, examples: Dataset, row: int) -> NoReturn:
 def _warn_of_other_forms(examples: Dataset) -> None:
     """Warn if all answers look like masks, closed tours or padded lists."""
     for has_form, advice in _FORMS.items():
-        if all(has_form(part, examples) for part in _parts(examples)):
+        if has_form(examples):
             warnings.warn(
                 f"{advice} If not, ignore this warning: answers may repeat indices.",
                 AmbiguousInputWarning,
@@ -337,34 +328,34 @@ def _warn_of_other_forms(examples: Dataset) -> None:
             return
 
 
-def _are_masks(part: Dataset, whole: Dataset) -> bool:
+def _are_masks(examples: Dataset) -> bool:
     """Whether each answer has a 0 or 1 for every element, and some have three elements or more."""
-    is_long = part.lengths == part.sizes
-    return bool(whole.sizes.max() > 2 and is_long.all() and (part.indices <= 1).all())
+    is_long = examples.lengths == examples.sizes
+    return bool(examples.sizes.max() > 2 and is_long.all() and (examples.indices <= 1).all())
 
 
-def _are_closed(part: Dataset, whole: Dataset) -> bool:
+def _are_closed(examples: Dataset) -> bool:
     """Whether all answers repeat their first index at the end, and repeat no other index."""
-    flat, ends = part.indices, np.cumsum(part.lengths)
-    if part.lengths.min() < 3 or (flat[ends - 1] != flat[ends - part.lengths]).any():
+    flat, ends = examples.indices, np.cumsum(examples.lengths)
+    if examples.lengths.min() < 3 or (flat[ends - 1] != flat[ends - examples.lengths]).any():
         return False
     flat[ends - 1] = -1
-    return not _repeats(flat, part.lengths).any()
+    return not _repeats(flat, examples.lengths).any()
 
 
-def _are_padded(part: Dataset, whole: Dataset) -> bool:
+def _are_padded(examples: Dataset) -> bool:
     """Whether all answers have one length, and only repeat the index that fills their end."""
-    longest = int(whole.lengths.max())
-    if part.lengths.min() < longest or longest < 3:
+    longest = int(examples.lengths.max())
+    if examples.lengths.min() < longest or longest < 3:
         return False
-    answers = part.indices.reshape(-1, longest)
+    answers = examples.indices.reshape(-1, longest)
     is_end = np.flip(np.flip(answers == answers[:, -1:], 1).cumprod(1), 1) == 1
     is_end &= is_end.sum(1, keepdims=True) > 1
     distinct = np.where(is_end, -1 - np.arange(longest), answers)
-    return not _repeats(distinct.ravel(), part.lengths).any()
+    return not _repeats(distinct.ravel(), examples.lengths).any()
 
 
-_FORMS: dict[Callable[[Dataset, Dataset], bool], str] = {
+_FORMS: dict[Callable[[Dataset], bool], str] = {
     _are_masks: "each answer has a 0 or 1 for every element. If these are masks, write the "
     "positions of the elements that belong to the answer instead.",
     _are_closed: "each answer repeats its first index at the end. If answers are closed cycles, "
