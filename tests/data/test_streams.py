@@ -20,7 +20,6 @@ from ptrnet.data.streams import (
     draw_held_out,
     prefetch,
 )
-from ptrnet.data.symmetries import augment
 from ptrnet.errors import InputError
 from ptrnet.labels import generate_dataset
 from ptrnet.training.losses import cut_losses
@@ -128,9 +127,9 @@ def test_batches_say_which_network_holds_an_example_out(write_examples):
 
 def test_batch_k_depends_on_the_seed_and_k_alone(write_examples):
     task, path, _ = write_examples("hull")
-    stream = stream_of(path, task, SIZES, 7, seed=3, transform=augment)
+    stream = stream_of(path, task, SIZES, 7, seed=3, is_augmented=True)
     later = DatasetStream(
-        open_file(path, task), task, SIZES, 7, seed=3, first=9, num_prefetch=1, transform=augment
+        open_file(path, task), task, SIZES, 7, seed=3, first=9, num_prefetch=1, is_augmented=True
     )
     for k, batch in zip(range(9, 20), later, strict=False):
         assert all(torch.equal(a, b) for a, b in zip(batch[:4], stream.batch(k)[:4], strict=True))
@@ -142,7 +141,7 @@ def test_batch_k_depends_on_the_seed_and_k_alone(write_examples):
 
 def test_each_epoch_transforms_an_example_differently(write_examples):
     task, path, examples = write_examples("hull")
-    stream = stream_of(path, task, [9], 100, seed=3, transform=augment)
+    stream = stream_of(path, task, [9], 100, seed=3, is_augmented=True)
     first, second = set(pairs_of(stream.batch(0))), set(pairs_of(stream.batch(1)))
     assert len(first) == sum(len(e.inputs) == 9 for e in examples) and not first & second
 
@@ -176,7 +175,7 @@ def test_leaves_out_instances_of_other_sizes(write_examples):
 
 def test_elements_are_sorted_as_the_model_reads_them(write_examples):
     task, path, _ = write_examples("hull", order="lexicographic")
-    stream = stream_of(path, task, SIZES, 50, seed=3, transform=augment)
+    stream = stream_of(path, task, SIZES, 50, seed=3, is_augmented=True)
     batch = stream.batch(0)
     fresh = ExampleStream(task, [9], 50, seed=3).batch(0)
     for inputs, lengths, *_ in (batch, fresh):

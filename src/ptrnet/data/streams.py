@@ -27,7 +27,7 @@ from ptrnet.data.random_streams import (
     INSTANCE_ORDER,
     TRAIN,
 )
-from ptrnet.data.symmetries import Transform, canonicalize, identity, permute_elements
+from ptrnet.data.symmetries import augment, canonicalize, permute_elements
 from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
 from ptrnet.tasks.base import Task
@@ -222,11 +222,11 @@ class DatasetStream(EpochStream[Batch]):
     """The examples of a dataset, with answers.
 
     Args: those of `EpochStream`, and
-        transform: changes the examples of each batch at random, such as `augment`.
+        is_augmented: whether to change the examples of each batch at random; see `augment`.
     """
 
     order: ClassVar[int] = FILE_ORDER
-    transform: Transform = identity
+    is_augmented: bool = False
 
     def batch(self, k: int, rank: int = 0, world_size: int = 1) -> Batch:
         """See `BatchStream`. If a process gets no row, it gets one example without target tokens.
@@ -239,9 +239,10 @@ class DatasetStream(EpochStream[Batch]):
         answers: list[Indices] = []
         for group in np.split(indices, np.flatnonzero(np.diff(sizes[indices])) + 1):
             inputs, outputs = self.examples.rows_of_one_size(group)
-            scaled = self.task.normalize(inputs)
-            transformed = self.transform(rng, self.task, scaled, outputs)
-            inputs, outputs = canonicalize(self.task, *transformed)
+            inputs = self.task.normalize(inputs)
+            if self.is_augmented:
+                inputs, outputs = augment(rng, self.task, inputs, outputs)
+            inputs, outputs = canonicalize(self.task, inputs, outputs)
             instances += list(inputs)
             answers += outputs.rows()
         grades = [self.examples.grades_in_order(row) for row in indices.tolist()]

@@ -4,25 +4,12 @@
 accordingly. `canonicalize` sorts the elements into the order that the model reads.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ptrnet.tasks.base import Task
 from ptrnet.types import Answers, Floats, Indices
 
 SYMMETRIES = 8  # four rotations of a square, with and without a reflection
-
-# A change of the examples that is drawn again in every epoch. It takes a random generator, the
-# task, inputs (B, n, d) and answers, and returns new inputs and answers of the same shapes.
-Transform = Callable[[np.random.Generator, Task, Floats, Answers], tuple[Floats, Answers]]
-
-
-def identity(
-    rng: np.random.Generator, task: Task, inputs: Floats, answers: Answers
-) -> tuple[Floats, Answers]:
-    """Return the examples unchanged."""
-    return inputs, answers
 
 
 def augment(

@@ -12,7 +12,6 @@ from ptrnet.data.dataset import Dataset
 from ptrnet.data.infer_task import open_checked
 from ptrnet.data.random_streams import VALID
 from ptrnet.data.streams import BatchStream, CutStream, DatasetStream, ExampleStream, cut_batch
-from ptrnet.data.symmetries import augment, identity
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.training.recipe import Recipe
@@ -97,7 +96,7 @@ def _dataset_stream(
         recipe.batch_size,
         recipe.seed,
         first=first,
-        transform=augment if recipe.augment else identity,
+        is_augmented=recipe.augment,
         valid_share=recipe.valid_share,
         max_valid=recipe.valid_batches * recipe.batch_size,
         num_parts=recipe.network.ensemble,
