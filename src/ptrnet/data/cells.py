@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ptrnet.errors import InputError, short
-from ptrnet.tasks.schema import LARGEST_UNROUNDED, Place, is_missing
+from ptrnet.tasks.schema import LARGEST_UNROUNDED, is_missing
 
 _ID_NAMES = {"", "#", "id", "index", "no", "nr", "number", "node", "unnamed: 0"}
 # 007 and 1_000 do not match, because people write codes and names like this.
@@ -82,27 +82,14 @@ def _parse_plain(cell: str) -> int | float:
     return int(cell) if number.is_integer() and cell.lstrip("+-").isdecimal() else number
 
 
-def parse_column(column: Sequence[str], place: Place) -> Sequence[Any]:
+def parse_column(column: Sequence[str]) -> Sequence[Any]:
     """Parse a column as numbers and None. If another cell is a text, return all cells as texts.
 
     Long tables use this rule, because any of their columns may hold names.
-
-    Args:
-        column: the cells.
-        place: returns the name of cell k in error messages.
-
-    Raises:
-        InputError: a number is infinite, or too large for float64.
     """
     values = parse_cells(column)
     types = {*map(type, values)}
-    if str in types or not types & {int, float}:
-        return column
-    for infinity in (math.inf, -math.inf):
-        if infinity in values:
-            k = values.index(infinity)
-            raise InputError(f"{place(k)}: expected a finite number, got {short(column[k])}")
-    return values
+    return column if str in types or not types & {int, float} else values
 
 
 def are_foreign_numbers(texts: Collection[str]) -> bool:

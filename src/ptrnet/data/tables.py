@@ -147,8 +147,7 @@ class Table:
         if not self.is_text:
             return column
         if name not in self._parsed:
-            place = self.place
-            self._parsed[name] = cells.parse_column(column, lambda k: f'{place(k)}: "{name}"')
+            self._parsed[name] = cells.parse_column(column)
         return self._parsed[name]
 
     def typed(self, schema: Schema) -> "Table":
