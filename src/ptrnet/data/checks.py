@@ -229,24 +229,27 @@ def check_grades(values: Any, n: int, source: str) -> Floats:
     return grades
 
 
-def check_feasible(inputs: Floats, outputs: Indices, task: Task, source: str) -> None:
-    """Refuse an answer that is not feasible for these inputs, such as an overloaded route.
+def check_feasible(examples: Iterable[Example], task: Task) -> None:
+    """Refuse an answer that is not feasible for its instance, such as an overloaded route.
 
-    `check_answer` looks at the indices alone, this function also at the inputs.
+    `check_answer` looks at the indices alone, this function also at the inputs. Examples without an
+    answer are not checked.
     """
-    (reason,) = task.infeasible([inputs], [outputs])
-    if reason:
-        raise InputError(f"{source}: answer: {reason}")
+    answered = [(e, e.outputs) for e in examples if e.outputs is not None]
+    reasons = task.infeasible([e.inputs for e, _ in answered], [outputs for _, outputs in answered])
+    for (example, _), reason in zip(answered, reasons, strict=True):
+        if reason:
+            raise InputError(f"{example.source}: answer: {reason}")
 
 
 def feasible(examples: Iterable[Example], task: Task, num_elements: int) -> Iterator[Example]:
-    """Yield the examples after checking that their answers are feasible; see `check_feasible`.
+    """Yield the examples after `check_feasible`.
 
     Problems check an answer by replaying it step by step. Replaying hundreds of answers together
     takes little longer than replaying one, so we check the examples in groups.
 
     Args:
-        examples: the examples. Those without an answer are not checked.
+        examples: the examples.
         task: the task of the examples.
         num_elements: a group has at least this many elements, except the last one.
     """
@@ -255,18 +258,11 @@ def feasible(examples: Iterable[Example], task: Task, num_elements: int) -> Iter
         waiting.append(example)
         count += len(example.inputs)
         if count >= num_elements:
-            yield from _feasible(waiting, task)
+            check_feasible(waiting, task)
+            yield from waiting
             waiting, count = [], 0
-    yield from _feasible(waiting, task)
-
-
-def _feasible(examples: list[Example], task: Task) -> list[Example]:
-    answered = [(e.inputs, e.outputs, e.source) for e in examples if e.outputs is not None]
-    inputs, outputs, sources = zip(*answered, strict=True) if answered else ((), (), ())
-    for source, reason in zip(sources, task.infeasible(inputs, outputs), strict=True):
-        if reason:
-            raise InputError(f"{source}: answer: {reason}")
-    return examples
+    check_feasible(waiting, task)
+    yield from waiting
 
 
 # Distances

@@ -383,7 +383,7 @@ def checked_example(pair: Any, task: Task, source: str) -> Example:
     inputs = checks.frame_as_rows(inputs, task)
     instance = checks.check_instance(inputs, task, f"{source}: inputs")
     indices = checks.check_outputs(outputs, len(instance), task, f"{source}: outputs")
-    checks.check_feasible(instance, indices, task, f"{source}: outputs")
+    checks.check_feasible([Example(instance, indices, f"{source}: outputs")], task)
     example = example or Example(instance, source=source)
     return example.replace(inputs=instance, outputs=indices, elements=records_of(inputs))
 

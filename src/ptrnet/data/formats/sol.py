@@ -28,9 +28,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
     assert isinstance(task, Cvrp)
     example = depots.read(str(Path(path).with_suffix(".vrp")), task, depots.CVRP)
-    outputs = read_routes(path, len(example.inputs))
-    checks.check_feasible(example.inputs, outputs, task, path)
-    yield example.replace(outputs=outputs, source=path)
+    yield example.replace(outputs=read_routes(path, len(example.inputs)), source=path)
 
 
 def read_routes(path: str, n: int) -> Indices:
@@ -61,7 +59,7 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     for example in examples:
         if example.outputs is None:
             raise InputError(f"{example.source}: has no answer to write to a .sol file")
-        checks.check_feasible(example.inputs, example.outputs, task, example.source)
+        checks.check_feasible([example], task)
         routes = np.split(example.outputs, np.flatnonzero(example.outputs == 0))
         for number, route in enumerate(routes, 1):
             stream.write(f"Route #{number}: {' '.join(map(str, route[route > 0]))}\n")

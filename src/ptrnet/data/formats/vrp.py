@@ -26,7 +26,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     solution = str(Path(path).with_suffix(".sol"))
     if exists(solution):
         outputs = sol.read_routes(solution, len(example.inputs))
-        checks.check_feasible(example.inputs, outputs, task, solution)
+        checks.check_feasible([example.replace(outputs=outputs, source=solution)], task)
         example = example.replace(outputs=outputs)
     yield example
 
