@@ -150,27 +150,19 @@ class Table:
             self._parsed[name] = cells.parse_column(column)
         return self._parsed[name]
 
-    def typed(self, schema: Schema) -> "Table":
-        """Return the table with its texts parsed as the fields of a schema require.
-
-        In a numeric field, a text that is not a number stays a text, so that the error message can
-        name its row. Categories also stay as they were written.
-        """
-        if not self.is_text:
-            return self
-        columns = {**self.columns}
-        categories = dict(zip(schema.fields, schema.categories, strict=True))
-        for name, column in columns.items():
-            if name not in categories:
-                columns[name] = self.values(name)
-            elif not categories[name]:
-                columns[name] = cells.parse_cells(column)
-        return replace(self, columns=columns, is_text=False)
-
     def encode(self, schema: Schema) -> Floats:
-        """Return the features of each row, `(n, d)`."""
-        fields = enumerate(schema.fields)
-        parts = [schema.encode_field(k, self.values(name), self.place) for k, name in fields]
+        """Return the features of each row, `(n, d)`.
+
+        Categories are read as they were written. In a numeric field, a text that is not a number
+        stays a text, so that the error message can name its row.
+        """
+        parts = []
+        for k, (name, categories) in enumerate(zip(schema.fields, schema.categories, strict=True)):
+            values = self.values(name)
+            if self.is_text and name in self.columns:
+                cell_texts = self.columns[name]
+                values = cell_texts if categories else cells.parse_cells(cell_texts)
+            parts.append(schema.encode_field(k, values, self.place))
         return np.hstack(parts)
 
     def elements(self, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -179,13 +171,6 @@ class Table:
             return [{} for _ in range(len(self))]
         rows = zip(*map(self.values, names), strict=True)
         return [dict(zip(names, row, strict=True)) for row in rows]
-
-    def with_column(self, name: str, values: Sequence[Any]) -> "Table":
-        """Return the table with a new column, which replaces a column of the same name."""
-        arrow = self.arrow
-        if arrow is not None and name in arrow.column_names:
-            arrow = arrow.drop_columns(name)
-        return replace(self, columns={**self.columns, name: values}, arrow=arrow)
 
 
 class Sets:
@@ -229,13 +214,9 @@ class Sets:
         """Split values that are in the order of `self.rows` into one part for each set."""
         return [values[a:b] for a, b in pairwise(self.starts.tolist())]
 
-    def _elements(self, table: Table) -> list[list[dict[str, Any]]]:
-        """Return the elements of each set as dictionaries.
-
-        Args:
-            table: `self.table`, or a copy of it with parsed cells.
-        """
-        return self._split(self._sorted(table.elements(self.names)))
+    def _elements(self) -> list[list[dict[str, Any]]]:
+        """Return the elements of each set as dictionaries."""
+        return self._split(self._sorted(self.table.elements(self.names)))
 
     def examples(self) -> list[Example]:
         """Return an example for each set. Its `inputs` are its elements, as dictionaries."""
@@ -254,7 +235,7 @@ class Sets:
                 grades=of_elements,
             )
             for elements, outputs, source, key, of_elements in zip(
-                self._elements(self.table), answers, self.sources, self.ids, grades, strict=True
+                self._elements(), answers, self.sources, self.ids, grades, strict=True
             )
         ]
 
@@ -270,14 +251,13 @@ class Sets:
                 answer.
         """
         schema = task.schema
-        table = self.table if schema is None else self.table.typed(schema)
-        elements = self._elements(table)
+        elements = self._elements()
         if schema is None:
             pairs = zip(elements, self.sources, strict=True)
             parts = [checks.check_instance(rows, task, source) for rows, source in pairs]
             features = np.concatenate(parts)
         else:
-            features = table.encode(schema)[self.rows]
+            features = self.table.encode(schema)[self.rows]
         data = self._dataset(features, with_answers, task.min_elements)
         for k, source in enumerate(self.sources):
             outputs = data.outputs(k)
@@ -408,7 +388,10 @@ class Sets:
         ]
         column = np.empty(len(self.rows), object)
         column[self.rows] = [cell for part in parts for cell in part]
-        return self.table.with_column(name, column.tolist())
+        table, arrow = self.table, self.table.arrow
+        if name in table.columns and arrow is not None:
+            arrow = arrow.drop_columns(name)
+        return replace(table, columns={**table.columns, name: column.tolist()}, arrow=arrow)
 
     def answer_column(self, kind: str) -> str:
         """Return the name of the column that answers of a kind are written to.

@@ -170,7 +170,7 @@ def _read_fields(rows: list[Row], lines: list[int], task: Task, source: str) -> 
     """Return the instance for a model that finds its columns by the names in the header."""
     schema = task.schema
     assert schema is not None
-    table = _long_table(rows, lines, source).typed(schema)
+    table = _long_table(rows, lines, source)
     inputs = table.encode(schema)
     checks.check_size(len(inputs), task.min_elements, source)
     checks.check_solvable(inputs, task, source)
