@@ -143,7 +143,12 @@ def test_the_optimum_of_ft06(tmp_path):
         ("a.vrp", "cvrp", VRP.replace("EUC_2D", "EXPLICIT"), "got 'EXPLICIT'"),
         ("a.vrp", "cvrp", VRP.replace("CAP", "DISTANCE : 9\nCAP"), "a.vrp:6: DISTANCE: routes of"),
         ("a.oplib", "orienteering", OP.replace("OP\n", "TSP\n"), "TYPE"),
-        ("a.jsp", "job-shop", FT06.replace("6 6", "7 6"), "expected 7 jobs, as line 2 says, got 6"),
+        (
+            "a.jsp",
+            "job-shop",
+            FT06.replace("6 6", "7 6"),
+            "a.jsp:2: expected 7 jobs below this line, got 6",
+        ),
         ("a.jsp", "job-shop", FT06.replace("2 9 1 3", "2 9 6 3"), "a.jsp:7: machine: expected 0"),
         ("a.jsp", "job-shop", FT06.replace("2 9 1 3", "2 9 1"), "a.jsp:7: expected pairs"),
         ("a.jsp", "cvrp", FT06, "files are for task job-shop"),

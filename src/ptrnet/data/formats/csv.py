@@ -49,26 +49,26 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """
     source = display_name(path)
     rows: list[Row] = []
-    lines: list[int] = []
-    for row, line in _rows(path):
+    places: list[str] = []
+    for row, place in _rows(path):
         if len(rows) > LARGEST:
             raise InputError(f"{source}: expected at most {LARGEST} rows")
         rows.append(row)
-        lines.append(line)
+        places.append(place)
     if rows:
         matrix = _read_matrix(rows, task, source) if task.takes_matrices else None
         read_rows = _read_numbers if task.schema is None else _read_fields
-        yield matrix or read_rows(rows, lines, task, source)
+        yield matrix or read_rows(rows, places, task, source)
 
 
 def table(path: str) -> "tables.Table":
     """See `ptrnet.data.formats`."""
-    numbered = list(_rows(path))
-    rows, lines = [row for row, _ in numbered], [line for _, line in numbered]
-    table = _long_table(rows, lines, path)
+    placed = list(_rows(path))
+    rows, places = [row for row, _ in placed], [place for _, place in placed]
+    table = _long_table(rows, places, path)
     if "" in table.columns:
         raise InputError(
-            f"{path}:{lines[0]}: column {rows[0].index('') + 1}: expected a name, got none; if it "
+            f"{places[0]}: column {rows[0].index('') + 1}: expected a name, got none; if it "
             "is the index of pandas, write the file by to_csv(index=False)"
         )
     return table
@@ -111,17 +111,17 @@ def write_table(stream: TextIO, table: "tables.Table") -> None:
     writer.writerows(["" if is_empty(cell) else cell for cell in row] for row in rows)
 
 
-def _rows(path: str) -> Iterator[tuple[Row, int]]:
-    """Yield the stripped cells of each row, and the number of the line on which the row ends.
+def _rows(path: str) -> Iterator[tuple[Row, str]]:
+    """Yield the stripped cells of each row, and the source of the line on which the row ends.
 
     Raises:
         InputError: the file cannot be read, is not CSV, or has rows of different lengths.
     """
-    source, line_number, width = display_name(path), 1, None
+    source, width = f"{display_name(path)}:1", None
 
     def lines() -> Iterator[str]:
-        nonlocal line_number
-        for line_number, text in all_lines(path):  # noqa: B007  read outside
+        nonlocal source
+        for source, text in all_lines(path):  # noqa: B007  read outside
             yield text
 
     try:
@@ -133,10 +133,10 @@ def _rows(path: str) -> Iterator[tuple[Row, int]]:
                 expected = f"expected {width} columns, got {len(row)}"
                 if any(mark in cell for cell in row for mark in ";\t"):
                     expected = f"{_SEPARATORS}, got {short(','.join(row))}"
-                raise InputError(f"{source}:{line_number}: {expected}")
-            yield [cell.strip() for cell in row], line_number
+                raise InputError(f"{source}: {expected}")
+            yield [cell.strip() for cell in row], source
     except csv.Error as error:
-        raise InputError(f"{source}:{line_number}: not CSV: {error}") from None
+        raise InputError(f"{source}: not CSV: {error}") from None
 
 
 def _read_matrix(rows: list[Row], task: Task, source: str) -> Example | None:
@@ -166,11 +166,11 @@ def _read_matrix(rows: list[Row], task: Task, source: str) -> Example | None:
     return Example(dist, source=source, table=table, distance=EXPLICIT)
 
 
-def _read_fields(rows: list[Row], lines: list[int], task: Task, source: str) -> Example:
+def _read_fields(rows: list[Row], places: list[str], task: Task, source: str) -> Example:
     """Return the instance for a model that finds its columns by the names in the header."""
     schema = task.schema
     assert schema is not None
-    table = _long_table(rows, lines, source)
+    table = _long_table(rows, places, source)
     inputs = table.encode(schema)
     checks.check_size(len(inputs), task.min_elements, source)
     checks.check_solvable(inputs, task, source)
@@ -178,13 +178,13 @@ def _read_fields(rows: list[Row], lines: list[int], task: Task, source: str) -> 
     return Example(inputs, None, source, table=columns, elements=table.elements(rows[0]))
 
 
-def _long_table(rows: list[Row], lines: list[int], source: str) -> "tables.Table":
+def _long_table(rows: list[Row], places: list[str], source: str) -> "tables.Table":
     """Return the long table whose header is the first row."""
     from ptrnet.data import tables
 
     if len(rows) < 2:
         raise InputError(f"{source}: expected a header and at least one row")
-    header, place = rows[0], f"{source}:{lines[0]}"
+    header, place = rows[0], places[0]
     if len({*header}) != len(header):  # a dictionary would lose one of the columns
         twice = next(name for name in header if header.count(name) > 1)
         raise InputError(f"{place}: duplicate column name {short(twice)}")
@@ -193,21 +193,21 @@ def _long_table(rows: list[Row], lines: list[int], source: str) -> "tables.Table
     return tables.Table(
         dict(zip(header, zip(*rows[1:], strict=True), strict=True)),
         source,
-        lambda k: f"{source}:{lines[k + 1]}",
+        places[1:].__getitem__,
         is_text=True,
     )
 
 
-def _read_numbers(rows: list[Row], lines: list[int], task: Task, source: str) -> Example:
+def _read_numbers(rows: list[Row], places: list[str], task: Task, source: str) -> Example:
     """Return the instance whose features are the numeric columns."""
-    d, first, place = task.num_features, rows[0], f"{source}:{lines[0]}"
+    d, first, place = task.num_features, rows[0], places[0]
     # The first row may be a header, so only the rows below it tell which columns are numeric.
     columns = {k: column[1:] or column for k, column in enumerate(zip(*rows, strict=True))}
     misfits = {k: _misfits(column) for k, column in columns.items()}
-    below = lines[1:] or lines
-    _check_separators(rows, lines, misfits, source)
+    below = places[1:] or places
+    _check_separators(rows, below, misfits)
     numeric = cells.numeric_columns(
-        columns, misfits, first, d, lambda k, i: f"{source}:{below[i]}: column {k + 1}"
+        columns, misfits, first, d, lambda k, i: f"{below[i]}: column {k + 1}"
     )
     if not numeric and len(rows) == 1:
         raise InputError(f"{source}: expected elements below the header, got none")
@@ -223,12 +223,12 @@ def _read_numbers(rows: list[Row], lines: list[int], task: Task, source: str) ->
         names = [first[k] for k in numeric]
         cells.check_no_ids(names, d, place)
         _check_order([name.strip().lower() for name in names], task.number_names, place)
-        header, rows, lines = first, rows[1:], below
+        header, rows, places = first, rows[1:], below
     else:
         _warn_of_numbered_columns([[row[k] for k in numeric] for row in rows], place)
     values = [
-        [cells.parse_number(row[k], f"{source}:{line}: column {k + 1}") for k in numeric]
-        for row, line in zip(rows, lines, strict=True)
+        [cells.parse_number(row[k], f"{place}: column {k + 1}") for k in numeric]
+        for row, place in zip(rows, places, strict=True)
     ]
     inputs = checks.check_instance(values, task, source)
     return Example(inputs, None, source, table=Table(header, rows, numeric))
@@ -250,9 +250,7 @@ def _misfits(column: Sequence[str]) -> list[int]:
     return [i for i, value in enumerate(values) if value is None or isinstance(value, str)]
 
 
-def _check_separators(
-    rows: list[Row], lines: list[int], misfits: Mapping[int, list[int]], source: str
-) -> None:
+def _check_separators(rows: list[Row], below: list[str], misfits: Mapping[int, list[int]]) -> None:
     """Refuse a table whose columns are separated by semicolons, tabs or spaces.
 
     If it also has decimal commas, we see other cells than the user: `2,5;3,5` is split into the
@@ -260,11 +258,10 @@ def _check_separators(
 
     Args:
         rows: the rows of the table. The first one may be the header.
-        lines: the line of each row.
+        below: the places of the rows below the first row.
         misfits: for each column, which cells below the first row are not numbers.
-        source: the name of the file in error messages.
     """
-    body, below = rows[1:] or rows, lines[1:] or lines
+    body = rows[1:] or rows
     for k, bad in misfits.items():
         if not bad:
             continue
@@ -273,7 +270,7 @@ def _check_separators(
         is_joined = all(_JOINED.fullmatch(body[i][k]) for i in bad)
         is_pair = 0 < k < len(row) - 1 and all(_PAIR.fullmatch(r[k]) for r in rows)
         if is_alone or is_joined or is_pair:
-            raise InputError(f"{source}:{below[bad[0]]}: {_SEPARATORS}, got {short(','.join(row))}")
+            raise InputError(f"{below[bad[0]]}: {_SEPARATORS}, got {short(','.join(row))}")
 
 
 def _is_header(first: Row, numeric: list[int], ids: list[int], source: str) -> bool:

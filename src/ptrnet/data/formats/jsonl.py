@@ -19,7 +19,7 @@ from ptrnet.data import checks
 from ptrnet.data.arrays import records_of
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import json_values
-from ptrnet.data.formats.parts.lines import display_name, numbered_lines
+from ptrnet.data.formats.parts.lines import filled_lines
 from ptrnet.errors import InputError
 from ptrnet.geometry.distances import PLANAR
 from ptrnet.tasks.base import Task
@@ -75,9 +75,8 @@ def num_features(path: str) -> int:
 
 def _rows(path: str) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield the JSON object of each line, and its source."""
-    file = display_name(path)
-    for line, text in numbered_lines(path):
-        yield json_values.parse_object(text, f"{file}:{line}"), f"{file}:{line}"
+    for source, text in filled_lines(path):
+        yield json_values.parse_object(text, source), source
 
 
 def _inputs(path: str) -> Iterator[tuple[Any, str]]:

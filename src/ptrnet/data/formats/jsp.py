@@ -10,7 +10,7 @@ from typing import Any, TextIO
 from ptrnet.data import checks
 from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.formats import Capabilities
-from ptrnet.data.formats.parts.lines import display_name, numbered_lines
+from ptrnet.data.formats.parts.lines import filled_lines
 from ptrnet.errors import InputError
 from ptrnet.problems.job_shop import JobShop
 from ptrnet.tasks.base import Task
@@ -22,19 +22,17 @@ CAPABILITIES = Capabilities(multiple=False, answers=False, task="job-shop", stdo
 def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
     assert isinstance(task, JobShop)
-    file = display_name(path)
-    lines = [(k, text.split()) for k, text in numbered_lines(path) if text.strip()[0] != "#"]
+    lines = [(k, text.split()) for k, text in filled_lines(path) if text.strip()[0] != "#"]
     if not lines:
         return
-    (line, head), *rows = lines
+    (source, head), *rows = lines
     if len(head) != 2:
-        raise InputError(f"{file}:{line}: expected two numbers, of jobs and of machines")
-    count, machines = (parse_index(word, f"{file}:{line}") for word in head)
+        raise InputError(f"{source}: expected two numbers, of jobs and of machines")
+    count, machines = (parse_index(word, source) for word in head)
     if len(rows) != count:
-        raise InputError(f"{file}: expected {count} jobs, as line {line} says, got {len(rows)}")
+        raise InputError(f"{source}: expected {count} jobs below this line, got {len(rows)}")
     jobs: list[Any] = []
-    for line, words in rows:
-        source = f"{file}:{line}"
+    for source, words in rows:
         if not words or len(words) % 2:
             raise InputError(f"{source}: expected pairs of a machine and a duration")
         job = []
@@ -44,8 +42,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
                 raise InputError(f"{source}: machine: expected 0 to {machines - 1}, got {number}")
             job.append([number, parse_number(duration, f"{source}: duration")])
         jobs.append(job)
-    inputs = checks.check_instance(task.from_fields({"jobs": jobs}, file), task, file)
-    yield Example(inputs, source=file)
+    inputs = checks.check_instance(task.from_fields({"jobs": jobs}, path), task, path)
+    yield Example(inputs, source=path)
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:

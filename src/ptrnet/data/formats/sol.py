@@ -15,7 +15,7 @@ from ptrnet.data import checks
 from ptrnet.data.cells import parse_index
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import depots
-from ptrnet.data.formats.parts.lines import numbered_lines
+from ptrnet.data.formats.parts.lines import filled_lines
 from ptrnet.errors import InputError
 from ptrnet.problems.cvrp import Cvrp
 from ptrnet.tasks.base import Task
@@ -39,17 +39,15 @@ def read_routes(path: str, n: int) -> Indices:
         n: the number of elements of the instance, depot included.
     """
     outputs: list[int] = []
-    for line, text in numbered_lines(path):
+    for source, text in filled_lines(path):
         label, colon, customers = text.partition(":")
         if not colon or not label.strip().lower().startswith("route"):
             continue
         outputs += [0] * bool(outputs)
         for k, word in enumerate(customers.split(), 1):
-            customer = parse_index(word, f"{path}:{line}: customer {k}")
+            customer = parse_index(word, f"{source}: customer {k}")
             if not 0 < customer < n:
-                raise InputError(
-                    f"{path}:{line}: customer {k}: expected 1 to {n - 1}, got {customer}"
-                )
+                raise InputError(f"{source}: customer {k}: expected 1 to {n - 1}, got {customer}")
             outputs.append(customer)
     return np.array(outputs, np.int64)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ptrnet.data.cells import parse_number
 from ptrnet.data.formats import Capabilities
-from ptrnet.data.formats.parts.lines import numbered_lines
+from ptrnet.data.formats.parts.lines import filled_lines
 from ptrnet.data.tables import Columns, Sets, Table
 from ptrnet.errors import InputError, short
 from ptrnet.tasks import CUSTOM
@@ -34,21 +34,21 @@ def table(path: str) -> Table:
     """See `ptrnet.data.formats`."""
     grades: list[float] = []
     ids: list[str] = []
-    lines: list[int] = []
+    sources: list[str] = []
     comments: list[str] = []
     columns: dict[int, list[tuple[int, float]]] = {}  # by index, pairs of row and value
-    for line, text in numbered_lines(path):
+    for source, text in filled_lines(path):
         content, _, comment = text.partition(COMMENT)
         if not content.strip():
             continue
-        source, row = f"{path}:{line}", len(grades)
+        row = len(grades)
         grade, *fields = content.split()
         if fields and fields[0].startswith("qid:"):
             ids.append(fields.pop(0).removeprefix("qid:"))
         if ids and len(ids) != row + 1:
             raise InputError(f"{source}: expected qid:ID after the grade in every line or in none")
         grades.append(parse_number(grade, f"{source}: grade"))
-        lines.append(line)
+        sources.append(source)
         comments.append(comment.strip())
         for field in fields:
             index, colon, value = field.partition(":")
@@ -68,7 +68,7 @@ def table(path: str) -> Table:
         table[str(number)] = dense.tolist()
     if any(comments):
         table[COMMENT] = comments
-    return Table(table, path, lambda k: f"{path}:{lines[k]}", default=0.0)
+    return Table(table, path, sources.__getitem__, default=0.0)
 
 
 def _query_ids(path: str, count: int) -> list[str]:
@@ -80,9 +80,9 @@ def _query_ids(path: str, count: int) -> list[str]:
             "each set"
         )
     sizes = []
-    for line, text in numbered_lines(file):
+    for source, text in filled_lines(file):
         if not text.strip().isdecimal():
-            raise InputError(f"{file}:{line}: expected a number of rows, got {short(text.strip())}")
+            raise InputError(f"{source}: expected a number of rows, got {short(text.strip())}")
         sizes.append(int(text))
     if sum(sizes) != count:
         raise InputError(f"{file}: expected {count} rows in all, as {path} has, got {sum(sizes)}")

@@ -75,20 +75,20 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 
 def _tours(file: tsp.TsplibFile, ids: list[int]) -> Iterator[Indices]:
     """Yield the tours `(n,)` of a file as indices of elements."""
-    lines: dict[int, str] = {}  # by city of the current tour, its line
+    sources: dict[int, str] = {}  # by city of the current tour
     source, is_first = file.path, True
     nodes = file.listed_nodes(SECTION, ids, "a city of the .tsp file")
     for k, place in chain(nodes, [(None, "")]):
         source = place or source
         if k is None:
-            if not lines and not is_first:
+            if not sources and not is_first:
                 continue  # the end of the file, or a second -1
-            missing = [city for i, city in enumerate(ids) if i not in lines]
+            missing = [city for i, city in enumerate(ids) if i not in sources]
             if missing:
                 raise InputError(f"{source}: the tour leaves out city {missing[0]}")
-            yield np.array(list(lines), np.int64)
-            lines, is_first = {}, False
-        elif k in lines:
-            raise InputError(f"{source}: city {ids[k]} occurs twice, first on line {lines[k]}")
+            yield np.array(list(sources), np.int64)
+            sources, is_first = {}, False
+        elif k in sources:
+            raise InputError(f"{source}: city {ids[k]} occurs twice, first at {sources[k]}")
         else:
-            lines[k] = source.rpartition(":")[2]
+            sources[k] = source

@@ -15,7 +15,7 @@ import numpy as np
 from ptrnet.data import checks
 from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.formats import Capabilities
-from ptrnet.data.formats.parts.lines import numbered_lines
+from ptrnet.data.formats.parts.lines import filled_lines
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.geometry.distances import EXPLICIT, SPATIAL, TSPLIB, is_directed
@@ -51,7 +51,7 @@ _KNOWN = {
     *("NAME", "DIMENSION", "EDGE_WEIGHT_FORMAT", "NODE_COORD_TYPE", "DISPLAY_DATA_TYPE"),
 }
 
-Row = tuple[int, list[str]]  # the number of a line, and its fields
+Row = tuple[str, list[str]]  # the source of a line, and its fields
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
@@ -90,15 +90,15 @@ def _warn(text: str) -> None:
 def _matrix(file: "TsplibFile") -> Floats:
     """Return the matrix `(n, n)` of EDGE_WEIGHT_SECTION. Its diagonal is set to 0."""
     path, rows = file.path, file.section(WEIGHTS)
-    value, line = file.keywords["DIMENSION"]
-    n = parse_index(value, f"{path}:{line}: DIMENSION")
+    value, source = file.keywords["DIMENSION"]
+    n = parse_index(value, f"{source}: DIMENSION")
     if not 1 <= n <= LARGEST:
-        raise InputError(f"{path}:{line}: DIMENSION: expected 1 to {LARGEST} nodes, got {n}")
+        raise InputError(f"{source}: DIMENSION: expected 1 to {LARGEST} nodes, got {n}")
     file.value("EDGE_WEIGHT_FORMAT")
-    value, line = file.keywords["EDGE_WEIGHT_FORMAT"]
+    value, source = file.keywords["EDGE_WEIGHT_FORMAT"]
     if value not in _FORMATS:
         raise InputError(
-            f"{path}:{line}: EDGE_WEIGHT_FORMAT: expected one of {', '.join(_FORMATS)}, "
+            f"{source}: EDGE_WEIGHT_FORMAT: expected one of {', '.join(_FORMATS)}, "
             f"got {short(value)}"
         )
     name = _ROWS_OF.get(value, value)
@@ -108,14 +108,14 @@ def _matrix(file: "TsplibFile") -> Floats:
         diagonal = 0 if "DIAG" in name else 1
         i, j = np.triu_indices(n, diagonal) if "UPPER" in name else np.tril_indices(n, -diagonal)
     weights = [
-        parse_number(field, f"{path}:{line}: field {k}")
-        for line, fields in rows
+        parse_number(field, f"{source}: field {k}")
+        for source, fields in rows
         for k, field in enumerate(fields, 1)
     ]
     if len(weights) != len(i):
-        last = f":{rows[-1][0]}" if rows else ""
+        last = rows[-1][0] if rows else path
         raise InputError(
-            f"{path}{last}: expected {len(i)} distances, because a {value} of {n} nodes has so "
+            f"{last}: expected {len(i)} distances, because a {value} of {n} nodes has so "
             f"many, got {len(weights)}"
         )
     dist = np.zeros((n, n))
@@ -169,10 +169,10 @@ def nodes_of(example: Example) -> Nodes:
 
 
 class Entry(NamedTuple):
-    """The value of a keyword and the number of its line."""
+    """The value of a keyword, and its source."""
 
     value: str
-    line: int
+    source: str
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class TsplibFile:
 
     Args:
         path: the file.
-        keywords: the value and the line of each keyword.
+        keywords: the value and the source of each keyword.
         sections: the rows of each section, by the keyword that begins it.
     """
 
@@ -208,25 +208,23 @@ class TsplibFile:
 
     def warn_of_unread(self, known: Collection[str]) -> None:
         """Warn about keywords that are ignored."""
-        for keyword, (value, line) in self.keywords.items():
+        for keyword, (value, source) in self.keywords.items():
             if keyword not in known:
-                _warn(f"{self.path}:{line}: {keyword} : {value[:40]} is ignored")
+                _warn(f"{source}: {keyword} : {value[:40]} is ignored")
 
     def check_dimension(self, n: int) -> None:
         """Refuse a DIMENSION other than n. The keyword may be missing."""
         if "DIMENSION" in self.keywords and self.keywords["DIMENSION"].value != str(n):
-            value, line = self.keywords["DIMENSION"]
+            value, source = self.keywords["DIMENSION"]
             raise InputError(
-                f"{self.path}:{line}: DIMENSION: expected {n}, the number of nodes, "
-                f"got {short(value)}"
+                f"{source}: DIMENSION: expected {n}, the number of nodes, got {short(value)}"
             )
 
     def points(self, d: int) -> tuple[list[int], list[list[float]]]:
         """Return the ids of the nodes and their d coordinates."""
-        lines: dict[int, int] = {}  # by id, the line of the node
+        sources: dict[int, str] = {}  # by the id of a node
         points = []
-        for line, fields in self.section(NODES):
-            source = f"{self.path}:{line}"
+        for source, fields in self.section(NODES):
             if len(fields) != d + 1:
                 raise InputError(
                     f"{source}: expected a node: its id and {'two' if d == 2 else 'three'} "
@@ -235,13 +233,13 @@ class TsplibFile:
             node = parse_index(fields[0], f"{source}: field 1")
             if node < 0:  # -1 marks the end of a tour in .tour files
                 raise InputError(f"{source}: field 1: expected an id of 0 or more, got {node}")
-            if node in lines:
-                raise InputError(f"{source}: node {node} occurs twice, first on line {lines[node]}")
-            lines[node] = line
+            if node in sources:
+                raise InputError(f"{source}: node {node} occurs twice, first at {sources[node]}")
+            sources[node] = source
             numbers = enumerate(fields[1:], 2)
             points.append([parse_number(field, f"{source}: field {k}") for k, field in numbers])
         self.check_dimension(len(points))
-        return list(lines), points
+        return list(sources), points
 
     def listed_nodes(
         self, section: str, ids: list[int], expected: str
@@ -254,8 +252,7 @@ class TsplibFile:
             expected: the name of a node of this section in error messages.
         """
         positions = {node: k for k, node in enumerate(ids)}
-        for line, fields in self.sections.get(section, []):
-            source = f"{self.path}:{line}"
+        for source, fields in self.sections.get(section, []):
             for field in fields:
                 node = parse_index(field, source)
                 if node != -1 and node not in positions:
@@ -278,8 +275,7 @@ def parse(path: str, sections: Collection[str], allowed: Mapping[str, Sequence[s
     keywords: dict[str, Entry] = {}
     found: dict[str, list[Row]] = {}
     section = ""  # the section of the current line
-    for line, text in numbered_lines(path):
-        source = f"{path}:{line}"
+    for source, text in filled_lines(path):
         keyword, colon, value = (part.strip() for part in text.partition(":"))
         if keyword == "EOF":
             break
@@ -289,7 +285,7 @@ def parse(path: str, sections: Collection[str], allowed: Mapping[str, Sequence[s
             section = keyword
             found[section] = []
         elif section and not keyword[:1].isalpha():
-            found[section].append((line, text.split()))
+            found[section].append((source, text.split()))
             if section == NODES and len(found[section]) > LARGEST:
                 raise InputError(f"{source}: expected at most {LARGEST} elements")
         elif keyword.endswith("_SECTION"):
@@ -306,13 +302,13 @@ def parse(path: str, sections: Collection[str], allowed: Mapping[str, Sequence[s
             if keyword == "COMMENT":
                 continue
             if keyword in keywords:
-                first = keywords[keyword].line
-                raise InputError(f"{source}: {keyword} occurs twice, first on line {first}")
+                first = keywords[keyword].source
+                raise InputError(f"{source}: {keyword} occurs twice, first at {first}")
             values = allowed.get(keyword)
             # Some files have a remark after the value, as in TYPE : TSP (M.~Hofmeister).
             if values is not None and (value.split() or [""])[0] not in values:
                 raise InputError(
                     f"{source}: {keyword}: expected {' or '.join(values)}, got {short(value)}"
                 )
-            keywords[keyword] = Entry(value, line)
+            keywords[keyword] = Entry(value, source)
     return TsplibFile(path, keywords, found)

@@ -15,12 +15,7 @@ import numpy as np
 from ptrnet.data import checks, formats
 from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.formats import Capabilities
-from ptrnet.data.formats.parts.lines import (
-    Block,
-    display_name,
-    numbered_lines,
-    numbered_lines_of,
-)
+from ptrnet.data.formats.parts.lines import Block, display_name, filled_lines, lines_of_block
 from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import LARGEST_UNROUNDED
@@ -50,15 +45,15 @@ def read(path: str, task: Task) -> Iterator[Example]:
         AmbiguousInputWarning: there are several lines, each with one element and no answer. Other
             programs write a single instance like this.
     """
-    source, count, are_single = display_name(path), 0, True
-    for example in _parse(numbered_lines(path), source, task):
+    count, are_single = 0, True
+    for example in _parse(filled_lines(path), task):
         count += 1
         are_single = are_single and len(example.inputs) == 1 and example.outputs is None
         yield example
     if are_single and count > 1:
         warnings.warn(
-            f"{source}: each of its {count} lines was read as an instance of one element; write "
-            "all elements of an instance in one line, or as the rows of a .csv",
+            f"{display_name(path)}: each of its {count} lines was read as an instance of one "
+            "element; write all elements of an instance in one line, or as the rows of a .csv",
             AmbiguousInputWarning,
             stacklevel=2,
         )
@@ -66,13 +61,12 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 def read_block(block: Block, path: str, task: Task) -> Iterator[Example]:
     """Yield the examples in a block of the file, with the same checks as `read`."""
-    return _parse(numbered_lines_of(block, path), path, task)
+    return _parse(lines_of_block(block, path), task)
 
 
-def _parse(lines: Iterable[tuple[int, str]], file: str, task: Task) -> Iterator[Example]:
-    """Yield the examples of numbered lines. Error messages call the file `file`."""
-    for line, text in lines:
-        source = f"{file}:{line}"
+def _parse(lines: Iterable[tuple[str, str]], task: Task) -> Iterator[Example]:
+    """Yield the examples of lines, given by their sources and texts."""
+    for source, text in lines:
         fields = text.split()
         count = fields.index("output") if "output" in fields else len(fields)
         inputs = _parse_instance(fields[:count], task, source)

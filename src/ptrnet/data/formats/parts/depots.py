@@ -42,8 +42,8 @@ def read(path: str, problem: Problem, form: Form) -> Example:
     allowed = {"TYPE": (form.type,), "EDGE_WEIGHT_TYPE": ("EUC_2D",)}
     file = tsp.parse(path, (tsp.NODES, form.section, DEPOTS), allowed)
     if "DISTANCE" in file.keywords:
-        line = file.keywords["DISTANCE"].line
-        raise InputError(f"{path}:{line}: DISTANCE: routes of limited length are not supported")
+        source = file.keywords["DISTANCE"].source
+        raise InputError(f"{source}: DISTANCE: routes of limited length are not supported")
     file.warn_of_unread({*_KNOWN, form.limit})
     file.value("EDGE_WEIGHT_TYPE")
     limit = parse_number(file.value(form.limit), f"{path}: {form.limit}")
@@ -68,8 +68,7 @@ def read(path: str, problem: Problem, form: Form) -> Example:
 def _numbers(file: tsp.TsplibFile, ids: list[int], section: str) -> dict[int, float]:
     """Return the number of each node, by its id."""
     numbers: dict[int, float] = {}
-    for line, fields in file.section(section):
-        source = f"{file.path}:{line}"
+    for source, fields in file.section(section):
         if len(fields) != 2:
             raise InputError(f"{source}: expected an id and a number, got {len(fields)} fields")
         node = parse_index(fields[0], f"{source}: field 1")

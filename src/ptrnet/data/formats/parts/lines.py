@@ -1,4 +1,4 @@
-"""Read text files line by line, with the numbers of the lines for error messages."""
+"""Read text files line by line, with the source of each line, `FILE:LINE`, for error messages."""
 
 import codecs
 import contextlib
@@ -32,8 +32,8 @@ def display_name(path: str) -> str:
     return "standard input" if path == "-" else path
 
 
-def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file, or of standard input for `-`, with their numbers from 1 on.
+def filled_lines(path: str) -> Iterator[tuple[str, str]]:
+    """Yield the source and the text of each line of a file, or of standard input for `-`.
 
     Blank lines are counted, but not yielded.
 
@@ -41,11 +41,11 @@ def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
         InputError: the file cannot be read or is not UTF-8, lines end in `\\r` alone, or a line is
             longer than LONGEST_LINE bytes.
     """
-    return ((number, text) for number, text in all_lines(path) if text.strip())
+    return ((source, text) for source, text in all_lines(path) if text.strip())
 
 
-def all_lines(path: str) -> Iterator[tuple[int, str]]:
-    """As `numbered_lines`, but also yield blank lines."""
+def all_lines(path: str) -> Iterator[tuple[str, str]]:
+    """As `filled_lines`, but also yield blank lines."""
     if path != "-":
         with _opened(path) as stream:
             yield from _decoded(stream, path)
@@ -97,13 +97,13 @@ def count_lines(path: str) -> int:
     return count + (last != b"\n")
 
 
-def numbered_lines_of(block: Block, path: str) -> Iterator[tuple[int, str]]:
-    """As `numbered_lines`, but only the lines of a block."""
+def lines_of_block(block: Block, path: str) -> Iterator[tuple[str, str]]:
+    """As `filled_lines`, but only the lines of a block."""
     with _opened(path) as stream:
         stream.seek(block.start)
         content = stream.read(block.end - block.start)
     lines = _decoded(io.BytesIO(content), path, block.first)
-    yield from ((number, text) for number, text in lines if text.strip())
+    yield from ((source, text) for source, text in lines if text.strip())
 
 
 @contextlib.contextmanager
@@ -116,24 +116,22 @@ def _opened(path: str) -> Iterator[BinaryIO]:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _decoded(stream: BinaryIO, source: str, first: int = 1) -> Iterator[tuple[int, str]]:
+def _decoded(stream: BinaryIO, file: str, first: int = 1) -> Iterator[tuple[str, str]]:
     """Yield the lines of a stream as text, numbered from `first` on."""
     number = first - 1
     while line := stream.readline(LONGEST_LINE + 1):
         number += 1
+        source = f"{file}:{number}"
         if len(line) > LONGEST_LINE:
             raise InputError(
-                f"{source}:{number}: the line is longer than {LONGEST_LINE} bytes; an instance has "
-                f"at most {LARGEST} elements"
+                f"{source}: the line is longer than {LONGEST_LINE} bytes; an instance has at most "
+                f"{LARGEST} elements"
             )
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            raise InputError(
-                f"{source}:{number}: not UTF-8 text (byte {error.start + 1} of the line)"
-            ) from None
+            where = f"byte {error.start + 1} of the line"
+            raise InputError(f"{source}: not UTF-8 text ({where})") from None
         if "\r" in text.rstrip("\r\n"):
-            raise InputError(
-                f"{source}:{number}: lines must end in \\n or \\r\\n, not in \\r alone"
-            )
-        yield number, text
+            raise InputError(f"{source}: lines must end in \\n or \\r\\n, not in \\r alone")
+        yield source, text
