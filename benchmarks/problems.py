@@ -27,7 +27,7 @@ import torch
 import ptrnet
 from ptrnet import tasks
 from ptrnet.data.dataset import Dataset
-from ptrnet.labellers import best_tour, dynamic_programming, pyvrp
+from ptrnet.labellers import best_tour, dynamic_programming, pyvrp, tabu_search
 from ptrnet.metrics.interval import Moments
 from ptrnet.problems import Problem
 from ptrnet.training.recipe import Recipe
@@ -184,9 +184,26 @@ def by_model(model: ptrnet.Solver, samples: int) -> Method:
     return costs
 
 
+def good_schedule(task: Problem, inputs: Floats) -> Indices:
+    return tabu_search.label(inputs[None]).rows()[0]
+
+
+def densest_with_each(task: Problem, inputs: Floats) -> Indices:
+    """Take the item after which `densest` would gain the most, again and again."""
+
+    def score(state: Any) -> Floats:
+        gained = task.values_by_rule(state)
+        return np.where(gained == gained.max(), state["value"] / state["weight"], -np.inf)
+
+    return rollout(task, inputs, score)
+
+
 RULES: dict[str, dict[str, Answerer]] = {
     "cvrp": {"nearest customer that fits": nearest, "savings (Clarke and Wright)": savings},
-    "knapsack": {"value by weight": densest},
+    "knapsack": {
+        "value by weight": densest,
+        "value by weight, tried with each next item": densest_with_each,
+    },
     "orienteering": {"prize by distance": prize_by_distance},
     "job-shop": {"most work remaining": most_work},
 }
@@ -195,6 +212,7 @@ SOLVERS: dict[str, dict[str, Method]] = {
     "cvrp-50": {f"PyVRP, {k} iterations": by_rule(by_pyvrp(k)) for k in (2000, 50)},
     "knapsack-50": {"dynamic programming, exact": by_rule(best_items)},
     "orienteering-20": {"dynamic programming, exact": by_rule(best_places)},
+    **{name: {"tabu search, 20,000 moves": by_rule(good_schedule)} for name in SHOPS},
 }
 
 OURS = {"ptrnet, greedy": 1, "ptrnet, best of 16": 16, "ptrnet, best of 64": 64}

@@ -45,7 +45,7 @@ class Knapsack(Problem):
     def remaining(self, state: State) -> NDArray[np.bool_]:
         return self.allowed(state)
 
-    def _values_by_rule(self, state: State) -> Floats:
+    def values_by_rule(self, state: State) -> Floats:
         """Return the value `(B, n)` that is gained if the item is taken now, and others by a rule.
 
         The rule takes the items by value per weight, highest first, if they still fit.
@@ -69,7 +69,7 @@ class Knapsack(Problem):
         largest = np.where(fits, value, 0).max(1, keepdims=True)
         largest = np.where(largest > 0, largest, 1)
         worth = np.where(fits, value / largest, 0)
-        by_rule = self._values_by_rule(state)
+        by_rule = self.values_by_rule(state)
         lost = np.where(fits, (by_rule.max(1, keepdims=True) - by_rule) / largest, 1)
         share = np.where(fits, weight / np.where(left > 0, left, 1)[:, None], 1)
         density = np.log((worth + 1e-6) / (share + 1e-6))
