@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from ptrnet import InputError, models
+from ptrnet.models.settings import SetSettings
+from ptrnet.tasks.custom import Custom
 from tests.models.test_remaining import dot, norm, plus, softmax, times
 
 
@@ -47,11 +49,15 @@ def relu(row):
     return [max(x, 0) for x in row]
 
 
-def scores_of(model, points):
-    """The scores of two special slots and of the points, of the model's weights."""
+def scores_of(model, points, logs=()):
+    """The scores of the special slots and of the points, of the model's weights.
+
+    `logs` are more features of the points, without waves.
+    """
     w = {key: value.tolist() for key, value in model.state_dict().items()}
-    means = [sum(column) / len(points) for column in zip(*points, strict=True)]
-    read = [[*p, *(x - mean for x, mean in zip(p, means, strict=True))] for p in points]
+    features = [[*p, *log] for p, log in zip(points, logs or [[]] * len(points), strict=True)]
+    means = [sum(column) / len(points) for column in zip(*features, strict=True)]
+    read = [[*f, *(x - mean for x, mean in zip(f, means, strict=True))] for f in features]
     waves = [
         [
             wave(2**k * math.pi / 4 * x) / 2
@@ -71,8 +77,11 @@ def scores_of(model, points):
             plus(row, layer(w, f"{name}.2", relu(layer(w, f"{name}.0", norm(row))))) for row in rows
         ]
     scores = [layer(w, "head.3", relu(layer(w, "head.0", norm(row))))[0] for row in rows]
-    factor = 20 / math.sqrt(6)
-    linear = [0.0, 0.0, *(factor * dot(w["linear.weight"][0], row) for row in read)]
+    factor = 20 / math.sqrt(len(read[0]))
+    linear = [
+        *(0.0 for _ in w["special_inputs"]),
+        *(factor * dot(w["linear.weight"][0], row) for row in read),
+    ]
     return plus(scores, linear)
 
 
@@ -82,6 +91,21 @@ def test_scores_are_the_formula(network, octaves):
     points = np.random.default_rng(0).normal(size=(5, 3)).tolist()
     actual = model.encode(torch.tensor([points], dtype=torch.float64)).scores[0]
     np.testing.assert_allclose(actual.tolist(), scores_of(model, points), rtol=1e-9)
+
+
+def test_logarithms_are_those_of_features_that_are_positive_in_all_examples():
+    """The first feature may be negative. The others count as at least 0.5 and 100."""
+    task = Custom(center=(0.1, 2.0, 300.0), spread=(1.0, 1.5, 90.0), lowest=(-1.0, 0.5, 100.0))
+    settings = SetSettings(hidden_size=4, heads=2, feed_forward=6, see_logs=True)
+    torch.manual_seed(2)
+    model = models.for_task("set-ptr-net", task, settings).double().eval()
+    torch.nn.init.normal_(model.linear.weight)
+    elements = np.array([[-0.7, 0.5, 150.0], [2.0, 3.0, 90.0], [1.0, 0.2, 500.0]])
+    logs = [[0, math.log(max(x, 0.5) / 2), math.log(max(y, 100) / 300)] for _, x, y in elements]
+    points = task.normalize(elements).tolist()
+    actual = model.encode(torch.tensor([points], dtype=torch.float64)).scores[0]
+    expected = scores_of(model, points, logs)
+    np.testing.assert_allclose(actual.tolist(), expected, rtol=1e-6)  # the task's numbers: float32
 
 
 @pytest.mark.parametrize("answer", ["any", "all", "one"])

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 import ptrnet
+from ptrnet.data.dataset import Dataset
+from ptrnet.data.infer_task import infer_task_of, loosest_task
 from ptrnet.errors import AmbiguousInputWarning, InputError
-from ptrnet.training.recipe import infer_recipe
+from ptrnet.training.recipe import infer_recipe, recipe_of
+from ptrnet.types import Example
 
 
 @pytest.fixture
@@ -51,6 +54,31 @@ def test_the_network_follows_from_the_kind_and_sees_no_order(file_of, kind, mode
     assert f"taken as {kind}" in summary and f"{model} of 64 units" in summary
     assert "does not see the order of the elements (with --ordered it does)" in summary
     assert recipe.loss == ("gains" if kind == "grades" else "tokens")
+
+
+def ordered_by(score, count=6_000):
+    """Return sets of 4 elements, of which some are in the order of a score."""
+    rng = np.random.default_rng(0)
+    points = rng.random((count, 4, 3)) + 0.1
+    answers = [np.argsort(score(p))[: rng.integers(1, 5)] for p in points]
+    return [Example(p, a) for p, a in zip(points, answers, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("score", "model"),
+    [
+        (lambda p: p[:, 0] / p[:, 1], "set-ptr-net"),
+        (lambda p: p[:, 2] - p[:, 1], "set-ptr-net"),
+        (lambda p: np.hypot(p[:, 0] - 0.6, p[:, 1] - 0.6), "transformer-ptr-net"),
+    ],
+)
+def test_an_order_by_a_linear_score_needs_no_decoder(score, model):
+    recipe = recipe_of(
+        infer_task_of(Dataset.of(ordered_by(score)), loosest_task(3), "here"), "here", {}
+    )
+    assert recipe.model == model
+    if model == "set-ptr-net":
+        assert recipe.network.see_logs and not recipe.network.dropout
 
 
 @pytest.mark.parametrize("kind", ["permutation", "choice", "set"])

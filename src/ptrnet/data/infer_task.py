@@ -138,7 +138,7 @@ def infer_task_of(
     repeats = _find_repeats(examples)
     if kind is None and repeats.any():
         _warn_of_other_forms(examples)
-    center, spread = feature_scaling(examples)
+    center, spread, lowest = feature_scaling(examples)
     schema = loosest.schema
     if schema is not None:
         # Missing numbers of the examples are filled with the schema's mean. A loaded model fills
@@ -154,6 +154,7 @@ def infer_task_of(
         context=tuple(context),
         center=tuple(center.tolist()),
         spread=tuple(spread.tolist()),
+        lowest=tuple(lowest.tolist()),
         longest_answer=min(int(examples.lengths.max()), MAX_LENGTH),
         longest_share=min(float((examples.lengths / examples.sizes).max()), MAX_LENGTH),
     )
@@ -202,8 +203,8 @@ def task_of(schema: Schema) -> Custom:
     )
 
 
-def feature_scaling(examples: Dataset) -> tuple[Floats, Floats]:
-    """Return the mean and the standard deviation `(d,)` of each feature.
+def feature_scaling(examples: Dataset) -> tuple[Floats, Floats, Floats]:
+    """Return the mean, the standard deviation and the smallest value `(d,)` of each feature.
 
     The deviation of a constant feature counts as 1, because we divide by it.
 
@@ -220,7 +221,8 @@ def feature_scaling(examples: Dataset) -> tuple[Floats, Floats]:
     mean = np.sum([(part / unit).sum(0) for part in parts], axis=0) / count
     squares = [((part / unit - mean) ** 2).sum(0) for part in parts]
     spread = np.sqrt(np.sum(squares, axis=0) / count) * unit
-    return mean * unit, np.where((lowest < highest) & (spread >= MIN_SPREAD), spread, 1)
+    is_varied = (lowest < highest) & (spread >= MIN_SPREAD)
+    return mean * unit, np.where(is_varied, spread, 1), lowest
 
 
 # The kind of answers

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -12,13 +13,17 @@ from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts.attention import (
     Elements,
     EncoderLayer,
+    Logs,
     attention_bias,
     encode_rows,
     layer_norm,
     normal_vectors,
     with_deviations,
 )
-from ptrnet.models.settings import SetSettings
+from ptrnet.models.settings import ModelSettings, SetSettings
+
+if TYPE_CHECKING:
+    from ptrnet.tasks.base import Task
 
 # docs/dev/own-data-defaults.md has the measurements.
 LINEAR_FACTOR = 20.0
@@ -37,17 +42,18 @@ class SetPtrNet(PointerModel):
     """`u_j = w' relu(W e_j) + s v' x_j`, `p(C_i) = softmax(u)` over what remains (Plackett 1975).
 
     `e` are the states of special slots (their inputs are learned) and elements. They all attend to
-    each other in the encoder of a transformer. `x_j` are the features of element j, and the
-    differences of these features from their means over the instance. Scores that are linear in
-    `x_j` need no hidden units. The scores are computed once and do not depend on earlier tokens, so
-    the greedy answer sorts the elements. Scores are computed in float32 under autocast, too.
+    each other in the encoder of a transformer. `x_j` are the features of element j, with `see_logs`
+    also their logarithms, and the differences of all these from their means over the instance.
+    Scores that are linear in `x_j` need no hidden units. The scores are computed once and do not
+    depend on earlier tokens, so the greedy answer sorts the elements. Scores are computed in
+    float32 under autocast, too.
 
     The linear part begins at 0. An optimiser such as Adam moves all weights about equally fast: the
     factor `s = 20 / sqrt(d)`, with d numbers in `x_j`, lets the linear part learn first.
 
     If an answer is one element (`answer` is "one"), its probability is
     `(1 - a) softmax(u) + a softmax(b' z)`: a mixture with a conditional logit (McFadden 1974). `z`
-    are the features, without the differences. `a` and `b` are buffers, 0 in training.
+    are the features alone. `a` and `b` are buffers, 0 in training.
     `ptrnet.training.conditional_logit` sets them.
 
     The state of a step is a boolean `(B, K, S + N)`: True for elements that came before.
@@ -63,7 +69,8 @@ class SetPtrNet(PointerModel):
         if units % heads:
             raise InputError(f"hidden_size: expected a multiple of {heads} heads, got {units}")
         self.answer, self.repeats = settings.answer, settings.repeats
-        num_read = 2 * features
+        self.logs = Logs(torch.zeros(features), torch.ones(features)) if settings.see_logs else None
+        num_read = 2 * features * (1 + settings.see_logs)
         self.octaves = settings.octaves
         num_waves = 2 * self.octaves * features
         self.elements = Elements(num_read + num_waves, units, octaves=0, see_indices=False)
@@ -85,10 +92,19 @@ class SetPtrNet(PointerModel):
             self.register_buffer("logit_weights", torch.zeros(features))
             self.register_buffer("logit_share", torch.zeros(()))
 
+    @classmethod
+    def for_task(cls, task: "Task", settings: ModelSettings) -> "SetPtrNet":
+        network = super().for_task(task, settings)
+        assert isinstance(network, SetPtrNet)
+        if network.logs is not None:
+            network.logs = Logs(*(torch.from_numpy(part).float() for part in task.relative_range))
+        return network
+
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> ScoredSet:
         lengths = full_lengths(inputs) if lengths is None else lengths
         special = self.special_inputs.expand(inputs.shape[0], -1, -1)
-        read = with_deviations(inputs, lengths)
+        read = inputs if self.logs is None else torch.cat([inputs, self.logs(inputs)], -1)
+        read = with_deviations(read, lengths)
         rows = torch.cat([special, self.elements(torch.cat([read, *self._waves(inputs)], -1))], 1)
         is_token = length_mask(lengths + self.num_specials, rows.shape[1])
         bias = attention_bias(is_token, rows.dtype)[:, None, None]

@@ -155,6 +155,9 @@ class SetSettings(EncoderSettings):
     dropout: float = setting(
         0.0, "set-ptr-net: dropout, the share of units to drop in training", ge=0, lt=1
     )
+    see_logs: bool = setting(
+        False, "set-ptr-net: also read the logarithms of features that are positive in all examples"
+    )
     answer: Literal["any", "all", "one"] = setting(
         "any", "set-ptr-net: number of elements in an answer"
     )

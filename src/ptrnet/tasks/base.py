@@ -257,6 +257,14 @@ class Task(Settings, Labelling):
         raise NotImplementedError
 
     @property
+    def relative_range(self) -> tuple[Floats, Floats]:
+        """For features that are positive in all examples, the standard deviation and the smallest
+        value, both `(d,)` and divided by the mean. For other features, and if the examples are
+        unknown, 0 and 1.
+        """
+        return np.zeros(self.num_features), np.ones(self.num_features)
+
+    @property
     def special_names(self) -> tuple[str, ...]:
         """The names of the special slots in pictures: END, and those that the task adds."""
         return ("end",)

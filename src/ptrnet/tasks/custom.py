@@ -68,6 +68,7 @@ class Custom(Task):
         unknown_category: whether to refuse other texts, or to treat them as none of the categories.
         center: the mean of each feature, d numbers.
         spread: the standard deviation of each feature, d numbers.
+        lowest: the smallest value of each feature, d numbers; empty if it is unknown.
         longest_answer: a sequence may have this many indices, however small the instance is.
         longest_share: a sequence may also have this many indices for each element of the instance.
     """
@@ -83,6 +84,7 @@ class Custom(Task):
     unknown_category: Unknown = setting("refuse", "whether other texts are errors or ignored")
     center: tuple[float, ...] = setting((), "the mean of each feature")
     spread: tuple[float, ...] = setting((), "the standard deviation of each feature", ge=MIN_SPREAD)
+    lowest: tuple[float, ...] = setting((), "the smallest value of each feature")
     longest_answer: int = setting(1, "the most indices of an answer", ge=0, le=MAX_LENGTH)
     longest_share: float = setting(
         1.0, "the most indices of an answer, per element", ge=0, le=MAX_LENGTH
@@ -149,6 +151,14 @@ class Custom(Task):
         with np.errstate(over="ignore"):
             standardized = half_deviations / (np.array(self.spread) / 2)
             return np.clip(standardized, -MAX_NORMALIZED, MAX_NORMALIZED)
+
+    @property
+    def relative_range(self) -> tuple[Floats, Floats]:
+        center, spread = np.array(self.center), np.array(self.spread)
+        lowest = np.array(self.lowest) if self.lowest else np.zeros(len(center))
+        is_positive = (lowest > 0) & (center > 0)  # the center of a category is 0
+        mean = np.where(is_positive, center, 1)
+        return np.where(is_positive, spread / mean, 0), np.where(is_positive, lowest / mean, 1)
 
     def max_length(self, n: int) -> int:
         if self.kind == "choice":

@@ -16,7 +16,7 @@ from ptrnet.models.set_ptr_net import SetPtrNet
 from ptrnet.solver.scoring import log_likelihoods_of
 from ptrnet.tasks.base import Task
 from ptrnet.training.examples import TrainingExamples
-from ptrnet.types import Example, Floats
+from ptrnet.types import Example, Floats, Indices
 
 SHARES = np.linspace(0, 1, 21)
 MAX_EXAMPLES = 20_000  # more would not change the few weights of a logit
@@ -64,9 +64,20 @@ def fit_logit(examples: Sequence[Example], task: Task) -> Floats:
         task: their task, which normalizes the features.
     """
     x = np.concatenate([task.normalize(example.inputs) for example in examples])
-    sizes = [len(example.inputs) for example in examples]
-    starts = np.cumsum([0, *sizes[:-1]])
+    sizes = np.array([len(example.inputs) for example in examples])
     chosen = np.concatenate([required_answer(example, task) for example in examples])
+    return fit_weights(x, sizes, chosen)
+
+
+def fit_weights(x: Floats, sizes: Indices, chosen: Indices) -> Floats:
+    """As `fit_logit`, for arrays.
+
+    Args:
+        x: `(n, d)`, the features of the elements of B instances, one after the other.
+        sizes: `(B,)`, how many elements each instance has.
+        chosen: `(B,)`, the chosen element of each instance.
+    """
+    starts = np.cumsum(sizes) - sizes
     is_chosen = np.zeros(len(x))
     is_chosen[starts + chosen] = 1
 

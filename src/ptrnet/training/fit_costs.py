@@ -89,7 +89,7 @@ def _number(value: Any) -> float:
 
 def _infer_recipe(instances: Dataset, overrides: dict[str, Any]) -> Recipe:
     """Infer the recipe from the instances. `overrides` are fields of it that take precedence."""
-    center, spread = feature_scaling(instances)
+    center, spread, _ = feature_scaling(instances)
     task = replace(loosest_task(len(center)), center=tuple(center), spread=tuple(spread))
     return Recipe.from_table(
         {

@@ -6,6 +6,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ptrnet import models
 from ptrnet.models.settings import every_setting
 
@@ -25,11 +27,15 @@ SIZES = (
     (float("inf"), 256, 0.0, 2, 1, 10),
 )
 # For the last row, which has no dropout.
-LARGE = {"weight_decay": 0.0, "learning_rate": 4e-3}
+LARGE = {"weight_decay": 0.0, "learning_rate": 4e-3, "see_logs": True}
+ORDERS = ("permutation", "subset")
 NOISY = ("choice", "grades")  # judgements of people, which a network overfits after a few epochs
 OCTAVES = 5  # set-ptr-net also reads sines and cosines of features
 EPOCHS, FEWEST_STEPS, MOST_STEPS = 40, 150, 3_000
 MANY = 5_000  # examples of orders, from which on a decoder learns them step by step
+# An order needs no decoder if a linear score explains this share of the pairs of neighbours in
+# answers, among so many examples.
+LINEAR_SHARE, LINEAR_EXAMPLES = 0.99, 2_000
 LARGEST_GAIN = 30.0  # for larger grades, only the highest one would matter among gains of 2^grade
 
 
@@ -42,14 +48,16 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
         given: the keys that the user gives. They take precedence, and other keys follow from them.
     """
     task, count = inferred.task, len(inferred.examples)
-    model = given.get("model") or _model(inferred, ordered, given)
+    is_exact = count >= MANY and not ordered and has_linear_order(inferred)
+    model = given.get("model") or _model(inferred, ordered, is_exact, given)
     chosen: dict[str, Any] = {"model": model}
     names = models.setting_names(model)
     if model not in (SETS, SEQUENCES):  # of the papers: 256 units, and as long as it takes
         chosen |= {"steps": 20_000, "valid_every": 500}
     else:
+        rows = SIZES[-1:] if is_exact else SIZES
         batch_size, dropout, layers, networks, noisy_epochs = next(
-            row for most, *row in SIZES if count <= most
+            row for most, *row in rows if count <= most
         )
         if model == SEQUENCES:
             batch_size = min(batch_size, 128)
@@ -61,7 +69,8 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
             chosen |= {"encoder_layers": layers, "precision": "float32"}
             # Dropout and weight decay reduce overfitting to few examples. Many examples do not need
             # them, and without both the scores can become as sharp as an exact rule requires. Sines
-            # and cosines of the features help with few examples of people's choices.
+            # and cosines of the features help with few examples of people's choices, logarithms
+            # with ratios and products of features.
             chosen |= {"weight_decay": 0.02, "octaves": OCTAVES} if dropout else LARGE
         else:
             steps = MOST_STEPS
@@ -77,19 +86,51 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
     return {key: value for key, value in chosen.items() if key in names or key not in _settings()}
 
 
-def _model(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) -> str:
+def _model(
+    inferred: "InferredTask", ordered: bool, is_exact: bool, given: Mapping[str, Any]
+) -> str:
     """Return the network for the data, or the first one that has all settings of the user.
 
-    If the order of the answer matters, a network with a decoder learns more from many examples.
+    If the order of the answer matters, a network with a decoder learns more from many examples,
+    except if the order follows from a score of each element.
     """
     kind, count = inferred.task.kind, len(inferred.examples)
-    has_order = kind in ("permutation", "subset") and count >= MANY
-    best = SEQUENCES if ordered or kind == "sequence" or has_order else SETS
+    needs_decoder = kind in ORDERS and count >= MANY and not is_exact
+    best = SEQUENCES if ordered or kind == "sequence" or needs_decoder else SETS
     needed = given.keys() & _settings()
     for model in (best, "ptr-net", *models.names()):
         if needed <= set(models.setting_names(model)):
             return model
     return best
+
+
+def has_linear_order(inferred: "InferredTask") -> bool:
+    """Whether a score that is linear in features and their logarithms explains the answers' order.
+
+    We fit such a score to half of the pairs of neighbours in the answers. It explains the order if
+    it puts LINEAR_SHARE of the other pairs in the right order.
+    """
+    from ptrnet.training.conditional_logit import fit_weights
+
+    task = inferred.task
+    if task.kind not in ORDERS:
+        return False
+    spread, lowest = task.relative_range
+    differences = []
+    for example in inferred.examples[:LINEAR_EXAMPLES]:
+        assert example.outputs is not None
+        features = task.normalize(example.inputs[example.outputs])
+        logs = np.log(np.maximum(1 + spread * features, lowest))
+        differences.append(-np.diff(np.concatenate([features, logs], 1), axis=0))
+    pairs = np.concatenate(differences)
+    fitted, tested = pairs[::2], pairs[1::2]
+    if not len(tested):
+        return False
+    # Each pair is a choice between two elements. Only the difference of their features matters, so
+    # the second one has features 0.
+    x = np.stack([fitted, np.zeros_like(fitted)], 1).reshape(-1, fitted.shape[1])
+    weights = fit_weights(x, np.full(len(fitted), 2), np.zeros(len(fitted), np.int64))
+    return bool((tested @ weights > 0).mean() >= LINEAR_SHARE)
 
 
 def _settings() -> set[str]:

@@ -59,6 +59,31 @@ def with_deviations(inputs: Tensor, lengths: Tensor) -> Tensor:
     return torch.cat([inputs, inputs - means], -1)
 
 
+class Logs(nn.Module):
+    """Logarithms of the features that are above 0 in all examples; 0 for the others.
+
+    A linear function of logarithms can compare ratios or products of features. A feature that is
+    smaller than in all examples has the logarithm of the smallest one.
+
+    Args:
+        spread, lowest: `(d,)`; see `Task.relative_range`.
+    """
+
+    spread: Tensor
+    lowest: Tensor
+
+    def __init__(self, spread: Tensor, lowest: Tensor) -> None:
+        super().__init__()
+        # The task's settings have these numbers, so the weights need not.
+        self.register_buffer("spread", spread, persistent=False)
+        self.register_buffer("lowest", lowest, persistent=False)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return `log(x / mean of x)`, given standardized features `(B, N, d)` of elements x."""
+        with torch.autocast(inputs.device.type, enabled=False):
+            return torch.maximum(1 + self.spread * inputs, self.lowest).log()
+
+
 def index_encoding(rows: Tensor) -> Tensor:
     """The encoding `(N, H)` of the indices of rows `(B, N, H)`: sines, then cosines."""
     _, n, units = rows.shape
