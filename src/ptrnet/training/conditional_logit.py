@@ -7,7 +7,6 @@ is linear in the features. `docs/dev/own-data-defaults.md` has the measurements.
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import minimize
 
 from ptrnet.data.checks import required_answer
 from ptrnet.data.streams import DatasetStream
@@ -16,11 +15,11 @@ from ptrnet.models.set_ptr_net import SetPtrNet
 from ptrnet.solver.scoring import log_likelihoods_of
 from ptrnet.tasks.base import Task
 from ptrnet.training.examples import TrainingExamples
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.training.linear_scores import fit_weights
+from ptrnet.types import Example, Floats
 
 SHARES = np.linspace(0, 1, 21)
 MAX_EXAMPLES = 20_000  # more would not change the few weights of a logit
-RIDGE = 1e-4  # features that a whole set shares have no effect, so only the penalty decides them
 
 
 def mix_with_logits(model: PointerModel, task: Task, examples: TrainingExamples) -> float:
@@ -67,27 +66,3 @@ def fit_logit(examples: Sequence[Example], task: Task) -> Floats:
     sizes = np.array([len(example.inputs) for example in examples])
     chosen = np.concatenate([required_answer(example, task) for example in examples])
     return fit_weights(x, sizes, chosen)
-
-
-def fit_weights(x: Floats, sizes: Indices, chosen: Indices) -> Floats:
-    """As `fit_logit`, for arrays.
-
-    Args:
-        x: `(n, d)`, the features of the elements of B instances, one after the other.
-        sizes: `(B,)`, how many elements each instance has.
-        chosen: `(B,)`, the chosen element of each instance.
-    """
-    starts = np.cumsum(sizes) - sizes
-    is_chosen = np.zeros(len(x))
-    is_chosen[starts + chosen] = 1
-
-    def loss(weights: Floats) -> tuple[float, Floats]:
-        utilities = x @ weights
-        utilities -= np.repeat(np.maximum.reduceat(utilities, starts), sizes)
-        sums = np.add.reduceat(np.exp(utilities), starts)
-        p = np.exp(utilities) / np.repeat(sums, sizes)
-        value = np.log(sums).sum() - utilities @ is_chosen + RIDGE * weights @ weights
-        return value, x.T @ (p - is_chosen) + 2 * RIDGE * weights
-
-    found: Floats = minimize(loss, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B").x
-    return found

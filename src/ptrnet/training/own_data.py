@@ -6,10 +6,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ptrnet import models
 from ptrnet.models.settings import every_setting
+from ptrnet.training.linear_scores import has_linear_order
 
 if TYPE_CHECKING:
     from ptrnet.data.infer_task import InferredTask
@@ -33,9 +32,6 @@ NOISY = ("choice", "grades")  # judgements of people, which a network overfits a
 OCTAVES = 5  # set-ptr-net also reads sines and cosines of features
 EPOCHS, FEWEST_STEPS, MOST_STEPS = 40, 150, 3_000
 MANY = 5_000  # examples of orders, from which on a decoder learns them step by step
-# An order needs no decoder if a linear score explains this share of the pairs of neighbours in
-# answers, among so many examples.
-LINEAR_SHARE, LINEAR_EXAMPLES = 0.99, 2_000
 LARGEST_GAIN = 30.0  # for larger grades, only the highest one would matter among gains of 2^grade
 
 
@@ -48,7 +44,8 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
         given: the keys that the user gives. They take precedence, and other keys follow from them.
     """
     task, count = inferred.task, len(inferred.examples)
-    is_exact = count >= MANY and not ordered and has_linear_order(inferred)
+    is_exact = count >= MANY and not ordered and task.kind in ORDERS
+    is_exact = is_exact and has_linear_order(task, inferred.examples)
     model = given.get("model") or _model(inferred, ordered, is_exact, given)
     chosen: dict[str, Any] = {"model": model}
     names = models.setting_names(model)
@@ -102,35 +99,6 @@ def _model(
         if needed <= set(models.setting_names(model)):
             return model
     return best
-
-
-def has_linear_order(inferred: "InferredTask") -> bool:
-    """Whether a score that is linear in features and their logarithms explains the answers' order.
-
-    We fit such a score to half of the pairs of neighbours in the answers. It explains the order if
-    it puts LINEAR_SHARE of the other pairs in the right order.
-    """
-    from ptrnet.training.conditional_logit import fit_weights
-
-    task = inferred.task
-    if task.kind not in ORDERS:
-        return False
-    spread, lowest = task.relative_range
-    differences = []
-    for example in inferred.examples[:LINEAR_EXAMPLES]:
-        assert example.outputs is not None
-        features = task.normalize(example.inputs[example.outputs])
-        logs = np.log(np.maximum(1 + spread * features, lowest))
-        differences.append(-np.diff(np.concatenate([features, logs], 1), axis=0))
-    pairs = np.concatenate(differences)
-    fitted, tested = pairs[::2], pairs[1::2]
-    if not len(tested):
-        return False
-    # Each pair is a choice between two elements. Only the difference of their features matters, so
-    # the second one has features 0.
-    x = np.stack([fitted, np.zeros_like(fitted)], 1).reshape(-1, fitted.shape[1])
-    weights = fit_weights(x, np.full(len(fitted), 2), np.zeros(len(fitted), np.int64))
-    return bool((tested @ weights > 0).mean() >= LINEAR_SHARE)
 
 
 def _settings() -> set[str]:

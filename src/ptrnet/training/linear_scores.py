@@ -1,0 +1,63 @@
+"""Scores that are linear in the features, fitted to choices."""
+
+import numpy as np
+from scipy.optimize import minimize
+
+from ptrnet.data.dataset import Dataset
+from ptrnet.tasks.base import Task
+from ptrnet.types import Floats, Indices
+
+RIDGE = 1e-4  # features that a whole set shares have no effect, so only the penalty decides them
+MAX_EXAMPLES = 2_000  # more would not tell more about an order
+SHARE = 0.99  # of the pairs of neighbours in answers that a linear order explains
+
+
+def has_linear_order(task: Task, examples: Dataset) -> bool:
+    """Whether a score that is linear in features and their logarithms explains the answers' order.
+
+    We fit such a score to half of the pairs of neighbours in the answers. It explains the order if
+    it puts SHARE of the other pairs in the right order.
+    """
+    spread, lowest = task.relative_range
+    differences = []
+    for example in examples[:MAX_EXAMPLES]:
+        assert example.outputs is not None
+        features = task.normalize(example.inputs[example.outputs])
+        logs = np.log(np.maximum(1 + spread * features, lowest))
+        differences.append(-np.diff(np.concatenate([features, logs], 1), axis=0))
+    pairs = np.concatenate(differences)
+    fitted, tested = pairs[::2], pairs[1::2]
+    if not len(tested):
+        return False
+    # Each pair is a choice between two elements. Only the difference of their features matters, so
+    # the second one has features 0.
+    x = np.stack([fitted, np.zeros_like(fitted)], 1).reshape(-1, fitted.shape[1])
+    weights = fit_weights(x, np.full(len(fitted), 2), np.zeros(len(fitted), np.int64))
+    return bool((tested @ weights > 0).mean() >= SHARE)
+
+
+def fit_weights(x: Floats, sizes: Indices, chosen: Indices) -> Floats:
+    """Return the weights `(d,)` of a conditional logit, fitted to choices by maximum likelihood.
+
+    The probability of an element is `softmax(x b)` over the elements of its instance. The penalty
+    RIDGE times the squared weights is added to the sum of the negative log-likelihoods.
+
+    Args:
+        x: `(n, d)`, the features of the elements of B instances, one after the other.
+        sizes: `(B,)`, how many elements each instance has.
+        chosen: `(B,)`, the chosen element of each instance.
+    """
+    starts = np.cumsum(sizes) - sizes
+    is_chosen = np.zeros(len(x))
+    is_chosen[starts + chosen] = 1
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        utilities = x @ weights
+        utilities -= np.repeat(np.maximum.reduceat(utilities, starts), sizes)
+        sums = np.add.reduceat(np.exp(utilities), starts)
+        p = np.exp(utilities) / np.repeat(sums, sizes)
+        value = np.log(sums).sum() - utilities @ is_chosen + RIDGE * weights @ weights
+        return value, x.T @ (p - is_chosen) + 2 * RIDGE * weights
+
+    found: Floats = minimize(loss, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B").x
+    return found
