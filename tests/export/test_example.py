@@ -1,10 +1,12 @@
 """`example.py` of an export gives the solver's answers without PyTorch and without ptrnet."""
 
+import functools
 import json
 import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -31,6 +33,14 @@ CASES = [
 ]
 
 
+@pytest.fixture
+def kept_sessions(monkeypatch):
+    """Let the example open each graph once, not for every instance, which took half of the time."""
+    opened = functools.cache(example.onnxruntime.InferenceSession)
+    monkeypatch.setattr(example, "onnxruntime", SimpleNamespace(InferenceSession=opened))
+
+
+@pytest.mark.usefixtures("kept_sessions")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}-{case[2]}")
 def test_answers_equal_those_of_the_solver(case, tmp_path):
     """For points inside and outside the unit square, close together, and for one or two points."""
@@ -62,6 +72,7 @@ def test_triangles_are_listed(tmp_path):
     assert triangles and all(1 <= len(triangle) <= 3 for triangle in triangles)
 
 
+@pytest.mark.usefixtures("kept_sessions")
 def test_grown_triangulations_equal_those_of_the_solver(tmp_path):
     solver = ptrnet.load("delaunay")
     manifest = ptrnet.export_onnx(solver, tmp_path, instances=3)
@@ -74,6 +85,7 @@ def test_grown_triangulations_equal_those_of_the_solver(tmp_path):
         assert triangles == set(map(tuple, expected))
 
 
+@pytest.mark.usefixtures("kept_sessions")
 def test_nearly_equal_numbers_are_sorted_exactly(tmp_path):
     """After scaling to float32, such numbers are equal, or the model swaps them."""
     ptrnet.export_onnx(ptrnet.load("sort"), tmp_path, instances=3)
@@ -96,6 +108,7 @@ def test_a_clearly_wrong_order_is_not_corrected(tmp_path, monkeypatch):
     assert example.solve(numbers, tmp_path) == [0, 1, 2]
 
 
+@pytest.mark.usefixtures("kept_sessions")
 def test_nearly_equal_points_are_warned_of(tmp_path, capsys):
     ptrnet.export_onnx(ptrnet.load("hull"), tmp_path, instances=3)
     points = 50 * np.random.default_rng(3).random((9, 2))
