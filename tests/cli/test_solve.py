@@ -1,7 +1,6 @@
 """`ptrnet solve`."""
 
 import json
-import signal
 import subprocess
 import sys
 
@@ -9,11 +8,11 @@ import numpy as np
 import pytest
 
 import ptrnet as library
-from ptrnet import tasks
+from ptrnet import jobs, tasks
 from ptrnet.data import formats
 from ptrnet.jobs import CHUNK
 from ptrnet.types import Example
-from tests.cli.test_bulk import PROGRAM, interrupted, stop_after_a_chunk
+from tests.cli.test_bulk import interrupted
 
 COUNT = 2 * CHUNK + 40
 TABLE = "id,x,y\n7,0,0\n8,1,0\n9,0,1\n10,0.2,0.2\n"
@@ -46,16 +45,22 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_a_killed_job_resumes_to_the_same_file(ptrnet, folder, tmp_path):
-    """Two processes start the job, one resumes it: the answers equal the library's in one call."""
+def test_a_stopped_job_resumes_to_the_same_file(ptrnet, folder, tmp_path, monkeypatch):
+    """One process starts the job, two resume it: the answers equal the library's in one call."""
     solve = ["solve", "--model", folder / "model", folder / "in.jsonl"]
-    output = tmp_path / "out.jsonl"
-    command = [*solve, "--output", output, "--jobs", 2]
-    stop_after_a_chunk(PROGRAM, command, tmp_path, signal.SIGKILL)
+    output, write = tmp_path / "out.jsonl", jobs._write_chunk
+
+    def write_and_stop(*arguments):
+        write(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(jobs, "_write_chunk", write_and_stop)
+    assert ptrnet(*solve, "--output", output, "--jobs", 1)[0] == 130
+    monkeypatch.undo()
     (first,) = (tmp_path / "out.jsonl.partial").glob("000000-*.jsonl")
     done = first.read_bytes()
     assert done.count(b"\n") == CHUNK and not output.exists()
-    code, _, errors = ptrnet(*solve, "--output", output, "--jobs", 1)
+    code, _, errors = ptrnet(*solve, "--output", output, "--jobs", 2)
     assert code == 0 and f"resuming after {CHUNK} examples" in errors
     assert output.read_bytes() == (folder / "out.jsonl").read_bytes()
     assert output.read_bytes().startswith(done)
