@@ -38,8 +38,8 @@ def test_the_table_names_the_measured_machine(quick, ptrnet):
     assert heads.split()[:2] == ["ms", "quartiles"] and row.startswith("8 units ")
 
 
-def test_ptrnet_bench_measures_in_other_processes(program):
-    code, out, err = program(
+def test_ptrnet_bench_measures_in_other_processes(ptrnet):
+    code, out, err = ptrnet(
         *("bench", "label", "--task", "sort", "--n", 6, "--repeats", 1, "--json")
     )
     assert code == 0 and not err, err

@@ -251,7 +251,7 @@ def test_a_disk_that_is_full_at_the_end_loses_nothing(ptrnet, tmp_path, monkeypa
 
 
 def test_with_closed_standard_error_no_message_is_among_the_answers():
-    command = [sys.executable, "-m", "ptrnet", "solve", "sort", "nothing.txt"]
+    command = [sys.executable, "-m", "ptrnet", "label", "sort", "nothing.txt"]
     with_closed = ["bash", "-c", '"$@" 2>&-', "bash", *command]
     done = subprocess.run(with_closed, capture_output=True, timeout=240)
     assert (done.returncode, done.stdout) == (2, b"")

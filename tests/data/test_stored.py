@@ -276,14 +276,15 @@ def test_concurrent_runs_build_one_set_of_arrays(tmp_path):
     path = tmp_path / "f.txt"
     path.write_text(GOOD * 2000)
     code = (
-        "import sys; from ptrnet import tasks; from ptrnet.data.stored import open_file;"
-        "examples = open_file(sys.argv[1], tasks.get('hull'));"
-        "import numpy as np; inputs, answers = examples.rows_of_one_size(np.arange(2000));"
-        "print(inputs.sum(), answers.indices.sum())"
+        "import os, sys; from ptrnet import tasks; from ptrnet.data.stored import open_file;"
+        "import numpy as np; hull = tasks.get('hull'); other = os.fork();"
+        "examples = open_file(sys.argv[1], hull);"
+        "inputs, answers = examples.rows_of_one_size(np.arange(2000));"
+        "print(inputs.sum(), answers.indices.sum(), flush=True); other and os.waitpid(other, 0)"
     )
     command = [sys.executable, "-c", code, str(path)]
-    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert [run.communicate(timeout=240)[0].split() for run in runs] == [["4000.0", "6000"]] * 2
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.stdout == "4000.0 6000\n" * 2, done.stderr
     (folder,) = path.parent.glob("*.packed")
     assert len(list(folder.iterdir())) == 1 and len(arrays(path)) == 4
 

@@ -2,13 +2,12 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from ptrnet.cli import run
+from ptrnet.kernels import eager
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.routes import probes
 
@@ -56,12 +55,11 @@ def test_the_command_of_the_image_is_valid(capsys):
     assert "/run/secrets/token" in capsys.readouterr().err
 
 
-def test_the_images_warm_up_command_runs():
+def test_the_images_warm_up_command_runs(monkeypatch):
+    monkeypatch.setattr(eager, "_steps", 0)  # which the command changes for the whole process
     text = (ROOT / "Dockerfile").read_text()
     (code,) = re.findall(r'^RUN python -c "(.*?)"$', text, re.DOTALL | re.MULTILINE)
-    code = code.replace("\\\n", "")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    exec(code.replace("\\\n", ""), {})
 
 
 def test_the_cluster_asks_the_services_routes_and_waits_for_its_answers():
