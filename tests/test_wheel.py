@@ -88,17 +88,7 @@ def test_the_program_is_installed(clean):
 
 
 def test_the_package_works_by_itself(clean):
-    code = (
-        "import ptrnet; assert 'site-packages' in ptrnet.__file__;"
-        "print(sorted(map(int, ptrnet.load('hull').solve([[0, 0], [1, 0], [.4, .3], [0, 1]]))));"
-        "from ptrnet.reproduce import tables; assert len(tables.names()) == 6"
-    )
-    done = run(clean / "python", "-c", code)
-    assert done.stdout == "[0, 1, 3]\n", done.stderr
-
-
-def test_features_with_a_missing_extra_name_it(clean):
-    """All of them run in one process, because each process would import torch."""
+    """Also features with a missing extra, which name it. Each process would import torch."""
     lines = {
         "train sort --steps 1": "train",
         "solve hull --random 5 --plot a.png": "plot",
@@ -106,9 +96,14 @@ def test_features_with_a_missing_extra_name_it(clean):
         "serve": "serve",
         "generate hull --n 5 --count 2 --output a.parquet": "parquet",
     }
-    code = "import sys; from ptrnet.cli import run; print([run(a.split()) for a in sys.argv[1:]])"
+    code = (
+        "import sys, ptrnet; assert 'site-packages' in ptrnet.__file__;"
+        "print(sorted(map(int, ptrnet.load('hull').solve([[0, 0], [1, 0], [.4, .3], [0, 1]]))));"
+        "from ptrnet.reproduce import tables; assert len(tables.names()) == 6;"
+        "from ptrnet.cli import run; print([run(a.split()) for a in sys.argv[1:]])"
+    )
     done = run(clean / "python", "-c", code, *lines)
-    assert done.stdout == "[2, 2, 2, 2, 2]\n", done.stderr
+    assert done.stdout == "[0, 1, 3]\n[2, 2, 2, 2, 2]\n", done.stderr
     messages = done.stderr.splitlines()
     for message, extra in zip(messages, lines.values(), strict=True):
         assert f'needs the extra "{extra}": pip install "ptrnet[{extra}]"' in message
