@@ -94,8 +94,10 @@ def is_listening(host, port):
     return False
 
 
-def test_sigterm_finishes_what_was_accepted(served, model, small):
+def test_sigterm_finishes_what_was_accepted(served, model):
+    """Also a request whose body arrives after the signal."""
     process, address = served("--model", model)
+    host, port = address.removeprefix("http://").split(":")
     answered = []
 
     def send():
@@ -105,18 +107,6 @@ def test_sigterm_finishes_what_was_accepted(served, model, small):
     for thread in threads:
         thread.start()
     wait_for_queue(address, 6)
-    process.send_signal(signal.SIGTERM)
-    for thread in threads:
-        thread.join(SECONDS)
-    assert process.wait(SECONDS) == 0 and process.stderr.read() == ""
-    assert len(answered) == 6
-    for status, document in answered:
-        assert status == 200 and len(document["answers"]) == len(INSTANCES)
-
-
-def test_a_request_whose_body_arrives_after_sigterm_is_answered(served, model):
-    process, address = served("--model", model)
-    host, port = address.removeprefix("http://").split(":")
     body = json.dumps({"instances": INSTANCES}).encode()
     with socket.create_connection((host, port), timeout=SECONDS) as connection:
         begin(connection, body)
@@ -128,9 +118,14 @@ def test_a_request_whose_body_arrives_after_sigterm_is_answered(served, model):
         connection.sendall(body)
         with HTTPResponse(connection) as response:
             response.begin()
-            assert len(json.load(response)["answers"]) == len(INSTANCES)
-            assert response.status == 200
+            document = json.load(response)
+    for thread in threads:
+        thread.join(SECONDS)
+    answered.append((response.status, document))
     assert process.wait(SECONDS) == 0 and process.stderr.read() == ""
+    assert len(answered) == 7
+    for status, document in answered:
+        assert status == 200 and len(document["answers"]) == len(INSTANCES)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
