@@ -106,6 +106,17 @@ class JobShop(Problem):
     def remaining(self, state: State) -> NDArray[np.bool_]:
         return self._next(state)[0]
 
+    def makespans_by_rule(self, state: State) -> Floats:
+        """Return the makespans `(B, n)` if a job is next, and all other operations by a rule.
+
+        The rule starts the operations that can start first; of several, that of the job with the
+        most work remaining. Jobs that are not allowed have infinite makespans.
+        """
+        from ptrnet.problems import rollouts  # compiles, so import it only where it is used
+
+        names = ("machine", "duration", "done", "job_free", "machine_free")
+        return rollouts.makespans(*(state[name] for name in names), self.allowed(state))
+
     def features(self, state: State) -> tuple[Floats, Floats]:
         waits, machine, duration, start = self._next(state)
         positions = np.arange(MOST)
@@ -149,7 +160,13 @@ class JobShop(Problem):
         # Divide times that grow with the number of jobs by a lower bound of the time that is left,
         # so that a network can answer more jobs than it learned from.
         time_left = np.where(longest > now, longest - now, 1)
+        by_rule = self.makespans_by_rule(state)
+        shortest = np.where(allowed.any(1), by_rule.min(1), now[:, 0])[:, None]
+        lost = np.where(allowed, by_rule, shortest) - shortest
+        lost = np.where(allowed, lost / time_left, 1)
         of_jobs = [
+            lost,
+            np.log(lost + 1e-3) / 3,
             duration / unit,
             second_duration / unit,
             of_second / time_left,
@@ -174,6 +191,7 @@ class JobShop(Problem):
             np.log1p(time_left / unit)[:, 0] / 3,
             np.log1p(count.sum(1)) / 3,
             waits.mean(1),
+            ((shortest - now) / time_left)[:, 0],
         ]
         return np.stack(of_jobs, -1), np.stack(of_whole, -1)
 

@@ -93,6 +93,17 @@ class Orienteering(Problem):
     def remaining(self, state: State) -> NDArray[np.bool_]:
         return self.allowed(state)
 
+    def prizes_by_rule(self, state: State) -> Floats:
+        """Return the prizes `(B, n)` that are collected if a place is next, and others by a rule.
+
+        The rule goes to the place with the largest prize by distance. Places that are not allowed
+        have 0.
+        """
+        from ptrnet.problems import rollouts  # compiles, so import it only where it is used
+
+        names = ("position", "prize", "rounded", "unvisited", "last", "left")
+        return rollouts.prizes(*(state[name] for name in names), self.allowed(state))
+
     def features(self, state: State) -> tuple[Floats, Floats]:
         limit = np.where(state["limit"] > 0, state["limit"], 1)[:, None]
         there, back = (part / limit for part in self._distances(state))
@@ -103,6 +114,9 @@ class Orienteering(Problem):
         is_allowed = self.allowed(state)
         prize = np.where(is_allowed, state["prize"], 0)
         prize = prize / np.maximum(prize.max(1, keepdims=True), 1e-12)
+        by_rule = self.prizes_by_rule(state)
+        most = np.maximum(by_rule.max(1, keepdims=True), 1e-12)
+        lost = (most - by_rule) / most
         of_places = [
             *np.moveaxis(relative, -1, 0),
             *np.moveaxis(relative - here[:, None], -1, 0),
@@ -111,6 +125,8 @@ class Orienteering(Problem):
             there + back - home,
             np.maximum(left - there - back, 0),
             prize,
+            lost,
+            np.log(lost + 1e-2),
         ]
         # Places out of reach are not encoded. Their features may be too large, so set them to 0.
         of_places = [np.where(is_allowed, part, 0) for part in of_places]

@@ -20,7 +20,9 @@ from ptrnet.tasks.base import Task
 CUSTOM = "custom"  # for a user's own examples: no command takes it as an argument
 _NO_TASKS = ("base", "schema", CUSTOM)
 _registry = Registry("task", __name__, _NO_TASKS, "TASK")
-_problems = Registry("problem", "ptrnet.problems", ("base", "check", "routes"), "PROBLEM")
+_problems = Registry(
+    "problem", "ptrnet.problems", ("base", "check", "rollouts", "routes"), "PROBLEM"
+)
 
 
 def names() -> list[str]:

@@ -1,0 +1,132 @@
+"""What simple rules make of the rest of a problem, after each choice that is allowed next.
+
+A network that sees this does not need to foresee the consequences of a choice (rollout algorithms,
+Bertsekas, Tsitsiklis and Wu 1997). The functions are compiled, because a rule takes one decision
+after the other. They do not check their arguments.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptrnet.jit import jit
+from ptrnet.types import Floats, Indices
+
+NEAR = 1e-9  # is added to distances before dividing by them
+
+
+@jit
+def makespans(
+    machine: Indices,
+    duration: Floats,
+    done: Indices,
+    job_free: Floats,
+    machine_free: Floats,
+    allowed: NDArray[np.bool_],
+) -> Floats:
+    """Return the makespan if a job's next operation is started, and all others by a rule.
+
+    The rule starts the operations that can start first; of several, that of the job with the most
+    work remaining. If this is equal, too, the machine and the duration decide, so that the order of
+    the jobs does not.
+
+    Args:
+        machine, duration: `(B, n, m)`, of each job's operations; machine -1 for no operation.
+        done: `(B, n)`, how many operations of each job have been started.
+        job_free: `(B, n)`, when the last of these ends.
+        machine_free: `(B, machines)`, the same for each machine.
+        allowed: `(B, n)`, the jobs for which the makespan is computed.
+
+    Returns:
+        `(B, n)`, infinite for other jobs.
+    """
+    batch, n, most = machine.shape
+    found = np.full((batch, n), np.inf)
+    for b in range(batch):
+        work = np.zeros(n)
+        for j in range(n):
+            for k in range(done[b, j], most):
+                work[j] += duration[b, j, k]
+        for first in range(n):
+            if not allowed[b, first]:
+                continue
+            next_of, ends, work_left = done[b].copy(), job_free[b].copy(), work.copy()
+            free = machine_free[b].copy()
+            job = first
+            while job >= 0:
+                k = next_of[job]
+                m = machine[b, job, k]
+                ends[job] = free[m] = max(ends[job], free[m]) + duration[b, job, k]
+                work_left[job] -= duration[b, job, k]
+                next_of[job] += 1
+                job, chosen = -1, (np.inf, 0.0, 0, 0.0)
+                for j in range(n):
+                    k = next_of[j]
+                    if k == most or machine[b, j, k] < 0:
+                        continue
+                    start = max(ends[j], free[machine[b, j, k]])
+                    if start <= chosen[0]:
+                        key = (start, -work_left[j], machine[b, j, k], duration[b, j, k])
+                        if key < chosen:
+                            job, chosen = j, key
+            found[b, first] = ends.max()
+    return found
+
+
+@jit
+def prizes(
+    position: Floats,
+    prize: Floats,
+    rounded: Floats,
+    unvisited: NDArray[np.bool_],
+    last: Indices,
+    left: Floats,
+    allowed: NDArray[np.bool_],
+) -> Floats:
+    """Return the prizes that are collected if a place is visited next, and others by a rule.
+
+    The rule goes to the place with the largest prize by distance from the last place, if the depot,
+    element 0, can still be reached from there.
+
+    Args:
+        position: `(B, n, 2)`.
+        prize: `(B, n)`.
+        rounded: `(B,)`, not 0 if distances are rounded to whole numbers.
+        unvisited: `(B, n)`; False for the depot.
+        last: `(B,)`, the last place.
+        left: `(B,)`, the length that is left.
+        allowed: `(B, n)`, the places for which the prizes are computed.
+
+    Returns:
+        `(B, n)`, 0 for other places.
+    """
+    batch, n = prize.shape
+    found = np.zeros((batch, n))
+    back = np.empty(n)
+    for b in range(batch):
+        for j in range(n):
+            back[j] = distance(position[b], 0, j, rounded[b])
+        for first in range(n):
+            if not allowed[b, first]:
+                continue
+            waits, here, rest, place = unvisited[b].copy(), last[b], left[b], first
+            there = distance(position[b], here, place, rounded[b])
+            while place >= 0:
+                found[b, first] += prize[b, place]
+                waits[place] = False
+                here, rest, place, most = place, rest - there, -1, -1.0
+                for j in range(n):
+                    if waits[j]:
+                        length = distance(position[b], here, j, rounded[b])
+                        ratio = prize[b, j] / (length + NEAR)
+                        if ratio > most and length + back[j] <= rest:
+                            place, most, there = j, ratio, length
+    return found
+
+
+@jit
+def distance(position: Floats, a: int, b: int, rounded: float) -> float:
+    """Return the distance of two places, by TSPLIB's EUC_2D if it is rounded."""
+    length = math.hypot(position[a, 0] - position[b, 0], position[a, 1] - position[b, 1])
+    return math.floor(length + 0.5) if rounded != 0 else length
