@@ -89,7 +89,7 @@ OPEN = -1  # instead of a token: the constraint alone decides what may come
 class Beginning(NamedTuple):
     """The state of `Begun`."""
 
-    state: Any  # the state of the other constraint
+    state: Any  # the state of `Begun.constraint`
     step: int  # number of tokens of the prefixes
 
 

@@ -146,8 +146,8 @@ class EpochStream(BatchStream[AnyBatch]):
         valid_share: the share of the rows that is held out for validation.
         max_valid: the maximum number of rows that are held out.
         num_parts: the number of networks that hold out a share each, disjoint from the others.
-            A single network's rows are in no batch. With several, batches say which network holds
-            a row out (`held_out_by`), and the others learn from it.
+            The rows that a single network holds out are in no batch. With several networks, they
+            are: `held_out_by` says which network holds a row out, and the others learn from it.
         name: the name of the examples in error messages, such as the path of their file.
 
     Raises:
@@ -278,8 +278,7 @@ class CutStream(BatchStream[CutBatch]):
     Args:
         stream: the other stream, which also sets `first` and `num_prefetch`.
         task: the task of the examples.
-        num_cuts: the number of copies of each example. In all copies of a batch the same number of
-            tokens is known.
+        num_cuts: the number of copies of each closed tour; see `cut_batch`.
         seed: the seed of the cuts.
     """
 
@@ -300,12 +299,14 @@ class CutStream(BatchStream[CutBatch]):
 
 
 def cut_batch(rng: np.random.Generator, task: Task, batch: Batch, num_cuts: int) -> CutBatch:
-    """Return each example `num_cuts` times, with a random number of known tokens.
+    """Return the examples with a random number of known tokens, the same for all.
 
     If answers are closed tours (`Task.circular`), any element may be first and both directions are
-    correct. Then the first element and the direction of each copy are also drawn at random, and at
-    least the first token is known.
+    correct. Then the batch has `num_cuts` copies of each example, the first element and the
+    direction of each copy are drawn at random, and at least the first token is known. Copies of
+    other answers would all be equal, so there is one.
     """
+    num_cuts = num_cuts if task.circular else 1
     inputs, lengths, targets, target_lengths = (
         tensor.repeat_interleave(num_cuts, 0) for tensor in batch[:4]
     )
@@ -402,8 +403,8 @@ def draw_held_out(
 ) -> list[Indices]:
     """Draw the examples for validation. Return the indices of each part, in increasing order.
 
-    There is no part if the share or the maximum is 0. A single part has at least one example; of
-    several, some are empty if there are fewer examples than parts.
+    There is no part if the share or the maximum is 0. A single part has at least one example.
+    If there are several parts and fewer examples than parts, some parts are empty.
 
     Args:
         candidates: `(num_examples,)` indices of the examples to draw from.

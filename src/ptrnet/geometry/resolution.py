@@ -58,7 +58,10 @@ def circles_are_nearly_empty(points: Floats, triangles: Indices) -> bool:
 
 
 def triangles_are_near(points: Floats, triangles: Indices, others: Indices) -> bool:
-    """Whether triangles cover the same area as others, except for thin ones."""
+    """Whether triangles cover the centers of `others` and have nearly the same total area.
+
+    The centers of thin triangles need not be covered.
+    """
     areas = [abs(turn(*_corners(points, part)[0])).sum() / 2 for part in (triangles, others)]
     corners, is_thin = _corners(points, others)
     a, b, c = _corners(points, triangles)[0]

@@ -80,8 +80,8 @@ class RemainingPtrNet(PointerModel):
             for _ in range(settings.encoder_layers)
         )
         self.query, self.key = (nn.Linear(units, units, bias=False) for _ in range(2))
-        # A mark for each special token that can be last (END stands for the start), and one mark
-        # for all elements.
+        # Marks of the last token of a prefix: one for each special slot, and one that all elements
+        # share. An empty prefix has END's mark.
         self.last_marks = nn.Parameter(normal_vectors(num_specials + 1, units, divisor=10))
         self.slot_marks = nn.Parameter(normal_vectors(num_specials, units, divisor=10))
         self.seen_mark = nn.Parameter(normal_vectors(units, divisor=10)) if self.repeats else None

@@ -145,7 +145,8 @@ def _question(instances: Any, method: Method, task: Task, limits: Limits) -> Que
     for k, values in enumerate(instances):
         source = f"instance {k}"
         if isinstance(values, dict):
-            # Only problems make an array of the fields. Other tasks return the dictionary.
+            # A `ptrnet.problems.Problem` converts the fields to an array. Other tasks return the
+            # dictionary unchanged.
             values = task.from_fields(values, source)
         if not isinstance(values, np.ndarray):
             json_values.check_numbers(values, source)

@@ -35,7 +35,7 @@ from ptrnet.types import END, Batch, Example, Floats, Indices, pad_answers
 # Elements of a batch with known answers. All steps of such a batch are computed at once, so more
 # rows would not make it faster.
 MAX_KNOWN_ELEMENTS = 8_192
-# Scores of such a batch, for each of its elements. Together they take 8 MB.
+# A full batch has at most this many scores for each of its elements. All of them take 8 MB.
 SCORES_PER_ELEMENT = 256
 ONE_FIRST = ("permutation", "choice", "grades")  # kinds of answers with one best element
 
@@ -132,7 +132,8 @@ def element_scores(model: PointerModel, task: Custom, data: Dataset) -> list[Flo
     - `permutation`, `choice`, `grades`: the log-probability that the element comes first.
     - `subset`, `set`, `sequence`: the log-odds that the element belongs to the answer. These are
       the log-odds that the model emits the element rather than END. They are taken at the step of
-      the greedy answer that emits the element, or at its last step if it does not. In a
+      the greedy answer that emits the element. If no step emits it, they are taken at the step
+      of END. In a
       Plackett-Luce model, where elements and END have fixed scores, they are the log-odds that the
       element comes before END, and do not depend on the answer.
     """

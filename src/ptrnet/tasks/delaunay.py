@@ -10,7 +10,7 @@ With `sequence = "apexes"`, the model continues the triangulation edge by edge i
 with an edge of the hull that starts at the lexicographically smallest point and has all points on
 its left. Then it takes open edges from a queue, first in, first out. For each it gives the apex of
 the triangle on the edge's left, or the slot NONE if there is no triangle. Triangles are
-counter-clockwise and in the same order (`labellers/edge_queue.py`).
+counter-clockwise and in the order of their edges in the queue (`labellers/edge_queue.py`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -116,7 +116,10 @@ class Delaunay(Task):
         return merge_near_points(super().normalize(inputs))
 
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
-        """Sort triangles by incenters, as increasing triples; apexes in the order of `traverse`."""
+        """Sort the indices of each triangle, and the triangles by incenters.
+
+        For sequences of apexes, put the triangles into the order of `traverse` instead.
+        """
         if self.sequence == "apexes":
             return _in_order_of_edges(scale_by_power_of_two(inputs), answers)
         batch = len(answers.indices)
@@ -165,7 +168,9 @@ class Delaunay(Task):
     def max_length(self, n: int) -> int:
         triangles = max(1, 2 * n - 5)  # Euler's formula for a hull of three vertices
         if self.sequence == "apexes":
-            return 2 * triangles + 3  # the first edge, and at most two more for each triangle
+            # The two ends of the first edge, then one token for each edge of the queue: the first
+            # edge, and at most two more for each triangle.
+            return 2 * triangles + 3
         return 4 * triangles - 1 if self.separator else 3 * triangles
 
     def build_constraint(self) -> "Constraint":
@@ -189,7 +194,11 @@ class Delaunay(Task):
         return None
 
     def settle(self, inputs: Floats, outputs: Indices) -> Indices:
-        """Return the exact triangulation if the answer is one after moving points by RESOLUTION."""
+        """Return the exact triangulation if the answer differs from it by less than RESOLUTION.
+
+        Such an answer would be right if its points moved by RESOLUTION. Return any other answer as
+        it is.
+        """
         from ptrnet.metrics.triangulation import is_delaunay
 
         if len(outputs) * len(inputs) > MAX_SETTLED:

@@ -87,7 +87,8 @@ class Recipe(Settings):
     batch_size: int = setting(128, "examples in an update", ge=1)
     cuts: int = setting(
         0,
-        "learn the token after each of this many random cuts of an answer; 0: learn whole answers",
+        "learn the token after a random cut of the answers, from this many copies of each tour; "
+        "0: learn whole answers",
         ge=0,
     )
     learning: Literal["answers", "self-labelling", "reinforce"] = setting(
