@@ -47,12 +47,11 @@ def ordered_map(
         items: its arguments. They are drawn in the calling thread.
         jobs: number of processes; -1 for one per core. 1 works here, except on a cluster.
         backend: "local", or "dask" or "ray", which send the work to their cluster, or to one that
-            they start here if none is named.
+            they start here if none is named. Check it by `check_processes` first.
 
     Raises:
-        InputError: the backend is unknown, or its cluster cannot be reached.
+        InputError: the backend's cluster cannot be reached.
         KilledError: the system killed a process.
-        MissingExtraError: the backend's package is not installed.
 
     Examples:
         >>> list(ordered_map(math.factorial, [3, 4, 5], jobs=2))

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ptrnet.errors import InputError
-from ptrnet.settings import Option, options_of
+from ptrnet.settings import Option, Settings, options_of
 
 if TYPE_CHECKING:
     from ptrnet.solver import Solver
@@ -171,38 +171,24 @@ def add_settings(
 def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Return the command as typer needs it: with one parameter for each option.
 
-    A parameter whose type is a dataclass is a group of options. typer sees its fields, with their
-    types and defaults, and the command gets them as one object. The fields are settings
-    (`ptrnet.settings`) or have annotations for typer.
+    A parameter whose type is a class of settings (`ptrnet.settings`) is a group of options. typer
+    sees one option for each setting, and the command gets them as one object.
     """
     parameters: list[inspect.Parameter] = []
-    groups: dict[str, type] = {}
+    groups: dict[str, type[Settings]] = {}
     for name, parameter in inspect.signature(command).parameters.items():
         group = parameter.annotation
-        if not is_dataclass(group):
+        if isinstance(group, type) and issubclass(group, Settings):
+            groups[name] = group
+            parameters += map(parameter_of, options_of(group).values())
+        else:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-            continue
-        assert isinstance(group, type)
-        groups[name] = group
-        settings = options_of(group)
-        for field in fields(group):
-            assert field.default is not MISSING, f"{field.name}: an option needs a default"
-            parameters.append(
-                parameter_of(settings[field.name])
-                if field.name in settings
-                else inspect.Parameter(
-                    field.name,
-                    inspect.Parameter.KEYWORD_ONLY,
-                    default=field.default,
-                    annotation=field.type,
-                )
-            )
 
     @wraps(command)
     def expanded(**options: Any) -> None:
         objects = {}
         for name, group in groups.items():
-            values = {field.name: options.pop(field.name) for field in fields(group)}
+            values = {setting: options.pop(setting) for setting in options_of(group)}
             try:
                 objects[name] = group(**values)
             except InputError as error:

@@ -66,7 +66,6 @@ def export_page(
     for name, solver in models.items():
         _check_model(name, solver)
     check_folder(path)
-    check_runtime(source)
     manifests: dict[str, Any] = {}
     with atomic_folder(path) as temporary:
         (temporary / RUNTIME).mkdir()
@@ -107,18 +106,6 @@ def _copy_page(folder: Path) -> None:
         path.write_bytes(content)
 
 
-def check_runtime(source: Path | None) -> None:
-    """Refuse early what `copy_runtime` would refuse, without a download."""
-    if source is not None:
-        for name in FILES:
-            _find(source, name)
-    elif shutil.which("npm") is None:
-        raise InputError(
-            f"npm is not installed, which fetches {PACKAGE} {VERSION}: install it, or name with "
-            f"--runtime a folder with {', '.join(FILES)}"
-        )
-
-
 def copy_runtime(folder: Path, source: Path | None) -> None:
     """Copy the files of the runtime and its licence into a folder.
 
@@ -149,6 +136,11 @@ def _find(source: Path, file: str) -> Path:
 
 
 def _fetch(folder: Path) -> None:
+    if shutil.which("npm") is None:
+        raise InputError(
+            f"npm is not installed, which fetches {PACKAGE} {VERSION}: install it, or name with "
+            f"--runtime a folder with {', '.join(FILES)}"
+        )
     with tempfile.TemporaryDirectory() as temporary:
         command = ["npm", "pack", f"{PACKAGE}@{VERSION}", "--silent"]
         done = subprocess.run(command, cwd=temporary, capture_output=True, text=True)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.plots.figure import check_matplotlib
 from ptrnet.plots.labels import draw_labels, element_names, feature_names
 from ptrnet.problems import Problem
 from ptrnet.tasks.base import Bar, Drawing, Task
@@ -276,11 +277,10 @@ def animate(task: Task, inputs: Floats, probabilities: Floats, tokens: Indices) 
     """
     if inputs.shape[1] != 2:
         raise InputError(f"animation: expected points of the plane, got {inputs.shape[1]} features")
-    try:
-        from matplotlib.animation import FuncAnimation
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("drawing", "plot") from None
+    check_matplotlib()
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(5.0, 5.0), layout="constrained")
     ax = figure.add_subplot()
 

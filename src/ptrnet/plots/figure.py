@@ -17,6 +17,11 @@ def check_picture(path: Path) -> None:
     if path.suffix.lower() not in FORMATS:
         raise InputError(f"{path}: expected a picture's name, ending in {' or '.join(FORMATS)}")
     check_writable(path)
+    check_matplotlib()
+
+
+def check_matplotlib() -> None:
+    """Raise MissingExtraError if matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -30,11 +35,10 @@ def axes_or_new(ax: Any, width: float = 6.0, height: float = 6.0) -> Any:
         InputError: `ax` is something else.
         MissingExtraError: matplotlib is not installed.
     """
-    try:
-        from matplotlib import pyplot
-        from matplotlib.axes import Axes
-    except ImportError:
-        raise MissingExtraError("drawing", "plot") from None
+    check_matplotlib()
+    from matplotlib import pyplot
+    from matplotlib.axes import Axes
+
     if ax is None:
         return pyplot.figure(figsize=(width, height), layout="constrained").add_subplot()
     if not isinstance(ax, Axes):
