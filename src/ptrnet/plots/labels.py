@@ -18,7 +18,6 @@ from ptrnet.types import Example, Floats
 FONT_SIZE = 7.0
 GAP = 4.5  # distance between a point's centre and its name
 RADIUS = 3.5  # no name comes nearer to a point's centre
-ROUNDS = 4  # times that the frame may grow to hold names
 # The places of a name: right of its point, left, above, below, and the corners.
 DIRECTIONS = np.array(
     [[1, 0], [-1, 0], [0, 1], [0, -1], [0.8, 0.8], [-0.8, 0.8], [0.8, -0.8], [-0.8, -0.8]]
@@ -38,7 +37,7 @@ class _Label(NamedTuple):
 def draw_labels(
     ax: Any, names: Sequence[str], points: Floats, first: Iterable[int], lines: Sequence[Floats]
 ) -> None:
-    """Write names next to points, as many as have room, and grow the frame to hold them.
+    """Write names next to points, as many as have room in the frame.
 
     Args:
         ax: the axes, on which everything else is drawn already.
@@ -54,7 +53,7 @@ def draw_labels(
         return
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # drawn as a box
-        labels = _laid_out(ax, names, points, elements, pointed_at, lines)
+        labels = _place(ax, names, points, elements, pointed_at, lines)
     for element, direction, _ in labels:
         x, y = direction * GAP
         ax.annotate(
@@ -69,29 +68,6 @@ def draw_labels(
         )
 
 
-def _laid_out(
-    ax: Any,
-    names: Sequence[str],
-    points: Floats,
-    elements: Sequence[int],
-    pointed_at: set[int],
-    lines: Sequence[Floats],
-) -> list[_Label]:
-    """Return the names that have a place in the frame, which grows for them."""
-    figure = ax.figure.canvas.figure
-    figure.draw_without_rendering()  # the layout is known only after a drawing
-    # Fix the limits, so that only `_grow` changes them from here on.
-    ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim(), adjustable="box")
-    sizes = {i: _size(ax, names[i]) for i in elements}
-    for _ in range(ROUNDS):
-        labels = _place(ax, elements, sizes, points, pointed_at, lines, None)
-        if not _grow(ax, [label.box for label in labels]):
-            return labels
-        figure.draw_without_rendering()
-    # Some name is about as wide as the picture. Leave out names that do not fit.
-    return _place(ax, elements, sizes, points, pointed_at, lines, ax.bbox.extents)
-
-
 def _size(ax: Any, name: str) -> Floats:
     """Return width and height of a name in pixels."""
     text = ax.text(0, 0, name, fontsize=FONT_SIZE, parse_math=False)
@@ -102,14 +78,17 @@ def _size(ax: Any, name: str) -> Floats:
 
 def _place(
     ax: Any,
-    elements: Sequence[int],
-    sizes: dict[int, Floats],
+    names: Sequence[str],
     points: Floats,
+    elements: Sequence[int],
     pointed_at: set[int],
     lines: Sequence[Floats],
-    frame: Box | None,
 ) -> list[_Label]:
     """Place names in the order of the elements, and return those that found a place."""
+    ax.figure.canvas.figure.draw_without_rendering()  # the layout is known only after a drawing
+    # Fix the limits, so that the names do not change them.
+    ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim(), adjustable="box")
+    frame = ax.bbox.extents
     unit = ax.figure.dpi / 72  # pixels in a point of type
     centres = ax.transData.transform(points)
     dots = np.hstack([centres - RADIUS * unit, centres + RADIUS * unit])
@@ -117,14 +96,14 @@ def _place(
     middle = centres.mean(0)
     labels: list[_Label] = []
     for i in elements:
-        boxes = _boxes(centres[i], sizes[i], unit)
+        boxes = _boxes(centres[i], _size(ax, names[i]), unit)
         taken = np.array([label.box for label in labels]).reshape(-1, 4)
         outward = (
             DIRECTIONS @ (centres[i] - middle) if i in pointed_at else np.zeros(len(DIRECTIONS))
         )
         candidates = []
         for k, box in enumerate(boxes):
-            is_inside = frame is None or (box[:2] >= frame[:2]).all() & (box[2:] <= frame[2:]).all()
+            is_inside = (box[:2] >= frame[:2]).all() and (box[2:] <= frame[2:]).all()
             if is_inside and not (_overlaps(box, taken).any() or _overlaps(box, dots).any()):
                 is_crossed = bool(_overlaps(box, np.hstack([along, along])).any())
                 candidates.append((is_crossed, -outward[k], k))
@@ -157,23 +136,6 @@ def _points_along(ax: Any, lines: Sequence[Floats]) -> Floats:
             steps = int(np.hypot(*(end - start)) / 3) + 2
             dots.append(start + np.linspace(0, 1, steps)[:, None] * (end - start))
     return np.concatenate(dots)
-
-
-def _grow(ax: Any, boxes: Sequence[Box]) -> bool:
-    """Grow the limits of the axes until they hold the boxes. Return whether they changed."""
-    frame, margin = ax.bbox.extents, 2.0
-    low = np.min([box[:2] for box in boxes], axis=0, initial=np.inf) - margin
-    high = np.max([box[2:] for box in boxes], axis=0, initial=-np.inf) + margin
-    low, high = np.minimum(low, frame[:2]), np.maximum(high, frame[2:])
-    if (low == frame[:2]).all() and (high == frame[2:]).all():
-        return False
-    # Grow both axes by one factor, so that the picture keeps its shape.
-    size, half = frame[2:] - frame[:2], (frame[2:] - frame[:2]) / 2
-    half *= ((high - low) / size).max()
-    low, high = (low + high) / 2 - half, (low + high) / 2 + half
-    (left, bottom), (right, top) = ax.transData.inverted().transform([low, high])
-    ax.set(xlim=(left, right), ylim=(bottom, top))
-    return True
 
 
 def element_names(example: Example) -> list[str]:
