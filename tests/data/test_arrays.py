@@ -98,7 +98,12 @@ def test_every_integer_type_gives_the_same_answer(small, dtype):
     points = (POINTS * 8).astype(dtype)
     solver = small(scale=8.0)
     expected = solver.solve(points.astype(float)).tolist()
-    assert solver.solve(points).tolist() == solver.solve(points.tolist()).tolist() == expected
+    assert solver.solve(points).tolist() == expected
+    if dtype == "bool":  # JSON's `true` is not a number
+        with pytest.raises(InputError, match="expected elements of 2 numbers each, got booleans"):
+            solver.solve(points.tolist())
+    else:
+        assert solver.solve(points.tolist()).tolist() == expected
 
 
 def many(kind):

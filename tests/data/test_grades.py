@@ -60,9 +60,10 @@ def test_grades_survive_a_write_and_a_read(tmp_path, extension):
     ("grades", "complaint"),
     [
         ([1, 2], "expected a number for each of 3 elements, got 2"),
-        ([1, "2", 3], 'element 2: expected a number, got "2"'),
-        ([1, None, 3], "element 2: expected a number, got null"),
-        (3, "expected a list of grades"),
+        ([1, "2", 3], "expected 3 numbers, got strings"),
+        ([1, None, 3], "expected 3 numbers, got None among the numbers"),
+        ([1, True, 3], "expected 3 numbers, got booleans"),
+        (3, "expected a number for each of 3 elements, got shape ()"),
         ([[1], [2], [3]], "expected a number for each of 3 elements, got shape"),
     ],
 )

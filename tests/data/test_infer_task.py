@@ -159,7 +159,10 @@ def test_feature_scaling_equals_mean_and_deviation_in_long_double(tmp_path, chun
         ('{"inputs": [], "outputs": []}', "expected elements of one number or more"),
         ('{"inputs": [[]], "outputs": []}', "expected elements of one number or more"),
         ('{"outputs": [1]}', '"inputs": expected a list of elements, got none; a problem'),
-        ('{"inputs": [["a"]], "outputs": [0]}', "expected a number"),
+        (
+            '{"inputs": [["a"]], "outputs": [0]}',
+            "expected elements of one number or more, got strings",
+        ),
         ('{"inputs": [[1, 2]]}', "mine.jsonl:1: has no answer to train on"),
         ('{"inputs": [[1, 2]], "outputs": []}', "every answer is empty"),
         ('{"inputs": [[1, 2]], "outputs": [1]}', "index 1: expected 0 to 0, got 1"),
@@ -197,12 +200,9 @@ def test_refuses_parquet_columns_that_cannot_hold_examples(tmp_path):
         'column "inputs" occurs twice': pa.Table.from_arrays(
             [pa.array([[[1.0]]])] * 2, names=["inputs", "inputs"]
         ),
-        'row 1: "inputs": element 1: expected a number, got "1.00"': pa.table(
-            {"inputs": pa.array([[[1]]], pa.list_(pa.list_(pa.decimal128(5, 2))))}
-        ),
         'expected a column "inputs", got outputs': pa.table({"outputs": [[0]]}),
-        'row 1: "inputs": element 1: expected a number, got true': pa.table({"inputs": [[[True]]]}),
-        'row 1: "inputs": expected a list of elements': pa.table({"inputs": ["a text"]}),
+        'row 1: "inputs": expected .* got booleans': pa.table({"inputs": [[[True]]]}),
+        'row 1: "inputs": expected .* got strings': pa.table({"inputs": ["a text"]}),
     }
     for complaint, table in tables.items():
         parquet.write_table(table, tmp_path / "mine.parquet")

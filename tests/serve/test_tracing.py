@@ -204,7 +204,7 @@ def test_a_task_without_labellers_has_no_exact_answer(with_client, models, small
     [
         ({}, 422, "instance: Field required"),
         ({"instances": [[[0, 0]]]}, 422, "instance: Field required"),
-        ({"instance": 3}, 422, "instance 0: expected a list of elements"),
+        ({"instance": 3}, 422, "instance 0: expected shape (n, 2) for hull, got ()"),
         ({"instance": [[0, 0]], "decoder": "sample"}, 422, "unknown decoder 'sample'"),
         ({"instance": [[0, 0]], "beam_size": 3}, 422, "beam_size has no effect with greedy"),
         ({"instance": [[0, 0]], "augment": 3}, 422, "unknown field 'augment'"),

@@ -36,7 +36,8 @@ def real_array(values: Any, source: str, expected: str) -> Floats:
     """Convert real numbers to a float64 array. A float64 array is returned without a copy.
 
     Args:
-        values: an array, or nested lists of arrays or numbers; booleans become 0 and 1.
+        values: an array, or nested lists of arrays or numbers. In an array, booleans become 0 and
+            1.
         source: the file and line, or the argument, that the values came from.
         expected: the form that error messages ask for.
 
@@ -107,10 +108,12 @@ def _convert_nested(values: Any) -> Any:
     """Convert arrays to NumPy arrays, also in nested lists.
 
     Nested lists of numbers are returned unchanged, because NumPy converts them faster than we can.
-    Raises TypeError for dictionaries, sets and masked arrays.
+    Raises TypeError for booleans, dictionaries, sets and masked arrays.
     """
     if isinstance(values, list | tuple):
         types = {*map(type, values)}
+        if bool in types:
+            raise TypeError("booleans")
         rows = (row for row in values if isinstance(row, list | tuple))
         if types <= _PLAIN and all({*map(type, row)} <= _PLAIN for row in rows):
             return values

@@ -16,7 +16,6 @@ from pydantic import BaseModel, ValidationError
 
 from ptrnet.data import checks
 from ptrnet.data.dataset import Dataset, instances_of
-from ptrnet.data.formats.parts import json_values
 from ptrnet.errors import InputError, short
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.problems import CLOSE, one_line, out_of_time, too_busy, too_large
@@ -108,8 +107,7 @@ def parse_evaluate(body: bytes, task: Task, limits: Limits) -> Question:
     known = []
     for k, (answer, n) in enumerate(zip(answers, question.data.sizes.tolist(), strict=True)):
         source = f'instance {k}: "outputs"'
-        indices = json_values.flat_indices(answer, task.item_size, source)
-        known.append(checks.check_answer(indices, n, task, source))
+        known.append(checks.check_outputs(answer, n, task, source))
     return question._replace(data=question.data.with_answers(known))
 
 
@@ -148,8 +146,6 @@ def _question(instances: Any, method: Method, task: Task, limits: Limits) -> Que
             # A `ptrnet.problems.Problem` converts the fields to an array. Other tasks return the
             # dictionary unchanged.
             values = task.from_fields(values, source)
-        if not isinstance(values, np.ndarray):
-            json_values.check_numbers(values, source)
         rows.append(Example(values, source=source))
     return Question(instances_of(rows, task)[0], method)
 

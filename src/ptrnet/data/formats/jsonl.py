@@ -33,11 +33,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
     for row, source in _rows(path):
         values = task.read_instance(row, source)
-        inputs_source = source
-        if not isinstance(values, np.ndarray):
-            inputs_source = f'{source}: "inputs"'
-            json_values.check_numbers(values, inputs_source)
-        inputs = checks.check_instance(values, task, inputs_source)
+        is_array = isinstance(values, np.ndarray)  # of the fields of a problem
+        inputs = checks.check_instance(values, task, source if is_array else f'{source}: "inputs"')
         example = json_values.example_from_row(inputs, row, task, source)
         yield example.replace(elements=records_of(values))
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ptrnet.data import checks
+from ptrnet.data.arrays import real_array
 from ptrnet.errors import AmbiguousInputWarning, InputError, file_of, short
 from ptrnet.geometry.distances import EUCLIDEAN, PLANAR
 from ptrnet.tasks import CUSTOM
@@ -80,12 +81,9 @@ def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: st
     """
     outputs, grades = row.pop("outputs", None), None
     if outputs is not None:
-        indices = flat_indices(outputs, task.item_size, f'{source}: "outputs"')
-        outputs = checks.check_answer(indices, len(inputs), task, f'{source}: "outputs"')
+        outputs = checks.check_outputs(outputs, len(inputs), task, f'{source}: "outputs"')
     if task.name == CUSTOM and row.get("grades") is not None:
-        values = row.pop("grades")
-        check_numbers(values, f'{source}: "grades"', "grades")
-        grades = checks.check_grades(values, len(inputs), f'{source}: "grades"')
+        grades = checks.check_grades(row.pop("grades"), len(inputs), f'{source}: "grades"')
         outputs = ranking(grades) if outputs is None else outputs
     distance = checks.pop_distance(row, inputs, task, source)
     rules = CLOSED
@@ -135,47 +133,11 @@ def records(values: Any, source: str) -> list[Mapping[str, Any]]:
     return values
 
 
-def check_numbers(values: Any, source: str, what: str = "elements") -> None:
-    """Refuse texts, booleans and null as numbers, because NumPy would convert them.
-
-    Args:
-        values: a list of numbers or of lists of numbers.
-        source: the name of the values in error messages.
-        what: the name of the items in error messages.
-    """
-    if not isinstance(values, list):
-        raise InputError(f"{source}: expected a list of {what}")
-    if values and isinstance(values[0], dict):
-        return  # elements with named fields, which `check_instance` checks
-    if {type(v) for e in values for v in (e if isinstance(e, list) else (e,))} <= {int, float}:
-        return
-    for k, element in enumerate(values, 1):
-        for value in element if isinstance(element, list) else [element]:
-            if type(value) not in (int, float):
-                got = json.dumps(value, default=str)[:40]
-                raise InputError(f"{source}: element {k}: expected a number, got {got}")
-
-
 def num_features(values: Any, source: str) -> int:
-    """Return d, the number of features of an instance's first element."""
-    check_numbers(values, source)
-    if values and isinstance(values[0], dict):
-        raise InputError(f"{source}: expected elements of numbers, got an object")
-    if not values or values[0] == []:
-        raise InputError(f"{source}: expected elements of one number or more")
-    return len(values[0]) if isinstance(values[0], list) else 1
-
-
-def flat_indices(outputs: Any, item_size: int, source: str) -> list[int]:
-    """Flatten an answer: a list of indices, or of lists of `item_size` indices."""
-    items = [outputs] if item_size == 1 else outputs
-    is_nested = isinstance(items, list) and all(isinstance(item, list) for item in items)
-    if not is_nested or not all(type(i) is int for item in items for i in item):
-        lists = "" if item_size == 1 else f"lists of {item_size} "
-        raise InputError(f"{source}: expected a list of {lists}whole numbers")
-    for number, item in enumerate(items, 1):
-        if item_size > 1 and len(item) != item_size:
-            raise InputError(
-                f"{source}: item {number}: expected {item_size} indices, got {len(item)}"
-            )
-    return [i for item in items for i in item]
+    """Return d, the number of features of an instance's elements."""
+    array = real_array(values, source, "elements of one number or more")
+    if not array.size or array.ndim > 2:
+        raise InputError(
+            f"{source}: expected elements of one number or more, got shape {array.shape}"
+        )
+    return array.shape[1] if array.ndim == 2 else 1
