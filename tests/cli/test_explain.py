@@ -196,7 +196,8 @@ def test_a_long_table_without_its_answers_asks_for_their_columns(
     command = (*command, offers[0], table)
     refused(
         ptrnet(*command, *named),
-        "trips.csv: has no answer to measure against; a long table needs --set-id and the column "
+        ("trip '1'" if named else "trips.csv") + ": has no answer to measure against; a long table "
+        "needs --set-id and the column "
         "of its answers (--chosen, --rank, --grade or --member), such as --set-id trip --chosen "
         "bought",
     )

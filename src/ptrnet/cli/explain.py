@@ -53,7 +53,6 @@ def explain(
     if plot is not None:
         check_picture(plot)
     solver = load_solver(None, model)
-    formats.check_has_answers(file, solver.task, columns)
     examples = list(formats.read(file, solver.task, columns))
     importance = solver.importance(examples, repeats, seed, activity="explaining")
     if plot is not None:

@@ -156,9 +156,13 @@ def check_solvable(inputs: Floats, task: Task, source: str) -> None:
 def required_answer(example: Example, task: Task, source: str = "") -> Indices:
     """Return the answer of an example. Raises InputError if it has none."""
     if example.outputs is None:
-        raise InputError(
-            f"{example.source or source}: has no answer to measure against{labeller_advice(task)}"
-        )
+        advice = labeller_advice(task)
+        if task.schema is not None:
+            advice = (
+                "; a long table needs --set-id and the column of its answers (--chosen, --rank, "
+                "--grade or --member), such as --set-id trip --chosen bought"
+            )
+        raise InputError(f"{example.source or source}: has no answer to measure against{advice}")
     return example.outputs
 
 

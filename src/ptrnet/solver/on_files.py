@@ -118,7 +118,6 @@ def evaluate_file(
     if target is not None:
         formats.check_keeps_extra(target, task)
     _check_bulk(path, jobs, backend)
-    formats.check_has_answers(path, task, columns)
     examples = _known(formats.read(path, task, columns), task, target, by)
     source = bulk.file_source(path, solver.warned(chunks_of(examples, task, CHUNK), job))
     if columns:  # the lines of a long table are elements

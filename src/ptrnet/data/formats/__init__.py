@@ -499,19 +499,6 @@ def check_output(path: str, task: Task | None = None, has_answers: bool = True) 
         check_writable(Path(path))
 
 
-def check_has_answers(path: str, task: Task, columns: "Columns") -> None:
-    """Refuse a file without answers, or a long table if no option names the column of answers."""
-    source = input_format(path)
-    may_be_answered = source.capabilities.answers or not source.has("write_table")
-    if not (columns.answer[0] if columns else may_be_answered):
-        check_input(path)
-        raise InputError(
-            f"{path}: has no answer to measure against; a long table needs --set-id "
-            "and the column of its answers (--chosen, --rank, --grade or --member), such as "
-            f"--set-id trip --chosen bought{checks.labeller_advice(task)}"
-        )
-
-
 def check_keeps_extra(path: str, task: Task) -> None:
     """Refuse an output file that cannot be written, or whose format cannot hold scores."""
     if not format_of(path).capabilities.extra:
