@@ -64,22 +64,16 @@ def parse_cells(column: Sequence[str]) -> list[Any]:
         >>> parse_cells(["3", "2.5", "n/a", "007", "red"])
         [3, 2.5, None, '007', 'red']
     """
-    if all(map(_PLAIN.fullmatch, column)):
-        return [_parse_plain(cell) for cell in column]
     return [_parse_cell(cell) for cell in column]
 
 
 def _parse_cell(cell: str) -> Any:
-    if is_plain_number(cell):
-        return _parse_plain(cell)
+    if _PLAIN.fullmatch(cell):
+        number = float(cell)
+        return int(cell) if number.is_integer() and cell.lstrip("+-").isdecimal() else number
     if is_missing(cell):
         return None
     return float(cell) if is_number(cell) and not is_finite_number(cell) else cell
-
-
-def _parse_plain(cell: str) -> int | float:
-    number = float(cell)
-    return int(cell) if number.is_integer() and cell.lstrip("+-").isdecimal() else number
 
 
 def parse_column(column: Sequence[str]) -> Sequence[Any]:

@@ -203,7 +203,11 @@ def _read_numbers(rows: list[Row], places: list[str], task: Task, source: str) -
     d, first, place = task.num_features, rows[0], places[0]
     # The first row may be a header, so only the rows below it tell which columns are numeric.
     columns = {k: column[1:] or column for k, column in enumerate(zip(*rows, strict=True))}
-    misfits = {k: _misfits(column) for k, column in columns.items()}
+    parsed = {k: cells.parse_cells(column) for k, column in columns.items()}
+    misfits = {
+        k: [i for i, value in enumerate(values) if value is None or isinstance(value, str)]
+        for k, values in parsed.items()
+    }
     below = places[1:] or places
     _check_separators(rows, below, misfits)
     numeric = cells.numeric_columns(
@@ -242,12 +246,6 @@ def _check_order(names: list[str], expected: Sequence[str], place: str) -> None:
                 f"{place}: expected the columns {', '.join(expected)} in this order, got "
                 f"{', '.join(names)}"
             )
-
-
-def _misfits(column: Sequence[str]) -> list[int]:
-    """Return the positions of the cells of a column that are not numbers."""
-    values = cells.parse_cells(column)
-    return [i for i, value in enumerate(values) if value is None or isinstance(value, str)]
 
 
 def _check_separators(rows: list[Row], below: list[str], misfits: Mapping[int, list[int]]) -> None:

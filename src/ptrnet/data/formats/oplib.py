@@ -4,27 +4,11 @@ Distances are EUC_2D, rounded to the nearest whole number. The depot becomes ele
 has no answers; write them to `.jsonl`.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import TextIO
-
 from ptrnet.data.formats import Capabilities
-from ptrnet.data.formats.parts import depots
-from ptrnet.problems.orienteering import Orienteering
-from ptrnet.tasks.base import Task
-from ptrnet.types import Example
+from ptrnet.data.formats.parts.depots import read, write
+
+__all__ = ["CAPABILITIES", "read", "write"]
 
 CAPABILITIES = Capabilities(
     multiple=False, answers=False, task="orienteering", stdout_format="jsonl"
 )
-
-
-def read(path: str, task: Task) -> Iterator[Example]:
-    """See `ptrnet.data.formats`."""
-    assert isinstance(task, Orienteering)
-    yield depots.read(path, task, depots.OP)
-
-
-def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
-    """See `ptrnet.data.formats`."""
-    assert isinstance(task, Orienteering)
-    depots.write(stream, examples, task, depots.OP)

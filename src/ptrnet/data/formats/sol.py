@@ -17,7 +17,6 @@ from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import depots
 from ptrnet.data.formats.parts.lines import filled_lines
 from ptrnet.errors import InputError
-from ptrnet.problems.cvrp import Cvrp
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Indices
 
@@ -26,8 +25,7 @@ CAPABILITIES = Capabilities(multiple=False, task="cvrp")
 
 def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
-    assert isinstance(task, Cvrp)
-    example = depots.read(str(Path(path).with_suffix(".vrp")), task, depots.CVRP)
+    (example,) = depots.read(str(Path(path).with_suffix(".vrp")), task)
     yield example.replace(outputs=read_routes(path, len(example.inputs)), source=path)
 
 

@@ -1,6 +1,6 @@
 """Read and write problems with a depot in TSPLIB's form: CVRPLIB's `.vrp`, OPLib's `.oplib`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TextIO
 
 from ptrnet.data import checks
@@ -8,6 +8,7 @@ from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.formats import tsp
 from ptrnet.errors import InputError, short
 from ptrnet.problems import Problem
+from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Nodes
 
 DEPOTS = "DEPOT_SECTION"
@@ -18,7 +19,6 @@ _KNOWN = {"NAME", "TYPE", "DIMENSION", "EDGE_WEIGHT_TYPE", "NODE_COORD_TYPE", "D
 class Form(NamedTuple):
     """The keywords of a problem's files, and the fields of its instances that they fill."""
 
-    extension: str
     type: str  # the value of TYPE
     limit: str  # the keyword of the capacity or of the longest tour
     limit_field: str
@@ -26,12 +26,14 @@ class Form(NamedTuple):
     number_field: str
 
 
-CVRP = Form(".vrp", "CVRP", "CAPACITY", "capacity", "DEMAND_SECTION", "demand")
-OP = Form(".oplib", "OP", "COST_LIMIT", "limit", "NODE_SCORE_SECTION", "prize")
+_FORMS = {
+    "cvrp": Form("CVRP", "CAPACITY", "capacity", "DEMAND_SECTION", "demand"),
+    "orienteering": Form("OP", "COST_LIMIT", "limit", "NODE_SCORE_SECTION", "prize"),
+}
 
 
-def read(path: str, problem: Problem, form: Form) -> Example:
-    """Read the instance in a file. The depot becomes element 0, and distances are rounded.
+def read(path: str, task: Task) -> Iterator[Example]:
+    """See `ptrnet.data.formats`. The depot becomes element 0, and distances are rounded.
 
     Raises:
         InputError: the file is malformed, or limits the length of each route.
@@ -39,6 +41,7 @@ def read(path: str, problem: Problem, form: Form) -> Example:
     Warns:
         AmbiguousInputWarning: a keyword is ignored, such as a number of vehicles.
     """
+    form = _FORMS[task.name]
     allowed = {"TYPE": (form.type,), "EDGE_WEIGHT_TYPE": ("EUC_2D",)}
     file = tsp.parse(path, (tsp.NODES, form.section, DEPOTS), allowed)
     if "DISTANCE" in file.keywords:
@@ -61,8 +64,8 @@ def read(path: str, problem: Problem, form: Form) -> Example:
         form.limit_field: limit,
         "rounded": 1,
     }
-    inputs = checks.check_instance(problem.from_fields(fields, path), problem, path)
-    return Example(inputs, source=path, nodes=Nodes(file.name, [ids[k] for k in order]))
+    inputs = checks.check_instance(task.from_fields(fields, path), task, path)
+    yield Example(inputs, source=path, nodes=Nodes(file.name, [ids[k] for k in order]))
 
 
 def _numbers(file: tsp.TsplibFile, ids: list[int], section: str) -> dict[int, float]:
@@ -82,13 +85,15 @@ def _numbers(file: tsp.TsplibFile, ids: list[int], section: str) -> dict[int, fl
     return numbers
 
 
-def write(stream: TextIO, examples: Iterable[Example], problem: Problem, form: Form) -> None:
-    """Write an instance. Refuse distances that are not rounded: readers would round them."""
+def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
+    """See `ptrnet.data.formats`. Refuse distances that are not rounded; readers round them."""
+    assert isinstance(task, Problem)
+    form = _FORMS[task.name]
     for example in examples:
-        fields = problem.unpack(example.inputs[None])
+        fields = task.unpack(example.inputs[None])
         if not fields["rounded"][0]:
             raise InputError(
-                f"{example.source}: a {form.extension} file would round distances, in the unit "
+                f"{example.source}: a file of TYPE {form.type} would round distances, in the unit "
                 "square to 0 or 1; write to .jsonl"
             )
         name, ids = tsp.nodes_of(example)
