@@ -1,7 +1,5 @@
 """`ptrnet evaluate`: fresh instances equal those of `generate`; rows by n equal files of one n."""
 
-import csv
-import io
 import json
 
 import numpy as np
@@ -85,10 +83,6 @@ def test_rows_by_n_are_those_of_files_of_one_n(tmp_path, ptrnet, model):
             for key, value in expected.items():
                 close = None if value is None else pytest.approx(value, rel=1e-4, abs=1e-6)
                 assert row["metrics"][metric][key] == close, metric
-    out = ptrnet("evaluate", "--model", model, path, "--csv")[1]
-    table = list(csv.DictReader(io.StringIO(out)))
-    assert [row["n"] for row in table if row["metric"] == "accuracy"] == ["all", "3", "4", "5"]
-    assert float(table[0]["value"]) == document["metrics"]["accuracy"]["value"]
     text = ptrnet("evaluate", "--model", model, path)[1]
     assert [line.split()[0] for line in text.splitlines()[-4:]] == ["n", "3", "4", "5"]
 
@@ -117,7 +111,6 @@ def test_points_option_changes_the_distribution(ptrnet, model):
         (["a.txt", "--points", "grid"], "--points needs --random"),
         (["--random", "5", "--points", "gird"], "unknown points 'gird'; did you mean 'grid'?"),
         (["--random", "5", "--n", "0"], "n: expected 1 <= A <= B"),
-        (["--random", "5", "--csv", "--json"], "expected --csv or --json"),
         (["--random", "5", "--output", "b.txt"], "b.txt: cannot hold scores"),
         (["a.txt", "--output", "b.txt"], "b.txt: cannot hold scores; write to .jsonl or .par"),
     ],

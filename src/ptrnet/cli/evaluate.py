@@ -1,7 +1,5 @@
 """`ptrnet evaluate`: compare a model's answers with a file's."""
 
-from csv import writer
-from io import StringIO
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -80,12 +78,6 @@ def evaluate(
             "examples.",
         ),
     ] = None,
-    csv: Annotated[
-        bool,
-        typer.Option(
-            "--csv", help="Print CSV: a row for each metric and each size n, or value of --by."
-        ),
-    ] = False,
     jobs: Jobs = 1,
     backend: Backend = "local",
     seed: Seed = 0,
@@ -108,8 +100,6 @@ def evaluate(
         ptrnet evaluate --model my-offers test.jsonl --by country --plot calibration.png
         ptrnet evaluate --model my-offers test.csv --set-id order --chosen bought
     """
-    if csv and json:
-        raise InputError("expected --csv or --json, got both")
     if random is None:
         for name, value in (("--n", n), ("--points", points)):
             if value is not None:
@@ -162,7 +152,7 @@ def evaluate(
         "instances": len(evaluation),
     }
     column, rows = ("n", evaluation.by_size()) if by is None else (by, evaluation.by_value())
-    report = _csv if csv else _json if json else _text
+    report = _json if json else _text
     echo(report(header, evaluation.measures(), column, rows))
 
 
@@ -200,15 +190,3 @@ def _text(header: "Header", measures: "Measures", column: str, rows: "Rows") -> 
             table.append([name, str(count), *(m.text(3) for m in metrics.values())])
         lines += ["", *aligned(table)]
     return "\n".join(lines)
-
-
-def _csv(header: "Header", measures: "Measures", column: str, rows: "Rows") -> str:
-    """Return a CSV line for each row and metric. Cells without a number are empty."""
-    text = StringIO()
-    table = writer(text, lineterminator="\n")
-    table.writerow([column, "metric", "value", "low", "high", "count", "fail"])
-    for name, (_, of_row) in {"all": (header["instances"], measures), **rows}.items():
-        for metric, m in of_row.items():
-            numbers = ("" if x is None else repr(x) for x in (m.value, m.low, m.high))
-            table.writerow([name, metric, *numbers, m.count, str(m.fail).lower()])
-    return text.getvalue().removesuffix("\n")

@@ -54,10 +54,6 @@ def solve(
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Draw one answer: FILE.png or FILE.svg.")
     ] = None,
-    attention: Annotated[
-        Path | None,
-        typer.Option("--attention", help="Draw the attention at each step: FILE.png or FILE.svg."),
-    ] = None,
     index: Annotated[
         int, typer.Option("--index", min=0, help="The instance to draw; 0 is the first.")
     ] = 0,
@@ -109,15 +105,12 @@ def solve(
         task, path = task_alone(arguments, model), None
     decoder = decoding.build(seed, flag_of)
     solver = load_solver(task, model)
-    pictures = [picture for picture in (plot, attention) if picture is not None]
     if plot is not None:
-        check_has_picture(solver.task)
-    if pictures:
         from ptrnet.plots.figure import check_picture
 
-        for picture in pictures:
-            check_picture(picture)
-    if path is not None and not json and not pictures:
+        check_has_picture(solver.task)
+        check_picture(plot)
+    if path is not None and not json and plot is None:
         solver.solve_file(
             path,
             output,
@@ -146,7 +139,7 @@ def solve(
         instances = formats.read(path, solver.task, replace(NO_COLUMNS, set_id=columns.set_id))
     instances = with_ends(instances, solver.task, ends)
     examples = Dataset.of(target.checked(instances, solver.task), solver.task.item_size)
-    if pictures and index >= len(examples):
+    if plot is not None and index >= len(examples):
         raise InputError(f"--index: expected 0 to {len(examples) - 1}, got {index}")
     answered = solver.predict(
         examples,
@@ -157,11 +150,6 @@ def solve(
         backend=backend,
         activity="solving",
     )
-    if attention is not None:
-        from ptrnet.plots.attention import draw_attention
-
-        drawn = answered[index]
-        draw_attention(attention, solver.task, drawn, *solver.attention(drawn))
     plotting: AbstractContextManager[None] = nullcontext()
     if plot is not None:
         plotting = _plotting(plot, solver.task, answered[index], examples[index].outputs)
