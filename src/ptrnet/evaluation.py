@@ -77,7 +77,7 @@ class Evaluation:
     Args:
         task: the task of the examples.
         chunks: examples with their scores in `extra`, from `with_scores`.
-        by: a field of instances by whose values to split the examples; see `group_value`.
+        by: split the examples by the values of this field of instances; see `group_value`.
     """
 
     def __init__(self, task: Task, chunks: Iterable[Dataset], by: str | None = None) -> None:

@@ -39,10 +39,10 @@ def label(
 ) -> Any:
     """Answer instances by an algorithm, and return or write them.
 
-    Answers that the file already has are replaced. The algorithms use no random numbers, so the
-    answers are the same for any `jobs` and `backend`. If a call that writes a .txt, .jsonl or
-    .parquet file is stopped, its finished chunks stay in `OUTPUT.partial/`, and the same call
-    resumes from there.
+    Answers that the file already has are replaced. Random numbers of the algorithms have a fixed
+    seed, so the answers are the same for any `jobs` and `backend`. If a call that writes a .txt,
+    .jsonl or .parquet file is stopped, its finished chunks stay in `OUTPUT.partial/`, and the same
+    call resumes from there.
 
     Args:
         task: "hull", "delaunay", "tsp" or "sort"; or a task with other settings, such as
@@ -217,8 +217,9 @@ def generation(
     labeller: str | None = None,
     strict: bool = False,
 ) -> tuple["partial[Dataset]", Source, dict[str, Any]]:
-    """Return what `generate` runs: a function of a chunk's number, the numbers, and the job's key.
+    """Return what `generate` runs: a function, a source and a key.
 
+    The function makes the chunk of a given number, and the source has the numbers of all chunks.
     The key has the options that decide the result.
 
     Raises:

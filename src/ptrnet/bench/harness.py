@@ -1,8 +1,8 @@
 """Code that all measurements of `ptrnet bench` share.
 
 A measurement compares sides, such as ptrnet and a naive implementation of the same work. `measure`
-runs the setup of each side in a separate process, whose peak of memory it measures, and then times
-the sides in turn. The sides share one process, so that other work on the machine slows all of them
+first runs each side in a separate process, and measures the peak of this process's memory. Then it
+times all sides in turn in its own process, so that other work on the machine slows all of them
 equally.
 
 Rows are printed as a table or as JSON. The last part of this file describes the machine.

@@ -293,9 +293,9 @@ def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
     """Validate one example or many. Return a dataset, and whether `values` was a single example.
 
     Args:
-        values: an `Example` or a tuple `(inputs, outputs)`, or a list of these, or a `Dataset`. In
-            an `Example` of arrays, only the range of the indices is checked: a model's answer that
-            the task does not allow has to be measured, too.
+        values: an `Example` or a tuple `(inputs, outputs)`, or a list of these, or a `Dataset`. If
+            an `Example` holds arrays, only the range of its indices is checked. Its answer may be a
+            model's, and we also measure answers that the task does not allow.
         task: the task of the examples.
 
     Raises:

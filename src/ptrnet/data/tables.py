@@ -99,8 +99,8 @@ class Table:
         place: returns the name of row k in error messages, such as `sets.csv:12`.
         is_text: whether all cells are texts that still have to be parsed, as those of a .csv.
         default: the value of a field that has no column; None refuses a missing column.
-        arrow: the `pyarrow.Table` that the columns were read from, or None. It has the types of the
-            columns, which a copy of the table in a .parquet keeps.
+        arrow: the `pyarrow.Table` that the columns were read from, or None. If the
+            table is written to a .parquet again, the columns get their types from it.
     """
 
     columns: Mapping[str, Sequence[Any]]

@@ -1,7 +1,8 @@
 """The two ONNX graphs of a model: the encoder, which runs once per instance, and a decoding step.
 
-`write_graphs` runs the model on two small batches of different sizes. It records the first run, and
-makes those axes dynamic whose sizes differ. `OnnxModel` runs the graphs as a model of ptrnet.
+`write_graphs` runs the model on two small batches of different sizes. It records the first run. An
+axis whose size differs between the two runs becomes dynamic. `OnnxModel` runs the graphs as a model
+of ptrnet.
 """
 
 import os

@@ -31,8 +31,9 @@ _PI = 3.141592  # TSPLIB's value; its published optima depend on these digits
 _EARTH_RADIUS = 6378.388  # km
 _MAX_AT_ONCE = 256  # up to this many points, all distances are computed in one expression
 _MINUTES_OF_A_DEGREE, _MAX_LATITUDE, _MAX_LONGITUDE = 60, 90, 360
-# `doubt_about` compares at most _MAX_COMPARED points. It warns if at least the share _MANY of their
-# distances become equal by rounding, and these differed by more than the share _MAX_SPREAD before.
+# `doubt_about` looks at the distances between at most _MAX_COMPARED points. It doubts them if
+# rounding makes at least the share _MANY of them equal, although before it these differ by more
+# than the share _MAX_SPREAD of the largest of them.
 _MAX_COMPARED, _MANY, _MAX_SPREAD = 200, 1 / 3, 0.1
 
 

@@ -34,9 +34,9 @@ from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 
 MAX_ELEMENTS = 80
 TAKES_RULES = True
-# Limits of work, in nodes times the n^2 distances of an instance. A whole search takes at most
-# `WORK`, about a minute. The first search, and each call of compiled code, takes at most `EASY`,
-# because Ctrl-C takes effect only between calls.
+# Limits of work. Each node of a search counts n^2, the number of distances of its instance. A whole
+# search takes at most `WORK`, about a minute. The first search, and each call of compiled code,
+# takes at most `EASY`, because Ctrl-C takes effect only between calls.
 WORK = 10**9
 EASY = 2 * 10**7
 UNPROVED = (
@@ -100,7 +100,10 @@ def are_whole(dist: Floats) -> bool:
 
 
 def _solve(problem: Problem, proved: list[bool]) -> Indices:
-    """Return a tour `(n,)` with the problem's fixed edges; append to `proved` if it is proved."""
+    """Return a tour `(n,)` with the problem's fixed edges.
+
+    Append to `proved` True if the tour is proved to be the shortest, else False.
+    """
     n = len(problem.dist)
     tour = local_search.solve(problem, 2)
     if n < MIN_CITIES:
@@ -134,7 +137,9 @@ def _write_shortest(dist: Floats, tours: Indices, bounds: Floats) -> None:
 def _write_proved(
     dist: Floats, tours: Indices, bounds: Floats, whole_numbers: bool, first: int, work: int
 ) -> int:
-    """Write tours of local search, proved or replaced by shorter ones.
+    """Write a tour of local search for each instance, and try to prove that it is the shortest.
+
+    If the proof finds a shorter tour, that one is written instead.
 
     Args:
         dist: distances `(B, n, n)`.
@@ -160,7 +165,7 @@ def _write_proved(
     return len(dist)
 
 
-# Proofs that branch and bound alone does not find soon: of cities on a line, equal cities, grids.
+# Branch and bound alone takes long to prove tours of cities on a line, equal cities or grids.
 # Equal cities are merged, and a line has its own bound. The search of any other instance starts
 # from the penalties of the linear program.
 ROUNDING = 1e-10  # smaller differences, relative to a tour's length, count as rounding errors
@@ -248,7 +253,9 @@ def _prove_merged(
     max_work: int,
     work_per_call: int,
 ) -> float:
-    """Do what `prove_with_relaxation` does if some cities are equal: prove a tour of the others.
+    """Do what `prove_with_relaxation` does, for an instance in which some cities are equal.
+
+    Keep only the first of equal cities, prove a tour of these, and insert the equal cities into it.
 
     `first` is `(n,)`, for each city the first one that is equal to it.
     """
@@ -344,7 +351,7 @@ def cheapest_one_tree(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree
     Returns:
         The length of the 1-tree with penalties, minus the penalties that every tour pays. No tour
         with all required edges and without excluded ones is shorter. The bound is infinite if the
-        other edges contain no 1-tree.
+        edges that are not excluded contain no 1-tree.
     """
     tree.degree[:] = 0
     total = _span(dist, cost, penalty, tree)
@@ -726,7 +733,10 @@ def _try_without(node: Node, num_decided: int, branches: Branches, depth: int) -
 
 @jit
 def _edge_to_branch_at(node: Node) -> tuple[int, int]:
-    """Return the longest undecided edge at the city that has the most edges in the 1-tree."""
+    """Return an undecided edge of the 1-tree: the most expensive one at the city with most edges.
+
+    Costs include the penalties.
+    """
     city = int(np.argmax(node.tree.degree))
     best, other = -np.inf, -1
     for j in range(len(node.cost)):
@@ -743,7 +753,7 @@ def _edge_to_branch_at(node: Node) -> tuple[int, int]:
 # optimum is the best 1-tree bound. The dual variables of the cities are the penalties that give it
 # (Held and Karp 1970). Subgradient steps converge to them too slowly if many tours are equally
 # short, or if distances have very different magnitudes.
-_MAX_ROUNDS = 60  # the most linear programs; each adds the sets that the last solution violates
+_MAX_ROUNDS = 60  # at most this many linear programs; each adds the sets that the last violates
 _TOLERANCE = 1e-6  # a constraint of a set is violated if it is off by more than this
 # Scale the longest distance to _MAX_DIST, because the solver's tolerances are absolute.
 _MAX_DIST = 1e3

@@ -26,8 +26,8 @@ from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 KICKS = 6  # per city
 MATRIX_KICKS = 30  # per city, for tours with rules or directed distances, which are harder
 TAKES_RULES = True
-# The most cities whose matrix of distances is made: it takes 800 MB. Larger tours are improved
-# piece by piece.
+# We make the matrix of all distances for at most this many cities, because it then takes 800 MB.
+# Larger tours are improved piece by piece.
 MAX_MATRIX = 10_000
 
 
@@ -42,8 +42,8 @@ def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) 
     if not is_plain(inputs, distance, rules):
         if n > MAX_MATRIX:
             raise InputError(
-                f"labeller local-search: expected at most {MAX_MATRIX} elements with ends, fixed "
-                f"edges or distances that depend on the direction, got {n}"
+                f"labeller local-search: expected at most {MAX_MATRIX} elements, got {n}; more are "
+                "possible for closed tours without ends or fixed edges, by symmetric distances"
             )
         return label_by_rules(inputs, distance, rules, lambda p: solve(p, MATRIX_KICKS))
     if n <= MAX_MATRIX:

@@ -2,8 +2,9 @@
 
 An installed package names a module in its entry points, under the group `ptrnet.plugins`. A file is
 named by `ptrnet --plugins FILE` or by the environment variable PTRNET_PLUGINS, which processes
-inherit (the system's path separator separates several files). A plug-in is imported once, when
-ptrnet first looks for names, and calls `register` of what it extends.
+inherit (the system's path separator separates several files). ptrnet imports a plug-in once, when
+it first looks for the names of tasks, models, labellers or formats. The plug-in then registers its
+own, for example by `ptrnet.models.register`.
 
 `Registry` finds the names of one kind: the modules of a package, and what plug-ins registered.
 """
@@ -38,7 +39,7 @@ def load() -> None:
     """Import the plug-ins that have not been imported yet.
 
     Raises:
-        InputError: names a file that is missing, or a plug-in that fails.
+        InputError: a file is missing, or a plug-in fails. The message names it.
     """
     with _loading:
         if GROUP not in _loaded:
@@ -56,7 +57,10 @@ def load() -> None:
 
 @contextmanager
 def _marked_as_loaded(name: str) -> Iterator[None]:
-    """Mark a plug-in as loaded first, because it may ask for names; unmark it if it fails."""
+    """Mark a plug-in as loaded before it is imported, and unmark it if the import fails.
+
+    A plug-in may look for names, which calls `load`. The mark stops `load` from importing it again.
+    """
     _loaded.add(name)
     try:
         yield

@@ -194,7 +194,7 @@ def _check_sizes(lengths: Iterable[int], method: Method, limits: Limits) -> None
         raise too_large(
             f"expected elements times prefixes times views to be at most "
             f"{limits.max_prefix_elements} (an instance counts as at least {_MIN_ELEMENTS} "
-            f"elements), got {per_prefix} elements times {short(prefixes)} prefixes in all views"
+            f"elements), got {per_prefix} elements times {short(prefixes)}, prefixes times views"
         )
 
 

@@ -484,7 +484,8 @@ class Solver(HubMixin):
     def attention(self, instances: Any) -> Any:
         """Return the pointer's distribution at each step of an answer.
 
-        In a Ptr-Net, attention is the answer (Vinyals et al. 2015, section 2.3).
+        In a Ptr-Net, the attention over the tokens is the distribution of the next token (Vinyals
+        et al. 2015, section 2.3).
 
         Args:
             instances: one or several, in any form that `solve` takes; the model answers them first,
@@ -650,9 +651,10 @@ class Solver(HubMixin):
                 has been read.
             decoder: as in `solve`, like `constrained` and `augment`.
             start: the first city of each tour, as in `ptrnet.label`.
-            end: the last city of each tour. If both ends are given, the network completes a tour
-                that already goes from `end` to `start`. Otherwise it answers with any closed tour,
-                which ptrnet then rotates, turns round or cuts.
+            end: the last city of each tour. If both ends are given, ptrnet begins the network's
+                answer with `end`, followed by `start`, and the network chooses the other cities.
+                Otherwise the network answers with any closed tour, which ptrnet then rotates,
+                reverses or cuts open.
             open: whether the tour is a path that does not return to its first city.
             jobs: the number of processes, 1 or more; -1 means one per core.
             backend: where they run: "local", or a cluster of "dask" or "ray".
@@ -774,10 +776,11 @@ class Solver(HubMixin):
         return on_files.evaluate_random(self, job, count, n, points, seed, target, jobs, backend)
 
     def plot(self, points: Any, ax: Any = None) -> Any:
-        """Draw the model's answer to one instance, and, if it is better, the true answer dashed.
+        """Draw the model's answer to one instance.
 
-        The first labeller of the task computes the true answer. If the task has no labeller, or is
-        a problem, the true answer is the one of the example, if there is one.
+        If the true answer is better, it is drawn, too, with dashed lines. The first labeller of the
+        task computes the true answer. If the task has no labeller, or is a problem, the true answer
+        is the one of the example, if there is one.
 
         Args:
             points: an instance, as in `solve`; an example; or an `Answer`, which is drawn as it is.

@@ -115,7 +115,7 @@ class Labelling(ABC):
         from ptrnet import labellers
 
         if not self.labellers:
-            raise InputError(f"task {self.name} has no labeller: its examples have answers already")
+            raise InputError(f"task {self.name} has no labeller: no algorithm computes its answers")
         name = labeller or self.labellers[0]
         if name not in self.labellers:
             raise unknown(f"labeller of task {self.name}", name, self.labellers)
@@ -253,14 +253,18 @@ class Task(Settings, Labelling):
         raise NotImplementedError
 
     def answers_backwards(self, inputs: Floats, answers: Answers) -> Answers:
-        """Return answers to `backwards(inputs)` that cost no more than these valid ones."""
+        """Return answers to `backwards(inputs)`, given valid answers to `inputs`.
+
+        No returned answer may cost more than the given one.
+        """
         raise NotImplementedError
 
     @property
     def relative_range(self) -> tuple[Floats, Floats]:
-        """For features that are positive in all examples, the standard deviation and the smallest
-        value, both `(d,)` and divided by the mean. For other features, and if the examples are
-        unknown, 0 and 1.
+        """The standard deviation and the smallest value of each feature, divided by its mean.
+
+        Both are `(d,)`. Features that are not positive in all examples have 0 and 1 instead. So do
+        all features if the examples are unknown.
         """
         return np.zeros(self.num_features), np.ones(self.num_features)
 
@@ -342,7 +346,7 @@ class Task(Settings, Labelling):
         return None
 
     def beginning(self, example: Example) -> list[int]:
-        """Return the elements with which the example's rules make a network begin its answer."""
+        """Return the elements that a network's answer has to begin with, by the example's rules."""
         return []
 
     def obey(self, example: Example, outputs: Indices) -> Indices:

@@ -87,8 +87,8 @@ class Recipe(Settings):
     batch_size: int = setting(128, "examples in an update", ge=1)
     cuts: int = setting(
         0,
-        "learn the token after a random cut of the answers, from this many copies of each tour; "
-        "0: learn whole answers",
+        "learn only the tokens after a random cut of the answers, from this many copies of each "
+        "tour, which begin at random cities; 0: learn whole answers",
         ge=0,
     )
     learning: Literal["answers", "self-labelling", "reinforce"] = setting(
@@ -98,8 +98,8 @@ class Recipe(Settings):
     )
     loss: Literal["tokens", "gains"] = setting(
         "tokens",
-        "loss of known answers. tokens: cross-entropy of every token; gains: of the first token "
-        "only, with probabilities in proportion to 2^grade - 1",
+        "loss of known answers. tokens: cross-entropy of every token; gains: cross-entropy of the "
+        "first token only, whose right probabilities are in proportion to 2^grade - 1",
     )
     samples: int = setting(
         16, "learning from costs: number of answers to sample for each instance", ge=2
@@ -112,8 +112,8 @@ class Recipe(Settings):
     )
     tails: int = setting(
         0,
-        "with window: before that, cut these answers at random, sample this many new tails for "
-        "each, and keep the cheapest answer",
+        "with window: before the network learns from an earlier answer, cut it at a random place, "
+        "sample this many new tails for it, and keep the cheapest answer",
         ge=0,
     )
     baseline: Literal["mean", "greedy"] = setting(
@@ -333,7 +333,7 @@ def _check_answers(recipe: Recipe) -> None:
     if recipe.examples and recipe.data:
         raise InputError("recipe: examples counts fresh examples, so it cannot be used with data")
     if recipe.augment and not recipe.data:
-        raise InputError("recipe: augment needs data; without data every example is new")
+        raise InputError("recipe: augment needs data: it changes the examples of a file")
     if recipe.valid_share and (recipe.valid or not recipe.data):
         raise InputError("recipe: valid_share needs data, and cannot be used with valid")
     validates_on_file = recipe.valid or recipe.valid_share or not recipe.valid_batches

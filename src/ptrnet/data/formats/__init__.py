@@ -12,9 +12,10 @@ A module may also have these members:
 - `table(path)` and `write_table(stream, table)`: read and write a `ptrnet.data.tables.Table`. They
   are for formats of long tables, in which each row is an element.
 - `COLUMNS`: the columns of ids and answers, if they have the same names in all long tables
-- `dictionaries(path)`: yields pairs of an instance's elements, as dictionaries, and its source. It
-  is for formats whose elements may have named fields. If the elements of the first instance are
-  numbers, it returns None. If those of a later instance are, it raises InputError.
+- `dictionaries(path)`: yields a pair for each instance: the list of its elements, which are
+  dictionaries, and its source. It is for formats whose elements may have named fields. If the
+  elements of the first instance are numbers, it returns None. If the elements of a later instance
+  are numbers, it raises InputError.
 
 Plug-ins register such a module, or a class with these members. The folder `parts/` has code that
 several formats share.
@@ -84,7 +85,10 @@ class Capabilities:
 
     @property
     def is_unanswered(self) -> bool:
-        """Whether `write` ignores answers. A .csv has them, though it cannot be read back."""
+        """Whether `write` ignores answers.
+
+        It does not ignore them for a .csv, although `read` cannot get the answer back.
+        """
         return bool(self.stdout_format) and not self.answers
 
 
@@ -260,7 +264,7 @@ def format_of(path: str) -> Format:
     extension = "txt" if path == "-" else Path(path).suffix.removeprefix(".").lower()
     extension = _ALIASES.get(extension, extension)
     known = names()
-    # LightGBM names such files rank.train and rank.train.query.
+    # LightGBM's files in the format svmlight have names such as rank.train and rank.train.query.
     if extension not in known and exists(f"{path}.query"):
         return get("svmlight")
     if not extension:

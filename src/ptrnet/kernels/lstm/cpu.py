@@ -264,7 +264,8 @@ def _backward_steps(
         for t in reversed(range(n)):
             backward_step(t, first, dh_next.array, *gradients, *arrays)
             products.multiply(t, first, last, dh_next)
-        # This is the gradient of `h0`: from step 0, or from the last state of an empty sequence.
+        # The sum is the gradient of `h0`. `dh_next` comes from step 0. `dh_end` is 0 by now, except
+        # for empty sequences, whose last state is `h0`.
         dh_end[first:last] += dh_next.tensor[:, :units]
 
     run_slices(run, cuts)
@@ -332,8 +333,8 @@ def products_class(
         features: number of features of inputs that use such products, d; 0 if inputs are fused.
         dtype: type of the products.
     """
-    # bfloat16 is multiplied in pairs of rows of the matrix. If the last panel is not full, its
-    # zeros are multiplied, too.
+    # A word of bfloat16 holds a pair of rows of the matrix, so their number must be even. If the
+    # last panel is not full, its zeros are multiplied, too, so we only use full panels.
     fills_words = dtype != torch.bfloat16 or features % 2 == 0
     fills_panels = 4 * units % packed.PANEL_COLUMNS == 0
     can_pack = fills_words and fills_panels and packed.can_multiply(dtype)
@@ -412,9 +413,10 @@ def backward_step(t, first, dh_next, dh_end, dc, dw, grads, x, gates, c, lengths
 
     The gradient of `h[t + 1]` has three parts: `grads[t]` `(B, H)` comes from the outputs,
     `dh_next` `(rows, H or more)` from the products of step t + 1, and `dh_end` `(rows, H)` from the
-    last state. On padding, `dh_end` adds them up. The sequence's last step uses this sum and sets
-    it to 0. `dc` `(rows, H)` is the gradient of `c[t + 1]` and becomes that of `c[t]`. The gradient
-    of `w` is added to `dw` `(d + 1, 4H)`. `c` and `gates` hold all steps.
+    last state. On padding, the other two parts are added to `dh_end`. The sequence's last step uses
+    this sum, and sets `dh_end` to 0. `dc` `(rows, H)` is the gradient of `c[t + 1]` and becomes
+    that of `c[t]`. The gradient of `w` is added to `dw` `(d + 1, 4H)`. `c` and `gates` hold all
+    steps.
     """
     widest_vectors()
     units, features = c.shape[2], x.shape[2]

@@ -173,7 +173,7 @@ def attention_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def causal_mask(steps: int, device: torch.device) -> Tensor:
-    """`(M, M)` boolean: whether a step (row) may attend to a step (column), which is no later."""
+    """`(M, M)` boolean: a step (row) may attend to itself and to earlier steps (columns)."""
     positions = torch.arange(steps, device=device)
     return positions <= positions[:, None]
 

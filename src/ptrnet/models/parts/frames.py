@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ptrnet.kernels.frames import FrameScores, Round
 
 UNITS = 32  # hidden units of a `FrameScore`, U
-ROUNDS = 3  # rounds along the edge to the likeliest token, after the round along the last edge
+ROUNDS = 3  # rounds after the first one; see `EdgeFrames`
 # `signed_logs` is linear below a scale and logarithmic above it.
 SCALES = (1e-3, 1e-5, 1e-7)
 MIN_DIST = 1e-6  # replaces a distance of zero, as we take logarithms
@@ -51,12 +51,14 @@ class EdgeFrames(nn.Module):
     Positions are relative to an edge, the frame. In the first round, this is the last edge of the
     answer, between its last two elements (after a single element: downwards along the second
     axis). In each further round, it is the edge from the last element to the token with the highest
-    score so far. Before the first element there is no edge: the network then reads differences of
-    coordinates instead of cosines and sines. A special slot has the position of the answer's first
-    element. In the first round, the network also reads `A q + B k`, where q is the decoder's state
-    and k the token's state.
+    score so far. Before the first element there is no edge. Instead of cosines and sines, the
+    network then reads zeros in the first round, and differences of coordinates in the further ones.
+    A special slot has the position of the answer's first element. In the first round, the network
+    also reads `A q + B k`, where q is the decoder's state and k the token's state.
 
-    In sequences of apexes, the first frame is the open edge whose triangle the next token decides.
+    A sequence of apexes builds a triangulation; see `ptrnet.constraints.triangulations`. Each token
+    decides the triangle on the left of one edge, the first open edge. In such sequences, the first
+    frame is the open edge whose triangle the next token decides.
     Before this edge is known, the frame points downwards, as after a single element.
 
     Args:
@@ -91,7 +93,7 @@ class EdgeFrames(nn.Module):
         return OpenEdges(*prefixes).front() if self.is_open else prefixes
 
     def all_ends(self, tokens: Tensor, num_specials: int) -> tuple[Tensor, ...]:
-        """The `ends` after each of M tokens `(B, M)`, each `(B, M)`."""
+        """The tensors of `ends`, each `(B, M)`; column i is after the first i + 1 of M tokens."""
         prefixes, steps = self.empty(tokens[:, :1]), []
         for i in range(tokens.shape[1]):
             prefixes = self.append(prefixes, tokens[:, i : i + 1], num_specials)
@@ -224,8 +226,15 @@ class FrameFeatures:
     def along_edge_to(self, token: Tensor) -> Tensor:
         """Features `(F, B, M, S + N)` for the edge to the tokens `(B, M, 1)`.
 
-        They are those of `along_last_edge`, and the distance from the line of the edge. Their
-        logarithms are added, because they differ for tokens that are close to each other.
+        They are:
+
+        - cosine and sine of the angle to the edge
+        - signed logarithms of these two, and of the distance from the line of the edge
+        - the logarithm of the distance, minus that of the edge's length
+        - whether the token is at the first element, is at the last element, and ends the edge
+        - whether the answer has an element
+
+        The signed logarithms differ even for tokens that are close to each other.
         """
         x, y, dist, log_dist = (
             values.gather(2, token) for values in (self.x, self.y, self.dist, self.log_dist)
@@ -283,8 +292,8 @@ def signed_logs(x: Tensor) -> Tensor:
 # The angle is positive on the left of the edge. The apex of the edge's Delaunay triangle is the
 # point with the largest angle. A frame places points at half of this angle, clockwise. All points
 # are then within a right angle of the first axis. The apex is the most clockwise of them, like the
-# next vertex of a hull. NONE (no triangle) is the point at infinity with angle 0, so it is the most
-# clockwise one if all points are on the right of the edge.
+# next vertex of a hull. NONE (no triangle) has angle 0, like a point at infinity. If all points are
+# on the right of the edge, their angles are negative. Then NONE is the most clockwise one.
 
 
 class OpenEdgeFeatures(FrameFeatures):
