@@ -126,7 +126,7 @@ class Orienteering(Problem):
             np.maximum(left - there - back, 0),
             prize,
             lost,
-            np.log(lost + 1e-2),
+            np.log(lost + 1e-3) / 3,
         ]
         # Places out of reach are not encoded. Their features may be too large, so set them to 0.
         of_places = [np.where(is_allowed, part, 0) for part in of_places]
