@@ -9,7 +9,7 @@ import typer
 
 from ptrnet.version import VERSION
 
-# The modules of the commands, in the order of the help.
+# The commands, in the order of the help. Each is a function, or a `typer.Typer`, in its own module.
 VERBS = (
     "solve",
     "evaluate",
@@ -39,7 +39,11 @@ def build(verbs: Sequence[str] = VERBS) -> typer.Typer:
     )
     app.callback()(ptrnet)
     for verb in verbs:
-        import_module(f"ptrnet.cli.{verb}").register(app)
+        command = getattr(import_module(f"ptrnet.cli.{verb}"), verb)
+        if isinstance(command, typer.Typer):  # it has commands of its own
+            app.add_typer(command, name=verb)
+        else:
+            app.command()(command)
     _keep_lines_of_examples(app)
     return app
 

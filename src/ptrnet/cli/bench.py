@@ -10,10 +10,6 @@ if TYPE_CHECKING:
     from ptrnet.bench.harness import Row
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(bench)
-
-
 def bench(
     what: Annotated[
         str | None,

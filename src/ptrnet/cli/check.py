@@ -8,10 +8,6 @@ from ptrnet.cli.options import Seed, echo
 from ptrnet.errors import InputError
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(check)
-
-
 def check(
     problem: Annotated[
         str,

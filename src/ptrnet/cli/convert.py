@@ -14,10 +14,7 @@ if TYPE_CHECKING:
     from ptrnet.types import Example
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(expand_option_groups(convert))
-
-
+@expand_option_groups
 def convert(
     *,
     source: Annotated[

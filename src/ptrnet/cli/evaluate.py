@@ -35,10 +35,7 @@ if TYPE_CHECKING:
     Header = dict[str, str | int]
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(expand_option_groups(evaluate))
-
-
+@expand_option_groups
 def evaluate(
     *,
     arguments: Arguments = None,
@@ -118,30 +115,17 @@ def evaluate(
             raise InputError("--plot reads FILE again: expected a file, got standard input")
     decoder = decoding.build(seed, flag_of)
     solver = load_solver(task, model)
+    how: dict[str, Any] = {
+        "constrained": decoding.constrained,
+        "augment": decoding.augment,
+        "jobs": jobs,
+        "backend": backend,
+    }
     if random is None:
-        evaluation = solver.evaluate_file(
-            path,
-            output,
-            decoder,
-            constrained=decoding.constrained,
-            augment=decoding.augment,
-            jobs=jobs,
-            backend=backend,
-            by=by,
-            columns=columns,
-        )
+        evaluation = solver.evaluate_file(path, output, decoder, by=by, columns=columns, **how)
     else:
         evaluation = solver.evaluate_random(
-            random,
-            n,
-            output,
-            decoder,
-            points=points,
-            seed=seed,
-            constrained=decoding.constrained,
-            augment=decoding.augment,
-            jobs=jobs,
-            backend=backend,
+            random, n, output, decoder, points=points, seed=seed, **how
         )
     if plot is not None:
         _plot(plot, solver, path, columns)

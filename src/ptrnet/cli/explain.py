@@ -10,10 +10,7 @@ from ptrnet.cli.options import Json, Seed, echo, expand_option_groups
 from ptrnet.data.tables import Columns
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(expand_option_groups(explain))
-
-
+@expand_option_groups
 def explain(
     *,
     model: Annotated[

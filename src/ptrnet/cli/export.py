@@ -12,10 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(export)
-
-
 def export(
     arguments: Annotated[
         list[str] | None,

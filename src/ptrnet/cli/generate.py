@@ -24,10 +24,6 @@ POINTS = (
 )
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(generate)
-
-
 def _problem_settings() -> dict[str, Option]:
     """Return the settings of all problems, which say what their instances are like."""
     shared = options_of(Problem)

@@ -17,10 +17,6 @@ from ptrnet.cli.options import (
 )
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(label)
-
-
 def label(
     task: TaskName,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Instances; answers are replaced.")],

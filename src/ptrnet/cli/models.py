@@ -9,10 +9,6 @@ from ptrnet.cli.options import Json, UnusedSeed, echo
 models = typer.Typer(rich_markup_mode=None)
 
 
-def register(app: typer.Typer) -> None:
-    app.add_typer(models, name="models")
-
-
 @models.callback(invoke_without_command=True)
 def list_models(context: typer.Context, seed: UnusedSeed = 0, json: Json = False) -> None:
     """List the shipped models: task, sizes, scores and file; `show NAME` prints a card.

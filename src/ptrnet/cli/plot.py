@@ -8,10 +8,6 @@ import typer
 from ptrnet.cli.options import UnusedSeed, echo
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(plot)
-
-
 def plot(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", show_default=False)],
     output: Annotated[Path, typer.Option("--output", help="The picture, .png or .svg.")] = Path(

@@ -7,10 +7,6 @@ import typer
 from ptrnet.cli.options import UnusedSeed, echo
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(push)
-
-
 def push(
     model: Annotated[
         str, typer.Argument(metavar="MODEL", help="A model's folder, or a shipped model.")

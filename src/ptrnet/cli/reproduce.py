@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from ptrnet.reproduce.run import Job
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(reproduce)
-
-
 def reproduce(
     what: Annotated[
         str, typer.Argument(metavar="[PAPER[/TABLE[/ROW]]|PAPER/FIGURE]", show_default=False)

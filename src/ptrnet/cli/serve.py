@@ -9,10 +9,7 @@ from ptrnet.errors import MissingExtraError
 from ptrnet.serve.limits import Limits
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(expand_option_groups(serve))
-
-
+@expand_option_groups
 def serve(
     *,
     model: Annotated[

@@ -38,10 +38,7 @@ if TYPE_CHECKING:
     from ptrnet.types import Example, Indices
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(expand_option_groups(solve))
-
-
+@expand_option_groups
 def solve(
     *,
     arguments: Arguments = None,
@@ -110,19 +107,15 @@ def solve(
 
         check_has_picture(solver.task)
         check_picture(plot)
+    how: dict[str, Any] = {
+        "constrained": decoding.constrained,
+        "augment": decoding.augment,
+        "jobs": jobs,
+        "backend": backend,
+    }
     if path is not None and not json and plot is None:
         solver.solve_file(
-            path,
-            output,
-            decoder,
-            constrained=decoding.constrained,
-            augment=decoding.augment,
-            start=start,
-            end=end,
-            open=open,
-            jobs=jobs,
-            backend=backend,
-            columns=columns,
+            path, output, decoder, start=start, end=end, open=open, columns=columns, **how
         )
         return
     ends = Ends(start, end, open)
@@ -141,15 +134,7 @@ def solve(
     examples = Dataset.of(target.checked(instances, solver.task), solver.task.item_size)
     if plot is not None and index >= len(examples):
         raise InputError(f"--index: expected 0 to {len(examples) - 1}, got {index}")
-    answered = solver.predict(
-        examples,
-        decoder,
-        constrained=decoding.constrained,
-        augment=decoding.augment,
-        jobs=jobs,
-        backend=backend,
-        activity="solving",
-    )
+    answered = solver.predict(examples, decoder, activity="solving", **how)
     plotting: AbstractContextManager[None] = nullcontext()
     if plot is not None:
         plotting = _plotting(plot, solver.task, answered[index], examples[index].outputs)

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from ptrnet.data.dataset import Dataset
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(train)
-
-
 def train(
     task_or_recipe: Annotated[
         str | None,
