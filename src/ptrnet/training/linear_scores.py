@@ -8,8 +8,8 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import Floats, Indices
 
 RIDGE = 1e-4  # features that a whole set shares have no effect, so only the penalty decides them
-MAX_EXAMPLES = 2_000  # more would not tell more about an order
-SHARE = 0.99  # of the pairs of neighbours in answers that a linear order explains
+MAX_PAIRS = 10_000  # of neighbours in answers; more would not tell more about their order
+SHARE = 0.99  # of these pairs that a linear order explains
 
 
 def has_linear_order(task: Task, examples: Dataset) -> bool:
@@ -19,13 +19,15 @@ def has_linear_order(task: Task, examples: Dataset) -> bool:
     it puts SHARE of the other pairs in the right order.
     """
     spread, lowest = task.relative_range
-    differences = []
-    for example in examples[:MAX_EXAMPLES]:
+    differences: list[Floats] = []
+    for example in examples:
         assert example.outputs is not None
         features = task.normalize(example.inputs[example.outputs])
         logs = np.log(np.maximum(1 + spread * features, lowest))
-        differences.append(-np.diff(np.concatenate([features, logs], 1), axis=0))
-    pairs = np.concatenate(differences)
+        differences += list(-np.diff(np.concatenate([features, logs], 1), axis=0))
+        if len(differences) >= MAX_PAIRS:
+            break
+    pairs = np.array(differences[:MAX_PAIRS])
     fitted, tested = pairs[::2], pairs[1::2]
     if not len(tested):
         return False
