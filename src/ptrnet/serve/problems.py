@@ -75,35 +75,28 @@ def one_line(error: Mapping[str, Any], kind: str, known: Iterable[str]) -> Input
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Register handlers that turn every error of the app into a problem document."""
+    """Register a handler that turns every error of the app into a problem document."""
 
-    async def problem(request: Request, error: Exception) -> Response:
-        assert isinstance(error, Problem)
-        return error.response()
+    async def answer(request: Request, error: Exception) -> Response:
+        return _problem_of(error, request).response()
 
-    async def wrong_input(request: Request, error: Exception) -> Response:
-        return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)).response()
+    for kind in (Problem, PtrnetError, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, answer)
 
-    async def wrong_option(request: Request, error: Exception) -> Response:
-        """Handle errors of FastAPI's own validation, which sees only the options in the URL."""
-        assert isinstance(error, RequestValidationError)
+
+def _problem_of(error: Exception, request: Request) -> Problem:
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, PtrnetError):
+        return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
+    if isinstance(error, RequestValidationError):  # FastAPI itself sees only the options in the URL
         first = error.errors()[0]
         option = {**first, "loc": first["loc"][1:]}  # drop the leading "query"
         complaint = one_line(option, "option", MethodOptions.model_fields)
-        return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(complaint)).response()
-
-    async def http_error(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
+        return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(complaint))
+    if isinstance(error, HTTPException):
         status = HTTPStatus(error.status_code)
         address = f"{request.method} {request.url.path[:200]}"
-        return Problem(status, f"{address}: {status.phrase.lower()}", error.headers).response()
-
-    async def defect(request: Request, error: Exception) -> Response:
-        detail = "a defect of ptrnet; the log of the service says more"
-        return Problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail).response()
-
-    app.add_exception_handler(Problem, problem)
-    app.add_exception_handler(PtrnetError, wrong_input)
-    app.add_exception_handler(RequestValidationError, wrong_option)
-    app.add_exception_handler(HTTPException, http_error)
-    app.add_exception_handler(Exception, defect)
+        return Problem(status, f"{address}: {status.phrase.lower()}", error.headers)
+    detail = "a defect of ptrnet; the log of the service says more"
+    return Problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail)
