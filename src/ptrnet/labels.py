@@ -15,13 +15,13 @@ from ptrnet.data.checks import check_matrix, check_sizes
 from ptrnet.data.dataset import Dataset, chunks_of, instances_of
 from ptrnet.data.random_streams import GENERATED
 from ptrnet.data.sizes import Sizes
-from ptrnet.errors import InputError, check_int, short
+from ptrnet.errors import InputError, MissingExtraError, check_int, short
 from ptrnet.geometry.distances import EXPLICIT
 from ptrnet.jobs import CHUNK, Source
 from ptrnet.parallel import LOCAL, check_processes
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.tsp import with_ends
-from ptrnet.types import Ends, Example, TourRules
+from ptrnet.types import Ends, Example, Indices, TourRules
 
 
 def label(
@@ -280,6 +280,24 @@ def label_dataset(
                 extra["proved"] = False
             labelled[row] = example.replace(outputs=outputs, extra=extra)
     return Dataset.of(labelled, task.item_size)
+
+
+def reference_answer(task: Task, example: Example) -> tuple[Indices | None, bool]:
+    """Return the answer of the task's first labeller, and whether it is proved to be best.
+
+    The answer is None if the task has no labeller, if the labeller does not take the instance or is
+    not installed, or if it finds no answer.
+    """
+    try:
+        task.check_labeller(None)
+        task.check_max_elements(None, len(example.inputs))
+    except (InputError, MissingExtraError):
+        return None, False
+    answers, proved = task.label_with_proof(
+        example.inputs[None], None, example.distance, example.rules
+    )
+    (outputs,) = task.unpad(answers)
+    return (outputs if len(outputs) else None), bool(proved[0])
 
 
 def _generate_chunk(

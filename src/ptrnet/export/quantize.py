@@ -1,8 +1,6 @@
 """Graphs with 8-bit matrices: smaller files, and the loss of accuracy."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +22,11 @@ def quantize_graphs(folder: Path) -> None:
     """
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    for name in (ENCODER, STEP):
-        whole, rounded = folder / name, folder / f"int8-{name}"
-        with _silent():
+    former = logging.root.manager.disable
+    logging.disable(logging.WARNING)  # onnxruntime gives advice, which users cannot follow
+    try:
+        for name in (ENCODER, STEP):
+            whole, rounded = folder / name, folder / f"int8-{name}"
             quantize_dynamic(
                 whole,
                 rounded,
@@ -34,7 +34,9 @@ def quantize_graphs(folder: Path) -> None:
                 per_channel=True,
                 nodes_to_exclude=_products_with_vectors(whole),
             )
-        rounded.replace(whole)
+            rounded.replace(whole)
+    finally:
+        logging.disable(former)
 
 
 def _products_with_vectors(path: Path) -> list[str]:
@@ -81,14 +83,3 @@ def _labelled(solver: Solver, count: int, seed: int) -> Dataset:
 
 def _answers(graphs: Solver, examples: Dataset) -> list[Any]:
     return [example.outputs for example in graphs.predict(examples)]
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Suppress the advice that onnxruntime logs."""
-    former = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        yield
-    finally:
-        logging.disable(former)

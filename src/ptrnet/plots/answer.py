@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.errors import InputError
+from ptrnet.labels import reference_answer
 from ptrnet.plots.figure import check_matplotlib
 from ptrnet.plots.labels import draw_labels, element_names, feature_names
 from ptrnet.problems import Problem
@@ -45,7 +46,7 @@ def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None)
     assert outputs is not None
     truth, best = known, "known answer"
     if task.labellers and not isinstance(task, Problem):
-        truth, is_proved = _truth(task, answered)
+        truth, is_proved = reference_answer(task, answered)
         best = "optimum" if is_proved else "best known"
     is_correct = truth is not None and task.is_correct(answered.replace(outputs=truth), outputs)
     title = _title(task, answered, truth, best)
@@ -124,23 +125,6 @@ def picture_size(task: Task, answered: Example) -> tuple[float, float]:
         width, height = np.ptp(drawing.points, axis=0)
         ratio = height / width if drawing.equal_axes and width > 0 else 0.75
     return 8.0, 8.0 * float(np.clip(np.nan_to_num(ratio), 0.5, 1.0)) + 0.6
-
-
-def _truth(task: Task, example: Example) -> tuple[Indices | None, bool]:
-    """Return the answer of the task's first labeller, and whether it is proved to be best.
-
-    The answer is None if the instance is too large for the labeller, or if the labeller finds none.
-    """
-    try:
-        task.check_labeller(None)
-        task.check_max_elements(None, len(example.inputs))
-    except (InputError, MissingExtraError):
-        return None, False
-    answers, proved = task.label_with_proof(
-        example.inputs[None], None, example.distance, example.rules
-    )
-    (outputs,) = task.unpad(answers)
-    return (outputs if len(outputs) else None), bool(proved[0])
 
 
 def draw_answer(

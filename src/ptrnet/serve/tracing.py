@@ -11,7 +11,7 @@ import numpy as np
 
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding.trace import Step, Traced
-from ptrnet.errors import InputError
+from ptrnet.labels import reference_answer
 from ptrnet.serve.schemas import ExactAnswer, Prefix, TraceStep
 from ptrnet.solver.answer import finite_cost
 from ptrnet.tasks.base import Task
@@ -110,22 +110,14 @@ class ExactAnswers:
 
 def exact_of(task: Task, example: Example) -> ExactAnswer | None:
     """Return the answer of the task's first labeller, or None if it cannot label the instance."""
-    if not task.labellers:
-        return None
-    try:
-        task.check_labeller(None)
-        task.check_max_elements(None, len(example.inputs))
-    except InputError:
-        return None
-    answers, proved = task.label_with_proof(example.inputs[None])
-    (outputs,) = task.unpad(answers)
-    if not len(outputs):
+    outputs, is_proved = reference_answer(task, example)
+    if outputs is None:
         return None
     return ExactAnswer(
         outputs=outputs.tolist(),
         cost=finite_cost(task, example.replace(outputs=outputs)),
         labeller=task.labellers[0],
-        proved=bool(proved[0]),
+        proved=is_proved,
     )
 
 
