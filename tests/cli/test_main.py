@@ -5,6 +5,7 @@ import os
 import resource
 import subprocess
 import sys
+from json import loads
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,8 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path, program, refused):
 def test_dash_is_standard_input_and_output(streams, model, refused):
     code, out, _ = streams("solve", "-", "--model", model, input="0 0 1 0 0 1\n")
     assert code == 0 and out.startswith("0.0 0.0 1.0 0.0 0.0 1.0 output ")
+    code, out, _ = streams("solve", "-", "--model", model, "--json", input="0 0 1 0 0 1\n")
+    assert code == 0 and len(loads(out)["answers"]) == 1
     refused(streams("label", "hull", "-", input="0 0 x 1\n"), "standard input:1: field 3")
 
 

@@ -127,7 +127,8 @@ def solve(
         assert random is not None
         instances = _random_instance(solver.task, points, random, seed)
     else:
-        formats.check_input(path)
+        if path != "-":
+            formats.check_input(path)
         formats.check_not_overwritten(path, output)
         instances = formats.read(path, solver.task, replace(NO_COLUMNS, set_id=columns.set_id))
     instances = with_ends(instances, solver.task, ends)
