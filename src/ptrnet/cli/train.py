@@ -124,7 +124,10 @@ def _resumed(
 
 
 def _check_options(task_or_recipe: str, options: dict[str, Any]) -> None:
-    """Raise InputError if TASK is given together with an option that only --data alone takes."""
+    """Raise InputError if TASK is `custom` or a file of examples, or if an option excludes TASK.
+
+    --kind and --constraint describe your own examples, so they need --data without TASK.
+    """
     from ptrnet import tasks
     from ptrnet.data import formats
 

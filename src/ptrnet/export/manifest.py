@@ -33,8 +33,8 @@ CONSTRAINTS = {
     ),
     "Triangles": (
         "triangles",
-        "one triangle or more, each three increasing tokens; if there is a special slot 1, it "
-        "comes between two triangles; END only after a whole triangle",
+        "one triangle or more, each three increasing tokens; if the task has a special slot 1, it "
+        "must come between any two successive triangles; END only after a whole triangle",
     ),
     "Apexes": (
         "apexes",
@@ -46,7 +46,8 @@ OBEYED_BY_EXAMPLE = ("free", "subset", "permutation", "tour", "closed-subset", "
 
 ANSWERS = {
     "indices": "the elements of the tokens, in their order",
-    "closed": "the elements of the tokens, in their order, but not the last, a repeat of the first",
+    "closed": "the elements of all tokens except the last one, in their order; the last token "
+    "repeats the first one",
     "triangles": "leave out the special slots; then each three successive elements are a triangle",
     "apexes": "a queue of directed edges starts with the edge from the first element of the "
     "sequence to the second one; each further token removes the first edge (a, b) of the queue: "

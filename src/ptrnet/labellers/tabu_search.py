@@ -19,7 +19,7 @@ from ptrnet.types import Answers, Floats, Indices, pad_answers
 
 MOVES = 20_000  # per shop
 RETURN_AFTER = 3_000  # moves without a better schedule: the search returns to the best one
-SHAKES = 10  # random moves after it has returned
+SHAKES = 10  # random moves after it has returned, in addition to the first one
 NONE = -1  # no operation
 
 
@@ -82,7 +82,7 @@ def search(machine: Indices, duration: Floats, job: Indices, moves: int) -> tupl
     shortest, found_at = np.inf, 0
     best = copied(now)
     path = np.empty(count, np.int64)
-    # Operation a may not be moved before job b until this move.
+    # Entry (a, b): the first move that may put operation a ahead of job b on its machine again.
     forbidden_until = np.zeros((count, job[-1] + 1), np.int64)
     tenure = 10 + (job[-1] + 1) // (machine.max() + 1)
     for move in range(1, moves + 1):
@@ -139,7 +139,10 @@ def link(now: Schedule, first: int, second: int) -> None:
 
 @jit
 def first_schedule(shop: Shop) -> Schedule:
-    """Start the operations that can start first; of several, that of the job with the most work."""
+    """Start the operations one by one, each time the one that can start first.
+
+    If several can start at the same time, start that of the job with the most work remaining.
+    """
     count = len(shop.job)
     jobs = shop.job[-1] + 1
     work, job_free, next_of = np.zeros(jobs), np.zeros(jobs), np.full(jobs, NONE)
@@ -248,10 +251,11 @@ def choose_move(
     shortest: float,
     at_random: bool,
 ) -> tuple[int, int]:
-    """Return a place of the critical path, and that of its block's end to which it moves.
+    """Choose an operation of the critical path, and the end of its block to which it moves.
 
-    Both are 0 if there is no move. Among moves that promise the same makespan, and among all if
-    `at_random` or if each is forbidden, a random one is chosen.
+    Return the places of both in `path`; both are 0 if no move is possible. If several moves promise
+    the same least makespan, choose one of them at random. If `at_random`, or if each move is
+    forbidden, choose one of all moves at random.
     """
     chosen, least, ties = (0, 0), np.inf, 0
     random_one, count = (0, 0), 0
@@ -287,8 +291,9 @@ def choose_move(
 def is_possible(shop: Shop, now: Schedule, path: Indices, source: int, target: int) -> bool:
     """Whether an operation can move behind or ahead of another one of its block.
 
-    It cannot move behind an operation that must wait for the next operation of its own job. Such a
-    chain takes time, so tails and starts rule it out.
+    Operation a cannot move behind b if b must wait for the operation that follows a in a's job. The
+    tail of this follower is then at least as long as b and b's tail, so we compare the two. For a
+    move ahead of b, we compare the end of b with the start of the operation before a in a's job.
     """
     op, other = path[source], path[target]
     if target > source:

@@ -1,8 +1,8 @@
-"""What simple rules make of the rest of a problem, after each choice that is allowed next.
+"""The result of each choice that is allowed next, if a simple rule makes all later choices.
 
-A network that sees this does not need to foresee the consequences of a choice (rollout algorithms,
-Bertsekas, Tsitsiklis and Wu 1997). The functions are compiled, because a rule takes one decision
-after the other. They do not check their arguments.
+A network that sees these results does not need to foresee the consequences of a choice (rollout
+algorithms, Bertsekas, Tsitsiklis and Wu 1997). The functions are compiled, because a rule takes one
+decision after the other. They do not check their arguments.
 """
 
 import math
@@ -27,9 +27,10 @@ def makespans(
 ) -> Floats:
     """Return the makespan if a job's next operation is started, and all others by a rule.
 
-    The rule starts the operations that can start first; of several, that of the job with the most
-    work remaining. If this is equal, too, the machine and the duration decide, so that the order of
-    the jobs does not.
+    The rule starts the operations one by one, each time the one that can start first. If several
+    can start at the same time, it takes that of the job with the most work remaining. If the work
+    is equal, too, it takes the lower machine, then the shorter duration. So the order of the jobs
+    does not matter.
 
     Args:
         machine, duration: `(B, n, m)`, of each job's operations; machine -1 for no operation.
@@ -86,8 +87,8 @@ def prizes(
 ) -> Floats:
     """Return the prizes that are collected if a place is visited next, and others by a rule.
 
-    The rule goes to the place with the largest prize by distance from the last place, if the depot,
-    element 0, can still be reached from there.
+    The rule goes to the place with the largest ratio of its prize to its distance from the last
+    place. It leaves out places from which the depot, element 0, can no longer be reached.
 
     Args:
         position: `(B, n, 2)`.

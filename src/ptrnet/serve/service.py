@@ -35,8 +35,8 @@ Parse = Callable[[bytes, Task, Limits], Question]
 class Service:
     """The models, and the queue, threads and caches that requests share.
 
-    The queue is a number of places. A request holds one until it is answered. It takes it when its
-    body is complete, so that slow senders do not block others.
+    The queue is a number of places. A request takes a place when its body is complete, so that slow
+    senders do not block others. It holds the place until it is answered.
 
     Use it as an asynchronous context manager, which starts and stops the decoding threads.
 

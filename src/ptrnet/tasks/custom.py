@@ -65,12 +65,14 @@ class Custom(Task):
         filled: the fields that may lack a number. The mean replaces a missing number, and one more
             feature marks it.
         context: the fields that all elements of an instance share.
-        unknown_category: whether to refuse other texts, or to treat them as none of the categories.
+        unknown_category: whether to refuse texts that are not in `categories`, or to treat them as
+            none of the categories.
         center: the mean of each feature, d numbers.
         spread: the standard deviation of each feature, d numbers.
         lowest: the smallest value of each feature, d numbers; empty if it is unknown.
         longest_answer: a sequence may have this many indices, however small the instance is.
-        longest_share: a sequence may also have this many indices for each element of the instance.
+        longest_share: a sequence may have this many indices for each element of the instance, if
+            that is more than `longest_answer`.
     """
 
     name: ClassVar[str] = "custom"

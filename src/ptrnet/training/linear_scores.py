@@ -7,9 +7,9 @@ from ptrnet.data.dataset import Dataset
 from ptrnet.tasks.base import Task
 from ptrnet.types import Floats, Indices
 
-RIDGE = 1e-4  # features that a whole set shares have no effect, so only the penalty decides them
+RIDGE = 1e-4  # the penalty: makes weights 0 if their features are the same for the whole set
 MAX_PAIRS = 10_000  # of neighbours in answers; more would not tell more about their order
-SHARE = 0.99  # of these pairs that a linear order explains
+SHARE = 0.99  # an order is linear if a linear score puts this share of the pairs in order
 
 
 def has_linear_order(task: Task, examples: Dataset) -> bool:

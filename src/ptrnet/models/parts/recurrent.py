@@ -53,7 +53,8 @@ class Stack(Recurrent):
         outputs, last_states = inputs, []
         first_states = [None] * len(self.layers) if state is None else self._split(state)
         for layer, first_state in zip(self.layers, first_states, strict=True):
-            # Use the dtype of the inputs, so that the next layer does not round outputs again.
+            # Under autocast a layer may return bfloat16. Convert it to the dtype of the inputs,
+            # because the first state of the next layer has the dtype of what that layer reads.
             outputs, last_state = layer(outputs.to(inputs.dtype), lengths, first_state)
             last_states.append(last_state)
         return outputs, _join(last_states)
