@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -238,7 +239,7 @@ def with_scores(
         }
         extra = {key: value for key, value in example.extra.items() if key not in columns}
         rows.append({**extra, _ANSWER: other.outputs.tolist(), **scores})
-    return examples.with_extra(rows)
+    return replace(examples, carried={**examples.carried, "extra": rows})
 
 
 def _summarize(task: Task, moments: Mapping[str, Moments]) -> dict[str, Measure]:

@@ -26,7 +26,8 @@ def test_unknown_text_is_refused_or_encoded_as_zeros():
         match=r'^new: element 1: "colour": expected one of \'blue\', \'red\', got \'pink\'',
     ):
         schema.encode(pink, "new")
-    schema = infer_schema([(OFFERS, "x")], ["price", "colour"], ignores_unknown=True)
+    known = infer_schema([(OFFERS, "x")], ["price", "colour"])
+    schema = task_of(known, unknown_category="ignore").schema
     assert schema.encode(pink, "new").tolist() == [[1, 0, 0]]
 
 

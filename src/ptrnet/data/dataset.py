@@ -138,10 +138,6 @@ class Dataset(Sequence[Example]):
             log_probs=log_probs,
         )
 
-    def with_extra(self, extra: Sequence[Mapping[str, Any]]) -> "Dataset":
-        """Return the same rows with other values in `Example.extra`."""
-        return replace(self, carried={**self.carried, "extra": extra})
-
     @cached_property
     def sizes(self) -> Indices:
         """`(B,)`: the number of elements of each instance."""

@@ -119,14 +119,11 @@ def _has_surrogates(text: str) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def schema_of(
-    fields: Sequence[Field], ignores_unknown: bool = False, missing: Missing = "fill"
-) -> Schema:
+def schema_of(fields: Sequence[Field], missing: Missing = "fill") -> Schema:
     """Return the schema of fields to which all values have been added.
 
     Args:
         fields: the fields, in the order in which the model reads them.
-        ignores_unknown: see `Schema`.
         missing: "refuse" to refuse missing values. "fill" to replace a missing number by the mean,
             with another feature that marks it, and a missing text by the empty text.
     """
@@ -136,15 +133,13 @@ def schema_of(
     return Schema(
         tuple(field.name for field in fields),
         tuple(field.categories() for field in fields),
-        ignores_unknown,
-        tuple((field.name, field.mean) for field in gaps),
+        fills=tuple((field.name, field.mean) for field in gaps),
     )
 
 
 def infer_schema(
     instances: Iterable[tuple[Sequence[Element], str]],
     fields: Sequence[str] = (),
-    ignores_unknown: bool = False,
     missing: Missing = "fill",
 ) -> Schema:
     """Infer the schema of all elements of the training instances.
@@ -153,7 +148,6 @@ def infer_schema(
         instances: the elements of each instance, and its source.
         fields: the fields that the model reads, in this order; by default all fields of the first
             element.
-        ignores_unknown: see `Schema`.
         missing: see `schema_of`.
 
     Raises:
@@ -188,7 +182,7 @@ def infer_schema(
                 )
         for field in seen:
             field.add([value_of(e, field.name, place(k)) for k, e in enumerate(elements)], place)
-    return schema_of(seen, ignores_unknown, missing)
+    return schema_of(seen, missing)
 
 
 def check_names(fields: Sequence[Any], source: str) -> None:

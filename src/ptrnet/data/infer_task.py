@@ -21,7 +21,7 @@ from ptrnet.data.infer_schema import Missing, context_of, infer_schema
 from ptrnet.data.tables import ANSWERS, Columns, Sets
 from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.tasks.custom import MAX_LENGTH, MIN_SPREAD, Custom, Kind, Unknown
-from ptrnet.tasks.schema import Element, Schema
+from ptrnet.tasks.schema import Schema
 from ptrnet.types import Example, Floats, Indices
 
 _CHUNK = 2**12  # how many examples are in memory at a time
@@ -52,10 +52,6 @@ class Reading(NamedTuple):
     unknown_category: Unknown = "refuse"
     missing: Missing = "fill"
     context: Sequence[str] = ()
-
-    def schema(self, instances: Iterable[tuple[Sequence[Element], str]]) -> Schema:
-        """Return the schema of the elements of instances; see `infer_schema`."""
-        return infer_schema(instances, self.fields, self.unknown_category == "ignore", self.missing)
 
 
 AS_IT_IS = Reading()
@@ -94,7 +90,8 @@ def infer_task(
         return infer_task_of_sets(sets, kind, reading)
     instances = formats.format_of(path).dictionaries(path)
     if instances is not None:
-        loosest = task_of(reading.schema(instances))
+        schema = infer_schema(instances, reading.fields, reading.missing)
+        loosest = task_of(schema, reading.unknown_category)
     else:
         loosest = loosest_task(formats.num_features(path))
         for name in ("fields", "context"):
@@ -114,9 +111,9 @@ def infer_task_of_sets(
         raise InputError(
             f"{source}: expected the column of the answers ({', '.join(ANSWERS)}), got none"
         )
-    ignores_unknown = reading.unknown_category == "ignore"
-    schema, examples = sets.for_training(reading.fields, ignores_unknown, reading.missing)
-    return infer_task_of(examples, task_of(schema), source, kind or sets.kind, reading.context)
+    schema, examples = sets.for_training(reading.fields, reading.missing)
+    loosest = task_of(schema, reading.unknown_category)
+    return infer_task_of(examples, loosest, source, kind or sets.kind, reading.context)
 
 
 def infer_task_of(
@@ -188,7 +185,7 @@ def loosest_task(d: int) -> Custom:
     return Custom(center=(0.0,) * d, spread=(1.0,) * d)
 
 
-def task_of(schema: Schema) -> Custom:
+def task_of(schema: Schema, unknown_category: Unknown = "refuse") -> Custom:
     """Return the task that accepts every example whose elements have the fields of a schema."""
     center = np.zeros(len(schema.is_category))
     center[schema.is_filled] = [value for _, value in schema.fills]
@@ -198,7 +195,7 @@ def task_of(schema: Schema) -> Custom:
         categories=schema.categories,
         filled=tuple(field for field, _ in schema.fills),
         context=schema.context,
-        unknown_category="ignore" if schema.ignores_unknown else "refuse",
+        unknown_category=unknown_category,
         center=tuple(center.tolist()),
     )
 

@@ -269,7 +269,6 @@ class Sets:
     def for_training(
         self,
         fields: Sequence[str] = (),
-        ignores_unknown: bool = False,
         missing: Missing = "fill",
     ) -> tuple[Schema, Dataset]:
         """Infer the schema of the elements. Return it, and the sets encoded by it.
@@ -277,7 +276,6 @@ class Sets:
         Args:
             fields: the columns that the model reads. By default all columns, except ids and
                 columns with more than MAX_CATEGORIES different texts.
-            ignores_unknown: see `Schema`.
             missing: see `schema_of`.
 
         Raises:
@@ -299,7 +297,7 @@ class Sets:
                 seen.append(field)
         if not seen:
             raise InputError(f"{source}: expected a field to learn from, got none")
-        schema = schema_of(seen, ignores_unknown, missing)
+        schema = schema_of(seen, missing)
         return schema, self._dataset(self.table.encode(schema)[self.rows], True)
 
     def _dataset(self, features: Floats, with_answers: bool, least: int = 1) -> Dataset:

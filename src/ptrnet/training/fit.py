@@ -14,6 +14,7 @@ import numpy as np
 from ptrnet.data import checks, formats, stored
 from ptrnet.data.arrays import count_features, is_frame, named_records_of, split
 from ptrnet.data.dataset import Dataset, checked_example, example_name, inputs_and_outputs, pairs_of
+from ptrnet.data.infer_schema import infer_schema
 from ptrnet.data.infer_task import (
     InferredTask,
     Reading,
@@ -217,7 +218,8 @@ def _loosest_task(inputs: Sequence[Any], sources: Sequence[str], reading: Readin
     if named_records_of(inputs[0]) is not None:
         rows = (named_records_of(values) or [] for values in inputs)
         places = [f"{source}: inputs" for source in sources]
-        return task_of(reading.schema(zip(rows, places, strict=True)))
+        schema = infer_schema(zip(rows, places, strict=True), reading.fields, reading.missing)
+        return task_of(schema, reading.unknown_category)
     for name in ("fields", "context"):
         if getattr(reading, name):
             raise InputError(
