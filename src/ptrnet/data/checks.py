@@ -5,7 +5,7 @@ error message begins with it. `task` is the task of the instance, and n is its n
 """
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -236,37 +236,19 @@ def check_grades(values: Any, n: int, source: str) -> Floats:
 def check_feasible(examples: Iterable[Example], task: Task) -> None:
     """Refuse an answer that is not feasible for its instance, such as an overloaded route.
 
-    `check_answer` looks at the indices alone, this function also at the inputs. Examples without an
-    answer are not checked.
+    `check_answer` looks at the indices alone, this function also at the inputs. Problems replay an
+    answer step by step. Replaying hundreds of answers together takes little longer than replaying
+    one.
+
+    Args:
+        examples: the examples. Those without an answer are not checked.
+        task: the task of the examples.
     """
     answered = [(e, e.outputs) for e in examples if e.outputs is not None]
     reasons = task.infeasible([e.inputs for e, _ in answered], [outputs for _, outputs in answered])
     for (example, _), reason in zip(answered, reasons, strict=True):
         if reason:
             raise InputError(f"{example.source}: answer: {reason}")
-
-
-def feasible(examples: Iterable[Example], task: Task, num_elements: int) -> Iterator[Example]:
-    """Yield the examples after `check_feasible`.
-
-    Problems check an answer by replaying it step by step. Replaying hundreds of answers together
-    takes little longer than replaying one, so we check the examples in groups.
-
-    Args:
-        examples: the examples.
-        task: the task of the examples.
-        num_elements: a group has at least this many elements, except the last one.
-    """
-    waiting, count = list[Example](), 0
-    for example in examples:
-        waiting.append(example)
-        count += len(example.inputs)
-        if count >= num_elements:
-            check_feasible(waiting, task)
-            yield from waiting
-            waiting, count = [], 0
-    check_feasible(waiting, task)
-    yield from waiting
 
 
 # Distances
@@ -310,23 +292,3 @@ def check_distances(inputs: Floats, distance: str, source: str) -> None:
         )
     if doubt := doubt_about(inputs, distance):
         warnings.warn(f"{file_of(source)}: {doubt}", AmbiguousInputWarning, stacklevel=3)
-
-
-def pop_distance(row: dict[str, Any], inputs: Floats, task: Task, source: str) -> str:
-    """Remove the key "distance" from a row, and return its value. The default is EUCLIDEAN.
-
-    If the task has no choice of distances, the key belongs to the user and stays in the row.
-
-    Raises:
-        InputError: the task does not know the distance, or coordinates are too large for it.
-    """
-    if task.distances == (EUCLIDEAN,):
-        return EUCLIDEAN
-    distance = row.pop("distance", EUCLIDEAN)
-    if distance not in task.distances:
-        raise InputError(
-            f'{source}: "distance": expected one of {", ".join(task.distances)}, '
-            f"got {short(str(distance))}"
-        )
-    check_distances(inputs, distance, source)
-    return str(distance)

@@ -254,6 +254,19 @@ def chunks_of(examples: Iterable[Example], task: Task, size: int) -> Iterator[Da
         yield Dataset.of(chunk, task.item_size)
 
 
+def groups_of(examples: Iterable[Example], num_elements: int) -> Iterator[list[Example]]:
+    """Yield examples in lists that have `num_elements` elements or a few more, except the last."""
+    group, count = list[Example](), 0
+    for example in examples:
+        group.append(example)
+        count += len(example.inputs)
+        if count >= num_elements:
+            yield group
+            group, count = [], 0
+    if group:
+        yield group
+
+
 # Datasets of values in memory. Error messages name an instance by its index in the values.
 
 

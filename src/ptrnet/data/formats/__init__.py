@@ -37,6 +37,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 
 from ptrnet.data import checks
+from ptrnet.data.dataset import groups_of
 from ptrnet.data.formats.parts.lines import count_lines, display_name, standard_input_is_json
 from ptrnet.errors import InputError, MissingExtraError, short, unknown
 from ptrnet.files import atomic_path, check_writable, exists, to_standard_output
@@ -312,12 +313,12 @@ def read(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Ex
         examples = sets.dataset(task)
     else:
         examples = source.module.read(path, task)
-        # Check each line of standard input at once. The next one may come much later.
-        examples = checks.feasible(examples, task, 1 if path == "-" else _CHECKED_TOGETHER)
-    count = 0
-    for count, example in enumerate(examples, 1):  # noqa: B007  used below
-        yield example
-    if not count:
+    group: list[Example] = []
+    # Check each line of standard input at once. The next one may come much later.
+    for group in groups_of(examples, 1 if path == "-" else _CHECKED_TOGETHER):
+        checks.check_feasible(group, task)
+        yield from group
+    if not group:
         raise InputError(f"{display_name(path)}: holds no instance")
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ptrnet.data import checks
+from ptrnet.data.dataset import groups_of
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import json_values
 from ptrnet.errors import InputError
@@ -161,7 +162,7 @@ def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    groups = _row_groups(examples)
+    groups = groups_of(examples, _GROUP_ELEMENTS)
     first = next(groups, [])
     columns = _columns(first, task, None)
     fields = [(name, column.type) for name, column in columns.items()]
@@ -192,20 +193,6 @@ def write_table(stream: BinaryIO, table: "tables.Table") -> None:
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"{table.source}: cannot be written as Parquet: {reason}") from None
-
-
-def _row_groups(examples: Iterable[Example]) -> Iterator[list[Example]]:
-    """Yield the examples in lists of about _GROUP_ELEMENTS elements."""
-    group: list[Example] = []
-    elements = 0
-    for example in examples:
-        group.append(example)
-        elements += len(example.inputs)
-        if elements >= _GROUP_ELEMENTS:
-            yield group
-            group, elements = [], 0
-    if group:
-        yield group
 
 
 def _columns(
