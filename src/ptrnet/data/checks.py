@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ptrnet.data import cells
-from ptrnet.data.arrays import is_frame, real_array, records_of, rows_of, to_array
+from ptrnet.data.arrays import is_frame, real_array, records_of, to_array
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import AmbiguousInputWarning, InputError, file_of, short
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, doubt_about
@@ -76,11 +76,6 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
         )
     check_solvable(array, task, source)
     return array
-
-
-def frame_as_rows(values: Any, task: Task) -> Any:
-    """Return the rows of a frame if the task reads named fields. Return other values unchanged."""
-    return rows_of(values) if task.schema is not None and is_frame(values) else values
 
 
 def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -> Any:

@@ -24,9 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.data import checks
-from ptrnet.data.arrays import depth, is_frame, records_of, split, unpack_objects
+from ptrnet.data.arrays import depth, is_frame, records_of, rows_of, split, unpack_objects
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
+from ptrnet.tasks.schema import Element
 from ptrnet.types import Answers, Example, Floats, Indices
 
 # The fields of an `Example` that a `Dataset` keeps as lists in `carried`, not as arrays.
@@ -371,12 +372,8 @@ def checked_instance(values: Any, task: Task, source: str) -> Example:
     source = example.source or source
     # If there are named elements, `inputs` may hold features that another model's schema made.
     inputs = example.inputs if example.elements is None else example.elements
-    inputs = checks.frame_as_rows(inputs, task)
-    return example.replace(
-        inputs=checks.check_instance(inputs, task, source),
-        source=source,
-        elements=records_of(inputs),
-    )
+    instance, elements = _instance_of(inputs, task, source)
+    return example.replace(inputs=instance, source=source, elements=elements)
 
 
 def checked_example(pair: Any, task: Task, source: str) -> Example:
@@ -389,12 +386,18 @@ def checked_example(pair: Any, task: Task, source: str) -> Example:
             _check_indices(pair.outputs, len(pair.inputs), source)
             return pair
     inputs, outputs = inputs_and_outputs(pair, source)
-    inputs = checks.frame_as_rows(inputs, task)
-    instance = checks.check_instance(inputs, task, f"{source}: inputs")
+    instance, elements = _instance_of(inputs, task, f"{source}: inputs")
     indices = checks.check_outputs(outputs, len(instance), task, f"{source}: outputs")
     checks.check_feasible([Example(instance, indices, f"{source}: outputs")], task)
     example = example or Example(instance, source=source)
-    return example.replace(inputs=instance, outputs=indices, elements=records_of(inputs))
+    return example.replace(inputs=instance, outputs=indices, elements=elements)
+
+
+def _instance_of(values: Any, task: Task, source: str) -> tuple[Floats, list[Element] | None]:
+    """Validate an instance. Return its features, and its elements if they have named fields."""
+    if task.schema is not None and is_frame(values):
+        values = rows_of(values)
+    return checks.check_instance(values, task, source), records_of(values)
 
 
 def _check_indices(outputs: NDArray[Any], n: int, source: str) -> None:

@@ -142,9 +142,9 @@ class Format:
         if package and find_spec(package) is None:
             raise MissingExtraError(f".{self.extension}", self.extension)
 
-    def check_task(self, task: Task, path: str) -> None:
+    def check_task(self, task: Task | None, path: str) -> None:
         """Refuse a format that only serves another task, or whose package is not installed."""
-        if self.capabilities.task not in (None, task.name):
+        if task is not None and self.capabilities.task not in (None, task.name):
             raise InputError(
                 f"{path}: .{self.extension} files are for task {self.capabilities.task}, "
                 f"not for {task.name}"
@@ -496,10 +496,7 @@ def check_output(path: str, task: Task | None = None, has_answers: bool = True) 
     if has_answers and target.capabilities.is_unanswered:
         other = target.capabilities.stdout_format
         raise InputError(f"{path}: cannot hold answers; write them to .{other}")
-    if task is None:
-        target.check_package()
-    else:
-        target.check_task(task, path)
+    target.check_task(task, path)
     if path != "-":
         check_writable(Path(path))
 

@@ -78,29 +78,24 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     """See `ptrnet.data.formats`."""
     writer = csv.writer(stream, lineterminator="\n")
     for example in examples:
-        rows = [[repr(value) for value in element] for element in example.inputs.tolist()]
+        rows: list[Any] = example.inputs.tolist()
         if example.table:
             rows = example.table.rows
             if example.table.header:
                 writer.writerow(example.table.header)
         elif example.elements:
             names = list(example.elements[0])
+            if any(element.keys() != {*names} for element in example.elements):
+                raise InputError(
+                    f"{example.source}: a .csv file needs elements with the same fields: expected "
+                    f"{short(', '.join(names))} in all of them"
+                )
             writer.writerow(names)
-            rows = [_row_of(element, names, example.source) for element in example.elements]
+            rows = [[element[name] for name in names] for element in example.elements]
         elif example.distance == EXPLICIT and example.outputs is not None:
-            rows = [[str(k)] for k in range(len(rows))]
+            rows = [[k] for k in range(len(rows))]
         order = range(len(rows)) if example.outputs is None else example.outputs.ravel()
         writer.writerows(rows[i] for i in order)
-
-
-def _row_of(element: Mapping[str, Any], names: list[str], source: str) -> Row:
-    """Return the values of an element in the order of `names`, with an empty cell for None."""
-    if element.keys() != {*names}:
-        raise InputError(
-            f"{source}: a .csv file needs elements with the same fields: expected "
-            f"{short(', '.join(names))}, got {short(', '.join(map(str, element)))}"
-        )
-    return ["" if element[name] is None else str(element[name]) for name in names]
 
 
 def write_table(stream: TextIO, table: "tables.Table") -> None:

@@ -117,6 +117,4 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 
 
 def _number(value: float) -> str:
-    return (
-        str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
-    )
+    return repr(float(value)).removesuffix(".0")
