@@ -18,7 +18,7 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import END, Example, Indices
 
 DIGITS = 6  # decimal places of the probabilities
-MAX_ANSWERS = 256  # exact answers that are cached for each task
+MAX_ANSWERS = 1024  # exact answers that are cached
 MAX_WAITING = 16  # length of the queue of each task; older entries are dropped
 
 
@@ -86,28 +86,6 @@ def compare(
     return is_correct, {name: measure.to_dict()["value"] for name, measure in measures.items()}
 
 
-class ExactAnswers:
-    """Computes and caches exact answers, in one thread for each task.
-
-    The threads are daemons, because an exact tour may take a minute and must not keep the process
-    alive.
-    """
-
-    def __init__(self) -> None:
-        self._threads: dict[str, _NewestFirst] = {}
-
-    def submit(self, task: Task, example: Example) -> "Future[ExactAnswer | None]":
-        """Return a future of `exact_of`.
-
-        An instance that was submitted before gets the same future while that is cached, unless it
-        failed.
-        """
-        if task.name not in self._threads:
-            self._threads[task.name] = _NewestFirst(f"exact {task.name}")
-        key = (task, example.inputs.shape, example.inputs.tobytes())
-        return self._threads[task.name].submit(key, partial(exact_of, task, example))
-
-
 def exact_of(task: Task, example: Example) -> ExactAnswer | None:
     """Return the answer of the task's first labeller, or None if it cannot label the instance."""
     outputs, is_proved = reference_answer(task, example)
@@ -121,24 +99,34 @@ def exact_of(task: Task, example: Example) -> ExactAnswer | None:
     )
 
 
-Compute = Callable[[], ExactAnswer | None]
+_Work = tuple[Callable[[], ExactAnswer | None], Future[ExactAnswer | None]]
 
 
-class _NewestFirst:
-    """A thread that computes the latest submission first, and caches the most recent results.
+class ExactAnswers:
+    """Computes and caches exact answers, in one thread for each task.
 
-    A user who has waited long has probably left, so older submissions come last.
+    A thread computes the latest submission first, because a user who has waited long has probably
+    left. The threads are daemons, because an exact tour may take a minute and must not keep the
+    process alive.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self) -> None:
         self._futures: OrderedDict[Hashable, Future[ExactAnswer | None]] = OrderedDict()
-        # A full deque drops the oldest entry.
-        self._waiting: deque[tuple[Compute, Future[ExactAnswer | None]]] = deque(maxlen=MAX_WAITING)
+        self._waiting: dict[str, deque[_Work]] = {}  # by task
         self._changed = Condition()
-        Thread(target=self._work, name=name, daemon=True).start()
 
-    def submit(self, key: Hashable, compute: Compute) -> "Future[ExactAnswer | None]":
+    def submit(self, task: Task, example: Example) -> "Future[ExactAnswer | None]":
+        """Return a future of `exact_of`.
+
+        An instance that was submitted before gets the same future while that is cached, unless it
+        failed.
+        """
+        key = (task, example.inputs.shape, example.inputs.tobytes())
         with self._changed:
+            if task.name not in self._waiting:
+                # A full deque drops the oldest entry.
+                waiting = self._waiting[task.name] = deque(maxlen=MAX_WAITING)
+                Thread(target=self._work, args=(waiting,), daemon=True).start()
             future = self._futures.pop(key, None)
             if future is None or (future.done() and future.exception() is not None):
                 future = Future()
@@ -146,15 +134,15 @@ class _NewestFirst:
             if len(self._futures) > MAX_ANSWERS:
                 self._futures.popitem(last=False)
             if not (future.running() or future.done()):
-                self._waiting.append((compute, future))
-                self._changed.notify()
+                self._waiting[task.name].append((partial(exact_of, task, example), future))
+                self._changed.notify_all()
             return future
 
-    def _work(self) -> None:
+    def _work(self, waiting: deque[_Work]) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._waiting)
-                compute, future = self._waiting.pop()
+                self._changed.wait_for(lambda: waiting)
+                compute, future = waiting.pop()
                 if future.done():  # it was submitted more than once, and is computed already
                     continue
                 future.set_running_or_notify_cancel()
