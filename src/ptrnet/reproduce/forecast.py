@@ -3,13 +3,9 @@
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
-from statistics import mean
 
-from torch import Tensor
-
-from ptrnet.bench.train import ptrnet_step
+from ptrnet.bench.train import TrainingStep, ptrnet_step
 from ptrnet.progress import track
 from ptrnet.reproduce.trainings import folder_of, is_trained, steps_done
 from ptrnet.training.examples import open_examples
@@ -45,18 +41,19 @@ def _work_of_a_step(recipe: Recipe) -> str:
 
 
 def seconds_per_step(recipe: Recipe) -> float:
-    """Return the mean time of a few steps of a training, after its first ones."""
-    device = device_of(recipe.device)
-    recipe = replace(recipe, device=device)  # type: ignore[arg-type]
-    step = ptrnet_step(recipe)
+    """Return the mean time of a few steps of a training, after its first ones.
+
+    It includes the time that a step waits for its examples.
+    """
+    recipe = replace(recipe, device=device_of(recipe.device))  # type: ignore[arg-type]
     stream = open_examples(replace(recipe, valid_batches=0), recipe.task, 0).stream
-    times = []
-    for batch in islice(stream.batches(), WARMUPS + STEPS):
-        began = time.perf_counter()
-        tensors = (x.to(device) if isinstance(x, Tensor) else x for x in batch)
-        step(type(batch)(*tensors))
-        times.append(time.perf_counter() - began)
-    return mean(times[WARMUPS:])
+    step = TrainingStep(ptrnet_step(recipe), stream, recipe.device)
+    for _ in range(WARMUPS):
+        step()
+    began = time.perf_counter()
+    for _ in range(STEPS):
+        step()
+    return (time.perf_counter() - began) / STEPS
 
 
 def duration(seconds: float) -> str:
