@@ -87,9 +87,10 @@ class Solver(HubMixin):
                 the column that says to which instance a row belongs. The model finds the columns
                 that it reads by name.
             constrained: whether to consider only answers that the task allows.
-            augment: the number of views of each instance to answer, 1 or more. Views are rotated,
-                mirrored and shuffled. The result is the answer with the least cost, or the most
-                likely one over all views if the task has no cost.
+            augment: the number of views of each instance to answer, 1 or more. Views are shuffled
+                and, if the task allows it, rotated or mirrored, or backwards. The result is the
+                answer with the least cost, or the most likely one over all views if the task has no
+                cost.
 
         Returns:
             An array of 0-based indices; for several instances a list of such arrays.

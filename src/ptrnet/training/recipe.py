@@ -76,7 +76,9 @@ class Recipe(Settings):
         0, "number of drawn examples, which each epoch uses once; 0: no example is used twice", ge=0
     )
     augment: bool = setting(
-        False, "with data: shuffle the elements, and rotate or mirror points if the task allows it"
+        False,
+        "with data: shuffle the elements and, if the task allows it, rotate or mirror points, or "
+        "read instances backwards",
     )
     n: Sizes = setting(Sizes("5-50"), "sizes of the instances, such as 50, 5-50 or 5,10,20-30")
     steps: int = setting(
