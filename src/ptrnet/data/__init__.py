@@ -9,8 +9,9 @@ Read the modules in this order:
 - `tables`: long tables, in which a row is an element, as datasets
 - `stored`: the examples of a file as memory maps
 - `infer_schema`, `infer_task`: what the elements and the answers of a user's own examples are
-- `batches`, `symmetries`, `streams`: padded batches, and in which order a training draws them
-- `sizes`, `random_streams`: how sizes are written, and which random numbers are for what
+- `batches`: pads examples into batches; `symmetries`: augments examples; `streams`: draws the
+  batches of a training
+- `sizes`: parses texts such as `5-50`; `random_streams`: the random streams of a seed
 
 Rows are validated once, on the way into a `Dataset`.
 """

@@ -87,8 +87,9 @@ def parse_column(column: Sequence[str]) -> Sequence[Any]:
 
 
 def are_foreign_numbers(texts: Collection[str]) -> bool:
-    """Whether texts are numbers in a notation that Python cannot read, with at most one unit.
+    """Whether texts are numbers in a notation that Python cannot read.
 
+    If they have units, all must have the same one, but directions (N, S, E, W, O) may differ.
     Return False if all texts are digits alone, because codes and ids are written like this.
 
     Examples:
@@ -158,7 +159,7 @@ def numeric_columns(
     Args:
         columns: the values of each column, by its key.
         misfits: the positions of the values of each column that are not numbers.
-        names: the names of the columns, which tell the ids.
+        names: the names of the columns. We recognize columns of ids by them.
         d: the expected number of numeric columns. The caller checks that the result has d.
         place: returns the name of value k of a column in error messages.
 

@@ -193,7 +193,7 @@ def check_names(fields: Sequence[Any], source: str) -> None:
 
 
 def context_of(data: Dataset, schema: Schema, named: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the context: fields with one value in each instance, and several over all instances.
+    """Return the context: fields that are the same within each instance, but not in all instances.
 
     Args:
         data: the examples, encoded by the schema.

@@ -12,4 +12,4 @@ CUTS = 6  # where answers are cut in training
 INSTANCE_ORDER = 7  # order of instances without answers
 EXPORTED = 8  # instances that compare an exported graph with its model
 DROPOUT = 9  # units that dropout leaves out at a training step
-WINDOW = 10  # earlier batches that a training on its own samples learns from again
+WINDOW = 10  # which earlier batch a training learns from again (self-labelling)

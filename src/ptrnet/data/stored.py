@@ -6,9 +6,9 @@ SHA-256 of the content and, if elements have named fields, the SHA-256 of the sc
 file gets a new subfolder, and no run overwrites arrays that another run reads. A subfolder holds:
 
 inputs.npy         (num_elements, d) float64, the elements of all instances, one after another
-starts.npy         (num_examples + 1,) int64, where each instance begins in them, and the end
+starts.npy         (num_examples + 1,) int64, where each instance begins in inputs.npy; the end
 answers.npy        (num_indices,) int32, all answers, flat, 0-based, in the order of the file
-answer_starts.npy  (num_examples + 1,) int64, where each answer begins in them, and the end
+answer_starts.npy  (num_examples + 1,) int64, where each answer begins in answers.npy; the end
 grades.npy         (num_elements,) float64, only if the examples have grades
 checksums.json     the SHA-256 of each of these files; damaged arrays are built again
 
@@ -160,7 +160,8 @@ def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
     """
     sizes, lengths, d = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)], 0
     with contextlib.ExitStack() as files:
-        # The header of a .npy has the number of rows, so first write the numbers alone.
+        # The header of a .npy has the number of rows, which we know only at the end. So first
+        # write the values to temporary files without a header.
         streams: dict[str, IO[bytes]] = {}
         for part in filter(len, parts):
             columns = {INPUTS: part.elements, ANSWERS: part.answers, GRADES: part.grades}

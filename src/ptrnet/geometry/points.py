@@ -10,9 +10,10 @@ SMALLEST_RANGE = 2.0**-6  # instances in the unit cube with a smaller range are 
 def scale_by_power_of_two(points: Floats) -> Floats:
     """Multiply each of the instances `(..., n, d)` by its own power of two.
 
-    The largest absolute coordinate is then at least 1/2 and below 1, so products of coordinates
-    neither overflow nor underflow. A power of two keeps all digits, except for coordinates that are
-    1e290 times smaller than the largest. An instance of zeros stays as it is.
+    The largest absolute coordinate is then at least 1/2 and below 1. So products of coordinates do
+    not overflow, and only those of very small coordinates underflow. A power of two keeps all
+    digits, except for coordinates that are 1e290 times smaller than the largest. An instance of
+    zeros stays as it is.
     """
     largest = np.abs(points).max(axis=(-2, -1), keepdims=True, initial=0)
     _, exponent = np.frexp(largest)
@@ -39,7 +40,7 @@ def fit_unit_cube(inputs: Floats) -> Floats:
     """
     low, high = inputs.min(-2, keepdims=True), inputs.max(-2, keepdims=True)
     inside = (low >= 0).all(-1, keepdims=True) & (high <= 1).all(-1, keepdims=True)
-    # Halve before subtracting outside the cube: the range of 1e308 and -1e308 is not a float.
+    # Halve instances that leave the cube before subtracting, because 1e308 - -1e308 overflows.
     part = np.where(inside, 1.0, 0.5)
     width = (high * part - low * part).max(-1, keepdims=True)
     fits = inside & ((width >= SMALLEST_RANGE) | (width == 0))

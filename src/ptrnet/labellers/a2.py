@@ -13,7 +13,7 @@ from ptrnet.types import Answers, Floats, Indices
 
 STARTS = 10
 
-MAX_ELEMENTS = 5000  # memory grows as n^2, to half a GB and more here
+MAX_ELEMENTS = 5000  # memory grows as n^2; this many cities take more than half a GB
 
 
 def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:

@@ -2,9 +2,9 @@
 
 Take a minimum spanning tree, and add a minimum-weight perfect matching of the cities with an odd
 number of edges. The result has a closed walk over all edges. Its cities in the order of their first
-visit are a tour of at most 1.5 times the shortest. The walk may begin anywhere: we try ten
-beginnings, shorten each tour by 2-opt, and take the shortest. rustworkx (the extra "labels")
-computes the matching.
+visit are a tour of at most 1.5 times the shortest. The walk may begin anywhere: we try ten to
+nineteen beginnings, or all if there are fewer than ten. We shorten each tour by 2-opt, and take
+the shortest. rustworkx (the extra "labels") computes the matching.
 """
 
 from itertools import combinations
@@ -18,11 +18,11 @@ from ptrnet.types import Answers, Floats, Indices
 
 NEEDS = "rustworkx"
 STARTS = 10
-# The matching needs integer weights: the longest edge gets this one. The sum over the edges of a
-# matching, at most MAX_ELEMENTS / 2, stays far below 2^63.
+# The matching needs integer weights, so edges get weights from 0 to this one. A matching has at
+# most MAX_ELEMENTS / 2 edges, so the sum of its weights stays far below 2^63.
 _MAX_WEIGHT = 2**40
 
-MAX_ELEMENTS = 5000  # memory grows as n^2, to half a GB and more here
+MAX_ELEMENTS = 5000  # memory grows as n^2; this many cities take more than half a GB
 
 
 def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:

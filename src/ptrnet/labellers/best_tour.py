@@ -1,8 +1,9 @@
 """Tours of the most prizes within a length, by dynamic programming over all sets of places.
 
-It is the programme of Held and Karp (1962), without the sets that no tour within the length can
-visit. It takes at most 21 places with the depot. Time grows with the number of such sets: 20 places
-and a length of 2, as Kool et al. (2019) draw them, take about 7 milliseconds.
+The recursion is that of Held and Karp (1962), without the sets that no tour within the length can
+visit. Instances may have at most 21 places, including the depot. Time grows with the number of
+sets that are left: 20 places and a length of 2, as Kool et al. (2019) draw them, take about 7
+milliseconds.
 """
 
 from collections.abc import Sequence
@@ -15,14 +16,14 @@ from ptrnet.jit import jit
 from ptrnet.types import Answers, Floats, Indices, pad_answers
 
 MAX_ELEMENTS = 21
-TOLERANCE = 1e-9  # share of the length limit that a tour may be longer
+TOLERANCE = 1e-9  # a tour may exceed the length limit by this share
 
 
 def label(inputs: Floats) -> Answers:
-    """Return the tours that collect the most prizes, and of these a shortest one.
+    """Return for each instance a shortest one of the tours that collect the most prizes.
 
-    It is extended by places without a prize that can be visited at its end: an answer ends only
-    where no place can follow.
+    We extend this tour at its end, as long as a place without a prize can follow, because an
+    answer ends only where no place can follow.
 
     Args:
         inputs: `(B, n, 5)`: two coordinates, a prize, the limit of the length, and whether
@@ -69,15 +70,16 @@ def path_length(dist: Floats, path: Sequence[int]) -> float:
 
 @jit
 def best_tour(dist: Floats, prize: Floats, limit: float, lengths: Floats) -> Indices:
-    """The tour of the most prizes, without the depot, which is place 0.
+    """Return the tour that collects the most prizes, without the depot, which is place 0.
 
     Args:
-        dist: `(n, n)`.
+        dist: `(n, n)` distances.
         prize: `(n,)`.
-        limit: of the length.
-        lengths: `(2^(n - 1), n - 1)`, memory that is overwritten. `lengths[s, j]` becomes the
-            length of a shortest path from the depot through the places of s to place j + 1, one
-            of them. Bit j of s stands for place j + 1.
+        limit: the maximum length of the tour.
+        lengths: `(2^(n - 1), n - 1)`, memory that is overwritten. A set s of places is an
+            integer, whose bit j stands for place j + 1. `lengths[s, j]` becomes the length of a
+            shortest path that starts at the depot, visits all places of s, and ends at its member
+            j + 1.
     """
     m = len(prize) - 1
     reached = np.zeros(1 << m, np.bool_)

@@ -15,8 +15,11 @@ NEEDS = "ortools"
 UNPROVED = "no proof was found within the time limit"
 FAILURE = "no place can be visited within the limit"
 LIMIT = 10.0  # units of CP-SAT's deterministic time; a unit is about a second
-DIGITS = 10**7  # CP-SAT computes with whole numbers: the limit of the length becomes this one
-PRIZES = 10**6  # and the largest prize this one
+# CP-SAT computes with whole numbers. We scale distances so that the length limit becomes DIGITS,
+# unless they are rounded, and prizes so that the largest one becomes PRIZES, unless all are whole
+# numbers.
+DIGITS = 10**7
+PRIZES = 10**6
 
 
 def label(inputs: Floats) -> Answers:
@@ -25,11 +28,11 @@ def label(inputs: Floats) -> Answers:
 
 
 def label_with_proof(inputs: Floats) -> tuple[Answers, NDArray[np.bool_]]:
-    """Return tours from a depot that is element 0, without it, and which are proved.
+    """Return the places of tours, without the depot (element 0), and whether each tour is proved.
 
     A tour begins at the end that is nearer to the depot. No further place could be visited at its
-    end, not even one without a prize. Proofs hold up to a millionth of the largest prize a place,
-    unless prizes are whole numbers.
+    end, not even one without a prize. Unless all prizes are whole numbers, they are rounded to
+    millionths of the largest one. A proof then holds up to such a millionth for each place.
 
     Args:
         inputs: `(B, n, 5)`: two coordinates, a prize, the limit of the length, and whether
@@ -47,8 +50,8 @@ def _tour(instance: Floats) -> tuple[list[int], bool]:
     prize, limit = instance[:, 2], instance[0, 3] * (1 + TOLERANCE)
     near = np.flatnonzero(2 * dist[0] <= limit)  # the depot, and what can be visited
     scale = 1.0 if is_rounded or limit == 0 else DIGITS / limit
-    # Distances that are rounded down admit all tours within the limit. If the best one is too long
-    # nevertheless, we search among the fewer tours that distances rounded up admit.
+    # First round distances down, so that no tour within the limit is left out. If the best tour
+    # exceeds the limit by its true distances, round up, so that no tour exceeds it.
     for rounding in (np.floor, np.ceil):
         whole = rounding(dist[np.ix_(near, near)] * scale).astype(np.int64)
         tour, proved = _best_circuit(whole, round(np.floor(limit * scale)), prize[near])
@@ -65,8 +68,8 @@ def _best_circuit(dist: Indices, limit: int, prize: Floats) -> tuple[list[int], 
     """Return the best tour `(m,)` from 0 in whole distances, and whether it is proved.
 
     Args:
-        dist: `(n, n)`.
-        limit: of the length.
+        dist: `(n, n)` distances, whole numbers.
+        limit: the maximum length of the tour.
         prize: `(n,)`.
     """
     from ortools.sat.python import cp_model

@@ -23,7 +23,7 @@ def label(inputs: Floats) -> Answers:
 
 
 def label_with_proof(inputs: Floats) -> tuple[Answers, NDArray[np.bool_]]:
-    """Return the jobs of all operations in the order of their starts, and which are proved.
+    """Return the jobs of all operations by start time, and whether each schedule is proved.
 
     Args:
         inputs: `(B, n, 2 m)`: the machines of each job's operations, -1 for no operation, and then

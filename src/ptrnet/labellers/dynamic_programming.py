@@ -25,8 +25,8 @@ def _best_items(instance: Floats) -> Indices:
     weights, values, (capacity, *_) = instance.T
     limit = capacity * (1 + TOLERANCE)
     weight, value = np.zeros(1), np.zeros(1)  # of the pairs that are not dominated
-    # For each item, where each pair after it comes from: index p of the P pairs before it if the
-    # item is left out, P + p if it is taken.
+    # Each item replaces the P pairs so far by new ones. For each new pair, the item's array has the
+    # index p of the old pair it comes from, or P + p if the item was added to that pair.
     origins = []
     for w, v in zip(weights, values, strict=True):
         weight, value = np.append(weight, weight + w), np.append(value, value + v)

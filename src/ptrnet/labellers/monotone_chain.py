@@ -5,7 +5,7 @@ Degenerate input:
 - a point on an edge of the hull, up to the rounding of its float64 coordinates, is not a vertex;
   whole numbers up to 2^64 are not rounded (`ptrnet.geometry.predicates` has the rule);
 - of equal points only the first index can be a vertex;
-- points that are all on one line have their two ends as hull, one distinct point has itself.
+- if all points are on one line, the hull is its two ends; if all are equal, it is one point.
 
 If floats cannot decide a turn, the whole instance is computed again in Python's exact integers.
 """
@@ -179,10 +179,13 @@ def _is_vertex(inputs: Floats, points: Floats, ring: Indices, k: int) -> bool:
 
 @jit
 def _turn(inputs: Floats, points: Floats, i: int, j: int, k: int) -> int:
-    """Whether the path from i over j to k turns left by more than rounding."""
+    """Return _LEFT if the path from i over j to k turns left by more than rounding, else _RIGHT.
+
+    Return _UNSURE if floats cannot decide.
+    """
     a, b, c = pair(points, i), pair(points, j), pair(points, k)
     det = turn(a, b, c)
-    # As coordinates are below 1, slack and error together are less than this.
+    # As coordinates are below 1, slack and error together are less than the bound below.
     differences = abs(b[0] - a[0]) + abs(b[1] - a[1]) + abs(c[0] - a[0]) + abs(c[1] - a[1])
     if abs(det) > 2.0**-48 * differences + UNDERFLOW:
         return _LEFT if det > 0 else _RIGHT

@@ -13,8 +13,9 @@ from ptrnet.types import Answers, Floats, pad_answers
 
 NEEDS = "pyvrp"
 ITERATIONS = 1000
-# PyVRP computes with whole numbers: LONGEST is the longest distance, FULL a fractional capacity.
-# PyVRP's penalties for overloaded vehicles are too small for much longer distances.
+# PyVRP computes with whole numbers. We scale distances so that the longest one is LONGEST, unless
+# they are rounded, and demands so that the capacity is near FULL, unless it is larger. PyVRP's
+# penalties for overloaded vehicles are too small for much longer distances.
 LONGEST, FULL = 10**4, 10**6
 SLACK = 1e-6  # how far rounding may move a product from a whole number
 
@@ -25,7 +26,7 @@ def label(inputs: Floats, iterations: int = ITERATIONS) -> Answers:
     Args:
         inputs: `(B, n, 5)`: two coordinates, a demand, the capacity, and whether distances are
             rounded.
-        iterations: of the search; after fewer of them routes are longer.
+        iterations: the number of iterations of the search. With fewer, routes are longer.
     """
     return pad_answers([_routes(instance, iterations) for instance in inputs])
 
@@ -70,8 +71,8 @@ def _unit(demand_and_capacity: Floats) -> float:
     The factor is a multiple of a power of ten, if that makes all numbers whole. Otherwise demands
     are rounded up, so that no vehicle is overloaded. Powers of ten matter: with other factors,
     three demands of 0.1 could be rounded up to more than a capacity of 0.3. The capacity is large
-    because PyVRP limits the penalty for a unit of overload. With a small one, it would overload a
-    vehicle to save a long way.
+    because PyVRP limits the penalty for a unit of overload. If the capacity were small, PyVRP would
+    overload a vehicle to save a long way.
     """
     capacity = demand_and_capacity[0, 1]
     for unit in (1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6):

@@ -6,7 +6,7 @@ we compute a right one in exact integers.
 
 Degenerate input:
 
-- If points are equal, only the first of them is a vertex. Every other point is a vertex.
+- If points are equal, only the first of them is a vertex. All distinct points are vertices.
 - If more than three points lie on one empty circle, Qhull chooses one of the right answers.
 - Points that are all on one line have no triangulation. Their answer is empty.
 
@@ -82,9 +82,10 @@ def _triangles(inputs: Floats, scaled: Floats, shifted: Floats) -> Indices:
     return flip(inputs, triangles, wrong[:, :2]) if len(wrong) else triangles
 
 
-# The proof in floats, compiled. Triangles cover the hull once if they turn left, are glued edge to
-# edge, and their other edges are one closed convex path. They are Delaunay if no edge has the apex
-# of one of its triangles inside the circle of the other (Delaunay 1934).
+# The proof in floats, compiled. Triangles cover the hull once if three conditions are true: all
+# turn left; they are glued edge to edge; and the edges with only one triangle are one closed convex
+# path. They are Delaunay if the two triangles at each shared edge have no vertex in each other's
+# circle (Delaunay 1934).
 
 
 class Unresolved(NamedTuple):

@@ -1,7 +1,7 @@
-"""Rules for tours (ends, open paths, fixed edges) as closed tours of other distances.
+"""Reduce tours with rules (ends, open paths, fixed edges) to closed tours of other distances.
 
-The searches know only closed tours through all cities. So we give an open path one more city, the
-way back, at distance 0 from every city, and turn a first or last city into an edge that the tour
+The searches know only closed tours through all cities. So we add a city to an open path: the way
+back, at distance 0 from every city. A required first or last city becomes an edge that the tour
 must have. `exact` knows only symmetric distances, so each city of a directed problem becomes two.
 """
 
@@ -50,7 +50,7 @@ def reduce(dist: Floats, rules: TourRules, directed: bool, names: Sequence[objec
 
 
 def restore(tour: Indices, n: int, rules: TourRules, directed: bool) -> Indices:
-    """Return the tour `(n,)` that obeys the rules, given a closed tour of their problem.
+    """Return the tour `(n,)` that obeys the rules, given a closed tour of the reduced problem.
 
     It begins at the first city and ends at the last one, if the rules name them. An open path
     without named ends begins at the end with the smaller index, if distances are symmetric.

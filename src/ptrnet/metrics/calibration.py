@@ -19,7 +19,7 @@ def bin_of(probabilities: Floats) -> Indices:
 
 
 def gaps_by_bin(confidence: Floats, right: NDArray[np.bool_]) -> dict[str, Scores]:
-    """Return for each bin a column `(B,)`: confidence minus right (1 or 0), or NaN in other bins.
+    """Return a column `(B,)` for each bin: confidence - right if the claim is in the bin, else NaN.
 
     The calibration error follows from the moments of these columns. So an evaluation in chunks adds
     up moments, and keeps no columns.
@@ -37,7 +37,7 @@ def error_of(moments: Mapping[str, Moments]) -> Measure:
     """
     total = Moments(False)
     for gaps in moments.values():
-        # To change the sign of all gaps changes the total's sign, and not the squared deviations.
+        # If all gaps change their sign, so does their total. The squared deviations stay the same.
         total += replace(gaps, total=abs(gaps.total))
     measure = total.measure()
     return measure if measure.low is None else replace(measure, low=max(0.0, measure.low))

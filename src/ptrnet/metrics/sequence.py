@@ -28,8 +28,8 @@ def score_sorted(examples: Sequence[Example], answers: Iterable[Indices]) -> dic
 def score_sequences(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
     """Return `accuracy`: the answer is the example's; and `in_place`: the share of equal positions.
 
-    If the sequences have different lengths, the share is that of the longer one. Two empty
-    sequences agree.
+    If the sequences have different lengths, divide by the longer one. The share of two empty
+    sequences is 1.
     """
     pairs = _pairs(examples, answers)
     return {

@@ -1,6 +1,6 @@
 """The problems: tasks whose answers a network learns from their costs. One file a problem.
 
-Files of a user's own register a problem as plug-ins register tasks:
+A user's own Python file registers a problem in the same way as a plug-in registers a task:
 
     from ptrnet.problems import Problem, register
 

@@ -11,7 +11,7 @@ from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing
 from ptrnet.types import Answers, Example, Floats, Indices
 
-TOLERANCE = 1e-9  # share of the capacity that a knapsack may weigh more
+TOLERANCE = 1e-9  # a knapsack may exceed its capacity by this share
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,9 @@ class Knapsack(Problem):
     """The problem `knapsack`: an answer lists the items to take; its cost is minus their value.
 
     Fields of an instance: `weight` and `value` of each item, both 0 or more, and the `capacity`. A
-    knapsack may weigh a billionth more, so that 0.1 and 0.2 fit into 0.3. Fresh weights and values
-    are uniform in [0, 1], and the capacity is a quarter of `n` (Kwon et al. 2020).
+    knapsack may weigh a billionth more, so that 0.1 and 0.2 fit into 0.3. In random instances,
+    weights and values are uniform in [0, 1], and the capacity is a quarter of `n` by default (Kwon
+    et al. 2020).
     """
 
     name: ClassVar[str] = "knapsack"
@@ -46,7 +47,7 @@ class Knapsack(Problem):
         return self.allowed(state)
 
     def values_by_rule(self, state: State) -> Floats:
-        """Return the value `(B, n)` that is gained if the item is taken now, and others by a rule.
+        """Return the value `(B, n)` that we gain if we take an item now, and the rest by a rule.
 
         The rule takes the items by value per weight, highest first, if they still fit.
         """

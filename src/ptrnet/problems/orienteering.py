@@ -94,7 +94,7 @@ class Orienteering(Problem):
         return self.allowed(state)
 
     def prizes_by_rule(self, state: State) -> Floats:
-        """Return the prizes `(B, n)` that are collected if a place is next, and others by a rule.
+        """Return the prizes `(B, n)` that we collect if we go to a place, then follow a rule.
 
         The rule goes to the place with the largest prize by distance. Places that are not allowed
         have 0.
@@ -144,7 +144,8 @@ class Orienteering(Problem):
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Begin each tour at the end that is nearer to the depot.
 
-        A tour stays as it is if, turned round, it could go on to one more place.
+        A tour is not reversed if one more place could be visited at its new end, because answers
+        end only where no place can follow.
         """
         rows, turned = list(answers.rows()), {}
         for k, (instance, answer) in enumerate(zip(inputs, rows, strict=True)):

@@ -21,9 +21,10 @@ class Answer:
     Args:
         inputs: the instance `(n, d)`.
         outputs: 0-based indices `(m,)`; triangles are `(t, 3)`.
-        log_prob: the log-probability of the answer that the model gave. Where elements are nearly
-            equal, an exact rule of the task may have corrected this answer afterwards. With
-            several views, it is that of the view whose answer was chosen.
+        log_prob: the log-probability of the answer that the model gave. If elements are nearly
+            equal, an exact rule of the task may have corrected this answer afterwards. If the
+            model answered several views of the instance (`augment`), the log-probability is
+            for the view whose answer was chosen.
         cost: the cost by the task, such as a tour's length; less is better. None if the task has no
             cost.
         decoder: the name of the decoder.
@@ -56,7 +57,7 @@ class Answer:
 
     @property
     def is_inside_training(self) -> bool:
-        """Whether the instance's size and features are in the range of the training's."""
+        """Whether the instance's size and features are in the range that training covered."""
         return not self.warnings
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Indices:
@@ -73,7 +74,9 @@ class Answer:
         return iter(self.outputs)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the answer and, if the true answer is known and better, the true one dashed.
+        """Draw the answer and, dashed, a better one if the task's first labeller finds it.
+
+        Answers to problems are drawn alone, because their labellers may take long.
 
         Args:
             ax: matplotlib's axes; None makes a new figure.

@@ -34,7 +34,7 @@ Job = TypeVar("Job", bound=PredictJob)
 
 
 def _for_many(job: Job, count: int | None) -> Job:
-    """Return the job for `count` instances. It is long for several chunks, or an unknown count."""
+    """Return the job for `count` instances. Set `is_long` if they are several chunks or unknown."""
     return replace(job, is_long=count is None or count > CHUNK)
 
 
@@ -138,11 +138,14 @@ def evaluate_random(
     jobs: int,
     backend: str,
 ) -> Evaluation:
-    """Compare answers to drawn instances with a labeller's; see `Solver.evaluate_random`."""
+    """Compare the model's and a labeller's answers to random instances.
+
+    See `Solver.evaluate_random`.
+    """
     if n is None and "n" not in solver.trained:
         raise InputError(
-            "n: expected sizes such as 5-50, because the model's files do not say on which it was "
-            "trained"
+            "n: expected sizes such as 5-50, because the model's files do not say on which sizes "
+            "it was trained"
         )
     task = solver.task if points is None else tasks.with_points(solver.task, points)
     if target is not None:

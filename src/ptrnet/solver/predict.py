@@ -26,8 +26,8 @@ from ptrnet.types import END, Example, Floats, Indices
 if TYPE_CHECKING:
     from ptrnet.decoding import Sample
 
-# The most elements of a batch, including padding, once for each prefix of a beam. At 256 hidden
-# units, the attention keys of that many elements take 64 MB.
+# The maximum number of elements in a batch, including padding. A beam of K counts each element K
+# times. At 256 hidden units, the attention keys of that many elements take 64 MB.
 MAX_BATCH_ELEMENTS = 65_536
 # Up to this many prefixes and elements, a second thread does not make a batch faster.
 ROWS_OF_ONE_THREAD, ELEMENTS_OF_ONE_THREAD = 8, 256
@@ -81,7 +81,8 @@ class PredictJob:
                     )
             for row, *candidates in zip(rows, *views, strict=True):
                 best = best_candidate(self.task, data[row], list(chain(*candidates)))
-                if not self.decoder.needs_circular:  # `reconstruct` would not keep given ends
+                # Trials fix both ends of a path, and `reconstruct` cannot keep both.
+                if not self.decoder.needs_circular:
                     best = self._with_best_ends(data[row], best, constraint)
                 outputs = settle_valid(self.task, data[row].inputs, best.outputs)
                 answers[row] = best._replace(outputs=outputs)

@@ -1,7 +1,7 @@
 """The tasks, one file for each. Plug-ins register further ones.
 
-Problems (`ptrnet.problems`) are tasks, too. `kind` and `get` know them, but `names` leaves the
-built-in ones out, because a model of their own serves them.
+Problems (`ptrnet.problems`) are tasks, too. `kind` and `get` know them, but `names` leaves out
+the built-in ones, because they need another network (`ptrnet.models.state_ptr_net`).
 
 Examples:
     >>> from ptrnet import tasks

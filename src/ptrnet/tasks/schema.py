@@ -153,7 +153,8 @@ def with_context(elements: Any, context: Any, source: str) -> Any:
 
     Args:
         elements: the elements.
-        context: a dictionary of the fields that all elements share; other values are ignored.
+        context: a dictionary of the fields that all elements share. If it is not a dictionary, it
+            is ignored.
         source: the place of the instance, for messages.
 
     Raises:
@@ -254,9 +255,10 @@ def _listed(texts: Iterable[str]) -> str:
 
 
 def _text_of(value: float, texts: tuple[str, ...]) -> str:
-    """Return the text that a number was in training.
+    """Return the category that a number stands for.
 
-    If the sizes in training were 10, 12.5 and XL, a table without XL has a column of numbers.
+    If the sizes in training were 10, 12.5 and XL, they were read as texts. In a table without XL,
+    the same sizes are read as numbers.
     """
     written = [str(value)]
     if isinstance(value, float) and value.is_integer():

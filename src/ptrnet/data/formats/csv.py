@@ -277,7 +277,7 @@ def _is_header(first: Row, numeric: list[int], ids: list[int], source: str) -> b
     if not titles:
         return False
     if [first[k] for k in numeric] == [str(k) for k in range(len(numeric))]:
-        return True  # pandas numbers unnamed columns, and its index has an empty name
+        return True  # pandas wrote 0, 1, ... for unnamed columns, and no name for its index
     bad = titles
     if len(titles) == len(ids) + len(numeric):
         bad = [k for k in numeric if _may_be_number(first[k])]

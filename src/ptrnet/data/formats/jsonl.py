@@ -2,9 +2,10 @@
 
 Elements may be objects, as in `{"inputs": [{"price": 3.5, "colour": "red"}, ...]}`. An answer does
 not repeat its first index at the end. The key `distance` names a distance other than the Euclidean
-one. A user's own examples may have `grades`, a number for each element, and `context`, an object
-with fields that all elements share. All other keys are kept in the example's `extra`, and are
-written again.
+one. The value true of the key `open` marks an open path of task `tsp`. A user's own examples may
+have `grades`, a number for each element, and `context`, an object with fields that all elements
+share. A problem's instance has the keys of its fields instead of `inputs`. All other keys are
+kept in the example's `extra`, and are written again.
 """
 
 import json
@@ -33,7 +34,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
     for row, source in _rows(path):
         values = task.read_instance(row, source)
-        is_array = isinstance(values, np.ndarray)  # of the fields of a problem
+        # Problems make an array of their fields, so their lines have no key "inputs".
+        is_array = isinstance(values, np.ndarray)
         inputs = checks.check_instance(values, task, source if is_array else f'{source}: "inputs"')
         example = json_values.example_from_row(inputs, row, task, source)
         yield example.replace(elements=records_of(values))
@@ -42,7 +44,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
 def read_any(path: str, task: Task) -> Iterator[Example]:
     """Yield the examples of a file whose elements are objects with any fields.
 
-    `ptrnet convert` uses this function to write a long table. The examples have no features.
+    `ptrnet convert` uses this function to write a long table. The `inputs` of the examples are
+    zeros, because only their `elements` are used.
     """
     for row, source in _rows(path):
         elements = json_values.records(task.read_instance(row, source), f'{source}: "inputs"')
@@ -64,7 +67,8 @@ def num_features(path: str) -> int:
     for values, source in _inputs(path):
         if values is None:
             raise InputError(
-                f"{source}: expected a list of elements, got none; a problem's file needs TASK"
+                f"{source}: expected a list of elements, got none; a problem's file can be read "
+                "only if you name the problem"
             )
         return json_values.num_features(values, source)
     raise InputError(f"{path}: holds no instance")

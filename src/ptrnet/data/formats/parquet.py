@@ -206,8 +206,8 @@ def _columns(
         schema: the schema of the file. None for the first row group: Arrow infers its types.
 
     Raises:
-        InputError: an example has a key without a column, or a value of another type. Arrow does
-            not say in which example such a value is, but says the value.
+        InputError: an example has a key without a column, or a value of another type. For such a
+            value, the message names the value, but not the example, which Arrow does not report.
     """
     import pyarrow as pa
 

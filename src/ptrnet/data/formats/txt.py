@@ -129,7 +129,7 @@ def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
 
 
 def _parse_answer(fields: list[str], offset: int, n: int, task: Task, source: str) -> Indices:
-    """Parse the answer in the fields of a line from number `offset` on."""
+    """Parse the answer in the last fields of a line. The first of these is field `offset`."""
     if not fields and task.answer_error(n, np.zeros(0, np.int64)) is not None:
         raise InputError(
             f"{source}: expected indices after 'output', got none; is the line cut off?"

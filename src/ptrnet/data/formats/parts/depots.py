@@ -86,15 +86,19 @@ def _numbers(file: tsp.TsplibFile, ids: list[int], section: str) -> dict[int, fl
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
-    """See `ptrnet.data.formats`. Refuse distances that are not rounded; readers round them."""
+    """See `ptrnet.data.formats`.
+
+    Raises:
+        InputError: distances are not rounded. Programs that read the file would round them.
+    """
     assert isinstance(task, Problem)
     form = _FORMS[task.name]
     for example in examples:
         fields = task.unpack(example.inputs[None])
         if not fields["rounded"][0]:
             raise InputError(
-                f"{example.source}: a file of TYPE {form.type} would round distances, in the unit "
-                "square to 0 or 1; write to .jsonl"
+                f"{example.source}: distances in a file of TYPE {form.type} are whole numbers, but "
+                "those of this instance are not rounded; write to .jsonl"
             )
         name, ids = tsp.nodes_of(example)
         position, numbers = fields["position"][0].tolist(), fields[form.number_field][0].tolist()
