@@ -159,7 +159,9 @@ def examples(task: str, n: int, count: int) -> list[Example]:
 
 def free_note(task: str) -> str:
     """Say how many instances we decode without constraint; empty if we decode all of them."""
-    return f" (on the first {FREE_COUNTS[task]:,} instances)" if task in FREE_COUNTS else ""
+    if task not in FREE_COUNTS:
+        return ""
+    return f" Without the constraint we decode only the first {FREE_COUNTS[task]:,} instances."
 
 
 def beam_count(task: str) -> int:
@@ -268,8 +270,8 @@ def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, fact
         scores=(
             "Scores are in percent, with 95% intervals, on fresh instances that no training used.\n"
             f"{LABELS[task]} We decode greedily, and without the constraint unless a column says\n"
-            f"so{free_note(task)}. Beams answer the first {beam_count(task):,} instances.\n"
-            "`python benchmarks/ship.py` wrote this table; it contains the seeds."
+            f"so.{free_note(task)} Beams answer the first {beam_count(task):,} instances.\n"
+            "The script `benchmarks/ship.py` wrote this table, and contains the seeds."
         ),
         table=table,
         limits=LIMITS[name],

@@ -199,7 +199,7 @@ for cls in (Plain, Unready, Other):
 def test_registering_twice_or_wrongly_is_refused(run):
     done = run(REGISTERING)
     plain, unready, other = done.stdout.splitlines() or [done.stderr] * 3
-    assert "field depth: expected one that ptrnet.settings.setting" in plain
+    assert "field depth: declare it with ptrnet.settings.setting" in plain
     assert "Unready: expected it to have labellers, answer_error, build_constraint" in unready
     assert "'mine' is there already" in other
 

@@ -115,5 +115,5 @@ def test_settings_round_trip_through_toml_and_pickle():
 
 def test_registered_classes_must_declare_all_fields_by_setting():
     require_settings(Shape, "task shape")
-    with pytest.raises(InputError, match="register task tuning: field unlisted: expected one"):
+    with pytest.raises(InputError, match="register task tuning: field unlisted: declare it with"):
         require_settings(Tuning, "task tuning")

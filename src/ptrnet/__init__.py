@@ -1,4 +1,4 @@
-"""ptrnet learns to point: models whose answer is made of positions in their own input."""
+"""ptrnet trains and runs models whose answer is made of positions in their own input."""
 
 import importlib
 from typing import TYPE_CHECKING, Any

@@ -31,7 +31,7 @@ def attention(model: PointerModel, task: Task, answered: Example) -> tuple[Float
     probabilities = log_probs[0].double().exp().cpu().numpy()
     if probabilities.shape[1] > task.num_specials + len(
         inputs
-    ):  # a problem has several ways to an element
+    ):  # each element has several tokens, see `Problem.ways`
         ways = (probabilities.shape[1] - task.num_specials) // len(inputs)
         special, of_ways = np.split(probabilities, [task.num_specials], axis=1)
         of_elements = of_ways.reshape(len(tokens), len(inputs), ways).sum(2)

@@ -1,8 +1,8 @@
 """Test-time augmentation: answer several views of an instance and choose the best answer.
 
-A view is the same instance with its elements in another order; rotated or mirrored if the task is
-symmetric, or backwards if it is reversible (`ptrnet.data.symmetries.augmented_view`). View 0 is the
-instance itself.
+A view is the same instance with its elements in another order. If the task is symmetric, a view may
+also be rotated or mirrored. If the task is reversible, it may be backwards. View 0 is the instance
+itself. See `ptrnet.data.symmetries.augmented_view`.
 """
 
 import math
@@ -80,7 +80,7 @@ def decode_view(
 
 
 def answer_forwards(task: Task, instance: Floats, outputs: Indices) -> Indices:
-    """Return the answer to an instance `(n, d)`, given an answer to the same one backwards."""
+    """Convert an answer to the backwards view of an instance `(n, d)` to one of the instance."""
     backwards = task.backwards(instance[None])
     (forwards,) = task.answers_backwards(backwards, pad_answers([outputs])).rows()
     return forwards
@@ -91,8 +91,8 @@ def best_candidate(task: Task, example: Example, candidates: Sequence[Candidate]
 
     If the task has costs (such as a tour's length), this is the cheapest candidate. Otherwise it is
     the answer with the largest probability, summed over the views that gave it. Valid answers are
-    brought into canonical form, or into that of the example's rules. A single candidate is returned
-    unchanged, unless there are rules or the task orders elements.
+    brought into canonical form, and then changed so that they obey the example's rules. A single
+    candidate is returned unchanged, unless there are rules or the task orders elements.
     """
     if len(candidates) == 1 and task.order == "given" and example.rules == CLOSED:
         return candidates[0]

@@ -44,7 +44,7 @@ def checksum(content: bytes | str | Path) -> str:
     """
     if isinstance(content, bytes):
         return hashlib.sha256(content).hexdigest()
-    with open(content, "rb") as stream:  # noqa: PTH123  Path takes no empty name
+    with open(content, "rb") as stream:  # noqa: PTH123  Path("") is the current folder
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

@@ -45,9 +45,11 @@ def ordered_map(
     Args:
         function: a function that other processes can import, or a partial of one.
         items: its arguments. They are drawn in the calling thread.
-        jobs: number of processes; -1 for one per core. 1 works here, except on a cluster.
-        backend: "local", or "dask" or "ray", which send the work to their cluster, or to one that
-            they start here if none is named. Check it by `check_processes` first.
+        jobs: number of processes; -1 for one per core. With 1, this process does the work, except
+            on a cluster.
+        backend: "local", "dask" or "ray". Dask and Ray send the work to the cluster in their
+            settings; if there is none, they start one on this machine. Call `check_processes`
+            first.
 
     Raises:
         InputError: the backend's cluster cannot be reached.
@@ -93,7 +95,7 @@ def _map_in_processes(
                     batch += islice(rest, 1)  # draws the next round while others compute
             except BrokenExecutor:
                 raise KilledError(
-                    "a process was killed, as the system does if memory is short; fewer "
+                    "a process was killed, probably because memory was short; fewer "
                     "processes (jobs) need less"
                 ) from None
             finally:  # the caller may stop early, and joblib would warn about the other results
@@ -105,7 +107,10 @@ def _map_in_processes(
 
 
 def _result_or_error(function: Callable[[Item], Result], item: Item) -> Result | PtrnetError:
-    """Return the user's errors. If they were raised, the error of a later item could come first."""
+    """Return errors of ptrnet instead of raising them.
+
+    joblib would raise the first one in time, even if it is the error of a later item.
+    """
     try:
         return function(item)
     except PtrnetError as error:
@@ -147,15 +152,16 @@ def _local(jobs: int) -> AbstractContextManager[Any]:
 def _start_worker(parent: int) -> None:
     """Ignore Ctrl-C, because the parent ends its workers, and end if the parent is killed.
 
-    The parent sends its own process number. If it is killed while the worker starts, `os.getppid`
-    is already another process here, and the worker would wait five minutes for work.
+    The parent sends its own process id, because `os.getppid` may return another one: if the parent
+    is killed while the worker starts, the worker has a new parent already. Then it would not notice
+    that the old one is gone, and would wait five minutes for work.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with(parent)
 
 
 def end_with(parent: int) -> None:
-    """End this process soon after its parent has ended, whose process number is `parent`."""
+    """End this process soon after its parent, the process with the id `parent`, has ended."""
     threading.Thread(target=_wait_and_end, args=(parent,), daemon=True).start()
 
 

@@ -73,7 +73,7 @@ def setting(
     """Declare a setting: a field of a dataclass that derives from `Settings`.
 
     Its type is a Literal of texts, bool, int, float, str, `tuple[T, ...]` of one of these, or a
-    class with a method `parse`. It may also be one of these or None.
+    class with a method `parse`. It may also be optional, as in `int | None`.
 
     Args:
         default: the default; MISSING if the setting is required.
@@ -159,8 +159,8 @@ def require_settings(cls: type, owner: str) -> None:
     for f in fields(cls):
         if _HELP not in f.metadata:
             raise InputError(
-                f"register {owner}: field {f.name}: expected one that "
-                "ptrnet.settings.setting(default, help) makes"
+                f"register {owner}: field {f.name}: declare it with "
+                "ptrnet.settings.setting(default, help)"
             )
 
 

@@ -32,7 +32,8 @@ Indices = NDArray[np.int64]
 # A model points at tokens: the S special slots, then the elements of the instance. Slot 0 is END,
 # the end of the sequence. As the first input of the decoder, this number is the start symbol.
 END = 0
-# Slot 1 in sequences of apexes: there is no triangle on the left of the edge.
+# Slot 1 in sequences of apexes (`ptrnet.constraints.triangulations`): the edge that comes next has
+# no triangle on its left.
 NONE = 1
 
 
@@ -57,7 +58,7 @@ class TourRules(NamedTuple):
     start: int | None = None  # the first city
     end: int | None = None  # the last city
     is_open: bool = False  # whether the tour does not return to the first city
-    fixed: tuple[tuple[int, int], ...] = ()  # required edges, with a direction if directed
+    fixed: tuple[tuple[int, int], ...] = ()  # required edges; i to j if distances are directed
 
 
 class Ends(NamedTuple):
@@ -163,8 +164,8 @@ class Batch(NamedTuple):
     # (B, N) float32, None if there are no ties. An answer is right if it equals the targets up to
     # swaps of elements with equal grades.
     grades: Tensor | None = None
-    # (B,) int64: the network of an ensemble that does not learn from the example, or -1. None if
-    # all networks learn from all examples.
+    # (B,) int64, for an ensemble: the index of the network that does not learn from the example, or
+    # -1 if all learn from it. None if all networks learn from all examples.
     held_out_by: Tensor | None = None
 
 

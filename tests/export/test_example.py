@@ -215,7 +215,7 @@ def test_headers_names_and_the_marks_of_spreadsheets_are_skipped(fields, text, e
         ([], "0,0\n1,0\nnan,1\n", "expected finite numbers"),
         ([], "0,0\ninf,1\n", "expected finite numbers"),
         ([], "0,0\n#2,0.5\n1,1\n", "#2"),  # a skipped row would move the indices of those below
-        ([], "x;y\n52,5;13,4\n48,1;11,6\n", "expected as many cells in each line"),
+        ([], "x;y\n52,5;13,4\n48,1;11,6\n", "expected the same number of cells in each line"),
         ([], "id,x,y\n1,0.5,\n2,0.1,\n", "leave out the column of ''"),
         ([], 'zone,x,y\n1,"1,234",567\n2,"2,345",678\n', "leave out the column of '1,234'"),
         ([], "name;x,y\nA;3,5\nB;2,7\n", "leave out the column of 'A;3'"),

@@ -93,7 +93,7 @@ def test_models_that_the_page_cannot_draw_are_refused(tmp_path, small, runtime):
 
 def test_without_npm_the_error_names_the_option_runtime(tmp_path, monkeypatch):
     monkeypatch.setattr(export_folder.shutil, "which", lambda name: None)
-    with pytest.raises(InputError, match=r"npm is not installed.* or name with --runtime a folder"):
+    with pytest.raises(InputError, match=r"npm is not installed.* or pass --runtime with a folder"):
         export_page({"sort": ptrnet.load("sort")}, tmp_path / "site")
 
 
@@ -126,7 +126,7 @@ def test_errors_of_npm_are_shown(tmp_path, monkeypatch):
     program.write_text("#!/bin/sh\necho one >&2; echo no network >&2; exit 1\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    with pytest.raises(InputError, match="was not fetched: no network; or name with --runtime"):
+    with pytest.raises(InputError, match="was not fetched: no network; you can pass --runtime"):
         export_folder.copy_runtime(tmp_path, None)
 
 

@@ -131,7 +131,7 @@ def test_numbers_too_large_for_prepared_keys_are_computed_by_tanh(scale):
 def test_shapes_that_do_not_fit_are_refused():
     weights, query, v, keys, lengths, inputs, state = draw(5, 1, 7, 64, 2)
     step = pointer_step.PointerStep(weights, query, cpu.prepared_scores(keys, v, lengths))
-    with pytest.raises(ShapeError, match="ended or not"):
+    with pytest.raises(ShapeError, match="expected ended of shape"):
         step(inputs, state, torch.zeros(5, dtype=torch.bool))
     for wrong in (
         (inputs[..., :1], state),

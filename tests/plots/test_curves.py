@@ -39,7 +39,7 @@ def test_more_than_ten_parts_are_read_in_order(tmp_path):
 @pytest.mark.parametrize("line", ["0.1,0,200,x,49,,", "0.1,0,200,3.0,,,"])
 def test_a_damaged_line_is_named(tmp_path, line):
     write_logs(tmp_path / "run", ["0.1,0,200,3.0,49,,", line])
-    with pytest.raises(InputError, match=r"metrics\.csv:3: expected numbers under a step"):
+    with pytest.raises(InputError, match=r"metrics\.csv:3: expected a step, and numbers for it"):
         read_curves(tmp_path / "run", 10)
 
 

@@ -38,7 +38,7 @@ def test_a_table_is_run_once(tiny, trained, capsys):
     assert ptrnet(["reproduce", "tiny/hulls", "--line", "ours", "--line", "best"]) == 0
     out, err = capsys.readouterr()
     assert len(trained) == 1  # both rows have the same recipe
-    assert "3 of 3 lines of rows, with 1 trainings" in err
+    assert "3 of 3 tests, with 1 trainings" in err
     first, second, best = sorted(document(), key=lambda r: (r["line"] == "best", r["row"]))
     assert (first["model"], first["instances"], first["examples"]) == (second["model"], 200, 480)
     assert first["decoder"] == "beam 2, valid" and second["decoder"] == "greedy"
@@ -57,7 +57,7 @@ def test_a_table_is_run_once(tiny, trained, capsys):
     assert ptrnet(["reproduce", "tiny/hulls", "--line", "ours", "--line", "best", "--json"]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["tables"]["tiny/hulls"] == before
-    assert err == "done before: 3 of 3 lines of rows, in results; --again repeats their tests\n"
+    assert err == "done before: 3 of 3 tests, in results; --again repeats them\n"
     assert len(trained) == 1 and document() == before
     assert ptrnet(["reproduce", "tiny/hulls/first", "--again"]) == 0
     assert len(trained) == 1  # tested again, but not trained again
@@ -76,7 +76,7 @@ def test_a_stopped_reproduction_is_resumed(tiny, trained, monkeypatch, capsys):
     monkeypatch.setattr(records, "put", put)
     assert [r["row"] for r in document()] == ["first"]
     assert ptrnet(["reproduce", "tiny/hulls"]) == 0
-    assert "1 of 2 lines of rows, with 0 trainings" in capsys.readouterr().err
+    assert "1 of 2 tests, with 0 trainings" in capsys.readouterr().err
     assert [r["row"] for r in document()] == ["first", "second"]
 
 

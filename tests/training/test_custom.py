@@ -122,7 +122,7 @@ def test_each_network_is_measured_on_examples_that_it_did_not_learn(tmp_path):
         0.5 < share < 0.9 for share in learned
     )  # each knows the three fifths that it learned
     card = (tmp_path / "m" / "README.md").read_text()
-    assert "Measured on 48 examples" in card and "so expect better scores of the ensemble" in card
+    assert "Measured on 48 examples" in card and "whole ensemble should be better" in card
 
 
 def test_early_stopping_keeps_the_best_weights(tmp_path):
@@ -226,12 +226,12 @@ def test_invalid_examples_are_refused(tmp_path, examples, kind, complaint):
         ({"stepz": 3}, "unknown recipe key 'stepz'; did you mean 'steps'"),
         ({"steps": "x"}, "steps: expected a whole number of 1 or more, got 'x'"),
         ({"steps": 0}, "steps: expected a whole number of 1 or more, got 0"),
-        ({"task": "hull"}, "fit: task follows from the examples"),
-        ({"data": "x.jsonl"}, "fit: data follows from the examples"),
+        ({"task": "hull"}, "fit: task cannot be given, because it follows from the examples"),
+        ({"data": "x.jsonl"}, "fit: data cannot be given, because it follows from the examples"),
         ({"devices": 2}, "fit: trains in one process"),
         ({"labeller": "qhull"}, "task custom has no labeller"),
         ({"model": "seq2seq"}, "model seq2seq needs a single n"),
-        ({"center": (10**400,)}, "fit: center follows"),
+        ({"center": (10**400,)}, "fit: center cannot be given"),
     ],
 )
 def test_invalid_fields_are_refused_before_a_folder_is_made(tmp_path, fields, complaint):

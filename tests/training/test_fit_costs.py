@@ -85,7 +85,7 @@ def test_other_instances_do_not_resume_a_run(tmp_path):
         ({"examples": [[[1.0]], [["a"]]]}, "instance 1: expected elements of 1 number each"),
         ({"resume": True}, "resume needs output"),
         ({"augment": True}, "augment is for learning from answers"),
-        ({"task": "tsp"}, "task follows from the examples"),
+        ({"task": "tsp"}, "task cannot be given, because it follows from the examples"),
         ({"samples": 1}, "samples: expected a whole number of 2 or more, got 1"),
         ({"cost": lambda x, y: float("inf")}, "cost: expected a finite number, got inf"),
         ({"cost": lambda x, y: "dear"}, "cost: expected a number, got 'dear'"),

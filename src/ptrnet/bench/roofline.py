@@ -33,9 +33,11 @@ def product(dtype: torch.dtype, device: str) -> tuple[Callable[[], object], floa
 def count_operations(work: Callable[[], object]) -> float:
     """Run `work` once, and count the floating-point operations of its matrix products.
 
-    Products of a matrix and a vector are left out: they take as long as reading the matrix. While
-    we count, models use their plain formulas (`kernels/eager.py`), whose products PyTorch sees, and
-    oneDNN computes only the products, because its LSTM layer hides them.
+    Products of a matrix and a vector are left out: they take as long as reading the matrix.
+
+    The counter sees only products that PyTorch computes as separate operations. So while we count,
+    models use their plain formulas (`kernels/eager.py`) instead of compiled kernels. oneDNN is off
+    outside the products, because its LSTM layer would hide those inside it.
     """
     counter = _Counter()
     with _onednn(False), counter:
@@ -58,9 +60,10 @@ def _onednn(enabled: bool) -> Iterator[None]:
 
 
 class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts below autograd, so the products of a backward pass, too."""
+    """Counts operations below autograd, so that it also counts those of a backward pass."""
 
-    looks_on = True  # for kernels/eager.py: models may read values while we count
+    # `kernels.eager.can_read_values` looks for this name. Models may read values while we count.
+    looks_on = True
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

@@ -1,7 +1,8 @@
 """Answers of the shipped Ptr-Net: greedy decoding, beam search, and a step of the decoder.
 
-Answers are unconstrained and in float32, as those of the naive Ptr-Net, which has the same weights
-and takes the same steps. The roofline is the time of the products alone.
+Answers are unconstrained and in float32, because the baseline supports nothing else. The baseline
+is the naive Ptr-Net. It has the same weights and takes the same steps. The roofline is the time of
+the matrix products alone.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ from ptrnet.training.recipe import LARGEST_BATCH
 
 TIMES_TRAINED = 10  # the second size, as a multiple of the largest size of the model's training
 BEAM_SIZE = 8
-SLOW_EVERY = 4  # rounds, of beam search and the naive side
+SLOW_EVERY = 4  # rounds between two runs of beam search or of the naive Ptr-Net
 COUNTED = 8  # instances whose products are counted
 
 Run = Callable[[], Tensor]  # returns tokens (B, K, M)
@@ -91,7 +92,7 @@ class Questions:
 
 
 def _rows_of(questions: Questions, rounds: int, with_others: bool) -> Iterator[Row]:
-    """Greedy decoding, and `with_others` beam search and the naive Ptr-Net, on one batch."""
+    """Measure greedy decoding of one batch; if `with_others`, also beam search and the baseline."""
     decoders = {"greedy": Greedy(), **({"beam": Beam(BEAM_SIZE)} if with_others else {})}
     setups = {name: partial(search, questions, decoder) for name, decoder in decoders.items()}
     if with_others:
@@ -133,7 +134,10 @@ def _rows_of(questions: Questions, rounds: int, with_others: bool) -> Iterator[R
 
 
 def _operations(questions: Questions, decoder: Decoder) -> float:
-    """The operations of a search, counted for some of the instances: plain scores take memory."""
+    """Estimate the operations of a search from a few instances.
+
+    Counting uses plain formulas, which would take too much memory for all instances.
+    """
     some = replace(questions, batch_size=min(COUNTED, questions.batch_size))
     counted = roofline.count_operations(search(some, decoder))
     return counted * questions.batch_size / some.batch_size

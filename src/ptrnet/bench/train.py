@@ -80,7 +80,7 @@ def rows(
 
 
 def is_trained_on_cuts(model: str) -> bool:
-    """Whether a model is trained on cut answers, as `remaining-ptr-net` is.
+    """Whether a model learns only the end of each answer (`CutBatch`), as `remaining-ptr-net` does.
 
     Raises:
         InputError: there is no such model.
@@ -175,7 +175,10 @@ def _large_product(precision: str, device: str) -> tuple[Callable[[], object], f
 
 
 def _operations(recipe: Recipe, batch: TrainingBatch) -> float:
-    """The operations of a step, counted for some of the examples: plain scores take memory."""
+    """Estimate the operations of a step from a few examples.
+
+    Counting uses plain formulas, which would take too much memory for all examples.
+    """
     rows = len(batch.inputs)
     some = type(batch)(*(x[:COUNTED] if isinstance(x, Tensor) else x for x in batch))  # type: ignore[arg-type]
     model = _model(recipe)

@@ -34,7 +34,8 @@ def run(arguments: list[str]) -> int:
 
     from ptrnet.errors import AmbiguousInputWarning, OutOfDistributionWarning, PtrnetError
 
-    # The base class of typer's errors: click's or, by version, typer's copy of it.
+    # The base class of typer's errors. Some versions of typer use click's class, others have their
+    # own copy of it.
     usage_error: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
     try:
         # Plug-ins come first, because settings of tasks and models become options.
@@ -63,7 +64,10 @@ def run(arguments: list[str]) -> int:
 
 
 def _usage_message(error: Any) -> str:
-    """Return typer's message, or the name that an option of other libraries has here."""
+    """Return typer's message. For an option of another library, suggest our name for it.
+
+    For example, the message for `train --lr` suggests `--learning-rate`.
+    """
     option = getattr(error, "option_name", "").lstrip("-")
     if option and getattr(error.ctx, "info_name", "") == "train":
         from ptrnet.training.recipe import ELSEWHERE

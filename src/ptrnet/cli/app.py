@@ -70,7 +70,7 @@ def ptrnet(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
     ] = False,
 ) -> None:
-    """ptrnet learns to point: models whose answer is made of positions in their own input.
+    """ptrnet trains and runs models whose answer is made of positions in their own input.
 
     Every command accepts --plugins FILE.py, a file with your own tasks, models, labellers and
     formats.

@@ -21,7 +21,7 @@ def bench(
         str | None,
         typer.Option(
             "--task",
-            help="hull, delaunay, tsp or sort.  [hull, remaining-ptr-net tsp; label, export: all]",
+            help="hull, delaunay, tsp or sort.  [hull; remaining-ptr-net: tsp; label, export: all]",
         ),
     ] = None,
     model: Annotated[
@@ -70,8 +70,9 @@ def bench(
 
     - score: the kernel of additive scores, compared with its plain reference.
 
-    - train: a whole training step of each model, and of a Ptr-Net in plain PyTorch. The labels are
-    tours by a1. remaining-ptr-net is trained on cuts.
+    - train: a whole training step of each model, and of a Ptr-Net in plain PyTorch. The
+    labels of tours are by the algorithm a1, because exact tours take too long. remaining-ptr-net
+    learns only the tokens after a random cut of each answer.
 
     - solve: decoding with the shipped Ptr-Net.
 
@@ -81,9 +82,11 @@ def bench(
 
     - export: answers of the shipped models in onnxruntime and in PyTorch.
 
-    A time is the median of several runs, with its quartiles. The two sides of a ratio run in turn.
-    The roofline is the least time that the machine could take, at a rate measured in the same run:
-    the matrix products alone (train, solve), the divisions (score), or reading the bytes (data).
+    A time is the median of several runs, with its quartiles. For a ratio, both programs run in
+    turn, so that other work slows both equally.
+    The roofline is the least time that the machine could take. We compute it from a part of the
+    work alone, at a rate that is measured in the same run: the matrix products (train, solve), the
+    divisions (score), or reading the bytes (data).
     Memory is the peak of a process that does only this, including libraries. Run the command on an
     idle machine, because other work changes the numbers. It prints the load before the run.
 
@@ -123,5 +126,5 @@ def bench(
 
 
 def _step_ms(rows: "list[Row]") -> dict[str, float]:
-    """The number that names the speed: the median step of the first network that was trained."""
+    """Return `step_ms`, the median step of the first network in `train`; empty if there is none."""
     return next(({"step_ms": r.time.median} for r in rows if r.measurement == "train"), {})

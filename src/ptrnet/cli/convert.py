@@ -34,9 +34,9 @@ def convert(
     A .svmlight file always is one. Other columns of the table become fields of objects in a .jsonl,
     and vice versa.
 
-    The command stops with an error if OUT cannot hold something: answers in .csv and .tsp, TSPLIB's
-    distances in .txt and .csv, plain distances in .tsp. An example of TSPLIB is two files: write
-    NAME.tsp first, then NAME.tour.
+    The command stops with an error if something in IN could not be read back from OUT: answers from
+    .csv and .tsp, TSPLIB's distances from .txt and .csv, plain distances from .tsp. An example of
+    TSPLIB is two files: write NAME.tsp first, then NAME.tour.
 
     Examples:
         ptrnet convert berlin52.opt.tour berlin52.jsonl
@@ -67,7 +67,7 @@ def convert(
 
 
 def _convert_table(source: str, output: str, columns: Columns) -> None:
-    """Convert a long table to lines or to another table, or lines to a table.
+    """Convert a long table to .jsonl or to another table, or .jsonl to a table.
 
     Raises:
         InputError: other formats, or a file that cannot be used.

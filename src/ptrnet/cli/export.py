@@ -46,7 +46,9 @@ def export(
     instances: Annotated[
         int,
         typer.Option(
-            "--instances", min=1, help="Instances to check the graphs and measure --quantize with."
+            "--instances",
+            min=1,
+            help="Number of instances on which to check the graphs and measure --quantize.",
         ),
     ] = 100,
     seed: Seed = 0,

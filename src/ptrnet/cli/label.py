@@ -35,9 +35,10 @@ def label(
     """Answer the instances of FILE by an algorithm.
 
     Without --output, the answers are printed in FILE's format; answers to .tsp are printed as
-    .tour, and answers to .parquet as .jsonl. The algorithms use no random numbers. Hulls and
-    triangulations are exact. Tours of `exact` are proved, or marked as not proved. If the command
-    is stopped, its finished chunks stay next to the output, and the same command continues.
+    .tour, and answers to .parquet as .jsonl. Algorithms that draw random numbers use a fixed
+    seed. Hulls and triangulations are exact. Tours of `exact` are proved, or marked as not proved.
+    If the command is stopped, its finished chunks stay next to the output, and the same command
+    continues.
 
     For tours, FILE may also be a square matrix of distances: .tsp, .atsp, .npy or .csv.
 

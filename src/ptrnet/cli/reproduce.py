@@ -100,14 +100,14 @@ def _run(jobs: "Sequence[Job]", again: bool, runs: Path, results: Path, json: bo
     left = seconds_left(recipes, runs)
     if len(rest) < len(jobs):
         print(
-            f"done before: {len(jobs) - len(rest)} of {len(jobs)} lines of rows, in {results}; "
-            "--again repeats their tests",
+            f"done before: {len(jobs) - len(rest)} of {len(jobs)} tests, in {results}; "
+            "--again repeats them",
             file=sys.stderr,
         )
     if rest:
         trainings = sum(seconds > 0 for seconds in left.values())
         print(
-            f"to do: {len(rest)} of {len(jobs)} lines of rows, with {trainings} trainings, which "
+            f"to do: {len(rest)} of {len(jobs)} tests, with {trainings} trainings, which "
             f"take {duration(sum(left.values()))} on this machine",
             file=sys.stderr,
         )

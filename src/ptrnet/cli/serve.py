@@ -43,7 +43,7 @@ def serve(
 ) -> None:
     """Answer requests over HTTP: POST /v1/models/NAME/solve; /openapi.json lists all routes.
 
-    The address in a browser shows a page to draw on, which shows how the model finds its answer.
+    Open the address in a browser to draw an instance and to see how the model answers it.
 
     Requests of many users share batches. Each request has its own seed. After SIGTERM the service
     answers the requests that it has accepted, and exits.

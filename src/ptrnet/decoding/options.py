@@ -19,7 +19,7 @@ from ptrnet.settings import Settings, options_of, setting
 if TYPE_CHECKING:
     from ptrnet.decoding import Decoder
 
-Search = Literal["greedy", "beam", "sample"]  # incremental decoding solves each window by one
+Search = Literal["greedy", "beam", "sample"]  # incremental decoding uses one for its windows
 Name = Literal["greedy", "beam", "sample", "incremental", "reconstruct"]
 DECODERS = get_args(Name)
 # The options of each decoder, and the settings that they set.
@@ -96,7 +96,7 @@ class DecoderOptions(Settings):
         return Sample(seed=seed, **self._settings("sample")) if name == "sample" else Greedy()
 
     def _settings(self, name: str) -> dict[str, Any]:
-        """Return the settings of a decoder whose options were given."""
+        """Return those settings of a decoder that the user gave options for."""
         given = {key: getattr(self, option) for option, key in _SETTINGS_OF[name].items()}
         return {key: value for key, value in given.items() if value is not None}
 

@@ -26,7 +26,7 @@ class Sample(SampleSettings, Search):
 
     Args:
         size: number of answers of an instance, K.
-        temperature: above 0. Near 0, sampling equals greedy decoding; at 1, p is the model's own.
+        temperature: above 0. Near 0, sampling equals greedy decoding; at 1, it draws from p itself.
         seed: seed of the random numbers; the same call draws the same answers again. None: each
             call draws a new seed from torch's generator.
 
@@ -72,7 +72,7 @@ class GumbelSelector:
         log_probs = log_probs.expand(-1, size, -1)
         counters = torch.arange(num_tokens, device=scores.device) + (step + 1) * STEP_STRIDE
         noise = gumbel_noise(splitmix64(self._keys[..., None] ^ splitmix64(counters)))
-        # Make the likeliest token 0, so that it stays finite even at the lowest temperature.
+        # Shift log-probabilities so that the highest is 0. It stays finite at any temperature.
         relative = log_probs.double() - log_probs.amax(-1, keepdim=True)
         tokens = (relative / self._temperature + noise).argmax(-1)
         token_log_probs = gather_tokens(log_probs, tokens)

@@ -32,7 +32,7 @@ def read(path: str, fields: list[dict[str, Any]]) -> Any:
         sys.exit(f"{path}: expected an element in each line, got none")
     if not fields:
         if len({*map(len, rows)}) > 1:
-            sys.exit(f"{path}: expected as many cells in each line, between commas")
+            sys.exit(f"{path}: expected the same number of cells in each line, between commas")
         return finite(numbers(rows[first:]), path)
     header, *rows = rows
     if not rows or {*map(len, rows)} != {len(header)}:
@@ -147,7 +147,11 @@ def allowed(tokens: list[int], num_tokens: int, constraint: dict[str, Any]) -> A
 
 
 def grow(tokens: list[int]) -> tuple[list[list[int]], list[tuple[int, int]]]:
-    """Return the triangles of a sequence of apexes, and the edges still in the queue, in tokens."""
+    """Return the triangles of a sequence of apexes, and the edges that still wait for an apex.
+
+    The first two tokens are an edge. Each other token is the apex of the oldest waiting edge, or 1
+    if that edge has no triangle. The vertices of triangles and edges are tokens.
+    """
     edges, triangles = [tuple(tokens[:2])], []
     for apex in tokens[2:]:
         tail, head = edges.pop(0)

@@ -138,8 +138,8 @@ def _find(source: Path, file: str) -> Path:
 def _fetch(folder: Path) -> None:
     if shutil.which("npm") is None:
         raise InputError(
-            f"npm is not installed, which fetches {PACKAGE} {VERSION}: install it, or name with "
-            f"--runtime a folder with {', '.join(FILES)}"
+            f"npm is not installed, but ptrnet needs it to fetch {PACKAGE} {VERSION}: install npm, "
+            f"or pass --runtime with a folder that has {', '.join(FILES)}"
         )
     with tempfile.TemporaryDirectory() as temporary:
         command = ["npm", "pack", f"{PACKAGE}@{VERSION}", "--silent"]
@@ -147,8 +147,8 @@ def _fetch(folder: Path) -> None:
         if done.returncode:
             reason = (done.stderr.strip().splitlines() or ["no reason"])[-1]
             raise InputError(
-                f"npm: {PACKAGE} {VERSION} was not fetched: {reason[:200]}; or name with --runtime "
-                "a folder that has it"
+                f"npm: {PACKAGE} {VERSION} was not fetched: {reason[:200]}; you can pass --runtime "
+                "with a folder that has it instead"
             )
         (package,) = Path(temporary).glob("*.tgz")
         unpack(package, folder)

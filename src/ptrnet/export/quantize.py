@@ -17,8 +17,9 @@ from ptrnet.types import Example
 def quantize_graphs(folder: Path) -> None:
     """Replace both files by graphs that onnxruntime's dynamic quantization has rounded.
 
-    The weights of matrix products have 8 bits; their other factor is rounded at each run. All
-    numbers are unsigned, because signed ones saturate at 16 bits on x86 without VNNI.
+    The weights of matrix products are stored in 8 bits. The activations that they multiply are
+    rounded at each run. All numbers are unsigned, because signed ones saturate at 16 bits on x86
+    without VNNI.
     """
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -40,7 +41,10 @@ def quantize_graphs(folder: Path) -> None:
 
 
 def _products_with_vectors(path: Path) -> list[str]:
-    """Return the nodes of a graph that multiply by a vector, which has no channels to round by."""
+    """Return the nodes of a graph that multiply by a vector.
+
+    A vector has no channels, so it cannot be rounded per channel.
+    """
     import onnx
 
     graph = onnx.load(path).graph

@@ -10,15 +10,16 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-# PyTorch 2.13 has no public names for what is asked of these three: transforms, levels and modes.
+# PyTorch 2.13 has no public functions for what we ask these three modules: which transforms of
+# `torch.func`, levels of forward-mode differentiation and dispatch modes are active.
 from torch._C import _functorch
 from torch.autograd import forward_ad
 from torch.nn import Parameter
 from torch.utils import _python_dispatch
 
-# PyTorch answers a few instances in less time than compiled code takes to load, and numba compiles
-# code that is not in the cache for ten seconds. So PyTorch computes the first steps of a process.
-# After STEPS_BEFORE steps it has taken a third of the time of loading, and compiled code is loaded.
+# PyTorch answers a few instances in less time than compiled code takes to load. If the code is not
+# in the cache, numba compiles it, which takes ten seconds. So PyTorch computes the first steps of
+# a process. STEPS_BEFORE of them take a third of the time of loading. Then we load compiled code.
 # A step counts once more for every ROWS_OF_A_STEP prefixes.
 STEPS_BEFORE, ROWS_OF_A_STEP = 100, 32
 
@@ -59,7 +60,7 @@ def is_unchanged(module: nn.Module, kinds: tuple[type[nn.Module], ...]) -> bool:
 
 
 def is_recorded() -> bool:
-    """Whether PyTorch records operations to run them later: traces, compiles or exports."""
+    """Whether PyTorch traces, compiles, exports, or runs in a dispatch mode, which may record."""
     return _is_captured() or _python_dispatch._len_torch_dispatch_stack() > 0
 
 
@@ -81,7 +82,7 @@ def _is_captured() -> bool:
 
 
 def is_transformed(*tensors: Tensor) -> bool:
-    """Whether tensors do not just stand for their own values.
+    """Whether a tensor may stand for other values than those in its memory.
 
     This is so inside `torch.func` and forward-mode differentiation, and for a subclass.
     """

@@ -10,8 +10,8 @@ from torch.nn import functional
 
 from ptrnet.kernels.eager import is_eager
 
-# Below these sizes packing does not pay: PyTorch computes the product before compiled code is
-# loaded.
+# Below these sizes packing does not pay: PyTorch needs less time for the product than compiled
+# code needs to load.
 MIN_ROWS, MIN_MULTIPLICATIONS = 128, 2**24
 
 

@@ -27,8 +27,8 @@ _REASSOCIATING = {"reassoc", "contract", "arcp", "nsz"}
 reassociating_jit = cached(nogil=True, error_model="numpy", fastmath=_REASSOCIATING)
 
 # For a function that kernels call. It is inlined into each of them. Otherwise it would exist twice,
-# in its own module and in the kernel's, with different optimisation and so different rounding, and
-# the bits would depend on whether the kernel was just compiled or loaded from the cache.
+# in its own module and in the kernel's. The two would be optimised, and so rounded, differently.
+# The bits would depend on whether the kernel was just compiled or loaded from the cache.
 _inlined = partial(numba.njit, nogil=True, error_model="numpy", forceinline=True)
 reassociating_inline = _inlined(fastmath=_REASSOCIATING)
 
@@ -159,7 +159,7 @@ def _load(x):
 
 
 def store(x, element):
-    """Return a float32 in the type of `element`, a number of the array to store it in.
+    """Convert a float32 to the type of `element`, any number of the array that will hold it.
 
     bfloat16 is rounded to nearest, ties to even.
     """

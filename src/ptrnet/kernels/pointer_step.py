@@ -1,8 +1,9 @@
 """A step of an LSTM decoder and its pointer in one compiled call, on a CPU.
 
-For about a hundred rows, starting and ending the cell, the query, the scores and the softmax on all
-threads takes as long as the arithmetic. Here each thread takes its slice of the batch through all
-of them, and the weights are packed once for all steps of a search.
+A step has four parts: the cell, the query, the scores and the softmax. For about a hundred rows,
+starting and ending each part on all threads takes as long as the arithmetic. Here each thread
+computes all parts for its slice of the batch, and the weights are packed once for all steps of a
+search.
 """
 
 import numpy as np
@@ -27,7 +28,8 @@ from ptrnet.masks import length_mask
 
 def can_serve(features: int, units: int) -> bool:
     """Whether `PointerStep` can serve a decoder of these numbers of inputs and units here."""
-    # If the last panel were not full, its zeros would lie between two queries.
+    # `multiply_tiles` writes whole panels. If the last one were not full, its zeros would overwrite
+    # the next row.
     fills_panels = units % PANEL_COLUMNS == 0
     return fills_panels and features <= MAX_FUSED and can_multiply(torch.float32)
 
@@ -80,7 +82,7 @@ class PointerStep:
         if ended is None:
             ended = torch.zeros(batch, size, dtype=torch.bool)
         elif ended.shape != (batch, size):
-            raise ShapeError(f"expected {(batch, size)} prefixes ended or not, got {ended.shape}")
+            raise ShapeError(f"expected ended of shape {(batch, size)}, got {tuple(ended.shape)}")
         else:
             running -= int(ended.sum())
         slices = max(1, min(torch.get_num_threads(), batch, running // MIN_SLICE_ROWS))
@@ -161,8 +163,8 @@ def step(first, slices, memory, before, after, weights, prepared):
                 end += 1
     sums = gates[0, start:end]  # the gates overwrite their sums, each row after it was read
     multiply_tiles(row_h[0, start:end], hidden, sums, False)
-    # A sequence of one step; see `write_step`. Do not give it the slice's own arrays from row 0 on:
-    # with that constant, LLVM's code is a quarter slower.
+    # Run `write_step` on sequences of one step. Pass whole arrays and `start`, and not views of the
+    # slice that begin at row 0: with the constant 0, LLVM's code is a quarter slower.
     write_step(0, start, end, sums, row_x, fused, gates, row_c, row_h, steps)
     queries = row_h[0]  # overwrite the former hidden states, which are not needed any more
     multiply_tiles(row_h[1, start:end], query, queries[start:end], False)

@@ -16,13 +16,14 @@ from threading import Barrier
 
 import torch
 
-_process = os.getpid()  # the process whose threads are set: the importing one, or a handled fork
+_process = os.getpid()  # the process that imported this module, or the last fork that we saw
 
 
 def run_slices(run: Callable[[int, int, int], None], cuts: Sequence[int]) -> None:
     """Call `run(k, cuts[k], cuts[k + 1])` for all slices k in parallel, and wait for them.
 
-    Inside, PyTorch's own operations use one thread. An error in a slice is raised here.
+    If there are several slices, PyTorch's own operations use one thread in each of them. An error
+    in a slice is raised here.
 
     Examples:
         >>> run_slices(lambda k, first, last: print(k, first, last), [0, 10])
@@ -48,9 +49,9 @@ def run_slices(run: Callable[[int, int, int], None], cuts: Sequence[int]) -> Non
 def one_thread() -> Iterator[None]:
     """Let PyTorch's operations in the calling thread use one thread inside the block.
 
-    Small operations gain nothing from a second thread, and if another process is busy, each of them
-    waits until that thread gets a core. The setting belongs to the calling thread. A thread that
-    runs its first operation meanwhile starts with one thread, too.
+    Small operations gain nothing from a second thread. If another process is busy, each operation
+    also waits until the second thread gets a core. The setting belongs to the calling thread. But
+    a thread that runs its first operation during the block starts with this setting, too.
     """
     threads = torch.get_num_threads()
     if threads == 1:

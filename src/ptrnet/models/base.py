@@ -149,7 +149,7 @@ class PointerModel(nn.Module, ABC):
     ) -> Tensor:
         """Log-probabilities `(B, R, S + N)` of the tokens that follow a known prefix.
 
-        A training with `--cuts` uses them. Row 0 is the next token's, as in `log_probs`. A model
+        A training with `--cuts` uses them. Row 0 is for the token right after the prefix. A model
         may return this row alone (R = 1), or also rows for later tokens if it can learn from them.
 
         Args:

@@ -84,7 +84,7 @@ class Ensemble(PointerModel):
 
 
 def _without_state(encoded: Encoded) -> Encoded:
-    """Remove the state, and a number of tokens that is a tensor: exports cannot have them twice."""
+    """Remove the state, and `num_tokens` if it is a tensor. An export cannot hold these twice."""
     is_number = isinstance(encoded.num_tokens, int)
     return replace(encoded, state=(), num_tokens=encoded.num_tokens if is_number else 0)
 

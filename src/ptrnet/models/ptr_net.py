@@ -97,7 +97,7 @@ class Pointer:
         decoder, query, scorer = self._decoder, self._query, self._scorer
         keys, v, rows = scorer.keys, scorer.v, inputs.shape[0] * inputs.shape[1]
         if rows < MIN_ROWS or keys.numel() <= MAX_PLAIN_ENTRIES:
-            return None  # for so few numbers, PyTorch is faster than the compiled kernel
+            return None  # so few numbers are not worth loading the compiled kernel
         if v is None or not (isinstance(decoder, LSTM) and isinstance(query, Linear)):
             return None
         if not is_plain_float32(inputs, *state, keys, v):

@@ -124,7 +124,7 @@ class TransformerSettings(EncoderSettings):
         False, "transformer: scores use positions relative to the last edge of the answer"
     )
     frame_edge: Literal["last", "open"] = setting(
-        "last", "transformer: the edge for edge_frames; open suits a sequence of apexes"
+        "last", "transformer: the edge for edge_frames; use open if answers are sequences of apexes"
     )
 
     @property

@@ -1,7 +1,7 @@
 """The pointer network of problems: it reads the state of a problem anew at every step.
 
 What is left of a problem after some choices is a smaller problem of the same kind. So all layers
-run in the steps, as in Drakulic et al. (BQ-NCO, 2023) and Luo et al. (LEHD, 2023).
+run again at every step, as in Drakulic et al. (BQ-NCO, 2023) and Luo et al. (LEHD, 2023).
 """
 
 from collections.abc import Iterator, Sequence

@@ -216,7 +216,7 @@ def _build_frames(
     if features != 2:
         raise InputError(f"edge_frames: expected elements of 2 numbers, got {features}")
     if is_open and num_specials != 2:
-        raise InputError("frame_edge open: expected a task whose sequences are of apexes")
+        raise InputError("frame_edge open: expected a task whose answers are sequences of apexes")
     return EdgeFrames(settings.hidden_size, is_open)
 
 

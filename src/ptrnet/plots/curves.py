@@ -124,5 +124,5 @@ def _read_rows(path: Path) -> dict[int, dict[str, float]]:
                 values = {k: float(v) for k, v in line.items() if k and v}
                 rows.setdefault(int(values.pop("step")), {}).update(values)
             except (KeyError, TypeError, ValueError):
-                raise InputError(f"{path}:{number}: expected numbers under a step") from None
+                raise InputError(f"{path}:{number}: expected a step, and numbers for it") from None
     return rows

@@ -29,7 +29,9 @@ def check_matplotlib() -> None:
 
 
 def axes_or_new(ax: Any, width: float = 6.0, height: float = 6.0) -> Any:
-    """Return the caller's axes, or axes of a new pyplot figure, which a notebook shows, if None.
+    """Return the caller's axes, or new axes if `ax` is None.
+
+    New axes are in a pyplot figure, because notebooks show such figures.
 
     Raises:
         InputError: `ax` is something else.

@@ -65,7 +65,10 @@ def compose(title: str, summary: str, facts: Iterable[str], sections: Mapping[st
 
 
 def with_front_matter(card: str, name: str, saved: Saved, license: str | None = None) -> str:
-    """Return the card with the facts that the hub reads in front, if it has no such facts yet."""
+    """Put the facts that the hub reads in front of a card, and return it.
+
+    If the card begins with such facts already, change only the license, if one is given.
+    """
     if card.startswith(_FENCE):
         return card if license is None else _with_license(card, license)
     from huggingface_hub import EvalResult, ModelCardData

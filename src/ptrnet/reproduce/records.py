@@ -76,7 +76,7 @@ def write(table: str, results: Path, records: Iterable[Record]) -> None:
 def put(table: str, results: Path, record: Record) -> None:
     """Write a record. It replaces a former one of the same row, line and budget.
 
-    If another process writes a record at the same time, it waits, so both records are kept.
+    If another process is writing a record, wait until it has finished, so that both are kept.
     """
     key = (record.row, record.line, record.budget)
     results.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,9 @@
 """The papers' tables as data: `recipes/PAPER/TABLE.toml`.
 
 A row has a test, the paper's own numbers, and up to three lines: `paper` and `ours` are recipes
-with a decoder, `best` names a shipped model. Several kinds of models may learn the same weights by
-one recipe. They share a training, and `answered_by` names the kind that answers.
+with a decoder, `best` names a shipped model. Some architectures learn the same weights by the same
+recipe, but answer differently. Their lines share one training. In each line `answered_by` names the
+architecture that answers with the trained weights.
 """
 
 import tomllib
@@ -57,7 +58,7 @@ class Decoding:
 
 @dataclass(frozen=True)
 class Line:
-    """The model behind numbers of a row, from a training or shipped, and its decoder."""
+    """A model that answers the test of a row, and its decoder. It is trained here, or shipped."""
 
     recipe: Recipe | None  # None for a shipped model
     weights: str  # the shipped model's name; empty for a training

@@ -18,8 +18,8 @@ class Limits(Settings):
     # A million of these elements take about 2 GB.
     max_prefix_elements: int = setting(
         250_000,
-        "Most elements of a request, times beam size or samples, times views; an instance counts "
-        "as 8 elements or more.",
+        "Maximum number of elements of a request, multiplied by its beam size or samples and by "
+        "its augment; an instance counts as at least 8 elements.",
         gt=0,
     )
     max_trace: int = setting(
@@ -31,5 +31,5 @@ class Limits(Settings):
         10.0, "Maximum number of seconds until a request has arrived.", gt=0
     )
     answer_seconds: float = setting(
-        30.0, "Maximum number of seconds from then until its answer.", gt=0
+        30.0, "Maximum number of seconds between a request's arrival and its answer.", gt=0
     )

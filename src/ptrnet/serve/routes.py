@@ -176,7 +176,7 @@ async def healthz() -> dict[str, str]:
     return {"status": "ok"}
 
 
-@probes.get("/readyz", responses={503: REFUSALS[503]})
+@probes.get("/readyz", responses={503: {**REFUSALS[503], "description": "The queue is full."}})
 async def readyz(service: TheService) -> dict[str, str]:
     """Readiness check: 503 if the queue is full."""
     if service.is_full:
@@ -192,7 +192,7 @@ async def _respond(
     parse: Parse,
 ) -> Result | Response:
     """Read the body, and answer it with `answer`. Stop if the client disconnects."""
-    service.check_room()  # now, so that a full queue costs no time for the body
+    service.check_room()  # checked first: if the queue is full, we do not read the body
     try:
         body = await service.bodies.read(request)
     except ClientDisconnect:

@@ -1,7 +1,7 @@
 """Processes of the service: bind the address, load the models, and run uvicorn.
 
 uvicorn parses HTTP, closes idle connections, finishes accepted requests on SIGTERM, and starts and
-restarts the workers. `docs/deploy.md` lists the limits that a proxy has to set instead.
+restarts the workers. A proxy has to enforce other limits, which `docs/deploy.md` lists.
 """
 
 import gc

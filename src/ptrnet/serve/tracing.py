@@ -118,8 +118,8 @@ class ExactAnswers:
     def submit(self, task: Task, example: Example) -> "Future[ExactAnswer | None]":
         """Return a future of `exact_of`.
 
-        An instance that was submitted before gets the same future while that is cached, unless it
-        failed.
+        If the instance was submitted before, return the same future, unless the cache has dropped
+        it or its computation failed.
         """
         key = (task, example.inputs.shape, example.inputs.tobytes())
         with self._changed:

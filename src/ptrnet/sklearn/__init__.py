@@ -27,7 +27,7 @@ _OPTIONS = ("model", "hidden_size", "steps", "batch_size", "learning_rate", "aug
 
 
 class PointerEstimator(BaseEstimator):  # type: ignore[misc]
-    """Learns answers that are positions in their own input, as `ptrnet.fit` does.
+    """Learns to answer instances by positions of their elements, as `ptrnet.fit` does.
 
     A sample is an instance (a set of elements), so cross-validation leaves out whole sets.
 

@@ -26,7 +26,7 @@ def mix_with_logits(model: PointerModel, task: Task, examples: TrainingExamples)
     """Fit a logit for each network of a trained model, and set the share of the logits.
 
     The share is the one with the highest likelihood of the validation examples. Each network and
-    its logit are compared on examples that both did not learn from.
+    its logit are compared on examples that neither of them learned from.
 
     Returns:
         The share. It is 0 if the model does not mix, or if there are no validation examples.

@@ -66,7 +66,7 @@ def fresh_test_examples(recipe: Recipe, task: Task) -> list[Example]:
     """Draw test examples that neither training nor validation has seen.
 
     Return as many as the validation has, at most MAX_TEST. Return an empty list if the recipe
-    trains on a file or learns from costs, because then answers need not be known.
+    trains on a file or learns from costs, because answers to fresh instances may be unknown.
     """
     count = min(MAX_TEST, recipe.valid_batches * recipe.batch_size)
     if recipe.data or recipe.learning != "answers" or not count:

@@ -64,7 +64,8 @@ def fit(
             0-based indices. With `outputs` or a `cost`, pass the inputs alone: a list of instances
             or an array `(B, n, d)`. All may be NumPy arrays, torch tensors or lists. Instances may
             also be data frames, whose columns are named fields. Unless there is a `cost`, elements
-            may be dictionaries, whose texts are categories. `read_table` makes them from a table.
+            may be dictionaries. Their strings are categories. `read_table` makes such examples
+            from a table.
         outputs: the outputs, one for each input: a list, or an array `(B, m)`. A string here is
             taken as the `kind`.
         kind: the kind of the answers. If None, it is guessed from them. A `cost` needs it.
@@ -89,10 +90,11 @@ def fit(
         recipe: fields of a recipe, named like the options of `ptrnet train`: `steps`,
             `hidden_size`, `seed` and so on. By default each network of an ensemble
             uses its own tenth of the examples for validation. Training stops after `patience`
-            validations without a lower loss. The weights of the latest validation whose loss is
-            within a standard error of the lowest one are kept. If elements are dictionaries, the
-            model reads `fields`, or all fields by default. It refuses texts that it has not seen in
-            training; with `unknown_category="ignore"`, they count as no category.
+            validations without a lower loss. The model gets the weights of the latest
+            validation whose loss is at most one standard error above the lowest one. If elements
+            are dictionaries, the model reads `fields`, or all fields by default. It refuses texts
+            that it has not seen in training; with `unknown_category="ignore"`, they count as no
+            category.
 
     Returns:
         The trained model, ready to `solve`.
@@ -123,7 +125,7 @@ def fit(
     recipe = {key: _plain(key, value) for key, value in recipe.items()}
     for key in ("task", "data", *INFERRED):
         if key in recipe:
-            raise InputError(f"fit: {key} follows from the examples")
+            raise InputError(f"fit: {key} cannot be given, because it follows from the examples")
     if (recipe.get("devices", 1), recipe.get("nodes", 1)) != (1, 1):
         raise InputError("fit: trains in one process; to use several, run ptrnet train")
     if isinstance(outputs, str) and kind is None:
@@ -202,7 +204,7 @@ def _inferred(examples: Any, recipe: dict[str, Any]) -> tuple[InferredTask, bool
 
 
 def _pair(item: Any, source: str) -> tuple[Any, Any]:
-    """Return inputs and outputs. If fields have names, the inputs are the named elements."""
+    """Return inputs and outputs. If elements were dictionaries, the inputs are these."""
     if isinstance(item, Example):
         checks.required_answer(item, loosest_task(1), source)
         if item.elements is not None:
@@ -213,7 +215,8 @@ def _pair(item: Any, source: str) -> tuple[Any, Any]:
 def _loosest_task(inputs: Sequence[Any], sources: Sequence[str], reading: Reading) -> Custom:
     """Return the task that examples are checked against.
 
-    Arrays must have as many features as the first one. Fields come from all examples.
+    Inputs that are arrays must have as many features as the first array. If elements are
+    dictionaries, the task has the fields of all examples.
     """
     if named_records_of(inputs[0]) is not None:
         rows = (named_records_of(values) or [] for values in inputs)

@@ -28,8 +28,8 @@ TOKENS = 8  # answers are padded to a multiple of this number, so that shapes re
 class GraphLosses:
     """`losses` and its gradients for a model on a GPU, with a CUDA graph for each batch shape.
 
-    The parameters must not move in memory, because the graphs hold their addresses. Make either all
-    calls under autocast or none.
+    The parameters must not move in memory, because the graphs hold their addresses. Calls with and
+    without autocast have separate graphs. All calls with autocast must have the same dtype.
     """
 
     def __init__(self, model: PointerModel) -> None:

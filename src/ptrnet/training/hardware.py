@@ -31,8 +31,8 @@ def device_of(name: str) -> str:
 def has_run_on_gpu(recipe: Recipe) -> bool:
     """Whether we have run such trainings on a GPU.
 
-    Others use neither bfloat16 nor CUDA graphs there by default. `precision="bfloat16"` turns
-    bfloat16 on.
+    Other trainings use no CUDA graphs, and use bfloat16 on a GPU only if the recipe's `precision`
+    is `bfloat16`.
     """
     from_answers = recipe.learning == "answers" and recipe.loss == "tokens" and not recipe.cuts
     return recipe.model == "ptr-net" and from_answers
@@ -66,7 +66,7 @@ def _ampere() -> bool:
 
 @contextmanager
 def matmul_precision(precision: str, device: str) -> Iterator[None]:
-    """In this context, a GPU uses TensorFloat-32 for float32 products, unless it is `float32`."""
+    """In this context, allow TensorFloat-32 on a GPU unless the precision is `float32`."""
     if device != "cuda":
         yield
         return

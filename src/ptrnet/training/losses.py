@@ -18,10 +18,10 @@ def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
 
     Their mean is the mean of -log p(a right token) over all steps of all answers.
 
-    A token is right if a right answer can continue with it. There is one such token or, for grades,
-    all remaining elements of the highest grade. An answer counts as right if at every step each
-    right token is more likely than each wrong one. For answers without ties, and models whose
-    scores do not depend on earlier tokens, this means that greedy decoding gives a right answer.
+    A token is right if a right answer can continue with it. Without grades, there is one such
+    token. With grades, all remaining elements of the highest grade are right. An answer counts as
+    right if at every step each right token is more likely than each wrong one. Then greedy decoding
+    gives a right answer, if answers have no ties, or if scores do not depend on earlier tokens.
     """
     log_probs = model.log_probs(*batch[:4])
     real = length_mask(batch.target_lengths, batch.targets.shape[1])

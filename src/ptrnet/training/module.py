@@ -22,12 +22,12 @@ from ptrnet.training.losses import cut_losses, gain_losses, losses
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch, CutBatch, Example, Indices
 
-# batch -> the losses of its answers, whose mean is its loss, and which answers are right
+# Maps a batch to the losses of its answers (or their mean), and to which answers are right.
 Losses = Callable[[Any], tuple[Tensor, Tensor]]
 
 
 def metric_of(task: Task) -> str | None:
-    """Return the metric of greedy answers that a training on answers validates by, if any."""
+    """Return the metric of greedy answers that a training on answers logs, if there is one."""
     if isinstance(task, Problem):
         return "gap"
     is_scored = isinstance(task, Custom) and task.metric != "accuracy"

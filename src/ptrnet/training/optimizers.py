@@ -72,8 +72,8 @@ def optimizer(recipe: Recipe, parameters: Iterable[Parameter]) -> Optimizer:
 def scheduler(recipe: Recipe, optimizer: Optimizer) -> LambdaLR:
     """Return a linear warm-up, followed by what `recipe.schedule` says.
 
-    Haegele et al. (2024) find the trapezoid as good as one cycle. Its rate does not depend on the
-    number of steps before the decay, so a run can be made longer from a checkpoint before it.
+    Haegele et al. (2024) find the trapezoid as good as one cycle. Its rate is constant between the
+    warm-up and the decay, so a checkpoint of that phase fits longer runs, too.
     """
     warmup_steps = max(1, round(recipe.warmup * recipe.steps))
     decay_steps = max(1, round(DECAY * recipe.steps))

@@ -31,8 +31,8 @@ ORDERS = ("permutation", "subset")
 NOISY = ("choice", "grades")  # judgements of people, which a network overfits after a few epochs
 OCTAVES = 5  # set-ptr-net also reads sines and cosines of features
 EPOCHS, FEWEST_STEPS, MOST_STEPS = 40, 150, 3_000
-MANY = 5_000  # examples of orders, from which on a decoder learns them step by step
-LARGEST_GAIN = 30.0  # for larger grades, only the highest one would matter among gains of 2^grade
+MANY = 5_000  # with at least this many examples, a decoder learns orders step by step
+LARGEST_GAIN = 30.0  # the largest grade; a larger one would make all other gains 2^grade negligible
 
 
 def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
     model = given.get("model") or _model(inferred, ordered, is_exact, given)
     chosen: dict[str, Any] = {"model": model}
     names = models.setting_names(model)
-    if model not in (SETS, SEQUENCES):  # of the papers: 256 units, and as long as it takes
+    if model not in (SETS, SEQUENCES):  # other models: 256 units; patience ends the training
         chosen |= {"steps": 20_000, "valid_every": 500}
     else:
         rows = SIZES[-1:] if is_exact else SIZES
@@ -66,8 +66,8 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
             chosen |= {"encoder_layers": layers, "precision": "float32"}
             # Dropout and weight decay reduce overfitting to few examples. Many examples do not need
             # them, and without both the scores can become as sharp as an exact rule requires. Sines
-            # and cosines of the features help with few examples of people's choices, logarithms
-            # with ratios and products of features.
+            # and cosines of the features help with few examples of people's choices. Logarithms
+            # help if answers depend on ratios or products of features.
             chosen |= {"weight_decay": 0.02, "octaves": OCTAVES} if dropout else LARGE
         else:
             steps = MOST_STEPS

@@ -41,7 +41,7 @@ def train(
 ) -> model_folder.Saved:
     """Train a model. Save the model, the recipe, the logs and the last checkpoint to `output`.
 
-    With `patience`, the folder holds the best model so far from the first validation on.
+    With `patience`, the model is saved whenever the weights of a validation are kept.
 
     A resumed run starts from its last checkpoint. It ends with the same weights as a run that was
     never stopped, if the machine, the versions and the number of threads are the same.
@@ -106,8 +106,8 @@ def _train(
     if is_main_process():
         if share:
             print(
-                f"{share:.0%} of the probabilities are those of a conditional logit, because this "
-                "predicts the validation examples better",
+                f"{share:.0%} of each probability comes from a conditional logit, because the "
+                "mixture predicts the validation examples better",
                 file=sys.stderr,
             )
         model_folder.save(output, saved)

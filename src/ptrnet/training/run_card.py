@@ -86,8 +86,9 @@ def write_card(
         folder: the folder of the run.
         saved: the model. Its `trained` gets the scores.
         recipe: the recipe of the training.
-        parts: test examples with answers. Several parts are those that the networks of an ensemble
-            did not learn from, one for each. Without examples the card has no scores.
+        parts: test examples with answers: one part for all networks, or one for each network of an
+            ensemble, with examples that it did not learn from. Without examples the card has no
+            scores.
         logit_share: the share of a conditional logit in the model's probabilities.
     """
     count = sum(map(len, parts))
@@ -97,8 +98,8 @@ def write_card(
         scores = f"Measured on {count:,} {_source(recipe)}. Greedy decoding, 95% intervals."
         if len(parts) > 1:
             scores += (
-                " The single network of the ensemble that did not learn from an example answers it,"
-                " so expect better scores of the ensemble."
+                " Each example is answered by the one network that did not learn from it. The"
+                " scores of the whole ensemble should be better."
             )
         free, constrained = _measures(saved, parts)
         rows = [[metric, free[metric].text(4), constrained[metric].text(4)] for metric in free]

@@ -45,7 +45,7 @@ def is_main_process() -> bool:
 
 
 def end_with_launcher() -> None:
-    """Make this process end when the main process ends, if that one launched it for a training.
+    """Make this process end when the main process that launched it for a training ends.
 
     A main process that is killed cannot stop the others. They would wait for it for half an hour.
     """
@@ -183,7 +183,7 @@ def _quiet_log_threads() -> Iterator[None]:
     try:
         yield
     except OSError:
-        time.sleep(0.1)  # keep the hook until the thread has ended, too
+        time.sleep(0.1)  # keep the hook until the log thread has ended
         raise
     finally:
         threading.excepthook = hook

@@ -176,7 +176,7 @@ def test_refuses_malformed_files(name, task, text, complaint, tmp_path):
 def test_refuses_to_write_distances_that_are_not_rounded(tmp_path, name, extension):
     task = tasks.get(name)
     (inputs,) = task.sample(np.random.default_rng(0), 1, 4)
-    with pytest.raises(InputError, match=r"file of TYPE \w+ would round .* write to \.jsonl"):
+    with pytest.raises(InputError, match=r"file of TYPE \w+ are whole numbers.* write to \.jsonl"):
         formats.write(str(tmp_path / f"a.{extension}"), [Example(inputs, source="here")], task)
 
 

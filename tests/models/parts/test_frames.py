@@ -75,7 +75,7 @@ def test_apex_is_the_rightmost_point_in_the_frame_of_its_edge(points):
     ("features", "num_specials", "options", "message"),
     [
         (2, 2, {"frame_edge": "open"}, "frame_edge open: needs edge_frames"),
-        (2, 1, {"frame_edge": "open", "edge_frames": True}, "sequences are of apexes"),
+        (2, 1, {"frame_edge": "open", "edge_frames": True}, "answers are sequences of apexes"),
         (3, 2, {"frame_edge": "open", "edge_frames": True}, "elements of 2 numbers"),
     ],
 )

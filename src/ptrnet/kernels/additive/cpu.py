@@ -48,8 +48,8 @@ _BOUNDS: dict[torch.dtype, np.floating] = {
     torch.float64: np.float64(MAX_MAGNITUDE[torch.float64]),
 }
 
-# Clip products of exponentials here, so that they cannot become infinite, which `divide` does not
-# take. 1 / (1 + A C) is 0 to rounding in both cases.
+# Clip products of exponentials at this number, because `divide` does not support infinity.
+# 1 / (1 + A C) is 0 up to rounding with and without clipping.
 _LARGEST = 1e38
 
 

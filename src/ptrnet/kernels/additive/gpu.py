@@ -5,8 +5,8 @@ No array of size (B, M, N, H) exists, forward or backward. With `A = exp(2 keys)
 
     tanh(keys + queries) = 1 - 2 r,    d tanh = 4 (r - r r),    r = 1 / (1 + A C),
 
-so an element costs one division, and exponentials are computed once for each key and each query of
-a block. If one of a block could overflow, the kernel computes
+so each tanh costs one reciprocal, and exponentials are computed once for each key and each query of
+a block. If an exponential of a block could overflow, the kernel computes
 `r = 1 / (1 + exp(2 (keys + queries)))` instead, which is right for every magnitude. The gradient
 computes r again. Half types are read and written without a conversion of the tensor, and all sums
 have `v`'s type. No two programs add to the same number, so every run gives the same bits.
@@ -26,8 +26,8 @@ from torch.autograd.function import FunctionCtx
 from ptrnet.kernels.additive.plain import Arguments, check_arguments, naive_gradients, promote
 from ptrnet.kernels.eager import needs_plain
 
-# The block that one program of 128 threads computes at a time. Forward: queries, keys and units,
-# for a single query, as in decoding, and for several. Backward: keys and units.
+# The sizes of the block that one program of 128 threads computes at a time. Forward, they are
+# numbers of queries, keys and units; decoding has a single query. Backward: keys and units.
 FORWARD_BLOCK_ONE_QUERY, FORWARD_BLOCK = (1, 16, 128), (16, 16, 16)
 BACKWARD_BLOCK = (16, 128)
 
@@ -126,7 +126,7 @@ def _is_small(rows, count, units, first, last, block_rows: tl.constexpr, block_u
 
 @triton.jit
 def _term(x, small):
-    """Return a key's or query's part of `exp(2 (key + query))`: a factor if small, else a term."""
+    """Return a factor of `exp(2 (key + query))` if small, else a term of its exponent."""
     return tl.exp(2 * x) if small else 2 * x
 
 

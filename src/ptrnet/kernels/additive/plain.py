@@ -95,8 +95,8 @@ def _check_lengths(parameter: str, lengths: Tensor | None, padded: Tensor) -> Te
         raise ShapeError(
             f"additive_scores: {parameter} must be ({batch},); got {tuple(lengths.shape)}"
         )
-    # With such lengths the compiled kernel would read beyond its arrays. Lengths on a GPU are not
-    # checked, because reading them would wait for the GPU.
+    # With lengths out of range, the compiled kernel would read beyond its arrays. Lengths on a GPU
+    # are not checked, because reading them would wait for the GPU.
     is_known = lengths.device.type == "cpu" and is_eager(lengths)
     if is_known and not ((lengths >= 0) & (lengths <= size)).all():
         raise ShapeError(

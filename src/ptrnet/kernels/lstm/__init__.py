@@ -4,7 +4,7 @@
 and the formula (`naive_lstm`). The kernel computes float32 inputs on a CPU in three cases: under
 autocast, if PyTorch has no oneDNN, and for large batches without gradients if it can use AVX-512.
 The formula computes what PyTorch's layer does not support, such as `vmap`. PyTorch's layer computes
-the rest. `cell` is PyTorch's.
+the rest. `cell` has no compiled kernel.
 
 Throughout the package B is the batch, N the elements of a sequence, each read in a step `t`, d the
 features of an element, and H the hidden units.
@@ -38,8 +38,8 @@ __all__ = [
     "without_autocast",
 ]
 
-# oneDNN's layer and the compiled kernel pack the weights in every call, which does not pay below
-# this batch size without gradients.
+# oneDNN's layer and the compiled kernel pack the weights in every call. Without gradients, this
+# does not pay for smaller batches.
 MIN_ROWS = 32
 
 
@@ -57,8 +57,9 @@ def lstm(
     Returns:
         Outputs `(B, N, H)`, and hidden and cell state `(B, H)` after each sequence's last element.
         Outputs after a sequence's end are arbitrary. Under bfloat16 autocast on a CPU, the outputs
-        and the recurrent products are bfloat16; inputs of few features and cells stay float32. On a
-        GPU autocast is switched off, because it would round the states at every step.
+        and the recurrent products are bfloat16. Cell states stay float32, and so do inputs of few
+        features. On a GPU autocast is switched off, because it would round the states at every
+        step.
 
     Raises:
         ValueError: the shapes do not fit each other (the compiled kernel).

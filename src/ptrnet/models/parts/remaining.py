@@ -1,4 +1,4 @@
-"""The elements that remain after a prefix, gathered in front, and their relative positions."""
+"""Gather the elements that remain after a prefix, and embed their relative positions."""
 
 import math
 from typing import NamedTuple
@@ -10,8 +10,8 @@ from ptrnet.kernels.eager import can_read_values, is_recorded
 from ptrnet.masks import length_mask
 from ptrnet.models.base import safe_sqrt
 
-# The score of an element that is too distant to be encoded, below the lowest score of the others:
-# unlikely (e^-10), but not impossible.
+# An element that is too distant to be encoded has a score that is MARGIN below the lowest of the
+# others. So it is unlikely (e^-10), but not impossible.
 MARGIN = 10.0
 
 
