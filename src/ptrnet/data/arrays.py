@@ -86,7 +86,7 @@ def to_array(values: Any, source: str, expected: str) -> NDArray[Any]:
         raise InputError(f"{source}: expected {expected}, got {error}") from None
     except OverflowError:
         raise InputError(f"{source}: expected {expected}, got a number too large") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InputError(f"{source}: expected {expected}, got lists of different lengths") from None
     return array
 
@@ -187,7 +187,7 @@ def count_features(values: Any) -> int:
     """Return d if the values are an instance `(n, d)`, and 1 if they are not."""
     try:
         shape = np.shape(_convert_nested(values))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return 1
     return shape[1] if len(shape) == 2 and shape[1] else 1
 

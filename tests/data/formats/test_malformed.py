@@ -44,8 +44,12 @@ def test_every_malformed_file_has_a_message():
         ("0 " * (2 * LARGEST + 2), f":1: expected 1 to {LARGEST} elements, got 100001"),
         ('{"inputs": [[' + "9" * 5000 + ", 0]]}", ":1: a whole number of more than 4300 digits"),
         ("[" * 100_000, ":1: lists or objects are nested too deeply"),
+        (
+            '{"inputs": ' + "[null," * 900 + "0" + "]" * 900 + "}",
+            ':1: "inputs": expected elements of 2 numbers each, got lists of different lengths',
+        ),
     ],
-    ids=["elements", "digits", "depth"],
+    ids=["elements", "digits", "depth", "depth of inputs"],
 )
 def test_refuses_too_many_elements_digits_and_levels(tmp_path, content, complaint):
     path = tmp_path / ("a.txt" if content[0] == "0" else "a.jsonl")
