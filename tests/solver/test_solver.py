@@ -115,16 +115,15 @@ def test_a_model_with_an_element_order_ignores_the_order_of_the_input(
 ):
     solver = small(task, model, scale=8.0, order=order)
     rng = np.random.default_rng(5)
-    for _ in range(2):
-        instance, new = rng.random((6, solver.task.num_features)), rng.permutation(6)
-        example = Example(instance, solver.solve(instance, augment=augment))
-        moved = Example(instance[new], solver.solve(instance[new], augment=augment))
-        assert solver.task.answer_error(6, example.outputs) is None
-        assert solver.task.answer_error(6, moved.outputs) is None
-        back = canonicalize_valid(solver.task, instance, new[moved.outputs])
-        assert back.tolist() == example.outputs.tolist()
-        log_probs = solver.log_likelihoods([example, moved, Example(instance, back)])
-        np.testing.assert_allclose(log_probs, log_probs[0], rtol=1e-5)
+    instance, new = rng.random((6, solver.task.num_features)), rng.permutation(6)
+    example = Example(instance, solver.solve(instance, augment=augment))
+    moved = Example(instance[new], solver.solve(instance[new], augment=augment))
+    assert solver.task.answer_error(6, example.outputs) is None
+    assert solver.task.answer_error(6, moved.outputs) is None
+    back = canonicalize_valid(solver.task, instance, new[moved.outputs])
+    assert back.tolist() == example.outputs.tolist()
+    log_probs = solver.log_likelihoods([example, moved, Example(instance, back)])
+    np.testing.assert_allclose(log_probs, log_probs[0], rtol=1e-5)
 
 
 @pytest.mark.parametrize("task", tasks.names())

@@ -1,5 +1,6 @@
 """Tours with given ends, and open tours, by networks and algorithms."""
 
+import functools
 import json
 
 import numpy as np
@@ -38,16 +39,23 @@ def examples(ends, points=POINTS):
     return Dataset.of(with_ends(rows, TSP, ends))
 
 
+@functools.cache
+def best_tours(ends):
+    return [
+        ptrnet.label("tsp", inputs, start=ends.start, end=ends.end, open=ends.is_open)
+        for inputs in POINTS[:3]
+    ]
+
+
 @pytest.mark.parametrize("ends", ENDS)
 @pytest.mark.parametrize(
     "options", [{}, {"decoder": ptrnet.Beam(3)}, {"augment": 3}], ids=["greedy", "beam", "views"]
 )
 def test_networks_answer_with_the_ends_that_are_asked_for(solver, ends, options):
-    solved = solver.predict(examples(ends), **options)
-    for row, inputs in zip(solved, POINTS, strict=True):
+    solved = solver.predict(examples(ends, POINTS[:3]), **options)
+    for row, inputs, best in zip(solved, POINTS, best_tours(ends), strict=False):
         assert sorted(row.outputs) == list(range(20))
         assert ends.start in (None, row.outputs[0]) and ends.end in (None, row.outputs[-1])
-        best = ptrnet.label("tsp", inputs, start=ends.start, end=ends.end, open=ends.is_open)
         shortest = length(inputs, best.outputs, is_open=ends.is_open)
         assert best.rules == row.rules == TourRules(*ends)
         assert shortest * (1 - 1e-9) <= length(inputs, row.outputs, is_open=ends.is_open)
