@@ -198,7 +198,7 @@ def test_a_dask_cluster_started_here_leaves_the_environment(environment):
 def test_a_dask_cluster_gives_the_local_results(monkeypatch, environment):
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True
+        n_workers=2, threads_per_worker=1, dashboard_address=None, processes=False, protocol="tcp"
     ) as cluster:
         monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", cluster.scheduler_address)
         dask = pytest.importorskip("dask")
