@@ -85,8 +85,8 @@ def small():
 @pytest.fixture(scope="session")
 def fork_server():
     """Processes that have imported the package, because a process keeps what was registered."""
-    modules = "labels", "models.ptr_net", "solver", "training.run"  # so that they load no plug-ins
-    server = ForkServer("\n".join(f"import ptrnet.{module}" for module in modules))
+    modules = "jit", "labels", "models.ptr_net", "solver", "training.run"  # they load no plug-ins
+    server = ForkServer("import typer\n" + "\n".join(f"import ptrnet.{m}" for m in modules))
     yield server
     server.close()
 
