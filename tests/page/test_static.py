@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from ptrnet.decoding import Beam, Greedy
+from ptrnet.export.graphs import ENCODER, OnnxModel
+from ptrnet.export.page import export_page
+from ptrnet.solver import Solver
 from ptrnet.types import Example
-from tests.page.conftest import TASKS, Page
+from tests.page.conftest import TASKS, Page, served
 
 SIZES = {
     "hull": (1, 5, 12, 30),
@@ -85,8 +88,8 @@ def test_nearly_equal_points_are_warned_of(static_page):
 def test_traces_equal_those_of_the_service(traces, page, service):
     sent, answered = traces
     page.tab.goto(service)
-    served = page.tab.evaluate(SERVED, sent)
-    for mine, other in zip(answered, served, strict=True):
+    others = page.tab.evaluate(SERVED, sent)
+    for mine, other in zip(answered, others, strict=True):
         assert (mine["tokens"], mine["special_names"]) == (other["tokens"], other["special_names"])
         for step, known in zip(mine["steps"], other["steps"], strict=True):
             for row, expected in zip(step["probabilities"], known["probabilities"], strict=False):
@@ -165,3 +168,21 @@ def test_the_folder_has_all_files_that_the_page_loads(static_page, static):
     assert (folder / "runtime" / "LICENSE").read_text().startswith("MIT License")
     index = (folder / "index.html").read_text()
     assert index.count('<meta name="source"') == 1 and 'content="onnx"' in index
+
+
+def test_rounded_graphs_answer_as_they_do_in_python(models, runtime, browser, tmp_path):
+    solver, folder = models["hull"], tmp_path / "site"
+    export_page({"hull": solver}, folder, runtime=runtime, instances=2, weights="int8")
+    (graphs,) = (path.parent for path in folder.rglob(ENCODER))
+    expected = Solver(OnnxModel(graphs, solver.model), solver.task)
+    instances = [np.random.default_rng(n).random((n, 2)) for n in (5, 12, 30)]
+    sent = [{"model": "hull", "instance": x.tolist(), "decoder": "greedy"} for x in instances]
+    with served(folder) as address:
+        page = Page(browser, address)
+        page.open("#task=hull&elements=0.1,0.2;0.8,0.1;0.9,0.7;0.5,0.9;0.4,0.4")
+        traces = page.tab.evaluate(ASK, sent)
+        page.context.close()
+    for instance, trace in zip(instances, traces, strict=True):
+        answer = expected.answer(instance, Greedy())
+        assert trace["answer"]["outputs"] == answer.outputs.tolist()
+        assert trace["answer"]["log_likelihood"] == pytest.approx(answer.log_prob, abs=0.05)
