@@ -34,9 +34,10 @@ def convert(
     A .svmlight file always is one. Other columns of the table become fields of objects in a .jsonl,
     and vice versa.
 
-    The command stops with an error if something in IN could not be read back from OUT: answers from
-    .csv and .tsp, TSPLIB's distances from .txt and .csv, plain distances from .tsp. An example of
-    TSPLIB is two files: write NAME.tsp first, then NAME.tour.
+    The command stops with an error if OUT cannot hold something of IN. A .tsp, and a .csv that is
+    not a long table, hold no answers. A .txt or .csv does not hold TSPLIB's rounded distances
+    between points. A .tsp does not hold unrounded Euclidean distances. An example of TSPLIB is two
+    files: write NAME.tsp first, then NAME.tour.
 
     Examples:
         ptrnet convert berlin52.opt.tour berlin52.jsonl

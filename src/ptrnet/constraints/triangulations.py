@@ -124,7 +124,8 @@ class OpenEdges(NamedTuple):
     """Every edge that has ever joined the queue of a prefix, in order.
 
     Every token adds two of the E columns, so that all prefixes have the same shape. A column
-    without an edge is 0 and not open, except the first one, which waits for the first edge.
+    without an edge is 0 and not open. Only the first column is open before it has an edge: the
+    first two tokens become its tail and its head.
     """
 
     tails: Tensor  # (B, K, E) tokens
@@ -235,7 +236,8 @@ def _without_triangle(state: Triangulation) -> Tensor:
     tails, heads, apexes, is_open = state.edges
     _, tail, head = (ends[..., None] for ends in state.edges.front())
     is_front = (tails == tail) & (heads == head)
-    # Exclude the far end of each edge that must not be a side of the triangle.
+    # Some edges at the two ends of the edge in front must not become sides of the triangle. So
+    # their other ends cannot be its apex.
     beyond_heads = ((tails == head) & ~is_open) | (tails == tail)
     beyond_tails = ((heads == tail) & ~is_open) | (heads == head)
     excluded = torch.cat([heads * beyond_heads, tails * beyond_tails, apexes * is_front], -1)

@@ -6,9 +6,9 @@ SHA-256 of the content and, if elements have named fields, the SHA-256 of the sc
 file gets a new subfolder, and no run overwrites arrays that another run reads. A subfolder holds:
 
 inputs.npy         (num_elements, d) float64, the elements of all instances, one after another
-starts.npy         (num_examples + 1,) int64, where each instance begins in inputs.npy; the end
+starts.npy         (num_examples + 1,) int64, first row of each instance; last, the number of rows
 answers.npy        (num_indices,) int32, all answers, flat, 0-based, in the order of the file
-answer_starts.npy  (num_examples + 1,) int64, where each answer begins in answers.npy; the end
+answer_starts.npy  (num_examples + 1,) int64, first index of each answer; last, num_indices
 grades.npy         (num_elements,) float64, only if the examples have grades
 checksums.json     the SHA-256 of each of these files; damaged arrays are built again
 

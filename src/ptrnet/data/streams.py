@@ -145,9 +145,10 @@ class EpochStream(BatchStream[AnyBatch]):
         seed: decides the order of the rows, and which rows are held out.
         valid_share: the share of the rows that is held out for validation.
         max_valid: the maximum number of rows that are held out.
-        num_parts: the number of networks that hold out a share each, disjoint from the others.
-            The rows that a single network holds out are in no batch. With several networks, they
-            are: `held_out_by` says which network holds a row out, and the others learn from it.
+        num_parts: the number of networks. Each network holds out a share of the rows, and no two
+            shares have a row in common. If there is only one network, the rows that it holds out
+            are in no batch. If there are several, batches have these rows, too: `held_out_by` says
+            which network holds a row out, and the others learn from it.
         name: the name of the examples in error messages, such as the path of their file.
 
     Raises:

@@ -24,10 +24,11 @@ from ptrnet.tasks.custom import Custom
 from ptrnet.types import END, Floats
 
 TOLERANCE = 1e-4  # error of a log-probability; a relative error if it is below -1
-FLOAT32_ERRORS = 4  # a difference of this many float32 errors of PyTorch is tolerated, too
+FLOAT32_ERRORS = 4  # differences up to this many times PyTorch's float32 error are tolerated, too
 # A network with edge frames looks along the edge to its likeliest token. If two tokens are equally
-# likely, rounding decides between quite different answers. To detect such an instance, we nudge its
-# coordinates NUDGES times by a relative NUDGE: exact log-probabilities then change by JUMP or more.
+# likely, rounding decides between quite different answers. To detect such an instance, we change
+# its coordinates at random by about a relative NUDGE, NUDGES times, and compute its
+# log-probabilities in float64. If one of them changes by more than JUMP, rounding decides.
 JUMP = 0.01
 NUDGE, NUDGES = 2.0**-20, 16
 LARGEST = 60  # elements of a compared instance, unless the model takes only larger ones
@@ -39,8 +40,9 @@ class Agreement(NamedTuple):
 
     instances: int
     same_answers: int
-    # Answers that differ first in a token that is equally likely, and instances at which rounding
-    # decides inside the network. The errors below exclude the latter.
+    # Answers that first differ at a step at which both tokens are about equally likely, and
+    # instances at which rounding decides inside the network. The errors below exclude the
+    # latter.
     ties: int
     # The largest error of a token's log-probability, at the steps of PyTorch's answers.
     log_prob_error: float
@@ -140,11 +142,13 @@ def _largest_errors(log_probs: Tensor, expected: Tensor, is_step: Tensor) -> Ten
 
 
 def _first_difference(log_probs: Tensor, expected: Tensor, actual: Tensor) -> tuple[Tensor, Tensor]:
-    """Return which of two `(B, M)` answers differ, and how much less likely the other token is.
+    """Return which pairs of answers `(B, M)` differ, and the gap `(B,)` at their first difference.
 
-    The gap is relative if the likelier log-probability is below -1, and 0 for equal answers.
+    The gap is the difference between the log-probabilities of their tokens there. It is relative
+    if that of the expected token is below -1, and 0 for equal answers.
     """
-    steps = min(expected.shape[1], actual.shape[1])  # the shorter answer has END before it
+    # Each answer of the narrower tensor has END, so a first difference is in its columns.
+    steps = min(expected.shape[1], actual.shape[1])
     differs = expected[:, :steps] != actual[:, :steps]
     first = differs.to(torch.uint8).argmax(1, keepdim=True)
     row = gather_rows(log_probs, first)[:, 0]

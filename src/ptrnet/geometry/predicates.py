@@ -8,9 +8,10 @@ Each formula is written once, on points that are pairs `(x, y)`. The coordinates
 - floats in compiled code: labellers compile the same formulas (`labellers/compiled.py`).
 
 Some predicates allow for the rounding of the points' own coordinates. A whole number counts as
-exact. Any other coordinate, such as 0.1, may be off by an error. Let s be the sum of the absolute x
-(or y) over the points of a determinant. We assume that the error of any x (or y) is at most
-`ROUNDING` times s. The `slack` of a determinant is how much these errors may change it.
+exact. Any other coordinate, such as 0.1, may be off by an error. A determinant is computed from
+three or four points. We assume that the error of each x is at most `ROUNDING` times the sum of |x|
+over these points. The same holds for y. The `slack` of a determinant is how much these errors may
+change it.
 """
 
 from collections.abc import Callable
@@ -28,8 +29,8 @@ LARGEST_WHOLE = 2.0**64  # integer types end here, so larger floats were probabl
 # Bounds of the error of determinants, relative to the sum of their absolute terms: Shewchuk's,
 # rounded up.
 TURN_ERROR, CIRCLE_ERROR = 2.0**-51, 2.0**-49
-# Bound of the error by underflow, if the largest coordinate is at least 1/2. Smaller determinants
-# are computed exactly.
+# Bound of the error by underflow, if the largest coordinate is at least 1/2. Determinants that are
+# not larger than the bound are computed exactly.
 UNDERFLOW = 1e-290
 
 Pair = Any  # (x, y): numbers or arrays
@@ -195,8 +196,9 @@ class Predicates:
     def turn_beyond_rounding(self, i: Indices, j: Indices, k: Indices) -> Indices:
         """Return `turn`, but 0 if it could be 0 within the rounding of the coordinates."""
         points = self._floats(i, j, k)
-        # In `turn_slack`, each size is at most 3, because points are scaled. The differences add up
-        # to at most 8 times the largest one: 24 in all. 32 also covers the error of `turn`.
+        # In `turn_slack`, each size is at most 3, because points are scaled. All differences
+        # together are at most 8 times the largest difference from point i. So the slack is at most
+        # 24 times this difference. The factor 32 also covers the error of `turn`.
         error = 32 * ROUNDING * (turn_terms(*points) + _largest_difference(*points)) + UNDERFLOW
         return _decide(turn(*points), error, (i, j, k), self._exact_turn_beyond_rounding)
 
@@ -247,7 +249,7 @@ class Predicates:
 
 
 def _largest_difference(a: Pair, *others: Pair) -> Floats:
-    """Return the largest difference of a coordinate of other points from that of a."""
+    """Return the largest absolute difference between a coordinate of `a` and of another point."""
     largest: Floats = np.zeros(())
     for b in others:
         for axis in (0, 1):

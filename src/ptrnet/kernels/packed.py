@@ -4,8 +4,9 @@ PyTorch's product packs the weights again in every call, rounds the sums of bflo
 half to two thirds of the processor's float32 rate if the processor is not Intel's. Here we pack the
 weights once, and sums are float32.
 
-A product `a b` of a `(rows, depth)` and b `(depth, columns)` is computed in tiles of 4 rows by a
-panel of 64 columns. A tile has 16 vectors of sums, enough to keep the processor's multipliers busy.
+We compute a product `a b` in tiles, where `a` is `(rows, depth)` and `b` is `(depth, columns)`. A
+tile is the product of 4 rows of `a` and a panel: 64 columns of `b`. It has 16 vectors of sums,
+enough to keep the processor's multipliers busy.
 The last rows, fewer than 4, are computed one by one in tiles of one row. Missing columns of the
 last panel are packed as zeros. A packed panel consists of lines. Step k of a tile reads line k, and
 a 32-bit word of each row of `a`:
@@ -30,8 +31,8 @@ A line has one word for each column of the panel. A word has 32 bits:
     float32     a number            word k = b[k, column]
     bfloat16    a pair of numbers   word k = b[2k + 1, column] << 16 | b[2k, column]
 
-A row of `a` needs no packing, because its numbers are next to each other in that order. float32
-takes as many steps as the depth, bfloat16 half as many.
+A row of `a` needs no packing: its numbers are next to each other in memory, so its words already
+have this form. float32 takes as many steps as the depth, bfloat16 half as many.
 
 numba compiles no Python loop to such a tile, or to the instruction for bfloat16 (VDPBF16PS). In
 each of 16 lanes, this instruction multiplies a pair with a pair, and adds both products to a
@@ -120,9 +121,13 @@ class _BFloat(ir.Type):
 def _multiply_tile(rows: int):
     """Return an intrinsic for compiled functions that multiplies 1 or 4 rows by one panel.
 
-    Its arguments: an array of a's type; the address of a's first row and the bytes from row to
-    row; the address of a panel and the number of its lines, at least 1; the address of the sums in
-    `out` and the bytes from row to row; whether to add to `out` instead of replacing it.
+    Its arguments:
+
+    - an array that has the type of the matrix `a`
+    - the address of the tile's first row of `a`, and the bytes from row to row
+    - the address of a panel, and the number of its lines, at least 1
+    - the address of the tile's sums in `out`, and the bytes from row to row
+    - whether to add to `out` instead of replacing it
     """
 
     def generate(context, builder, signature, arguments):

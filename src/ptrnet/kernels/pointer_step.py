@@ -141,7 +141,8 @@ def step(first, slices, memory, before, after, weights, prepared):
         prepared: `PreparedKeys.arrays`.
 
     Returns:
-        How many numbers are too large for prepared keys. If there are any, the scores are wrong.
+        How many numbers of the queries are not below the bound of the keys. If there are any, the
+        scores are wrong, and the caller computes them in another way.
     """
     rows, row_x, row_h, row_c, gates, steps = memory
     ended, x, h, c = before
@@ -163,8 +164,9 @@ def step(first, slices, memory, before, after, weights, prepared):
                 end += 1
     sums = gates[0, start:end]  # the gates overwrite their sums, each row after it was read
     multiply_tiles(row_h[0, start:end], hidden, sums, False)
-    # Run `write_step` on sequences of one step. Pass whole arrays and `start`, and not views of the
-    # slice that begin at row 0: with the constant 0, LLVM's code is a quarter slower.
+    # Run `write_step` on sequences of one step. Pass whole arrays and their first row `start`.
+    # Views of the slice would begin at row 0, but if 0 is a constant instead of `start`, LLVM's
+    # code is a quarter slower.
     write_step(0, start, end, sums, row_x, fused, gates, row_c, row_h, steps)
     queries = row_h[0]  # overwrite the former hidden states, which are not needed any more
     multiply_tiles(row_h[1, start:end], query, queries[start:end], False)

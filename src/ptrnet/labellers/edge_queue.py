@@ -152,7 +152,10 @@ def _traverse(
     apexes: Indices,
     lengths: Indices,
 ) -> None:
-    """Fill the arrays of a `Traversal`; without points the first triangle has the first edge."""
+    """Fill the arrays of a `Traversal`.
+
+    If `points` is empty, start at the edge of the first triangle's first two vertices.
+    """
     for b in range(len(triangles)):
         if not counts[b]:
             continue

@@ -52,8 +52,9 @@ def reduce(dist: Floats, rules: TourRules, directed: bool, names: Sequence[objec
 def restore(tour: Indices, n: int, rules: TourRules, directed: bool) -> Indices:
     """Return the tour `(n,)` that obeys the rules, given a closed tour of the reduced problem.
 
-    It begins at the first city and ends at the last one, if the rules name them. An open path
-    without named ends begins at the end with the smaller index, if distances are symmetric.
+    It begins at the first city and ends at the last one, if the rules name them. If distances are
+    symmetric and the rules name no end of an open path, both directions are right. Then the path
+    begins at the one of its two ends that has the smaller index.
     """
     start, end = rules.start, rules.end
     if has_way_back(n, rules):
@@ -68,8 +69,8 @@ def restore(tour: Indices, n: int, rules: TourRules, directed: bool) -> Indices:
         elif end is not None:
             tour = np.roll(tour, -int(np.argmax(tour == end)) - 1)
         is_backwards = start is not None and end is not None and tour[-1] != end
-        if is_backwards and not directed:  # the first city stays
-            tour = np.roll(tour, -1)
+        if is_backwards and not directed:
+            tour = np.roll(tour, -1)  # reversing it below then keeps its first city
     return tour[::-1] if is_backwards and not directed else tour
 
 

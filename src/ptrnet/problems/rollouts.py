@@ -85,7 +85,7 @@ def prizes(
     left: Floats,
     allowed: NDArray[np.bool_],
 ) -> Floats:
-    """Return the prizes that are collected if a place is visited next, and others by a rule.
+    """Return the sum of prizes if a place is visited next, and a rule chooses all later places.
 
     The rule goes to the place with the largest ratio of its prize to its distance from the last
     place. It leaves out places from which the depot, element 0, can no longer be reached.

@@ -26,7 +26,9 @@ from ptrnet.solver import Solver
 from ptrnet.types import Example
 
 WINDOW = 0.002  # seconds that an idle service waits for more requests after the first one
-BATCH_ELEMENTS = 16_384  # maximum elements of a batch: padding, and each prefix and view, count
+# Maximum number of elements of a batch, with padding. The elements of an instance count once for
+# each prefix of the search in each of its views.
+BATCH_ELEMENTS = 16_384
 QUICK_ELEMENTS = 512  # the most elements of a quick instance, counted in the same way
 BATCH_SECONDS = 0.5  # how long decoding a batch should take
 
@@ -36,7 +38,8 @@ class Batcher:
 
     Args:
         metrics: where each batch is recorded.
-        threads: how many threads PyTorch uses for each of the two. If None, PyTorch's default.
+        threads: how many threads PyTorch computes with in each of these two decoding threads. If
+            None, PyTorch's default.
     """
 
     def __init__(self, metrics: Metrics, threads: int | None = None) -> None:

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from ptrnet.tasks.custom import Custom
 
 MAX_DEVIATIONS = 10.0  # warn if a feature is further from the mean, in standard deviations
-# Warn if half of the elements lie within a smaller part of the instance's extent, because networks
-# then do not tell them apart well. We put one outlier among ten numbers, or among twenty points:
+# Warn if half of the elements lie within less than this share of the instance's extent, because
+# networks then do not tell them apart well. We put one outlier among ten numbers, or among twenty
+# points:
 #     outlier / others    sorted lists right    hulls right
 #           1,000                95%                99%
 #          10,000                10%                86%
@@ -67,9 +68,11 @@ class TrainedRange:
         )
 
     def feature_messages(self, example: Example) -> Iterator[Message]:
-        """Yield a message for each feature that is far from its mean in the training.
+        """Yield messages about extreme values.
 
-        For the task `custom`, also yield one if different elements are equal in float32.
+        For the task `custom`: one for each feature that is far from its mean in the training, and
+        one if different elements are equal in float32. For other tasks: one if most elements are
+        very close together, and others far away.
         """
         if self._task.name != CUSTOM:  # other tasks move points into the unit square
             yield from self._spread_messages(example)

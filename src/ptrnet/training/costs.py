@@ -177,8 +177,9 @@ def reinforce_loss(log_probs: SequenceLogProbs, samples: Samples, baseline: Tens
       estimate of the gradient of the mean cost, up to a factor.
     - The advantage is `cost - baseline`, divided by its root mean square over the batch, so that
       the unit of the costs does not matter.
-    - a is the product, over the steps of a sample, of the probability of all allowed tokens
-      together. The second term teaches the model which tokens are allowed.
+    - a is about the allowed tokens. At each step of a sample, the model gives them some
+      probability together. a is the product of these probabilities over all steps. The second
+      term teaches the model which tokens are allowed.
 
     Args:
         log_probs: log-probabilities of `samples`, `(B, K)` each.
