@@ -16,6 +16,7 @@ from ptrnet.errors import InputError
 from ptrnet.metrics.ranking import ndcg
 
 FAST = {"hidden_size": 24, "steps": 60, "batch_size": 32, "learning_rate": 1e-2, "random_state": 1}
+FAST["recipe"] = {"ensemble": 1}
 
 
 def largest_first(count, seed=0):

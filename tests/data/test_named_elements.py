@@ -35,10 +35,9 @@ def test_learns_and_saves_named_fields(tmp_path, capsys):
             yield offers, sorted(range(4), key=keys.__getitem__)
 
     offers, places = zip(*draw(400), strict=True)
-    network = {"model": "transformer-ptr-net", "encoder_layers": 1, "decoder_layers": 1}
     solver = ptrnet.fit(
-        offers, places, fields=["price", "colour"], steps=250, hidden_size=32, seed=1,
-        learning_rate=3e-3, feed_forward=32, **network,
+        offers, places, fields=["price", "colour"], steps=100, hidden_size=16, seed=1,
+        learning_rate=1e-2, ensemble=1, dropout=0.0,
     )  # fmt: skip
     unseen = list(draw(200))
     assert solver.evaluate(unseen)["accuracy"]["value"] > 0.9
