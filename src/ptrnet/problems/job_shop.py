@@ -39,7 +39,6 @@ class JobShop(Problem):
     may_be_unproved: ClassVar[bool] = True
     element_fields: ClassVar[dict[str, int]] = {"machine": MOST, "duration": MOST}
     repeats: ClassVar[bool] = True
-    reversible: ClassVar[bool] = True
     recipe: ClassVar[dict[str, Any]] = {**Problem.recipe, "n": "6-10", "batch_size": 16}
 
     machines: int = setting(6, "machines of random instances", ge=1, le=MOST)

@@ -30,7 +30,7 @@ def makespans(
     The rule starts the operations one by one, each time the one that can start first. If several
     can start at the same time, it takes that of the job with the most work remaining. If the work
     is equal, too, it takes the lower machine, then the shorter duration. So the order of the jobs
-    does not matter.
+    matters only if even these are equal.
 
     Args:
         machine, duration: `(B, n, m)`, of each job's operations; machine -1 for no operation.

@@ -233,9 +233,6 @@ class Task(Settings, Labelling):
     min_elements: ClassVar[int] = 1  # the smallest number of elements of an instance
     item_size: ClassVar[int] = 1  # the number of indices in an item of an answer
     symmetric: ClassVar[bool] = False  # whether rotating or flipping the square keeps answers right
-    # Whether an instance can be read backwards. Such a task defines `backwards` and
-    # `answers_backwards`.
-    reversible: ClassVar[bool] = False
     # Whether the answer to an instance follows from the answers to its parts. For example, the hull
     # of a set is the hull of the hulls of its parts. `Incremental` decoding needs this.
     decomposable: ClassVar[bool] = False
@@ -247,6 +244,11 @@ class Task(Settings, Labelling):
     recipe: ClassVar[
         Mapping[str, Any]
     ] = {}  # defaults of its trainings that differ from a recipe's
+
+    @property
+    def reversible(self) -> bool:
+        """Whether instances can be read backwards: `backwards` and `answers_backwards` exist."""
+        return type(self).backwards is not Task.backwards
 
     def backwards(self, inputs: Floats) -> Floats:
         """Return instances `(B, n, d)` backwards. Backwards twice, they are the same again."""

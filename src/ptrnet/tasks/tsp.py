@@ -142,7 +142,7 @@ class Tsp(Task):
         return path[::-1].copy() if is_backwards else path
 
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
-        """Return copies of the example, each of which fixes another city as the given end.
+        """Return copies of the example. Each copy fixes another city as the given end.
 
         These are the `MAX_ENDS` cities that are nearest to the answer's end.
         """
