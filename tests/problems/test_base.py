@@ -78,3 +78,12 @@ def test_a_missing_field_is_named(tmp_path):
 def test_settings_of_points_are_refused():
     with pytest.raises(InputError, match="points: problem knapsack has no such setting"):
         tasks.get("knapsack", points="grid")
+
+
+def test_an_invalid_answer_has_no_gap_also_if_the_known_answer_is_invalid():
+    inputs = CVRP.from_fields(FIELDS, "")
+    invalid, valid = np.array([1]), np.array([1, 0, 2])
+    examples = [Example(inputs, known) for known in (invalid, valid, valid)]
+    scores = CVRP.score(examples, [invalid, invalid, valid])
+    assert scores["valid"].tolist() == [False, False, True]
+    np.testing.assert_array_equal(scores["gap"], [np.nan, np.nan, 0.0])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ptrnet import tasks
+from ptrnet import InputError, tasks
 from ptrnet.types import pad_answers
 
 TASK = tasks.get("cvrp")
@@ -40,3 +40,11 @@ def test_the_most_distant_customer_is_in_the_first_route_and_routes_begin_far_aw
     assert all(to_depot[route[0]] >= to_depot[route[-1]] for route in after)
     farthest = [to_depot[route].max() for route in after]
     assert farthest == sorted(farthest, reverse=True)
+
+
+def test_a_capacity_below_the_largest_demand_is_refused():
+    """Random demands are up to 9, so a smaller capacity could not be kept."""
+    with pytest.raises(InputError, match="at least the largest demand, 9, got 5"):
+        tasks.get("cvrp", capacity=5.0)
+    inputs = tasks.get("cvrp", capacity=9.0).sample(np.random.default_rng(1), 20, 15)
+    assert (inputs[..., 3] == 9).all() and inputs[..., 2].max() == 9

@@ -146,6 +146,18 @@ def test_answers_that_follow_from_positions_give_a_warning(tmp_path, recwarn, an
     assert not recwarn.list
 
 
+def test_answers_of_different_sizes_are_not_at_the_same_positions(tmp_path, recwarn):
+    """Each size has one example, so no two answers can be compared."""
+    rng = np.random.default_rng(1)
+    path = tmp_path / "mine.jsonl"
+    with path.open("w") as stream:
+        for n in range(3, 18):
+            row = {"inputs": rng.random((n, 2)).tolist(), "outputs": rng.permutation(n).tolist()}
+            stream.write(json.dumps(row) + "\n")
+    infer_recipe(str(path), {})
+    assert not [w for w in recwarn if w.category is AmbiguousInputWarning]
+
+
 def test_choices_by_a_rule_are_learned_with_calibrated_probabilities(tmp_path):
     """Utilities with Gumbel noise: the right probabilities are the softmax of the utilities."""
     rng = np.random.default_rng(0)

@@ -227,10 +227,10 @@ class Row:
             "rate": f"{_three_digits(table['rate'])} {self.unit}/s",
             "roofline ms": _three_digits(self.roofline_ms),
             "share": "" if share is None else f"{share:.0%}",
-            "peak MB": _three_digits(self.peak_mb),
+            "peak MiB": _three_digits(self.peak_mb),
             "baseline": f"{baseline.name} {_three_digits(baseline.ms)} ms" if baseline else "",
             "times": f"{baseline.ratio:.1f}" if baseline else "",
-            "baseline MB": _three_digits(baseline.peak_mb) if baseline else "",
+            "baseline MiB": _three_digits(baseline.peak_mb) if baseline else "",
             "note": self.note,
         }
 

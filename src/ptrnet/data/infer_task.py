@@ -390,7 +390,8 @@ def warn_of_positions(examples: Dataset) -> None:
         num_rows += len(rows)
         for form, expected in zip(counts, (steps, n - 1 - steps), strict=False):
             counts[form] += int(np.where(answers.mask, places == expected, True).all(1).sum())
-        counts["the same positions"] += int(np.unique(places, axis=0, return_counts=True)[1].max())
+        most = int(np.unique(places, axis=0, return_counts=True)[1].max())
+        counts["the same positions"] += most if most > 1 else 0
     form = max(counts, key=lambda name: counts[name])
     if num_rows >= _MIN_ANSWERS and counts[form] >= _MIN_SHARE * num_rows:
         warnings.warn(

@@ -245,6 +245,6 @@ def _remove_outdated(folder: Path, fingerprint: str, task: Task) -> None:
     Keep the arrays of other schemas, because another run may be about to open them.
     """
     current = fingerprint[: len(f"{task.name}-v{VERSION}-") + _DIGITS]
-    for outdated in folder.glob(f"{task.name}-*"):
+    for outdated in folder.glob(f"{task.name}-v[0-9]*"):
         if not outdated.name.startswith(current):
             shutil.rmtree(outdated, ignore_errors=True)

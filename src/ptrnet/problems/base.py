@@ -363,7 +363,7 @@ class Problem(Task):
         valid = np.isfinite(of_answers)
         with np.errstate(divide="ignore", invalid="ignore"):
             gaps = (of_answers - known) / np.abs(known)
-        gaps = np.where(of_answers == known, 0.0, gaps)
+        gaps = np.where(valid & (of_answers == known), 0.0, gaps)  # the cost may be 0
         return {
             "cost": np.where(valid, of_answers, np.nan),
             "gap": np.where(np.isfinite(gaps), gaps, np.nan),

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ptrnet.errors import InputError
 from ptrnet.problems.base import Problem, State
 from ptrnet.problems.routes import dist, from_depot, path_length, place, route_lines
 from ptrnet.settings import setting
@@ -13,6 +14,7 @@ from ptrnet.tasks.base import Drawing
 from ptrnet.types import Answers, Floats, Indices, pad_answers
 
 TOLERANCE = 1e-9  # share of the capacity by which a load may exceed it, because sums are rounded
+LARGEST_DEMAND = 9  # of random instances
 KNOWN_SIZES, CAPACITIES = (11, 21, 51, 101), (20, 30, 40, 50)
 
 
@@ -43,15 +45,24 @@ class Cvrp(Problem):
 
     capacity: float = setting(
         0.0,
-        "capacity of random instances; 0: as in Kool et al., 30 for 20 customers, 40 for 50",
+        "capacity of random instances, whose demands are 1 to 9; 0: as in Kool et al., 30 for 20 "
+        "customers, 40 for 50",
         ge=0,
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if 0 < self.capacity < LARGEST_DEMAND:
+            raise InputError(
+                f"capacity: expected 0, or at least the largest demand, {LARGEST_DEMAND}, "
+                f"got {self.capacity:g}"
+            )
+
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
         position = rng.random((count, n, 2))
-        demand = rng.integers(1, 10, (count, n)).astype(float)
+        demand = rng.integers(1, LARGEST_DEMAND + 1, (count, n)).astype(float)
         demand[:, 0] = 0
-        capacity = max(self.capacity or np.floor(np.interp(n, KNOWN_SIZES, CAPACITIES)), 9)
+        capacity = self.capacity or np.floor(np.interp(n, KNOWN_SIZES, CAPACITIES))
         return self.pack(
             position=position,
             demand=demand,

@@ -218,6 +218,6 @@ def _media_type(request: Request, *expected: str) -> str:
         detail = f"Content-Encoding: expected none, got {encoding[:40]!r}"
         raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
     if kind == JSON and request.query_params:
-        detail = "the options of a JSON request belong in its body, not into the address"
+        detail = "the options of a JSON request belong in its body, not in the address"
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
     return kind
