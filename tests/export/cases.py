@@ -20,6 +20,7 @@ SETTINGS = [
     ("transformer-ptr-net", "delaunay", APEXES, {"edge_frames": True, "frame_edge": "open"}),
     ("remaining-ptr-net", "tsp", {"order": "lexicographic"}, {"nearest": 4, "octaves": 1}),
     ("remaining-ptr-net", "hull", {"closed": True}, {"repeats": True}),
+    ("remaining-ptr-net", "tsp", {}, {"align": True, "see_distances": True}),
 ]
 
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from ptrnet import InputError, models
+from ptrnet.models.parts.remaining import DistanceBias
 
 N, TARGETS = 5, [3, 6, 2, 0]  # with a second special slot: token 2 is the first element
 
@@ -57,13 +58,14 @@ class Formula:
         positions = [points[j] for j in remaining]
         mean = [sum(column) / len(remaining) for column in zip(*positions, strict=True)]
         current, goal = (points[seen[-1]], points[seen[0]]) if seen else (mean, mean)
-        rows = self.read([current, goal, goal, *positions], current, goal)
+        places = [current, goal, goal, *positions]
+        rows = self.read(places, current, goal)
         rows[0] = plus(rows[0], self.w["last_marks"][min(last_token, 2)])
         rows[1:3] = [plus(r, m) for r, m in zip(rows[1:3], self.w["slot_marks"], strict=True)]
         for k, j in enumerate(remaining):
             if j in seen:
                 rows[3 + k] = plus(rows[3 + k], self.w["seen_mark"])
-        states = self.encode(rows)
+        states = self.encode(rows, self.biases(places))
         query = times(self.w["query.weight"], states[0])
         keys = [times(self.w["key.weight"], state) for state in states[1:]]
         probabilities = softmax([dot(query, key) / math.sqrt(len(key)) for key in keys])
@@ -73,6 +75,17 @@ class Formula:
         return log_probs
 
     def read(self, points, current, goal):
+        if self.settings["align"]:
+            # Complex numbers rotate and mirror.
+            z = [complex(*p) - complex(*current) for p in points]
+            to_goal = complex(*goal) - complex(*current)
+            axis = to_goal if abs(to_goal) > 1e-9 else sum(z)
+            unit = axis / abs(axis) if abs(axis) > 1e-9 else 1
+            z, to_goal = [x / unit for x in z], to_goal / unit
+            if sum(z).imag < -1e-9:
+                z, to_goal = [x.conjugate() for x in z], to_goal.conjugate()
+            points, current = [(x.real, x.imag) for x in z], (0, 0)
+            goal = (to_goal.real, to_goal.imag)
         size = max(abs(a - b) for p in points for a, b in zip(p, current, strict=True))
         rows = []
         for p in points:
@@ -87,14 +100,29 @@ class Formula:
             rows.append(self.affine("places.map", numbers))
         return rows
 
+    def biases(self, points):
+        """The score of each pair of points from their distance, for each head."""
+        heads = self.settings["heads"]
+        if not self.settings["see_distances"]:
+            return [[[0.0] * len(points) for _ in points] for _ in range(heads)]
+        rows = [[math.dist(p, q) for q in points] for p in points]
+        spacing = sum(min(d for d in row if d > 0) for row in rows) / len(rows)
+        return [
+            [[slope * math.log(1 + d / spacing) for d in row] for row in rows]
+            for slope in self.w["distances.slopes"]
+        ]
+
     def affine(self, name, x):
         return plus(times(self.w[f"{name}.weight"], x), self.w[f"{name}.bias"])
 
-    def encode(self, rows):
-        for k in range(self.settings["encoder_layers"]):
-            layer = f"layers.{k}"
+    def encode(self, rows, biases):
+        for number in range(self.settings["encoder_layers"]):
+            layer = f"layers.{number}"
             projections = [self.affine(f"{layer}.attention.inward", norm(row)) for row in rows]
-            attended = [self.attend(row, projections) for row in projections]
+            attended = [
+                self.attend(row, projections, [bias[k] for bias in biases])
+                for k, row in enumerate(projections)
+            ]
             attended = [self.affine(f"{layer}.attention.outward", row) for row in attended]
             rows = [plus(*pair) for pair in zip(rows, attended, strict=True)]
             inner = [self.affine(f"{layer}.feed_forward.0", norm(row)) for row in rows]
@@ -103,17 +131,18 @@ class Formula:
             rows = [plus(*pair) for pair in zip(rows, after, strict=True)]
         return [norm(row) for row in rows]
 
-    def attend(self, row, projections):
+    def attend(self, row, projections, biases):
         units = len(row) // 3
         size = units // self.settings["heads"]
         attended = []
-        for h in range(0, units, size):
+        for h, bias in zip(range(0, units, size), biases, strict=True):
             query = row[h : h + size]
             keys, values = (
                 [other[start + h : start + h + size] for other in projections]
                 for start in (units, 2 * units)
             )
-            weights = softmax([dot(query, key) / math.sqrt(size) for key in keys])
+            scores = [dot(query, key) / math.sqrt(size) for key in keys]
+            weights = softmax(plus(scores, bias))
             attended += [dot(weights, column) for column in zip(*values, strict=True)]
         return attended
 
@@ -130,7 +159,15 @@ def build(**settings):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"repeats": True}, {"heads": 3, "octaves": 0}, {"encoder_layers": 1}],
+    [
+        {},
+        {"repeats": True},
+        {"heads": 3, "octaves": 0},
+        {"encoder_layers": 1},
+        {"align": True},
+        {"see_distances": True},
+        {"align": True, "see_distances": True, "repeats": True},
+    ],
     ids=str,
 )
 def test_log_probs_equal_the_formula(settings):
@@ -191,3 +228,45 @@ def test_only_nearest_elements_are_encoded():
     torch.testing.assert_close(
         near.log_probs(points, None, prefix).exp().sum(-1), torch.ones(2, 3).double()
     )
+
+
+def test_aligned_points_do_not_change_if_all_are_moved_rotated_or_mirrored():
+    """The first element has no frame. After it, the mean gives an axis, but no side to mirror."""
+    model = build(align=True, see_distances=True)
+    points = torch.rand(1, N, 2, dtype=torch.float64)
+    targets = torch.tensor([TARGETS])
+    expected = model.log_probs(points, None, targets)
+    cos, sin = math.cos(0.7), math.sin(0.7)
+    for turn, first in (([[cos, sin], [-sin, cos]], 1), ([[cos, sin], [sin, -cos]], 2)):
+        moved = points @ torch.tensor(turn, dtype=torch.float64) + torch.tensor([0.3, -2.0])
+        actual = model.log_probs(moved, None, targets)
+        torch.testing.assert_close(actual[:, first:], expected[:, first:], rtol=0, atol=1e-10)
+
+
+def test_rounding_does_not_turn_symmetric_points():
+    """A regular polygon has its mean at its center, where only rounding gives a direction."""
+    model = build(align=True).float()
+    angles = torch.arange(12) * (2 * math.pi / 12)
+    points = torch.stack([angles.cos(), angles.sin()], -1)[None]
+    padded = torch.nn.functional.pad(points, (0, 0, 0, 5))
+    lengths, targets = torch.tensor([12]), torch.tensor([[2, 8, 3]])
+    alone = model.log_probs(points, lengths, targets)
+    with_padding = model.log_probs(padded, lengths, targets)
+    torch.testing.assert_close(with_padding[..., :14], alone, rtol=0, atol=1e-4)
+    assert (with_padding[..., 14:] == -torch.inf).all()
+
+
+def test_units_of_length_do_not_change_the_attention_to_near_points():
+    points = torch.rand(2, 7, 2, dtype=torch.float64)
+    mask = torch.ones(2, 7, dtype=torch.bool)
+    bias = DistanceBias(3).double()
+    expected = bias(points, mask)
+    torch.testing.assert_close(bias(1000 * points, mask), expected)
+    assert (expected[:, 0] == 0).all() and (expected[:, 2] <= 0).all()
+    same = bias(torch.ones(1, 4, 2), torch.ones(1, 4, dtype=torch.bool))
+    assert (same == 0).all()  # all points are equal
+
+
+def test_only_points_in_the_plane_can_be_aligned():
+    with pytest.raises(InputError, match="align: expected points in the plane, got 3 features"):
+        models.build("remaining-ptr-net", 3, 1, align=True)

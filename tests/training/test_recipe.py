@@ -70,7 +70,7 @@ def test_invalid_recipes_are_refused(tmp_path, text, complaint):
 
 def learning_rates(**fields):
     recipe = Recipe.from_table(task="hull", steps=100, learning_rate=2.0, **fields)
-    optimizer = optimizers.optimizer(recipe, [torch.nn.Parameter(torch.zeros(1))])
+    optimizer = optimizers.optimizer(recipe, torch.nn.Linear(1, 1))
     schedule = optimizers.scheduler(recipe, optimizer)
     rates = []
     for _ in range(100):
@@ -100,12 +100,13 @@ def test_the_constant_schedule_keeps_the_rate():
 
 
 def test_sgd_subtracts_the_rate_times_the_gradient():
-    parameter = torch.nn.Parameter(torch.tensor([1.0]))
+    layer = torch.nn.Linear(1, 1, bias=False)
+    torch.nn.init.ones_(layer.weight)
     recipe = Recipe.from_table(task="hull", optimizer="sgd", learning_rate=0.5)
-    optimizer = optimizers.optimizer(recipe, [parameter])
-    parameter.grad = torch.tensor([2.0])
+    optimizer = optimizers.optimizer(recipe, layer)
+    layer.weight.grad = torch.tensor([[2.0]])
     optimizer.step()
-    assert parameter.item() == 0.0
+    assert layer.weight.item() == 0.0
 
 
 def test_any_path_is_unchanged_after_write_and_read(tmp_path):

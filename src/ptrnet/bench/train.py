@@ -284,7 +284,7 @@ def _loss(
 
 
 def _step(recipe: Recipe, model: nn.Module, loss: Callable[[Any], Tensor]) -> Step:
-    optimizer_ = optimizer(recipe, model.parameters())
+    optimizer_ = optimizer(recipe, model)
 
     def step(batch: TrainingBatch) -> None:
         optimizer_.zero_grad()

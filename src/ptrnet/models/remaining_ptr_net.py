@@ -23,7 +23,7 @@ from ptrnet.models.parts.attention import (
     normal_vectors,
 )
 from ptrnet.models.parts.frames import PrefixEnds
-from ptrnet.models.parts.remaining import RelativePositions, Rest
+from ptrnet.models.parts.remaining import DistanceBias, RelativePositions, Rest
 from ptrnet.models.settings import RemainingSettings
 
 
@@ -74,7 +74,10 @@ class RemainingPtrNet(PointerModel):
         if units % heads:
             raise InputError(f"hidden_size: expected a multiple of {heads} heads, got {units}")
         self.repeats, self.nearest = settings.repeats, settings.nearest
-        self.places = RelativePositions(features, units, settings.octaves)
+        if settings.align and features != 2:
+            raise InputError(f"align: expected points in the plane, got {features} features")
+        self.places = RelativePositions(features, units, settings.octaves, settings.align)
+        self.distances = DistanceBias(heads) if settings.see_distances else None
         self.layers = nn.ModuleList(
             EncoderLayer(units, heads, settings.feed_forward)
             for _ in range(settings.encoder_layers)
@@ -152,10 +155,14 @@ class RemainingPtrNet(PointerModel):
             rest = Rest.of_nearest(remaining.flatten(0, 1), dist.flatten(0, 1), nearest)
         else:
             rest = Rest.of_all(remaining.flatten(0, 1))
-        states = self._read(encoded.inputs, rest, current.flatten(0, 1), goal.flatten(0, 1))
+        current, goal = current.flatten(0, 1), goal.flatten(0, 1)
+        points = self._points(encoded.inputs, rest, current, goal)
+        states = self.places(points, current, goal)
         states = states + self._marks(prefixes.seen.flatten(0, 1), rest, last_tokens)
         mask = nn.functional.pad(rest.mask, (1 + self.num_specials, 0), value=True)
         bias = attention_bias(mask, states.dtype)[:, None, None]
+        if self.distances is not None:
+            bias = bias + self.distances(points, mask)
         return rest, layer_norm(encode_rows(self.layers, states, bias))
 
     def _current_and_goal(
@@ -178,14 +185,12 @@ class RemainingPtrNet(PointerModel):
         )
         return current, goal
 
-    def _read(self, inputs: Tensor, rest: Rest, current: Tensor, goal: Tensor) -> Tensor:
-        """The rows `(R, 1 + S + W, H)` before encoding; `current` and `goal` are `(R, 1, d)`."""
+    def _points(self, inputs: Tensor, rest: Rest, current: Tensor, goal: Tensor) -> Tensor:
+        """The points `(R, 1 + S + W, d)` of all rows; `current` and `goal` are `(R, 1, d)`."""
         points = gather_rows(inputs, rest.elements.reshape(inputs.shape[0], -1))
         points = points.view(*rest.elements.shape, self.features)
         points = torch.where(rest.mask[..., None], points, current)
-        points = torch.cat([current, goal.expand(-1, self.num_specials, -1), points], 1)
-        places: Tensor = self.places(points, current, goal)
-        return places
+        return torch.cat([current, goal.expand(-1, self.num_specials, -1), points], 1)
 
     def _marks(self, seen: Tensor, rest: Rest, last_tokens: Tensor) -> Tensor:
         """Learned marks of the last token, special slots and seen elements, `(R, 1 + S + W, H)`."""

@@ -143,6 +143,14 @@ class RemainingSettings(EncoderSettings):
         le=MAX_UNITS,
     )
     repeats: bool = setting(False, "remaining-ptr-net: an answer may repeat elements")
+    align: bool = setting(
+        False,
+        "remaining-ptr-net: rotate and mirror points in the plane, so that the direction from the "
+        "last to the first one, and the side with most of the others, are always the same",
+    )
+    see_distances: bool = setting(
+        False, "remaining-ptr-net: attention depends on the distances between points"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -144,7 +144,7 @@ class TrainingModule(pl.LightningModule):
         torch.nn.utils.clip_grad_norm_(self.parameters(), self.recipe.clip)
 
     def configure_optimizers(self) -> Any:
-        optimizer = optimizers.optimizer(self.recipe, self.model.parameters())
+        optimizer = optimizers.optimizer(self.recipe, self.model)
         schedule = optimizers.scheduler(self.recipe, optimizer)
         return {
             "optimizer": optimizer,

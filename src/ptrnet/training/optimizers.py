@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import torch
+from torch import Tensor, nn
 from torch.nn import Parameter
 from torch.optim import SGD, Adadelta, AdamW, Optimizer, RMSprop
 from torch.optim.lr_scheduler import LambdaLR
@@ -50,20 +52,122 @@ class AdadeltaThenRMSprop(Optimizer):
         super().load_state_dict({key: state_dict[key] for key in ("state", "param_groups")})
 
 
-def optimizer(recipe: Recipe, parameters: Iterable[Parameter]) -> Optimizer:
+class Muon(Optimizer):
+    """Makes the singular values of each matrix's mean gradient about equal (Jordan et al. 2024).
+
+    The steps have the size of AdamW's (Liu et al. 2025, "Muon is scalable for LLM training"), so a
+    rate for AdamW is of the right order. `torch.optim.Muon` computes in bfloat16, which a processor
+    without such instructions emulates: there its step takes as long as that of a whole network.
+
+    Args:
+        matrices: the parameters to train, each with two axes.
+        rate: the learning rate.
+        weight_decay: decoupled weight decay.
+        momentum: decay of the mean gradient.
+    """
+
+    def __init__(
+        self,
+        matrices: Iterable[Parameter],
+        rate: float,
+        weight_decay: float,
+        momentum: float = 0.95,
+    ) -> None:
+        defaults = {"lr": rate, "weight_decay": weight_decay, "momentum": momentum}
+        super().__init__(matrices, defaults)
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            for matrix in group["params"]:
+                if matrix.grad is None:
+                    continue
+                state, momentum = self.state[matrix], group["momentum"]
+                if not state:
+                    state["mean"] = torch.zeros_like(matrix)
+                mean = state["mean"].lerp_(matrix.grad, 1 - momentum)
+                direction = orthogonal(matrix.grad.lerp(mean, momentum))
+                # The root mean square of an orthogonal matrix's numbers is 1 / sqrt(larger side);
+                # that of AdamW's steps is about 0.2.
+                size = 0.2 * max(matrix.shape) ** 0.5
+                matrix.mul_(1 - group["lr"] * group["weight_decay"])
+                matrix.add_(direction, alpha=-group["lr"] * size)
+
+
+def orthogonal(matrix: Tensor) -> Tensor:
+    """Return about the nearest matrix whose singular values are equal: they are 0.7 to 1.2.
+
+    Five Newton-Schulz iterations with the coefficients of Jordan et al. (2024), which trade
+    precision for speed.
+    """
+    is_tall = matrix.shape[0] > matrix.shape[1]
+    x = matrix.T if is_tall else matrix
+    x = x / x.norm().clamp(min=1e-7)
+    for _ in range(5):
+        gram = x @ x.T
+        x = 3.4445 * x + (-4.7750 * gram + 2.0315 * gram @ gram) @ x
+    return x.T if is_tall else x
+
+
+class MuonAndAdamW(Optimizer):
+    """Muon for the weights of linear layers, and AdamW for all other parameters.
+
+    Args:
+        network: the network to train.
+        rate: the learning rate of both.
+        weight_decay: the decoupled weight decay of both.
+        betas: AdamW's decays.
+    """
+
+    def __init__(
+        self, network: nn.Module, rate: float, weight_decay: float, betas: tuple[float, float]
+    ) -> None:
+        matrices = [m.weight for m in network.modules() if isinstance(m, nn.Linear)]
+        of_layers = {id(matrix) for matrix in matrices}
+        others = [p for p in network.parameters() if id(p) not in of_layers]
+        super().__init__([*matrices, *others], {"lr": rate})
+        self._both = (
+            Muon(matrices, rate, weight_decay),
+            AdamW(others, rate, betas=betas, weight_decay=weight_decay, fused=True),
+        )
+        self._share_groups()
+
+    def _share_groups(self) -> None:
+        """Make both optimisers' groups ours, so that a scheduler sets the rates of both."""
+        self.param_groups = [group for inner in self._both for group in inner.param_groups]
+
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+        loss = closure() if closure else None
+        for inner in self._both:
+            inner.step()
+        return loss
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"both": [inner.state_dict() for inner in self._both]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        for inner, state in zip(self._both, state_dict["both"], strict=True):
+            inner.load_state_dict(state)
+        self._share_groups()
+
+
+def optimizer(recipe: Recipe, network: nn.Module) -> Optimizer:
     """Return the optimizer of the recipe.
 
     It is SGD without momentum (Vinyals et al. 2015, section 3), Adadelta followed by RMSprop (Wang
-    and Wang 2016, section 5), or AdamW.
+    and Wang 2016, section 5), AdamW, or Muon with AdamW.
     """
+    parameters, betas = network.parameters(), (recipe.beta1, recipe.beta2)
     if recipe.optimizer == "sgd":
         return SGD(parameters, recipe.learning_rate)
     if recipe.optimizer == "adadelta-rmsprop":
         return AdadeltaThenRMSprop(parameters, recipe.learning_rate, recipe.steps // 2)
+    if recipe.optimizer == "muon":
+        return MuonAndAdamW(network, recipe.learning_rate, recipe.weight_decay, betas)
     return AdamW(
         parameters,
         recipe.learning_rate,
-        betas=(recipe.beta1, recipe.beta2),
+        betas=betas,
         weight_decay=recipe.weight_decay,
         fused=True,
     )

@@ -128,9 +128,10 @@ class Recipe(Settings):
         "start with the weights of this model: a shipped one, an id on the hub, or the folder of a "
         "model or of a stopped run",
     )
-    optimizer: Literal["adamw", "sgd", "adadelta-rmsprop"] = setting(
+    optimizer: Literal["adamw", "muon", "sgd", "adadelta-rmsprop"] = setting(
         "adamw",
-        "optimizer; sgd as in Vinyals et al.; adadelta-rmsprop as in Wang and Wang: adadelta for "
+        "optimizer; muon: Muon for the weights of linear layers, AdamW for all others; sgd as in "
+        "Vinyals et al.; adadelta-rmsprop as in Wang and Wang: adadelta for "
         "half of the steps, then rmsprop at a thousandth of its rate",
     )
     learning_rate: float = setting(

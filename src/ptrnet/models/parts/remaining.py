@@ -13,6 +13,7 @@ from ptrnet.models.base import safe_sqrt
 # An element that is too distant to be encoded has a score that is MARGIN below the lowest of the
 # others. So it is unlikely (e^-10), but not impossible.
 MARGIN = 10.0
+TOLERANCE = 1e-5  # lengths below this share of the largest coordinate count as 0 in `aligned`
 
 
 class Rest(NamedTuple):
@@ -98,16 +99,23 @@ class RelativePositions(nn.Module):
         features: numbers in a point, d.
         units: size of the result, H.
         octaves: number of frequencies of sines and cosines; each is twice the previous one.
+        align: whether to replace x by `aligned` `x - c`, and e accordingly.
     """
 
-    def __init__(self, features: int, units: int, octaves: int) -> None:
+    def __init__(self, features: int, units: int, octaves: int, align: bool) -> None:
         super().__init__()
-        self.octaves = octaves
+        self.octaves, self.align = octaves, align
         self.map = nn.Linear(features * (3 + 2 * octaves) + 3, units)
 
     def forward(self, points: Tensor, current: Tensor, goal: Tensor) -> Tensor:
-        """Embed points `(R, L, d)` as `(R, L, H)`; `current` and `goal` are `(R, 1, d)`."""
+        """Embed points `(R, L, d)` as `(R, L, H)`; `current` and `goal` are `(R, 1, d)`.
+
+        Padding has the coordinates of `current`.
+        """
         with torch.autocast(points.device.type, enabled=False):
+            if self.align:
+                points, goal = aligned(points - current, goal - current)
+                current = torch.zeros_like(current)
             differences = points - current
             size = differences.abs().amax((1, 2), keepdim=True)
             size = torch.where(size > 0, size, 1)
@@ -118,6 +126,58 @@ class RelativePositions(nn.Module):
             waves = [wave(angle) for angle in angles for wave in (torch.sin, torch.cos)]
             numbers = [points, from_current, dist_current, from_goal, dist_goal, scale, *waves]
             return self.map(torch.cat(numbers, -1))  # type: ignore[no-any-return]
+
+
+def aligned(points: Tensor, goal: Tensor) -> tuple[Tensor, Tensor]:
+    """Rotate and mirror points `(R, L, 2)` and a goal `(R, 1, 2)` around the origin.
+
+    Afterwards the goal is on the positive half of the first axis, and the mean of the points is not
+    below this axis. If the goal is the origin, the mean of the points takes its place on the axis,
+    and points are not mirrored. If the mean is the origin, too, they are not rotated either.
+    Numbers below TOLERANCE count as 0, so that rounding does not decide in symmetric instances.
+    """
+    least = TOLERANCE * points.abs().amax((1, 2), keepdim=True)
+    axis = torch.where(_vector_length(goal) > least, goal, points.mean(1, keepdim=True))
+    length = _vector_length(axis)
+    has_axis = length > least
+    cos, sin = (axis / torch.where(has_axis, length, 1)).split(1, -1)
+    cos, sin = torch.where(has_axis, cos, 1), torch.where(has_axis, sin, 0)
+    x, y = points.split(1, -1)
+    side = torch.where((y * cos - x * sin).mean(1, keepdim=True) < -least, -1.0, 1.0)
+
+    def turn(vectors: Tensor) -> Tensor:
+        x, y = vectors.split(1, -1)
+        return torch.cat([x * cos + y * sin, (y * cos - x * sin) * side], -1)
+
+    return turn(points), turn(goal)
+
+
+class DistanceBias(nn.Module):
+    """Attention scores of pairs of points from their distance, `a log(1 + distance / spacing)`.
+
+    Each head has a slope a. The spacing is the mean distance of a point to its nearest neighbour.
+    So the bias is the same for other units of length, and similar for other numbers of points.
+
+    Args:
+        heads: number of slopes. At first they are spread from 0 to -2.
+    """
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.slopes = nn.Parameter(-2 * torch.arange(heads) / max(1, heads - 1))
+
+    def forward(self, points: Tensor, mask: Tensor) -> Tensor:
+        """Return the scores `(R, heads, L, L)` of points `(R, L, d)`; padding has mask False."""
+        with torch.autocast(points.device.type, enabled=False):
+            coordinates = points.unbind(-1)
+            dist = safe_sqrt(sum((x[:, :, None] - x[:, None]).square() for x in coordinates))
+            is_pair = (dist > 0) & mask[:, None] & mask[:, :, None]
+            nearest = dist.masked_fill(~is_pair, torch.inf).amin(-1)
+            has_neighbour = nearest.isfinite()
+            total = torch.where(has_neighbour, nearest, 0).sum(-1)
+            spacing = total / has_neighbour.sum(-1).clamp(min=1)
+            spacing = torch.where(spacing > 0, spacing, 1)[:, None, None]
+            return self.slopes[:, None, None] * (dist / spacing).log1p()[:, None]
 
 
 def _vector_length(x: Tensor) -> Tensor:
