@@ -1,8 +1,8 @@
 """Convert arrays, tensors and frames of other libraries to NumPy arrays.
 
-All other modules leave this to the functions here. They accept everything that NumPy can convert,
-torch tensors (on any device, also with a gradient), frames and series with `to_numpy` (pandas,
-polars), and nested lists of numbers. They import none of these libraries.
+Other modules use these functions. They accept NumPy arrays, objects with NumPy's array
+interface, torch tensors (on any device, also with a gradient), frames and series with `to_numpy`
+(pandas, polars), and nested lists of numbers. They do not import torch, pandas or polars.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from ptrnet.tasks.schema import LARGEST_UNROUNDED
 from ptrnet.types import Floats
 
 _NOT_ARRAYS = (Mapping, set, frozenset, np.ma.MaskedArray)  # a set has no order
-_PLAIN = {float, int, list, tuple}  # the types in a nested list that NumPy can convert as it is
+_PLAIN = {float, int, list, tuple}  # NumPy can convert nested lists that have only these types
 _KINDS = {
     "c": "complex numbers",
     "M": "dates",
@@ -36,15 +36,15 @@ def real_array(values: Any, source: str, expected: str) -> Floats:
     """Convert real numbers to a float64 array. A float64 array is returned without a copy.
 
     Args:
-        values: an array, or nested lists of arrays or numbers. In an array, booleans become 0 and
-            1.
+        values: an array, or nested lists of arrays or numbers. Booleans become 0 and 1 in an array,
+            and are refused in a list.
         source: the file and line, or the argument, that the values came from.
         expected: the form that error messages ask for.
 
     Raises:
         InputError: the values are not an array of real numbers, for example masked arrays,
-            strings, dates, missing values or lists of different lengths; or a whole number beyond
-            2^53 would be rounded.
+            strings, dates, missing values or lists of different lengths. Or float64 would round
+            one of the whole numbers, which is possible beyond 2^53.
 
     Examples:
         >>> real_array([torch.tensor([1, 2]), [3, 4]], "points", "numbers")
@@ -52,7 +52,7 @@ def real_array(values: Any, source: str, expected: str) -> Floats:
                [3., 4.]])
     """
     array = to_array(values, source, expected)
-    with np.errstate(over="ignore"):  # too large a longdouble becomes infinite; callers refuse that
+    with np.errstate(over="ignore"):  # a longdouble may become infinite, which callers refuse
         floats = array.astype(np.float64, copy=False)
     is_large = np.abs(floats) > LARGEST_UNROUNDED
     if is_large.any():
@@ -68,14 +68,17 @@ def real_array(values: Any, source: str, expected: str) -> Floats:
 
 
 def _exact_numbers(values: Any) -> Any:
-    """Return the numbers in their own types. `to_numpy` gives all columns of a frame one type."""
+    """Return the numbers in their own types. `to_numpy` converts all columns to one type."""
     if is_frame(values):
         return [[*row.values()] for row in rows_of(values)]
     return _convert_nested(values)
 
 
 def to_array(values: Any, source: str, expected: str) -> NDArray[Any]:
-    """Convert values to a NumPy array, as `real_array` does, but keep the type of the numbers."""
+    """Convert values to a NumPy array, as `real_array` does, but keep the type of the numbers.
+
+    An array of Python objects, such as `Decimal`, becomes float64.
+    """
     try:
         array = np.asarray(_convert_nested(values))
         if array.dtype.kind == "O":
@@ -108,7 +111,7 @@ def _convert_nested(values: Any) -> Any:
     """Convert arrays to NumPy arrays, also in nested lists.
 
     Nested lists of numbers are returned unchanged, because NumPy converts them faster than we can.
-    Raises TypeError for booleans, dictionaries, sets and masked arrays.
+    Raises TypeError for dictionaries, sets, masked arrays, and booleans in lists.
     """
     if isinstance(values, list | tuple):
         types = {*map(type, values)}
@@ -217,7 +220,7 @@ def records_of(values: Any) -> list[Mapping[str, Any]] | None:
 
 
 def named_records_of(values: Any) -> list[Mapping[str, Any]] | None:
-    """As `records_of`, but also return the rows of numeric frames if columns have text names."""
+    """As `records_of`, but also return the rows of a numeric frame if all its names are texts."""
     if is_frame(values) and all(isinstance(name, str) for name in values.columns):
         return rows_of(values)
     return records_of(values)
@@ -233,7 +236,7 @@ def rows_of(frame: Any) -> list[Mapping[str, Any]]:
 
 
 def columns_of(frame: Any) -> dict[str, list[Any]]:
-    """Return the columns of a pandas, polars or pyarrow frame by their names."""
+    """Return the columns of a pandas, polars or pyarrow frame, by name."""
     if hasattr(frame, "to_pydict"):  # pyarrow
         columns: dict[str, list[Any]] = frame.to_pydict()
         return columns

@@ -63,8 +63,8 @@ def pad_batch(
         instances: `(n, d)` each.
         answers: `(m,)` each.
         task: the task of the instances.
-        in_order: for each answer the grades `(m,)` of its elements, in the order of the answer, or
-            None if the example has no grades.
+        in_order: the grades `(m,)` of the elements of each answer, in the order of the answer. None
+            for an example without grades.
     """
     inputs, lengths = pad_instances(instances, task.exact_inputs)
     targets = task.to_tokens(pad_answers(answers))
@@ -119,9 +119,10 @@ def right_tokens(batch: Batch, num_tokens: int, first: int, stop: int) -> Tensor
 def token_log_likelihoods(
     log_probs: Tensor, batch: Batch, first: int = 0
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the log-probabilities `(B, R)` of the correct tokens at R steps, and their mask.
+    """Return the log of the total probability `(B, R)` of all correct tokens at each of R steps.
 
-    The mask is that of `right_tokens`. The results after the END of an answer have no meaning.
+    Also return the mask of `right_tokens`, or None if only the targets are correct. Values after
+    the END of an answer have no meaning.
 
     Args:
         log_probs: `(B, R, S + N)` of R steps.

@@ -134,9 +134,9 @@ def parse_number(text: str, source: str) -> float:
 
 
 def parse_index(text: str, source: str) -> int:
-    """Convert a text of at most 18 digits to a whole number. Raises InputError for other texts.
+    """Convert a text of at most 18 digits, perhaps after a minus sign, to a whole number.
 
-    Numbers of 18 digits fit into int64.
+    Raises InputError for other texts. Numbers of 18 digits fit into int64.
     """
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal()) or len(digits) > 18:
@@ -158,13 +158,13 @@ def numeric_columns(
 
     Args:
         columns: the values of each column, by its key.
-        misfits: the positions of the values of each column that are not numbers.
-        names: the names of the columns. We recognize columns of ids by them.
+        misfits: for each column, the positions of the values that are not numbers.
+        names: the names of the columns. We recognize columns of ids by their names.
         d: the expected number of numeric columns. The caller checks that the result has d.
         place: returns the name of value k of a column in error messages.
 
     Raises:
-        InputError: a column that is not numeric was probably meant to be.
+        InputError: a column that is not numeric was probably meant to be numeric.
     """
     candidates = [key for key in columns if not misfits[key]]
     named = dict(zip(columns, names, strict=True))
@@ -183,7 +183,7 @@ def numeric_columns(
 
 
 def _hides_numbers(misfits: Sequence[Any], has_numbers: bool) -> bool:
-    """Whether a column that is not numeric was probably meant to be.
+    """Whether a column that is not numeric was probably meant to be numeric.
 
     Args:
         misfits: the values of the column that are not numbers.
@@ -210,7 +210,7 @@ def without_ids(columns: Sequence[Any], names: Sequence[Any], d: int) -> list[An
 def check_no_ids(names: Iterable[Any], d: int, source: str) -> None:
     """Refuse columns of ids as features, unless d is 1.
 
-    If an element is a single number, the user may want to sort the ids themselves.
+    If d is 1, the ids may be the numbers that the user wants to sort.
     """
     ids = [name for name in names if is_id(name)] if d > 1 else []
     if ids:

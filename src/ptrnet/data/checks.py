@@ -19,7 +19,7 @@ from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import Element, to_numbers
 from ptrnet.types import Answers, Example, Floats, Indices
 
-# The limit of coordinates if distances are rounded to whole numbers, and of a matrix of distances.
+# The limit for coordinates whose distances are rounded to whole numbers, and for given distances.
 # A distance is then at most 6e10 (MAN_3D), and a tour of LARGEST elements at most 6e15. That is
 # less than 2^53, so float64 adds up the distances exactly. XRAY1 and XRAY2 multiply by 100, but
 # their coordinates are angles.
@@ -34,8 +34,8 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
     Args:
         values: numbers `(n, d)`, or `(n,)` if d is 1, in any form that `real_array` accepts. Or
             elements with named fields: dictionaries, or a frame. A task with a schema reads the
-            fields of its schema. Other tasks read all numeric fields; if there are more than d,
-            they leave out ids.
+            fields of its schema. Other tasks read all numeric fields. If there are more than d,
+            these tasks leave out ids.
 
     Raises:
         InputError: the values are not an instance of the task, ids would be read as coordinates,
@@ -81,8 +81,8 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
 def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -> Any:
     """Return the d numeric fields of all elements, `(n, d)`.
 
-    If a frame does not have d numeric fields, return it unchanged, because `real_array` then raises
-    an error that says what is not a number.
+    A frame with another number of numeric fields is returned unchanged. `real_array` then raises an
+    error that says what is not a number.
     """
 
     def place(k: int) -> str:
@@ -129,7 +129,7 @@ def check_solvable(inputs: Floats, task: Task, source: str) -> None:
     """Refuse an instance that has no solution, such as a triangulation of points on one line.
 
     Warns:
-        AmbiguousInputWarning: two elements are equal, so that answers leave out the second.
+        AmbiguousInputWarning: two elements are equal, so answers leave out the second one.
     """
     reason = task.instance_error(inputs)
     if reason:
@@ -231,9 +231,9 @@ def check_grades(values: Any, n: int, source: str) -> Floats:
 def check_feasible(examples: Iterable[Example], task: Task) -> None:
     """Refuse an answer that is not feasible for its instance, such as an overloaded route.
 
-    `check_answer` looks at the indices alone, this function also at the inputs. Problems replay an
-    answer step by step. Replaying hundreds of answers together takes little longer than replaying
-    one.
+    `check_answer` only looks at the indices. This function also looks at the inputs. Pass many
+    examples at a time: problems replay answers step by step, and replaying hundreds of answers
+    together takes little longer than replaying one.
 
     Args:
         examples: the examples. Those without an answer are not checked.
@@ -271,7 +271,9 @@ def check_matrix(values: Any, task: Task, source: str) -> Floats:
 
 
 def check_distances(inputs: Floats, distance: str, source: str) -> None:
-    """Refuse coordinates that are too large for exact sums of rounded distances.
+    """Refuse coordinates or given distances that are too large for exact sums of whole distances.
+
+    Euclidean distances are not rounded, so their coordinates are not checked.
 
     Warns:
         AmbiguousInputWarning: coordinates of GEO cannot be degrees and minutes, or distances are

@@ -4,7 +4,7 @@ Functions that solve, label, evaluate or train take a `Dataset`, and do not chec
 each instance and each answer is validated once, before it becomes a row:
 
 - `instances_of` and `examples_of` validate values in memory.
-- `chunks_of` takes the examples of a file, which its reader has validated.
+- `chunks_of` takes the examples of a file, which the file's reader has validated.
 
 The shape of values decides whether they are one instance or many:
 
@@ -51,7 +51,7 @@ class Dataset(Sequence[Example]):
         answer_starts: `(B + 1,)`, where each answer begins in `answers`, and the end.
         is_answered: `(B,)`, which answers are known; None if all are.
         item_size: the number of indices in one item of an answer, such as 3 for triangles.
-        log_probs: `(B,)`, the log-probabilities of answers of a model.
+        log_probs: `(B,)`, the log-probabilities of the answers, if a model gave them.
         grades: `(num_elements,)`, the grade of each element, NaN in rows without grades. None if
             no row has grades.
         carried: the B values of other fields of `Example`, by the name of the field: `source`,
@@ -79,10 +79,10 @@ class Dataset(Sequence[Example]):
 
     @classmethod
     def of(cls, examples: Iterable[Example], item_size: int = 1) -> "Dataset":
-        """Make a dataset of examples that have been validated before.
+        """Make a dataset of examples that have been validated before. Return a dataset unchanged.
 
         Args:
-            examples: their elements all have d numbers.
+            examples: the examples. All their elements must have the same number of features.
             item_size: the number of indices in one item of an answer.
         """
         if isinstance(examples, Dataset):
@@ -179,7 +179,7 @@ class Dataset(Sequence[Example]):
         return None if outputs is None else grades[outputs]
 
     def rows_of_one_size(self, rows: Indices) -> tuple[Floats, Answers]:
-        """Return inputs `(B, n, d)` and padded answers `(B, M)` of rows of n elements each."""
+        """Return inputs `(B, n, d)` and padded answers `(B, M)` of rows with n elements each."""
         assert self.answers is not None and self.answer_starts is not None
         elements = np.arange(self.sizes[rows[0]])
         inputs = self.elements[self.starts[rows][:, None] + elements]
@@ -256,7 +256,7 @@ def chunks_of(examples: Iterable[Example], task: Task, size: int) -> Iterator[Da
 
 
 def groups_of(examples: Iterable[Example], num_elements: int) -> Iterator[list[Example]]:
-    """Yield examples in lists that have `num_elements` elements or a few more, except the last."""
+    """Yield lists of examples. Each has `num_elements` elements or more, except the last list."""
     group, count = list[Example](), 0
     for example in examples:
         group.append(example)
@@ -275,8 +275,8 @@ def instances_of(values: Any, task: Task) -> tuple[Dataset, bool]:
     """Validate one instance or many. Return a dataset, and whether `values` was a single instance.
 
     Args:
-        values: see the docstring of this module. A `Dataset` is returned unchanged. Outputs of
-            tuples are checked, but not kept.
+        values: see the docstring of this module. A dictionary holds the fields of one instance of a
+            problem. A `Dataset` is returned unchanged. Outputs of tuples are checked, but not kept.
         task: the task of the instances.
     """
     if isinstance(values, Dataset):
@@ -304,8 +304,8 @@ def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
 
     Args:
         values: an `Example` or a tuple `(inputs, outputs)`, or a list of these, or a `Dataset`. If
-            an `Example` holds arrays, only the range of its indices is checked. Its answer may be a
-            model's, and we also measure answers that the task does not allow.
+            an `Example` holds arrays, only the range of its indices is checked, because its answer
+            may come from a model. We also measure such answers if the task does not allow them.
         task: the task of the examples.
 
     Raises:
@@ -370,7 +370,7 @@ def checked_instance(values: Any, task: Task, source: str) -> Example:
     """Validate one instance. If it is an `Example`, its other fields are kept."""
     example = values if isinstance(values, Example) else Example(values, source=source)
     source = example.source or source
-    # If there are named elements, `inputs` may hold features that another model's schema made.
+    # Prefer named elements, because `inputs` may be features that another model's schema made.
     inputs = example.inputs if example.elements is None else example.elements
     instance, elements = _instance_of(inputs, task, source)
     return example.replace(inputs=instance, source=source, elements=elements)
@@ -410,7 +410,7 @@ def _check_indices(outputs: NDArray[Any], n: int, source: str) -> None:
 
 
 def example_name(number: int, item: Any) -> str:
-    """Return how error messages name item `number` of a list: the number, and the source if any."""
+    """Return the name of item `number` of a list in error messages, with its source if any."""
     source = item.source if isinstance(item, Example) else ""
     return f"example {number}" + (f" ({source})" if source else "")
 

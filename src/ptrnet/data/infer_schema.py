@@ -16,7 +16,7 @@ Missing = Literal["fill", "refuse"]
 
 
 class Field:
-    """A summary of the values of a field that have been added so far."""
+    """A field, and a summary of all values that have been added to it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -73,7 +73,8 @@ class Field:
         """Return the different texts in alphabetical order; an empty tuple for numbers.
 
         Raises:
-            InputError: there are too many texts, or they are quoted numbers and missing values.
+            InputError: there are too many different texts, or the texts are numbers in quotes and
+                missing values.
 
         Warns:
             AmbiguousInputWarning: all texts are numbers, in quotes or in a notation that we do not
@@ -124,8 +125,9 @@ def schema_of(fields: Sequence[Field], missing: Missing = "fill") -> Schema:
 
     Args:
         fields: the fields, in the order in which the model reads them.
-        missing: "refuse" to refuse missing values. "fill" to replace a missing number by the mean,
-            with another feature that marks it, and a missing text by the empty text.
+        missing: "refuse" refuses missing values. "fill" replaces a missing number by the mean of
+            its field, and adds a feature that marks filled numbers. It replaces a missing text by
+            the empty text.
     """
     gaps = [field for field in fields if field.missing and (field.is_number or missing == "refuse")]
     if gaps and missing == "refuse":
@@ -146,8 +148,8 @@ def infer_schema(
 
     Args:
         instances: the elements of each instance, and its source.
-        fields: the fields that the model reads, in this order; by default all fields of the first
-            element.
+        fields: the fields that the model reads, in this order. By default all fields of the first
+            element. Other elements must then have the same fields.
         missing: see `schema_of`.
 
     Raises:
@@ -193,7 +195,10 @@ def check_names(fields: Sequence[Any], source: str) -> None:
 
 
 def context_of(data: Dataset, schema: Schema, named: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the context: fields that are the same within each instance, but not in all instances.
+    """Return the names of the context fields.
+
+    The value of such a field is the same in all elements of an instance, and differs between
+    instances.
 
     Args:
         data: the examples, encoded by the schema.

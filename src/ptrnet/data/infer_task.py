@@ -1,7 +1,8 @@
 """Infer the task of a user's own examples: the kind of answers, and the scale of the features.
 
-We first read the examples by the loosest task, which takes every answer, because the kind is not
-known yet. Then we infer the kind from all answers, or check that they are of the user's kind.
+The kind is not known while we read the examples. So we first read them for the loosest task, which
+accepts every answer. Then we infer the kind from all answers, or check that all answers are of the
+kind that the user named.
 """
 
 import warnings
@@ -28,7 +29,7 @@ _CHUNK = 2**12  # how many examples are in memory at a time
 # For `warn_of_positions`: it needs at least this many answers, looks at up to this many answers of
 # one size, and warns if at least this share of the answers has one of its forms.
 _MIN_ANSWERS, _MAX_ANSWERS, _MIN_SHARE = 10, 10_000, 0.95
-_MIN_CHANCE = 1e-6  # if something is less likely by chance, we assume that it is not chance
+_MIN_CHANCE = 1e-6  # we assume that anything less likely than this is not chance
 
 
 class InferredTask(NamedTuple):
@@ -105,7 +106,7 @@ def infer_task(
 def infer_task_of_sets(
     sets: Sets, kind: Kind | None = None, reading: Reading = AS_IT_IS
 ) -> InferredTask:
-    """As `infer_task`, for a long table, whose columns tell the kind of the answers."""
+    """As `infer_task`, for a long table. The column of its answers tells their kind."""
     source = sets.table.source
     if not sets.columns.answer[0]:
         raise InputError(
@@ -127,7 +128,7 @@ def infer_task_of(
 
     Args:
         examples: the examples, all with answers.
-        loosest: the task that they were read by.
+        loosest: the task that the examples were read for, from `loosest_task` or `task_of`.
         source: the name of the examples in error messages, such as their file.
         kind: the kind of the answers; inferred if None.
         context: the fields that all elements of an instance share; inferred if empty.
@@ -160,7 +161,12 @@ def infer_task_of(
 
 
 def open_checked(path: str, task: Custom, columns: Columns | None = None) -> Dataset:
-    """Return the examples of a file for an existing task, which may come from another file.
+    """Return examples for an existing task, which may have been inferred from another file.
+
+    Args:
+        path: a file, or a folder that `stored.save` wrote.
+        task: the task.
+        columns: the columns of ids and answers, if the file is a long table.
 
     Raises:
         InputError: elements have another number of features, or an answer is too long or not of
@@ -205,9 +211,9 @@ def feature_scaling(examples: Dataset) -> tuple[Floats, Floats, Floats]:
 
     The deviation of a constant feature counts as 1, because we divide by it.
 
-    We read the elements three times: for the range, for the mean and for the squared deviations.
-    One pass could add up the squares of the values instead. But if values are far from 0, the
-    deviation would be lost to rounding.
+    We read the elements four times: for the smallest values, the largest values, the mean, and the
+    squared deviations. A single pass could add up the squares of the values instead. But if values
+    are far from 0, rounding would then destroy the deviation.
     """
     parts = [part.elements for part in examples.chunks(_CHUNK)]
     lowest = np.min([part.min(0) for part in parts], 0)
@@ -226,11 +232,11 @@ def feature_scaling(examples: Dataset) -> tuple[Floats, Floats, Floats]:
 
 
 def _infer_kind(examples: Dataset, repeats: NDArray[np.bool_]) -> Kind:
-    """Return the strictest kind that all answers are of.
+    """Return the strictest kind that fits all answers.
 
-    If the indices of all answers ascend, we assume that their order means nothing, and that they
-    are sets. With few answers this may be chance: m indices in random order ascend with
-    probability 1 / m!.
+    If the indices of all answers ascend, we assume that the answers are sets, whose order means
+    nothing. But the indices of a few answers may ascend by chance: m indices in random order ascend
+    with probability 1 / m!.
     """
     if examples.grades is not None:
         return "grades"
@@ -296,7 +302,7 @@ def _refuse(path: str, task: Custom, examples: Dataset, row: int) -> NoReturn:
     """Raise the error about the answer of a row. The message names its line."""
     rows: Iterable[Example] = [examples[row]]
     key = "outputs"
-    if "source" not in examples.carried:  # memory maps do not keep it, so read the file again
+    if "source" not in examples.carried:  # memory maps have no sources, so read the file again
         rows = islice(formats.read(path, replace(task, kind="sequence")), row, row + 1)
         key = '"outputs"'
     for example in rows:
@@ -328,7 +334,7 @@ def _warn_of_other_forms(examples: Dataset) -> None:
 
 
 def _are_masks(examples: Dataset) -> bool:
-    """Whether each answer has a 0 or 1 for every element, and some have three elements or more."""
+    """Whether all answers have a 0 or 1 for every element, and one has three indices or more."""
     is_long = examples.lengths == examples.sizes
     return bool(examples.sizes.max() > 2 and is_long.all() and (examples.indices <= 1).all())
 
@@ -343,7 +349,7 @@ def _are_closed(examples: Dataset) -> bool:
 
 
 def _are_padded(examples: Dataset) -> bool:
-    """Whether all answers have one length, and only repeat the index that fills their end."""
+    """Whether all answers have the same length, and repeat no index except at their end."""
     longest = int(examples.lengths.max())
     if examples.lengths.min() < longest or longest < 3:
         return False
@@ -372,7 +378,8 @@ def warn_of_positions(examples: Dataset) -> None:
     a model that sees positions would learn nothing else.
 
     Warns:
-        AmbiguousInputWarning: at least 95% of the answers are of one of these forms.
+        AmbiguousInputWarning: at least 95% of the answers have the same one of these forms. Fewer
+            than 10 answers never cause a warning.
     """
     counts = {
         "the first elements in order": 0,

@@ -1,4 +1,4 @@
-"""The numbers of the independent random streams of a seed.
+"""The numbers of the random streams, which are independent although they share a seed.
 
 The generator of a stream is `np.random.default_rng([seed, stream, ...])`. Do not change these
 numbers: a resumed training would then draw other batches.

@@ -49,7 +49,7 @@ class Sizes(tuple[int, ...]):
 
     @classmethod
     def of(cls, sizes: Iterable[int]) -> Self:
-        """Return the sizes of an iterable, which may be in any order and have repetitions."""
+        """Return sizes from numbers in any order. Repeated numbers count once."""
         runs = groupby(enumerate(sorted({int(n) for n in sizes})), lambda pair: pair[1] - pair[0])
         ends = ([n for _, n in run] for _, run in runs)
         return cls(",".join(f"{run[0]}-{run[-1]}" if run[1:] else f"{run[0]}" for run in ends))

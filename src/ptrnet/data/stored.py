@@ -6,14 +6,14 @@ SHA-256 of the content and, if elements have named fields, the SHA-256 of the sc
 file gets a new subfolder, and no run overwrites arrays that another run reads. A subfolder holds:
 
 inputs.npy         (num_elements, d) float64, the elements of all instances, one after another
-starts.npy         (num_examples + 1,) int64, first row of each instance; last, the number of rows
+starts.npy         (num_examples + 1,) int64, first row of each instance, and the number of rows
 answers.npy        (num_indices,) int32, all answers, flat, 0-based, in the order of the file
-answer_starts.npy  (num_examples + 1,) int64, first index of each answer; last, num_indices
+answer_starts.npy  (num_examples + 1,) int64, where each answer begins, and num_indices
 grades.npy         (num_elements,) float64, only if the examples have grades
 checksums.json     the SHA-256 of each of these files; damaged arrays are built again
 
-Each run hashes the file and its arrays. This takes little time compared with the training. We do
-not compare the size and the time of the file instead, because copying a file changes its time, and
+Each run hashes the file and its arrays, which takes little time compared with the training. We do
+not compare the size and the modification time instead, because copying a file changes its time, and
 an edit may keep its size.
 """
 
@@ -45,7 +45,7 @@ from ptrnet.progress import track
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
-VERSION = 3  # of the format of the arrays; increase it if their content changes
+VERSION = 3  # of the arrays' format; increase it if the content of the arrays changes
 ARRAYS = INPUTS, STARTS, ANSWERS, ANSWER_STARTS = (
     "inputs.npy",
     "starts.npy",
@@ -99,7 +99,7 @@ def open_folder(folder: Path, task: Task) -> Dataset:
     """Return the dataset of memory maps in a folder that `save` wrote.
 
     Raises:
-        InputError: a file is missing or does not match its checksum.
+        InputError: a file is missing, cannot be read, or does not match its checksum.
     """
     try:
         sums = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
@@ -133,7 +133,7 @@ def build(path: str, task: Task, folder: Path) -> None:
     """
     num_blocks = 1 + Path(path).stat().st_size // BLOCK
     if formats.format_of(path).extension == "txt":
-        # Read a single block in this process, because starting another one takes longer.
+        # Read a single block in this process, because starting another process takes longer.
         read = partial(_read_block, path=path, task=task)
         parts = ordered_map(read, blocks(path), min(joblib.cpu_count(), num_blocks))
         save(track(parts, f"reading {path}", num_blocks), folder, path)
@@ -222,7 +222,7 @@ def _fingerprint(path: str, task: Task) -> str:
 def _folders(path: Path) -> tuple[Path, Path]:
     """Return the folders that may hold a file's arrays: next to the file, and in the user's cache.
 
-    The name in the cache has a hash of the path, because files in two folders may have one name.
+    The name in the cache has a hash of the path, because files in two folders may have equal names.
     """
     digest = checksum(os.fsencode(path.resolve()))[:16]
     cached = runtime.cache_folder() / f"{path.name}-{digest}.packed"

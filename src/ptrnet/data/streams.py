@@ -114,7 +114,10 @@ class ExampleStream(FreshStream[Batch]):
         return pad_batch(list(inputs), answers.rows(), self.task)
 
     def _number(self, k: int) -> int:
-        """Return which of the `num_batches` batches is batch k."""
+        """Return the number of batch k among the different batches.
+
+        If no batch is repeated, this is k.
+        """
         if self.num_batches is None:
             return k
         epoch, place = divmod(k, self.num_batches)
@@ -147,8 +150,8 @@ class EpochStream(BatchStream[AnyBatch]):
         max_valid: the maximum number of rows that are held out.
         num_parts: the number of networks. Each network holds out a share of the rows, and no two
             shares have a row in common. If there is only one network, the rows that it holds out
-            are in no batch. If there are several, batches have these rows, too: `held_out_by` says
-            which network holds a row out, and the others learn from it.
+            are in no batch. If there are several, batches include all rows. `Batch.held_out_by`
+            says which network holds out a row. All other networks learn from this row.
         name: the name of the examples in error messages, such as the path of their file.
 
     Raises:
@@ -300,12 +303,12 @@ class CutStream(BatchStream[CutBatch]):
 
 
 def cut_batch(rng: np.random.Generator, task: Task, batch: Batch, num_cuts: int) -> CutBatch:
-    """Return the examples with a random number of known tokens, the same for all.
+    """Return the examples with a random number of known tokens, the same number for all.
 
     If answers are closed tours (`Task.circular`), any element may be first and both directions are
-    correct. Then the batch has `num_cuts` copies of each example, the first element and the
-    direction of each copy are drawn at random, and at least the first token is known. Copies of
-    other answers would all be equal, so there is one.
+    correct. Then the batch has `num_cuts` copies of each example. The first element and the
+    direction of each copy are random, and at least the first token is known. Other examples are
+    not repeated, because all copies would be equal.
     """
     num_cuts = num_cuts if task.circular else 1
     inputs, lengths, targets, target_lengths = (
@@ -323,7 +326,7 @@ def cut_batch(rng: np.random.Generator, task: Task, batch: Batch, num_cuts: int)
 
 
 def _random_rotations(rng: np.random.Generator, targets: Tensor, lengths: Tensor) -> Tensor:
-    """Rotate circular sequences `(B, M)` of `lengths` `(B,)` at random. Reverse half of them."""
+    """Rotate circular sequences `(B, M)` of `lengths` `(B,)` at random. Reverse about half."""
     starts = torch.from_numpy(rng.integers(lengths.clamp(min=1).numpy()))
     directions = torch.from_numpy(rng.integers(2, size=len(lengths)) * 2 - 1)
     steps = torch.arange(targets.shape[1]).expand_as(targets)
@@ -342,7 +345,9 @@ def instance_batch(instances: Sequence[Floats], task: Task) -> InstanceBatch:
 
 
 def prefetch(make: Callable[[int], Item], first: int, num_prefetch: int) -> Iterator[Item]:
-    """Yield `make(first)`, `make(first + 1)`, ... without end. Errors of `make` are raised here.
+    """Yield `make(first)`, `make(first + 1)`, ... without end.
+
+    Errors of `make` are raised to the caller.
 
     Args:
         make: returns the item of a number; called in a background thread.
@@ -383,9 +388,9 @@ def shuffled_batches(
 ) -> list[Indices]:
     """Split the examples into the batches of one epoch. Return the indices of each batch.
 
-    We shuffle the examples, sort them by size, cut them into batches, and shuffle the batches. So
-    nearly all batches have instances of a single size, which need no padding. One batch may have
-    fewer than `batch_size` examples.
+    We shuffle the examples, sort them by size, cut them into batches, and shuffle the batches.
+    Instances of equal size need no padding, and only batches at the border between two sizes have
+    instances of different sizes. One batch may have fewer than `batch_size` examples.
 
     Args:
         indices: `(num_examples,)`, the examples to draw.
@@ -409,7 +414,7 @@ def draw_held_out(
 
     Args:
         candidates: `(num_examples,)` indices of the examples to draw from.
-        share: the share of them to hold out for a part.
+        share: the share of the candidates in each part.
         max_count: the maximum number of examples in a part.
         seed: the seed of the draw.
         num_parts: the number of parts.

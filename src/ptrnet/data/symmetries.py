@@ -17,9 +17,8 @@ def augment(
 ) -> tuple[Floats, Answers]:
     """Shuffle the elements of each example and apply the symmetries that the task allows.
 
-    These rotate or mirror the square, or read about half of the examples backwards.
-
-    Correct answers remain correct, but they may no longer be canonical.
+    Symmetries rotate or mirror the square, or read about half of the examples backwards. Correct
+    answers remain correct, but may no longer be canonical.
 
     Args:
         rng: draws the order and the symmetry of each example.
@@ -49,7 +48,7 @@ def canonicalize(task: Task, inputs: Floats, answers: Answers) -> tuple[Floats, 
 
 
 def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, Indices]:
-    """Return a view of an instance for test-time augmentation: a symmetry of it, shuffled.
+    """Return a view of an instance for test-time augmentation: transformed and shuffled.
 
     Args:
         number: the number of the view; 0 is the instance itself. If the task is symmetric, the
@@ -75,14 +74,14 @@ def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, I
 
 
 def is_backwards(number: int, task: Task) -> bool:
-    """Whether this view of an instance is backwards, see `augmented_view`."""
+    """Whether view `number` of an instance is backwards; see `augmented_view`."""
     return task.reversible and number % 2 == 1
 
 
 def apply_symmetry(points: Floats, symmetries: Indices) -> Floats:
     """Apply a symmetry of the unit square to each instance `(n, 2)` of a batch.
 
-    If elements have more than two features, the others do not change.
+    Only the first two features of an element change.
 
     Args:
         points: `(B, n, d)`; the first two features are coordinates.

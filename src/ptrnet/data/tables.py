@@ -42,7 +42,9 @@ ANSWERS = ("chosen", "rank", "grade", "member")
 
 @dataclass(frozen=True)
 class Columns(Settings):
-    """The names of the columns that hold the set and the answer; all other columns are fields.
+    """The names of the columns that hold the ids of sets and the answers.
+
+    All other columns are fields.
 
     Name at most one of the columns `chosen`, `rank`, `grade` and `member`.
 
@@ -91,16 +93,16 @@ NO_COLUMNS = Columns()  # for data that is not a long table
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns of cells.
+    """A long table: columns of cells.
 
     Args:
-        columns: the cells of each column, by its name. All columns have one length.
+        columns: the cells of each column, by its name. All columns have the same length.
         source: the name of the table in error messages.
         place: returns the name of row k in error messages, such as `sets.csv:12`.
         is_text: whether all cells are texts that still have to be parsed, as those of a .csv.
         default: the value of a field that has no column; None refuses a missing column.
-        arrow: the `pyarrow.Table` that the columns were read from, or None. If the
-            table is written to a .parquet again, the columns get their types from it.
+        arrow: the `pyarrow.Table` that the columns were read from, or None. A .parquet file that we
+            write again gets the types of its columns from this table.
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -326,7 +328,7 @@ class Sets:
 
     @cached_property
     def _answers(self) -> tuple[list[Indices], Floats | None]:
-        """The answer of each set; and the grades of all elements, set after set.
+        """The answer of each set, and the grades of all elements in the order of `rows`.
 
         Grades are None unless the column holds grades, or ranks with ties.
         """
@@ -375,8 +377,8 @@ class Sets:
             kind: the kind of the answers.
 
         Raises:
-            InputError: an element is in an answer twice, or a column of another kind of answers, or
-                a field, has the name of the new column.
+            InputError: an element is in an answer twice, or another column of the table already has
+                the name of the new column.
         """
         name, role = self.answer_column(kind), _ROLES.get(kind, "rank")
         sizes = np.diff(self.starts).tolist()
@@ -440,7 +442,8 @@ def table_of_examples(examples: Iterable[Example], columns: Columns, source: str
     """Return a long table with a row for each element of the examples.
 
     Its columns are the id, the answer, the other keys of `extra`, and the fields of the elements.
-    The values of `extra` are repeated in each row of an instance.
+    The values of `extra` are repeated in each row of an instance. Dictionaries in `extra` are left
+    out. A `context` is one of these, and the elements already have its fields.
 
     Args:
         examples: examples that have `elements`. Their id is in `extra`, under the name
@@ -449,8 +452,8 @@ def table_of_examples(examples: Iterable[Example], columns: Columns, source: str
         source: the name of the examples in error messages.
 
     Raises:
-        InputError: an example has no answer, an answer has an element twice, an element has other
-            fields than the first element, or two columns would have one name.
+        InputError: an id or an answer is missing, an answer has an element twice, an element
+            has other fields than the first element, or two columns would have the same name.
     """
     role, answer = columns.answer
     if not role:
@@ -488,7 +491,7 @@ def table_of_examples(examples: Iterable[Example], columns: Columns, source: str
     return Table.of(rows)
 
 
-# Ids and ranks. We never convert them to float64, in which long whole numbers become equal.
+# Ids and ranks. We never convert them to float64, because different long numbers may become equal.
 
 
 def _id(value: Any, source: str) -> Any:

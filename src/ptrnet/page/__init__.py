@@ -1,1 +1,1 @@
-"""The page: models at work in a browser. HTML, CSS and modules of JavaScript, with no framework."""
+"""The web page that shows models at work, in HTML, CSS and JavaScript without a framework."""

@@ -1,8 +1,9 @@
 """The files of the page, and the headers that tell a browser what they may do.
 
-`index.html` is at the page's address, all other files are below `page/`. A service serves these
-files as they are. A page without a service has them next to models and their runtime; a `meta` tag
-of `index.html` says which of the two answers.
+`index.html` is at the page's address, and all other files are below `page/`. A service serves these
+files unchanged, and its models answer. `ptrnet export --page` writes a page without a service: the
+files are next to exported models, which answer in the browser. A `meta` tag of `index.html` says
+whether the service or the browser answers.
 """
 
 from pathlib import Path
@@ -26,7 +27,10 @@ HEADERS = {
 
 
 def static_index() -> bytes:
-    """Return the index of a page without a service: the policy of the headers is in the file."""
+    """Return `index.html` for a page without a service.
+
+    The file has the content security policy, because no service sends it as a header.
+    """
     policy = _POLICY.format(scripts=" 'wasm-unsafe-eval'")  # onnxruntime is WebAssembly
     tags = (
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -37,7 +41,7 @@ def static_index() -> bytes:
 
 
 def parts() -> dict[str, bytes]:
-    """Return the other files, by their paths below `page/`."""
+    """Return the content of all files except `index.html`, by their paths below `page/`."""
     paths = (path for path in sorted(FOLDER.rglob("*")) if path.is_file())
     names = {path.relative_to(FOLDER).as_posix(): path for path in paths}
     return {name: path.read_bytes() for name, path in names.items() if name != INDEX}

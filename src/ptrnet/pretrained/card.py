@@ -1,4 +1,4 @@
-"""The card in a model's folder: Markdown that describes the model to people, and to the hub."""
+"""The card in a model's folder: Markdown that describes the model to people and to the hub."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ from ptrnet.pretrained.model_folder import CARD, Saved, registered_name
 if TYPE_CHECKING:
     from ptrnet.metrics.interval import Measure
 
-_FENCE = "---\n"  # around the facts that the hub reads
+_FENCE = "---\n"  # the line before and after the facts that the hub reads
 _FACTS = ("n", "steps", "batch_size", "seed", "changed")  # keys of `Saved.trained` in a card
 
 
@@ -30,7 +30,7 @@ def write(folder: Path, text: str) -> None:
 
 
 def basic(name: str, saved: Saved) -> str:
-    """Return a card for a model without one, from the facts in its files."""
+    """Return a card with the facts in a model's files, for a model that has no card."""
     count = num_weights(saved.model)
     facts = [f"Network: `{registered_name(saved.model)}`, {count:,} weights"]
     if saved.task.schema:
@@ -65,9 +65,9 @@ def compose(title: str, summary: str, facts: Iterable[str], sections: Mapping[st
 
 
 def with_front_matter(card: str, name: str, saved: Saved, license: str | None = None) -> str:
-    """Put the facts that the hub reads in front of a card, and return it.
+    """Return a card with the facts that the hub reads in front.
 
-    If the card begins with such facts already, change only the license, if one is given.
+    If the card already begins with such facts, only its license is replaced, if one is given.
     """
     if card.startswith(_FENCE):
         return card if license is None else _with_license(card, license)
@@ -97,7 +97,7 @@ def with_front_matter(card: str, name: str, saved: Saved, license: str | None = 
 
 
 def _with_license(card: str, license: str) -> str:
-    """Return a card that has facts in front, with this licence among them."""
+    """Return a card that begins with facts for the hub, with another license in these facts."""
     from huggingface_hub import ModelCard
 
     known = ModelCard(card, ignore_metadata_errors=True)

@@ -15,17 +15,17 @@ def is_id(text: str) -> bool:
 
 
 def fetch(repository: str) -> Path:
-    """Return the folder with a repository's files, from the hub or its cache on this machine.
+    """Return the folder with a repository's files. Download files that the local cache lacks.
 
     Args:
         repository: "owner/name", or "owner/name@revision" with a branch, a tag or a commit. Only a
             commit always names the same model.
 
     Raises:
-        ModelError: not an id, not on the hub, or the hub cannot be reached.
+        ModelError: `repository` is not an id or is not on the hub, or the hub cannot be reached.
     """
     match = _ID.fullmatch(repository)
-    if match is None:
+    if match is None:  # then the user meant a folder, which the caller did not find
         raise ModelError(f"{repository}: no such folder")
     from huggingface_hub import snapshot_download
 

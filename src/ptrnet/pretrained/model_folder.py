@@ -1,4 +1,4 @@
-"""A model on disk: `config.json` says what to build, `model.safetensors` holds its numbers.
+"""A model on disk: `config.json` says what to build, and `model.safetensors` holds the weights.
 
 No code of the folder is executed. Every key, tensor name, shape and value is checked before a model
 is returned, and both files have checksums.
@@ -22,8 +22,8 @@ from ptrnet.tasks.base import Task
 
 FORMAT = 1
 CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
-# CONFIG has two checksums, under these keys: that of the file TENSORS, and that of CONFIG itself
-# without this key. Users who edit one of the files have to remove its checksum.
+# CONFIG has two checksums. The first is that of the file TENSORS, the second that of CONFIG without
+# the second checksum itself. Users who edit one of the files have to remove its checksum.
 _CHECKSUM, _CONFIG_CHECKSUM = "sha256", "config_sha256"
 _KEYS = {
     "format": int,
@@ -46,7 +46,7 @@ class Saved(NamedTuple):
 
 
 def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None:
-    """Write the two files, and make the folder if it is missing.
+    """Write the configuration and the weights. Make the folder if it is missing.
 
     Raises:
         InputError: a number of the model is not finite, or the folder cannot be made. Then nothing
@@ -87,9 +87,9 @@ def load(folder: Path) -> Saved:
     """Return the model of a folder, in float32 and in evaluation mode.
 
     Raises:
-        ModelError: the folder has no model; a key is unknown or missing; a file is damaged; the
-            weights belong to another configuration; a tensor is missing, unknown, misshapen or not
-            finite.
+        ModelError: the folder has no model, a key is unknown or missing, a file is damaged, the
+            weights belong to another configuration, or a tensor is missing, unknown, misshapen or
+            not finite.
     """
     config = _read_config(folder / CONFIG)
     for kind, name, known in (
@@ -150,9 +150,10 @@ def _read_config(path: Path) -> dict[str, Any]:
 
 
 def _is_score(score: Any) -> bool:
-    """Whether this is a measure that can be shown."""
+    """Whether a value in the configuration has the keys and types of a score."""
     if not isinstance(score, dict) or not {"n", "metric", "count"} <= score.keys():
         return False
+    # The default is a text, because a missing key must be refused but None is allowed.
     values = (score.get(key, "") for key in ("value", "low", "high"))
     return isinstance(score["count"], int) and all(
         value is None or isinstance(value, int | float) for value in values
@@ -160,7 +161,7 @@ def _is_score(score: Any) -> bool:
 
 
 def _check_content(path: Path, expected: str | None) -> None:
-    """Refuse a file that is missing, or has another checksum than expected (None: any)."""
+    """Refuse a file that is missing or has another checksum. None accepts any checksum."""
     try:
         actual = checksum(path)
     except FileNotFoundError:
@@ -200,7 +201,7 @@ def registered_name(model: PointerModel) -> str:
     """
     kind = type(model.networks()[0])
     own = kind.__module__.rpartition(".")[2].replace("_", "-")
-    # Try first the name that equals the module's, so that no other network is imported.
+    # Try the name that equals the module's first, so that no other network is imported.
     for name in sorted([*models.names(), models.STATES], key=lambda name: name != own):
         known = models.kind(name)
         # Compare names, because a cell of a notebook may have defined the class again.

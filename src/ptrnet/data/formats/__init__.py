@@ -8,14 +8,15 @@ Each format is a module of this folder, which is found by its name. It has these
 
 A module may also have these members:
 
-- `num_features(path)`: returns d, the number of features of an element, if files show it
+- `num_features(path)`: returns d, the number of features of an element. It is for formats whose
+  files show d.
 - `table(path)` and `write_table(stream, table)`: read and write a `ptrnet.data.tables.Table`. They
   are for formats of long tables, in which each row is an element.
 - `COLUMNS`: the columns of ids and answers, if they have the same names in all long tables
-- `dictionaries(path)`: yields a pair for each instance: the list of its elements, which are
-  dictionaries, and its source. It is for formats whose elements may have named fields. If the
-  elements of the first instance are numbers, it returns None. If the elements of a later instance
-  are numbers, it raises InputError.
+- `dictionaries(path)`: returns an iterator over pairs: the elements of an instance, as a list of
+  dictionaries, and the source of the instance. It is for formats whose elements may have named
+  fields. If the elements of the first instance are numbers, it returns None. If the elements of a
+  later instance are numbers, the iterator raises InputError.
 
 Plug-ins register such a module, or a class with these members. The folder `parts/` has code that
 several formats share.
@@ -130,7 +131,12 @@ class Format:
         return table
 
     def check_has(self, member: str, path: str) -> None:
-        """Refuse a format without `table` or `write_table`, or whose package is not installed."""
+        """Refuse a format whose module lacks a member, or whose package is not installed.
+
+        Args:
+            member: "table" or "write_table".
+            path: the file, for the error message.
+        """
         if not self.has(member):
             others = _listed(name for name in names() if get(name).has(member))
             raise InputError(f"{path}: expected a table, {others}")
@@ -167,6 +173,7 @@ class Format:
                 others = _alternatives(example, task, "multiple")
                 raise InputError(f"{name} holds one instance; write several to {others}")
             lost, needs = "", ""
+            # A chained comparison: the distance is Euclidean, and the format cannot hold it.
             if example.distance == EUCLIDEAN not in can.distances:
                 lost = "would round every distance to a whole number, in the unit square to 0 or 1"
             elif example.distance not in can.distances:
@@ -314,7 +321,7 @@ def read(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Ex
     else:
         examples = source.module.read(path, task)
     group: list[Example] = []
-    # Check each line of standard input at once. The next one may come much later.
+    # Check each example of standard input immediately, because the next one may come much later.
     for group in groups_of(examples, 1 if path == "-" else _CHECKED_TOGETHER):
         checks.check_feasible(group, task)
         yield from group
@@ -406,7 +413,7 @@ def num_features(path: str) -> int:
 
 
 def count_instances(path: str) -> int | None:
-    """Return about how many instances a file has, for a progress bar; None if it is binary."""
+    """Return about how many instances a file has, for a progress bar; None for a binary file."""
     capabilities = format_of(path).capabilities
     if not capabilities.multiple:
         return 1
@@ -457,7 +464,7 @@ def write_table(path: str, table: "Table") -> None:
 
 @contextmanager
 def _opened(path: str, target: Format) -> Iterator[IO[Any]]:
-    """Open a stream for `write`. Its content replaces the file, or is printed, at the end."""
+    """Open a stream for `write`. At the end, its content replaces the file or is printed."""
     text: dict[str, Any] = {"encoding": "utf-8", "newline": "\n"}
     if path == "-":
         with SpooledTemporaryFile(_IN_MEMORY, "w+", **text) as stream:
@@ -491,7 +498,10 @@ def check_input(path: str) -> Format:
 
 
 def check_output(path: str, task: Task | None = None, has_answers: bool = True) -> None:
-    """Refuse an output file that cannot be written. `task` is None if it is not known yet."""
+    """Refuse an output file that cannot be written, or cannot hold answers if `has_answers`.
+
+    `task` is None if it is not known yet.
+    """
     target = format_of(path)
     if has_answers and target.capabilities.is_unanswered:
         other = target.capabilities.stdout_format

@@ -7,8 +7,8 @@ are not numbers.
 
 An answer is written as the rows that it points at, in its order. A triangle is three rows.
 
-Tasks that accept distances also read a square matrix of them, with or without names of its rows and
-columns. The answer is then written as a list of these names.
+Tasks that accept distances also read a square matrix of distances. Its rows and columns may have
+names. The answer is then written as a list of these names.
 """
 
 import csv
@@ -246,13 +246,13 @@ def _check_order(names: list[str], expected: Sequence[str], place: str) -> None:
 def _check_separators(rows: list[Row], below: list[str], misfits: Mapping[int, list[int]]) -> None:
     """Refuse a table whose columns are separated by semicolons, tabs or spaces.
 
-    If it also has decimal commas, we see other cells than the user: `2,5;3,5` is split into the
-    cells `2`, `5;3` and `5`, and `2,5 3,5` into `2`, `5 3` and `5`.
+    Such a table may have decimal commas, at which we split its rows: `2,5;3,5` becomes the cells
+    `2`, `5;3` and `5`, and `2,5 3,5` becomes `2`, `5 3` and `5`.
 
     Args:
         rows: the rows of the table. The first one may be the header.
         below: the places of the rows below the first row.
-        misfits: for each column, which cells below the first row are not numbers.
+        misfits: for each column, the positions of cells below the first row that are not numbers.
     """
     body = rows[1:] or rows
     for k, bad in misfits.items():
@@ -270,8 +270,8 @@ def _is_header(first: Row, numeric: list[int], ids: list[int], source: str) -> b
     """Whether the first row is a header, which has a text above each feature and each id.
 
     Raises:
-        InputError: the row has texts above only some of them, or texts that may be numbers. It is
-            then probably a damaged row, not a header.
+        InputError: the row has texts above some features and ids but not above all, or texts that
+            may be numbers. Such a row is probably a damaged element, not a header.
     """
     titles = [k for k in (*ids, *numeric) if not cells.is_plain_number(first[k])]
     if not titles:

@@ -2,10 +2,10 @@
 
 Elements may be objects, as in `{"inputs": [{"price": 3.5, "colour": "red"}, ...]}`. An answer does
 not repeat its first index at the end. The key `distance` names a distance other than the Euclidean
-one. The value true of the key `open` marks an open path of task `tsp`. A user's own examples may
-have `grades`, a number for each element, and `context`, an object with fields that all elements
-share. A problem's instance has the keys of its fields instead of `inputs`. All other keys are
-kept in the example's `extra`, and are written again.
+one. `"open": true` marks an open path of task `tsp`. A user's own examples may have `grades`, a
+number for each element, and `context`, an object with fields that all elements share. An instance
+of a problem has the problem's fields as keys instead of `inputs`. All other keys are kept in the
+example's `extra`, and are written again.
 """
 
 import json
@@ -34,7 +34,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
     for row, source in _rows(path):
         values = task.read_instance(row, source)
-        # Problems make an array of their fields, so their lines have no key "inputs".
+        # Problems make an array of their fields. Their lines have no "inputs" to name in errors.
         is_array = isinstance(values, np.ndarray)
         inputs = checks.check_instance(values, task, source if is_array else f'{source}: "inputs"')
         example = json_values.example_from_row(inputs, row, task, source)
@@ -81,7 +81,7 @@ def _rows(path: str) -> Iterator[tuple[dict[str, Any], str]]:
 
 
 def _inputs(path: str) -> Iterator[tuple[Any, str]]:
-    """Yield the `inputs` of each line, unchecked, and their source. They are None if missing."""
+    """Yield the unchecked `inputs` of each line, or None if it has none, and their source."""
     for row, source in _rows(path):
         values = with_context(row.get("inputs"), row.get("context"), source)
         yield values, f'{source}: "inputs"'
@@ -102,7 +102,10 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 
 
 def _text(value: Any) -> str:
-    """Convert a value that JSON has no type for to a text, if the text loses no information."""
+    """Return a date, time, duration or decimal as a text, which loses no information.
+
+    Raises TypeError for other types.
+    """
     if isinstance(value, date | time | timedelta | Decimal):
         return str(value)
     raise TypeError(f"no type for {type(value).__name__}")

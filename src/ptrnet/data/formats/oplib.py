@@ -1,7 +1,7 @@
 """OPLib's `.oplib` (Kobeaga et al. 2018): the whole file is one instance of `orienteering`.
 
 Distances are EUC_2D, rounded to the nearest whole number. The depot becomes element 0. The format
-has no answers; write them to `.jsonl`.
+cannot hold answers, so write them to `.jsonl`.
 """
 
 from ptrnet.data.formats import Capabilities

@@ -1,7 +1,7 @@
 """Parquet: one example per row, with columns `inputs` and `outputs` as in `.jsonl`.
 
 Other columns become the `extra` of examples, and are written again. A null is a missing value. We
-read files in batches and write them in row groups, so that they need not fit into memory.
+read files in batches and write them in row groups, so files of examples need not fit into memory.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -118,7 +118,7 @@ def _batches(path: str, column: str | None = None) -> Iterator["pa.RecordBatch"]
 
 
 def _elements(cell: "pa.Scalar", d: int) -> ArrayLike:
-    """Return the elements in a cell as an array `(n, d)`, or as lists if they have other shapes."""
+    """Return the elements in a cell as an array `(n, d)`. Return any other value as lists."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -206,8 +206,8 @@ def _columns(
         schema: the schema of the file. None for the first row group: Arrow infers its types.
 
     Raises:
-        InputError: an example has a key without a column, or a value of another type. For such a
-            value, the message names the value, but not the example, which Arrow does not report.
+        InputError: an example has a key without a column, or a value of another type. Arrow does
+            not say which example has the value, so the message names the first of the row group.
     """
     import pyarrow as pa
 

@@ -36,7 +36,7 @@ def table(path: str) -> Table:
     ids: list[str] = []
     sources: list[str] = []
     comments: list[str] = []
-    columns: dict[int, list[tuple[int, float]]] = {}  # by index, pairs of row and value
+    columns: dict[int, list[tuple[int, float]]] = {}  # pairs (row, value) of each feature index
     for source, text in filled_lines(path):
         content, _, comment = text.partition(COMMENT)
         if not content.strip():
@@ -72,7 +72,7 @@ def table(path: str) -> Table:
 
 
 def _query_ids(path: str, count: int) -> list[str]:
-    """Return the id of each row's set, by the sizes in `FILE.query`. Ids count from 1."""
+    """Return the id of each row's set, counted from 1. `FILE.query` has the sizes of the sets."""
     file = f"{path}.query"
     if not Path(file).is_file():
         raise InputError(

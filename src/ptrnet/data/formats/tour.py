@@ -28,7 +28,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
     example = read_cities(path, task)
     file = tsp.parse(path, (SECTION,), {"TYPE": ("TOUR",)})
-    file.section(SECTION)
+    file.section(SECTION)  # raises if the section is missing
     file.check_dimension(len(example.inputs))
     for outputs in _tours(file, tsp.nodes_of(example).ids):
         yield example.replace(outputs=outputs, source=path)
@@ -78,7 +78,7 @@ def _tours(file: tsp.TsplibFile, ids: list[int]) -> Iterator[Indices]:
     sources: dict[int, str] = {}  # by city of the current tour
     source, is_first = file.path, True
     nodes = file.listed_nodes(SECTION, ids, "a city of the .tsp file")
-    for k, place in chain(nodes, [(None, "")]):
+    for k, place in chain(nodes, [(None, "")]):  # the last tour may lack its -1
         source = place or source
         if k is None:
             if not sources and not is_first:

@@ -63,7 +63,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """
     file = parse(path, (NODES, WEIGHTS, FIXED, DISPLAY), _ALLOWED)
     distance = file.value("EDGE_WEIGHT_TYPE")
-    file.value("DIMENSION")
+    file.value("DIMENSION")  # raises if the keyword is missing
     file.warn_of_unread(_KNOWN)
     if distance == EXPLICIT:
         inputs = _matrix(file)
@@ -94,7 +94,7 @@ def _matrix(file: "TsplibFile") -> Floats:
     n = parse_index(value, f"{source}: DIMENSION")
     if not 1 <= n <= LARGEST:
         raise InputError(f"{source}: DIMENSION: expected 1 to {LARGEST} nodes, got {n}")
-    file.value("EDGE_WEIGHT_FORMAT")
+    file.value("EDGE_WEIGHT_FORMAT")  # raises if the keyword is missing
     value, source = file.keywords["EDGE_WEIGHT_FORMAT"]
     if value not in _FORMATS:
         raise InputError(

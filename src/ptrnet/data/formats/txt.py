@@ -2,8 +2,8 @@
 
 Vinyals, Fortunato and Jaitly published their data in this format. Hulls and tours repeat their
 first index at the end. Triangles have `<ENDT>` between them. We write answers like this. We also
-read hulls and tours without the repeated index, and triangles without `<ENDT>` or with another one
-at the end.
+read hulls and tours without the repeated index, and triangles without any `<ENDT>` or with an
+`<ENDT>` after the last one.
 """
 
 import warnings

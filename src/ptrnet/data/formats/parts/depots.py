@@ -17,7 +17,7 @@ _KNOWN = {"NAME", "TYPE", "DIMENSION", "EDGE_WEIGHT_TYPE", "NODE_COORD_TYPE", "D
 
 
 class Form(NamedTuple):
-    """The keywords of a problem's files, and the fields of its instances that they fill."""
+    """The keywords in a problem's files, and the problem's fields that hold their values."""
 
     type: str  # the value of TYPE
     limit: str  # the keyword of the capacity or of the longest tour

@@ -71,13 +71,13 @@ def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: st
 
     Args:
         inputs: `(n, d)`, already checked.
-        row: the other keys of the row. The function removes those that have a meaning; the rest
-            becomes the example's `extra`.
+        row: the other keys of the row. Keys that have a meaning are removed from it. The others
+            become the example's `extra`.
         task: the task of the example.
         source: the name of the row in error messages.
 
     Warns:
-        AmbiguousInputWarning: a key is spelled almost as `outputs` or `distance`.
+        AmbiguousInputWarning: a key is spelled almost like `outputs` or `distance`.
     """
     outputs, grades = row.pop("outputs", None), None
     if outputs is not None:

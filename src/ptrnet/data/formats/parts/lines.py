@@ -58,7 +58,7 @@ def standard_input_is_json() -> bool:
     return _is_json(_standard_input())
 
 
-@functools.cache  # because we can only peek before we read
+@functools.cache  # because peeking does not work any more once we have read the first bytes
 def _is_json(stream: TextIO) -> bool:
     assert isinstance(stream.buffer, io.BufferedReader)
     return stream.buffer.peek().removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{")
