@@ -16,11 +16,11 @@ Z = 1.959963984540054  # a 95% interval reaches this many standard errors to eit
 
 @dataclass(frozen=True)
 class Measure:
-    """A mean over `count` instances with its 95% interval.
+    """A mean of `count` scores (numbers, or flags for right and wrong) with its 95% interval.
 
     The value is None if nothing could be measured. It is also None if `fail` is True: then Vinyals
     et al. (2015) print FAIL instead of a value (see `ptrnet.metrics.polygon`). The interval is None
-    if there is only one instance.
+    if the value is None. It is also None for a single score, except if the score is a flag.
     """
 
     value: float | None
@@ -30,7 +30,7 @@ class Measure:
     fail: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the measure as a JSON object; numbers that are not finite become null."""
+        """Return the measure as a JSON object. Numbers that are not finite become null."""
         numbers = {"value": self.value, "low": self.low, "high": self.high}
         finite = {k: v if v is None or math.isfinite(v) else None for k, v in numbers.items()}
         row = {**finite, "count": self.count}
@@ -38,14 +38,14 @@ class Measure:
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> Self:
-        """Return the measure that `to_dict` wrote; other keys of the row are ignored."""
+        """Return the measure that `to_dict` wrote. Other keys of the row are ignored."""
         return cls(row["value"], row["low"], row["high"], row["count"], row.get("fail", False))
 
     def value_and_interval(self, digits: int, scale: float = 1) -> tuple[str, str]:
         """Return the value and its interval as texts, `0.90` and `0.88 to 0.92`.
 
-        The text of a value of None is `FAIL` or `-`. The text of a missing interval is empty. A
-        number that rounds to zero has no sign.
+        If the value is None, its text is `FAIL` or `-`. If the interval is None, its text is empty.
+        A number that rounds to zero has no sign.
 
         Args:
             digits: the number of digits after the decimal point.
@@ -104,9 +104,9 @@ class Moments:
         return Moments(self.is_flag, count, total, squares)
 
     def measure(self) -> Measure:
-        """Return the mean with its normal interval, or the share of flags with Wilson's.
+        """Return the mean with its normal interval. For flags, use Wilson's interval (1927).
 
-        Wilson's interval (1927), unlike the normal one, is sound for shares near 0 and 1.
+        Wilson's interval is sound even for shares near 0 and 1, where the normal one is not.
         """
         n = self.count
         if not n:
@@ -129,5 +129,5 @@ def moments_of(scores: Mapping[str, Scores]) -> dict[str, Moments]:
 
 
 def summarize(moments: Mapping[str, Moments]) -> dict[str, Measure]:
-    """Return for each metric the share that is right, or the mean."""
+    """Return the mean of each metric with its interval. For flags it is the share of True."""
     return {name: of_metric.measure() for name, of_metric in moments.items()}

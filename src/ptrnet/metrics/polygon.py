@@ -13,8 +13,8 @@ from ptrnet.metrics.interval import Measure, Moments, Scores
 from ptrnet.metrics.interval import summarize as summarize_each
 from ptrnet.types import Example, Floats, Indices
 
-# Smaller areas are computed exactly, in whole numbers. Coordinates are at most 1 here. Floats lose
-# the area of slivers, and of points that are far from the origin.
+# Areas below this are computed again exactly, in whole numbers, because floats lose the area of
+# slivers and of points that are far from the origin. Coordinates were scaled to at most 1.
 _SMALL_AREA = 1e-5
 FAILS_ABOVE = 0.01  # Vinyals et al. 2015 print FAIL if a larger share is not simple
 
@@ -26,8 +26,8 @@ def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, 
       first vertex at the end do not matter.
     - simple: the answer has three vertices or more, none twice, and no two edges cross. If the true
       hull has no area, only the right answer counts as simple.
-    - area: the area of the answer as a share of the hull's. It is defined for simple answers, if
-      the hull has an area.
+    - area: the area of the answer divided by that of the hull. It is NaN if the answer is not
+      simple or the hull has no area.
     """
     answers = list(answers)
     right = np.array(
@@ -46,7 +46,7 @@ def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, 
 
 
 def summarize(moments: Mapping[str, Moments]) -> dict[str, Measure]:
-    """Return the shares and the mean area. It is FAIL if over 1% of answers are not simple."""
+    """Return the mean of each metric. The area is FAIL if over 1% of answers are not simple."""
     measures, is_simple = summarize_each(moments), moments["simple"]
     if is_simple.count - is_simple.total > FAILS_ABOVE * is_simple.count:
         measures["area"] = Measure(None, None, None, measures["area"].count, fail=True)
@@ -110,8 +110,8 @@ def _without_closing_repeat(ring: Floats) -> Floats:
 def _canonical(ring: Floats) -> Floats:
     """Return the vertices in an order that is the same for all ways to write the polygon.
 
-    It begins with the leftmost vertex, or the lowest of several. Next comes the neighbour of this
-    vertex that is further left, or lower.
+    The first vertex is the leftmost one. The second is its neighbour that is further left. If two
+    vertices are equally far left, the lower one counts as further left.
     """
     ring = _without_closing_repeat(ring)
     if not len(ring):

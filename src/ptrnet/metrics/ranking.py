@@ -4,8 +4,8 @@
 of an instance, best first, with the grades `(n,)` of the elements. The `score_*` functions measure
 many instances. An element is relevant if its grade is above 0.
 
-The value is 1 if the grades prefer no order: if they are all equal, or if no element is relevant
-(except for Kendall's tau). LightGBM counts such queries in the same way.
+If all grades are equal, every value is 1. If no element is relevant, every value except Kendall's
+tau is 1. LightGBM counts such queries in the same way.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,9 +22,9 @@ TOP = (3, 5)  # the k of top@k; top@1 is the accuracy
 
 
 def ndcg(grades: Floats, order: Indices, k: int) -> float:
-    """Normalised discounted cumulative gain of the first k elements, with gains `2^grade - 1`.
+    """Return the normalised discounted cumulative gain of the first k elements.
 
-    This is the definition of Burges et al. (2005). scikit-learn takes the grades as gains.
+    The gains are `2^grade - 1`, as in Burges et al. (2005). scikit-learn uses the grades as gains.
 
     Examples:
         >>> ndcg(np.array([0.0, 2.0, 1.0]), np.array([1, 0, 2]), k=3)
@@ -55,7 +55,10 @@ def average_precision(grades: Floats, order: Indices) -> float:
 
 
 def kendall_tau(grades: Floats, order: Indices) -> float:
-    """Kendall's rank correlation (1938), from 1 to -1. If grades are tied, his tau-b (1945)."""
+    """Return Kendall's rank correlation (1938) of the order with the grades, from -1 to 1.
+
+    If grades are tied, it is his tau-b (1945).
+    """
     in_order = grades[order]
     first, second = np.triu_indices(len(in_order), 1)
     signs = np.sign(in_order[first] - in_order[second])
@@ -82,10 +85,10 @@ def score_permutations(
 
 
 def score_grades(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
-    """Return `accuracy`, `ndcg@k`, `mrr`, `map` and `kendall_tau` of the orders of B instances.
+    """Return `accuracy`, `ndcg@k`, `mrr`, `map` and `kendall_tau` of B answers that are orders.
 
     An order is accurate if no element comes before one with a higher grade. An answer that is not
-    an order of all elements gets the worst values: a tau of -1, and 0 for the others.
+    an order of all elements gets the worst values: a tau of -1, and 0 for all other metrics.
     """
     metrics: dict[str, Callable[[Floats, Indices], float]] = {
         "accuracy": lambda grades, order: bool((np.diff(grades[order]) <= 0).all()),
@@ -112,7 +115,9 @@ def score_grades(examples: Sequence[Example], answers: Iterable[Indices]) -> dic
 def score_chosen(chosen: Sequence[int], scores: Sequence[Floats]) -> dict[str, Scores]:
     """Return `top@k`, `mrr` and `confidence` of B choices.
 
-    The confidence is the probability of the most likely element.
+    - top@k: whether the chosen element is among the k most likely ones.
+    - mrr: 1 / the position of the chosen element in the order of likelihood, counted from 1.
+    - confidence: the probability of the most likely element.
 
     Args:
         chosen: B indices, the element that was chosen in each instance.
@@ -129,11 +134,11 @@ def score_chosen(chosen: Sequence[int], scores: Sequence[Floats]) -> dict[str, S
 
 
 def score_members(grades: Sequence[Floats], scores: Sequence[Floats]) -> dict[str, Scores]:
-    """Return `map`, the average precision of the elements of B sets, ordered by their scores."""
+    """Return `map`, the average precision of each of B instances, ordered by their scores."""
     values = [average_precision(g, _best_first(s)) for g, s in zip(grades, scores, strict=True)]
     return {"map": np.array(values, float)}
 
 
 def _best_first(scores: Floats) -> Indices:
-    """Return the elements, highest score first. Ties keep the order of the input, as in `solve`."""
+    """Return indices, highest score first. Ties keep the order of the input, as in `solve`."""
     return np.argsort(-scores, kind="stable")

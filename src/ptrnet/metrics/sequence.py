@@ -20,16 +20,17 @@ def is_sorted(inputs: Floats, outputs: Indices) -> bool:
 
 
 def score_sorted(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
-    """Return `accuracy`: the entire order is right. Equal numbers may come in any order."""
+    """Return `accuracy`: whether the entire order is right. Equal numbers may be in any order."""
     right = [is_sorted(e.inputs, answer) for e, answer in zip(examples, answers, strict=True)]
     return {"accuracy": np.array(right, bool)}
 
 
 def score_sequences(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
-    """Return `accuracy`: the answer is the example's; and `in_place`: the share of equal positions.
+    """Return `accuracy` and `in_place` of answers, compared with the true answers.
 
-    If the sequences have different lengths, divide by the longer one. The share of two empty
-    sequences is 1.
+    - accuracy: whether the answer equals the true answer.
+    - in_place: the number of positions with the same element, divided by the length of the longer
+      sequence. It is 1 for two empty sequences.
     """
     pairs = _pairs(examples, answers)
     return {
@@ -39,9 +40,11 @@ def score_sequences(examples: Sequence[Example], answers: Iterable[Indices]) -> 
 
 
 def score_subsets(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
-    """Return `accuracy` as in `score_sequences`; `same_set`, which ignores the order; and `f1`.
+    """Return `accuracy`, `same_set` and `f1` of answers, compared with the true answers.
 
-    F1 is twice the number of elements in both sets, divided by the sum of the sets' sizes.
+    - accuracy: whether the answer equals the true answer.
+    - same_set: whether both have the same elements, in any order.
+    - f1: twice the number of elements in both sets, divided by the sum of the sets' sizes.
     """
     pairs = _pairs(examples, answers)
     sets = [(np.sort(truth), np.sort(answer)) for truth, answer in pairs]
@@ -53,20 +56,21 @@ def score_subsets(examples: Sequence[Example], answers: Iterable[Indices]) -> di
 
 
 def score_sets(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
-    """Return `accuracy`: the same elements, in any order; and `f1` as in `score_subsets`."""
+    """Return `accuracy`, which ignores the order, and `f1` as in `score_subsets`."""
     scores = score_subsets(examples, answers)
     return {"accuracy": scores["same_set"], "f1": scores["f1"]}
 
 
 def score_choices(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
-    """Return `accuracy`: the answer is the example's element."""
+    """Return `accuracy`: whether the answer is the true element."""
     return {"accuracy": _exact_matches(_pairs(examples, answers))}
 
 
 def grades_of(example: Example) -> Floats:
     """Return the grades `(n,)` of an example.
 
-    If it has none, they follow from its order: the first element has the highest grade.
+    If the example has none, derive them from its answer. The first element gets the highest grade,
+    and elements that are not in the answer get 0.
     """
     if example.grades is not None:
         return example.grades
@@ -76,11 +80,11 @@ def grades_of(example: Example) -> Floats:
     return grades
 
 
-Pairs = list[tuple[Indices, Indices]]  # the true answer, and the model's
+Pairs = list[tuple[Indices, Indices]]  # the true and the given answer
 
 
 def _pairs(examples: Sequence[Example], answers: Iterable[Indices]) -> Pairs:
-    """Return the true answer and the model's of each example that has a true answer."""
+    """Return pairs of true and given answers, for examples that have a true answer."""
     pairs = zip(examples, answers, strict=True)
     return [(e.outputs, answer) for e, answer in pairs if e.outputs is not None]
 

@@ -13,11 +13,11 @@ from ptrnet.types import Example, Floats, Indices
 def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
     """Return `length`, `gap` and `valid` of `(B,)` answers, compared with the examples' tours.
 
-    - length: the length of a valid tour, by the distance of the instance. The tour is closed unless
-      the instance has an open one.
-    - gap: how much longer a valid tour is than the example's, as a share of the latter. It is 0 if
-      both lengths are 0, and NaN if only the example's is.
-    - valid: whether the answer visits every city once.
+    - length: the length of a valid tour in the distance of the instance, including the way back to
+      the first city unless the instance's tours are open.
+    - gap: how much longer a valid tour is than the example's, divided by the example's length. It
+      is 0 if both lengths are 0, and NaN if only the example's length is 0.
+    - valid: whether the answer visits every city once. If not, the other two are NaN.
     """
     valid: list[bool] = []
     lengths, gaps = np.full(len(examples), np.nan), np.full(len(examples), np.nan)

@@ -38,10 +38,15 @@ def triangles(outputs: Indices) -> set[tuple[int, ...]]:
 def is_delaunay(points: Floats, outputs: Indices) -> bool:
     """Whether triangles `(t, 3)` are a Delaunay triangulation of points `(n, 2)`.
 
-    This checks that no point lies inside a circumcircle, that two triangles with a common edge lie
-    on different sides of it, and that no point lies beyond an edge of only one triangle. The last
-    two imply that every part of the hull is covered once. A point counts as on a circle or edge if
-    the rounding of the coordinates could have moved it off (`ptrnet.geometry.predicates`).
+    They are if:
+
+    - no point lies inside a triangle's circumcircle,
+    - two triangles with a common edge lie on different sides of the edge, and
+    - no point lies beyond an edge that belongs to only one triangle.
+
+    The last two conditions imply that every part of the hull is covered once. A point counts as on
+    a circle or edge if the rounding of the coordinates could have moved it off
+    (`ptrnet.geometry.predicates`).
     """
     predicates, first = Predicates(points), first_equal(points)
     vertices = first[outputs]  # equal points are one vertex
@@ -61,14 +66,15 @@ def is_delaunay(points: Floats, outputs: Indices) -> bool:
 
 
 def _covers_hull(predicates: Predicates, vertices: Indices, distinct: Indices) -> bool:
-    """Whether triangles cover the hull once.
+    """Whether triangles cover every part of the hull once.
 
-    They do if each edge has a triangle on either side, or has one triangle and no point beyond it.
+    They do if each edge has one triangle on each side, or one triangle and no point on the other
+    side.
 
     Args:
         predicates: predicates of the points.
         vertices: the triangles `(t, 3)`, counter-clockwise.
-        distinct: indices of the points; for equal points only the first.
+        distinct: indices of the points, without repeats of equal points.
     """
     edges = np.concatenate([vertices[:, [0, 1]], vertices[:, [1, 2]], vertices[:, [2, 0]]])
     directed = set(map(tuple, edges.tolist()))

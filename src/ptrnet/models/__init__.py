@@ -1,4 +1,4 @@
-"""The networks, one file for each. Plug-ins register further ones.
+"""The networks, one file for each. Plug-ins register further networks.
 
 Examples:
     >>> from ptrnet import models
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # names and settings must not import torch
     from ptrnet.models.base import PointerModel
     from ptrnet.tasks.base import Task
 
-STATES = "state-ptr-net"  # serves problems only, so `names` leaves it out
+STATES = "state-ptr-net"  # only for `ptrnet.problems`, so `names` leaves it out
 _registry = Registry("model", __name__, ("base", "ensemble", "settings", "state_ptr_net"), "MODEL")
 
 
@@ -52,7 +52,7 @@ def register(name: str, cls: "type[PointerModel]") -> None:
 
 
 def kind(name: str) -> "type[PointerModel]":
-    """The class of a model. Raises InputError if it is unknown, and suggests the nearest name."""
+    """The class of a model. Raises InputError with the nearest name if there is no such model."""
     cls: type[PointerModel] = _registry.builtin(name) if name == STATES else _registry.get(name)
     return cls
 
@@ -66,7 +66,7 @@ def settings_of(name: str, /, **values: Any) -> ModelSettings:
     """The settings of a model: the given values, and defaults for all others.
 
     Raises:
-        InputError: the model has no such setting (the message suggests the nearest), a setting
+        InputError: the model has no such setting (the message suggests the nearest name), a setting
             without a default is missing, or a value is out of range.
     """
     return from_mapping(kind(name).Settings, values, f"model {name}")
@@ -76,9 +76,9 @@ def build(name: str, features: int, num_specials: int, /, **settings: Any) -> "P
     """Build a model with random weights.
 
     Args:
-        name: of the model.
-        features: numbers in an element, d.
-        num_specials: special slots, S.
+        name: the model's name.
+        features: number of features of an element, d.
+        num_specials: number of special slots, S (see `PointerModel`).
         settings: see `settings_of`.
     """
     cls, values = kind(name), settings_of(name, **settings)

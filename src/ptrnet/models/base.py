@@ -40,8 +40,8 @@ class PointerModel(nn.Module, ABC):
     other methods have defaults.
 
     Args:
-        features: numbers in an element, d.
-        num_specials: special slots of the pointer, S. The first one is END.
+        features: number of features of an element, d.
+        num_specials: number of special slots, S: tokens that are not elements. The first is END.
         settings: an instance of the model's class `Settings`.
     """
 
@@ -149,7 +149,7 @@ class PointerModel(nn.Module, ABC):
     ) -> Tensor:
         """Log-probabilities `(B, R, S + N)` of the tokens that follow a known prefix.
 
-        A training with `--cuts` uses them. Row 0 is for the token right after the prefix. A model
+        Training with `--cuts` calls this. Row 0 is for the token right after the prefix. A model
         may return this row alone (R = 1), or also rows for later tokens if it can learn from them.
 
         Args:
@@ -163,9 +163,9 @@ class PointerModel(nn.Module, ABC):
 
 
 def as_parameters(model: nn.Module, *tensors: Tensor) -> tuple[Tensor, ...]:
-    """Move tensors to a model's device, and floating-point ones to its dtype.
+    """Move tensors to a model's device, and convert floating-point ones to its dtype.
 
-    A model with `exact_inputs` reads floating-point tensors as they are.
+    If the model has `exact_inputs`, all tensors keep their dtype.
     """
     parameter = next(model.parameters())
     keeps_type = getattr(model, "exact_inputs", False)
@@ -181,7 +181,7 @@ def full_lengths(batch: Tensor) -> Tensor:
 
 
 def masked_log_softmax(scores: Tensor, lengths: Tensor) -> Tensor:
-    """Log-softmax of scores `(B, K, S + N)` over the first `lengths` `(B,)` tokens; -inf after."""
+    """Log-softmax of scores `(B, K, S + N)` over the first `lengths` `(B,)` tokens, else -inf."""
     padding = ~length_mask(lengths, scores.shape[-1])
     return scores.masked_fill(padding[:, None], -torch.inf).log_softmax(-1)
 
@@ -189,20 +189,21 @@ def masked_log_softmax(scores: Tensor, lengths: Tensor) -> Tensor:
 def decoder_inputs(inputs: Tensor, special_inputs: Tensor) -> Tensor:
     """The decoder's input after each token, `(B, S + N, d)`.
 
-    After a special slot, it is a learned input, one of `special_inputs` `(S, d)`. After an element,
-    it is the element itself, one of `inputs` `(B, N, d)`.
+    After a special slot, the input is a learned vector, one of `special_inputs` `(S, d)`. After an
+    element, the input is the element itself, one of `inputs` `(B, N, d)`.
     """
     return torch.cat([special_inputs.expand(inputs.shape[0], -1, -1), inputs], 1)
 
 
 def safe_sqrt(x: Tensor) -> Tensor:
-    """The square root of numbers of 0 or more, with derivative 0 instead of infinity at 0."""
+    """The square root of numbers >= 0. Its derivative at 0 is 0 instead of infinity."""
     is_zero = x == 0
+    # The inner `where` keeps 0 out of `sqrt`. Otherwise the derivative at 0 would be 0 * inf = NaN.
     return torch.where(is_zero, 0, torch.where(is_zero, 1, x).sqrt())
 
 
 def shift_right(targets: Tensor) -> Tensor:
-    """The previous token at each step of targets `(B, M)`; the start symbol at the first step."""
+    """The token before each token of targets `(B, M)`. Before the first, it is the start symbol."""
     return nn.functional.pad(targets[:, :-1], (1, 0))
 
 

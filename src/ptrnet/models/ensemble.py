@@ -13,7 +13,7 @@ from ptrnet.models.base import Encoded, PointerModel
 
 @dataclass(frozen=True)
 class EncodedByEach(Encoded):
-    """The encodings of all members without their states, which `state` concatenates."""
+    """The encodings of all members. The states of all members are in `state`, one after another."""
 
     members: list[Encoded]
     state_sizes: tuple[int, ...]  # the number of tensors in each member's state
@@ -84,13 +84,16 @@ class Ensemble(PointerModel):
 
 
 def _without_state(encoded: Encoded) -> Encoded:
-    """Remove the state, and `num_tokens` if it is a tensor. An export cannot hold these twice."""
+    """Remove the state, and `num_tokens` if it is a tensor.
+
+    The ensemble has them, too, and an export cannot hold a tensor twice.
+    """
     is_number = isinstance(encoded.num_tokens, int)
     return replace(encoded, state=(), num_tokens=encoded.num_tokens if is_number else 0)
 
 
 def _log_mean(log_probs: Sequence[Tensor] | Iterator[Tensor]) -> Tensor:
-    """The logarithm of the mean of probabilities, given their logarithms."""
+    """The logarithm of the mean probability, given the log-probabilities of the members."""
     every = torch.stack(list(log_probs))
     is_impossible = (every == -torch.inf).all(0)
     # Fill before the sum, because the gradient of log(0) is not finite.

@@ -7,9 +7,9 @@ from ptrnet.models.parts.free_running import FreeRunningPtrNet
 
 
 class HardPtrNet(FreeRunningPtrNet):
-    """The next decoder input is `P_k` with `k = argmax a`.
+    """The next decoder input is `P_k` with `k = argmax a` (see `FreeRunningPtrNet`).
 
-    The argmax has no gradient, so none flows through the next input into `a`.
+    The argmax has no gradient, so no gradient flows through the next input into `a`.
     """
 
     def next_input(self, attention: Tensor, inputs: Tensor) -> Tensor:

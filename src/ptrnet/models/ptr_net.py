@@ -1,4 +1,4 @@
-"""The Pointer Network of Vinyals et al. 2015 (V), section 2.3.
+"""The Pointer Network of Vinyals et al. 2015, section 2.3.
 
 The attention over the inputs is the probability distribution of the next token of the answer.
 """
@@ -49,10 +49,10 @@ class EncodedSlots(Encoded):
 
 
 class Pointer:
-    """Computes the decoder's steps one after another. All of them point at the same keys.
+    """Computes the decoder's steps one after another. All steps point at the same keys.
 
-    Without gradients, and if there are many rows, a compiled kernel computes the whole step
-    (`kernels/pointer_step.py`).
+    A compiled kernel (`kernels/pointer_step.py`) may compute the whole step if there are many rows
+    and keys, and no gradients are needed.
 
     Args:
         decoder: computes the next state.
@@ -87,6 +87,7 @@ class Pointer:
         """
         compiled = self._compiled_for(inputs, state)
         if compiled is not None:
+            # At the first step all tokens are 0, the start symbol. No prefix has ended then.
             ended = None if tokens is None or not tokens.any() else tokens == END
             return compiled(inputs, (state[0], state[1]), ended)
         state = self._decoder.step(inputs, state)
@@ -97,7 +98,7 @@ class Pointer:
         decoder, query, scorer = self._decoder, self._query, self._scorer
         keys, v, rows = scorer.keys, scorer.v, inputs.shape[0] * inputs.shape[1]
         if rows < MIN_ROWS or keys.numel() <= MAX_PLAIN_ENTRIES:
-            return None  # so few numbers are not worth loading the compiled kernel
+            return None  # not worth loading the compiled kernel for so few rows or keys
         if v is None or not (isinstance(decoder, LSTM) and isinstance(query, Linear)):
             return None
         if not is_plain_float32(inputs, *state, keys, v):
@@ -118,8 +119,8 @@ class Pointer:
 class PtrNet(PointerModel):
     """`u_j = v' tanh(W1 e_j + W2 d_i)`, `p(C_i) = softmax(u)`.
 
-    An LSTM encodes the elements `P_j` as states `e_j`. A second LSTM, the decoder, has the state
-    `d_i` at step i. Its next input is a copy of the element `P_{C_i}` that it pointed at.
+    An LSTM or GRU encodes the elements `P_j` as states `e_j`. A second one, the decoder, has the
+    state `d_i` at step i. Its next input is a copy of the element `P_{C_i}` that it pointed at.
     """
 
     Settings = AttentionSettings
@@ -132,8 +133,8 @@ class PtrNet(PointerModel):
         self.key = key_projection(settings.score, units)
         self.query = query_projection(settings.score, units)
         self.v = score_vector(settings.score, units)
-        # Special slot 0 begins and ends an answer (V, figure 1). Its input is `=>`, the decoder's
-        # first input. Its state is `<=`, at which the decoder points in order to end.
+        # Special slot 0 begins and ends an answer (figure 1 of the paper). Its input is `=>`, the
+        # decoder's first input. Its state is `<=`, at which the decoder points to end the answer.
         self.special_inputs = nn.Parameter(torch.empty(num_specials, features))
         self.special_states = nn.Parameter(torch.empty(num_specials, units))
         init_uniform(self)

@@ -1,6 +1,7 @@
 """Sequence to sequence (Vinyals et al. 2015, section 2.1).
 
-An LSTM reads the input. Another one writes symbols of a dictionary.
+An LSTM or GRU, the encoder, reads the input. A second one, the decoder, writes symbols of a
+dictionary.
 """
 
 from torch import Tensor, nn

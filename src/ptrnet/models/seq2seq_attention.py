@@ -29,9 +29,9 @@ class EncodedStates(Encoded):
 class Seq2SeqAttention(DictionaryModel):
     """`p(C_i) = softmax(W [d_i; d'_i] + b)` over a dictionary.
 
-    `d'_i = sum_j softmax(u)_j e_j` is what attention reads, with `u_j = v' tanh(W1 e_j + W2 d_i)`.
-    The next decoder input is the embedding of `C_i` together with `[d_i; d'_i]`. At the first step
-    `d_0` is the encoder's last output, and `d'_0` is zero.
+    Attention reads `d'_i = sum_j softmax(u)_j e_j`, with `u_j = v' tanh(W1 e_j + W2 d_i)`. The next
+    decoder input is the embedding of `C_i` together with `[d_i; d'_i]`. At the first step `d_0` is
+    the encoder's last hidden state, and `d'_0` is zero.
     """
 
     Settings = DictionaryAttentionSettings

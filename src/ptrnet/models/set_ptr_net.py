@@ -1,4 +1,4 @@
-"""A pointer network for sets: each element has one score, and an answer takes the highest first."""
+"""A pointer network for sets: each element has one score, and the highest score comes first."""
 
 import math
 from dataclasses import dataclass
@@ -25,15 +25,15 @@ from ptrnet.models.settings import ModelSettings, SetSettings
 if TYPE_CHECKING:
     from ptrnet.tasks.base import Task
 
-# docs/dev/own-data-defaults.md has the measurements.
+# docs/dev/own-data-defaults.md has the measurements behind these numbers.
 LINEAR_FACTOR = 20.0
 LOWEST_FREQUENCY = math.pi / 4  # a standardised feature, -2 to 2, is about half a wave
-AMPLITUDE = 0.5  # of waves; with 1, the model overfits if there are few examples
+AMPLITUDE = 0.5  # amplitude of waves; with 1, the model overfits if there are few examples
 
 
 @dataclass(frozen=True)
 class ScoredSet(Encoded):
-    """The scores of all tokens. The steps need nothing else of the instance."""
+    """The scores of all tokens. Decoder steps read nothing else of the instances."""
 
     scores: Tensor  # (B, S + N), -inf on padding
 
@@ -41,20 +41,21 @@ class ScoredSet(Encoded):
 class SetPtrNet(PointerModel):
     """`u_j = w' relu(W e_j) + s v' x_j`, `p(C_i) = softmax(u)` over what remains (Plackett 1975).
 
-    `e` are the states of special slots (their inputs are learned) and elements. They all attend to
-    each other in the encoder of a transformer. `x_j` are the features of element j, with `see_logs`
-    also their logarithms, and the differences of all these from their means over the instance.
-    Scores that are linear in `x_j` need no hidden units. The scores are computed once and do not
-    depend on earlier tokens, so the greedy answer sorts the elements. Scores are computed in
-    float32 under autocast, too.
+    `e` are the states of special slots, whose inputs are learned, and of elements. All of them
+    attend to each other in a transformer's encoder. The scores are computed once, in float32 even
+    under autocast. They do not depend on earlier tokens, so greedy decoding sorts the elements.
 
-    The linear part begins at 0. An optimiser such as Adam moves all weights about equally fast: the
-    factor `s = 20 / sqrt(d)`, with d numbers in `x_j`, lets the linear part learn first.
+    The linear part `s v' x_j` learns scores that need no hidden units. `x_j` has the features of
+    element j, and with `see_logs` also their logarithms. It also has the differences of all these
+    numbers from their means over the instance. Special slots have no linear part.
 
-    If an answer is one element (`answer` is "one"), its probability is
+    `v` is 0 at first. An optimiser such as Adam moves all weights about equally fast. The factor
+    `s = 20 / sqrt(D)`, where D is the size of `x_j`, lets the linear part learn first.
+
+    If an answer is one element (`answer` is "one"), its probability in evaluation mode is
     `(1 - a) softmax(u) + a softmax(b' z)`: a mixture with a conditional logit (McFadden 1974). `z`
-    are the features alone. `a` and `b` are buffers, 0 in training.
-    `ptrnet.training.conditional_logit` sets them.
+    are the features alone. `a` and `b` are buffers. A new model has zeros there, and
+    `ptrnet.training.conditional_logit` sets them after training.
 
     The state of a step is a boolean `(B, K, S + N)`: True for elements that came before.
     """
@@ -134,12 +135,12 @@ class SetPtrNet(PointerModel):
             (part.log_softmax(-1) + log_share).masked_fill(is_padding, 0)
             for part, log_share in ((scores, (1 - share).log()), (of_logit, share.log()))
         )
-        # The logarithm of a sum of exponentials, also if one of them is 0.
+        # The logarithm of a sum of exponentials, even if one of them is 0.
         mixed = torch.maximum(own, other) + torch.log1p(torch.exp(-(own - other).abs()))
         return mixed.masked_fill(is_padding, -torch.inf)
 
     def _waves(self, inputs: Tensor) -> list[Tensor]:
-        """Sines and cosines `(B, N, d)` of features `(B, N, d)` for each octave."""
+        """A sine and a cosine `(B, N, d)` of features `(B, N, d)` for each octave."""
         angles = [2**k * LOWEST_FREQUENCY * inputs for k in range(self.octaves)]
         return [AMPLITUDE * wave(angle) for angle in angles for wave in (torch.sin, torch.cos)]
 
@@ -169,7 +170,9 @@ class SetPtrNet(PointerModel):
     def _log_probs(self, scores: Tensor, seen: Tensor) -> Tensor:
         """Log-probabilities `(B, M, S + N)` of the next token.
 
-        `seen` has the same shape, and is True for the elements that came before.
+        `seen` has the same shape, and is True for the elements that came before. END and the other
+        special slots are possible at any step if `answer` is "any". If `answer` is "one", they are
+        possible only after an element. If it is "all", they are possible only after all elements.
         """
         is_impossible = (scores == -torch.inf)[:, None].expand_as(seen)
         if not self.repeats:

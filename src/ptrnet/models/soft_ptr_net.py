@@ -7,7 +7,10 @@ from ptrnet.models.parts.score import matmul_float32
 
 
 class SoftPtrNet(FreeRunningPtrNet):
-    """The next decoder input is `sum_j a_j P_j`. Gradients flow through it into `a`."""
+    """The next decoder input is `sum_j a_j P_j` (see `FreeRunningPtrNet`).
+
+    Gradients flow through the next input into `a`.
+    """
 
     def next_input(self, attention: Tensor, inputs: Tensor) -> Tensor:
         return matmul_float32(attention, inputs)

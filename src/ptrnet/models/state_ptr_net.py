@@ -1,4 +1,4 @@
-"""The pointer network of problems: it reads the state of a problem anew at every step.
+"""The pointer network for `ptrnet.problems`. It encodes the state of the problem at every step.
 
 What is left of a problem after some choices is a smaller problem of the same kind. So all layers
 run again at every step, as in Drakulic et al. (BQ-NCO, 2023) and Luo et al. (LEHD, 2023).
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from ptrnet.problems.base import Problem, State
     from ptrnet.tasks.base import Task
 
-# The most elements that are encoded at once, including padding. Larger chunks would not fit into
-# the processor's cache, and would need more padding.
+# The largest number of elements to encode at once, including padding. Larger chunks would not fit
+# into the processor's cache, and would need more padding.
 MAX_POSITIONS = 2**12
 
 
@@ -47,9 +47,9 @@ class StatePtrNet(PointerModel):
     elements. `h_0` gives the score `u_0 = v' h_0` of END. `h_j` gives the scores `u_j = W h_j` of
     element j, one for each way to reach it (see `Problem.ways`).
 
-    Tokens that the problem does not allow get probability 0. If it allows only one token, that one
-    gets probability 1 without a run of the network. The problem computes in float64, even if the
-    weights have less precision.
+    Tokens that the problem does not allow get probability 0. If the problem allows only one token,
+    that token gets probability 1, and the network does not run. The problem computes in float64,
+    even if the weights have less precision.
 
     In shapes, R = B K is the number of prefixes, and T = 1 + N * ways the number of tokens.
     """
@@ -101,7 +101,7 @@ class StatePtrNet(PointerModel):
         targets: Tensor,
         target_lengths: Tensor | None = None,
     ) -> Tensor:
-        """See `PointerModel`; all steps are computed at once, and sizes may differ."""
+        """See `PointerModel`. All steps are computed at once. Instances may differ in size."""
         sizes = [inputs.shape[1]] if lengths is None else sorted(set(lengths.tolist()))
         if lengths is not None and len(sizes) > 1:
             return self._log_probs_by_size(inputs, lengths, targets, sizes)
@@ -128,7 +128,7 @@ class StatePtrNet(PointerModel):
         """The state of instances before the first choice.
 
         Raises:
-            ModelError: they have several sizes.
+            ModelError: the instances have different sizes.
         """
         n = inputs.shape[1]
         if lengths is not None:
@@ -138,7 +138,7 @@ class StatePtrNet(PointerModel):
         return self.problem.start(inputs[:, :n].double().cpu().numpy())
 
     def _log_probs(self, states: "list[State]", device: torch.device) -> Tensor:
-        """`(M, R, T)` log-probabilities of the next tokens in M states, each of R rows."""
+        """Log-probabilities `(M, R, T)` of the next tokens in M states, each with R rows."""
         decisions = [self.problem.decisions(state) for state in states]
         is_open = [allowed.sum(1) > 1 for allowed in decisions]
         open_states = [
@@ -160,7 +160,8 @@ class StatePtrNet(PointerModel):
         state = {name: np.concatenate([rows[name] for rows in states]) for name in states[0]}
         if torch.is_grad_enabled():
             return self._scores_of_rows(state, device)
-        first, copies = _distinct_rows(state)  # samples of an instance share their first states
+        # Score equal rows only once. The prefixes of an instance's samples are equal at first.
+        first, copies = _distinct_rows(state)
         distinct = {name: rows[first] for name, rows in state.items()}
         return self._scores_of_rows(distinct, device)[torch.from_numpy(copies).to(device)]
 
@@ -200,7 +201,7 @@ class StatePtrNet(PointerModel):
 
 
 def _distinct_rows(state: "State") -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices of the distinct rows, and for each row its number among them."""
+    """Return indices of distinct rows, and for each row the position of its equal among them."""
     parts = [
         np.ascontiguousarray(rows).reshape(len(rows), -1).view(np.uint8) for rows in state.values()
     ]
@@ -212,9 +213,10 @@ def _distinct_rows(state: "State") -> tuple[np.ndarray, np.ndarray]:
 
 
 def _chunks(order: np.ndarray, counts: np.ndarray) -> Iterator[np.ndarray]:
-    """Split rows, sorted by how many elements remain, into chunks of up to MAX_POSITIONS elements.
+    """Split rows into chunks of at most MAX_POSITIONS elements, padding included.
 
-    A row that has more of them is a chunk of its own.
+    `order` sorts the rows by `counts`, the numbers of remaining elements. A row with more than
+    MAX_POSITIONS elements is a chunk of its own.
     """
     sizes = np.maximum(counts[order], 1)
     while len(order):

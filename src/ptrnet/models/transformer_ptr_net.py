@@ -42,12 +42,12 @@ class EncodedSet(Encoded):
     bias: Tensor  # (B, S + N): -inf on padding, 0 elsewhere
     keys_values: list[KeysValues]  # of the states, for each layer's cross-attention
     frame_keys: Tensor | None  # of the states, for the edge frames
-    # Empty, or one item. The first compiled step prepares it from these tensors and the weights.
+    # Empty, or one item, which the first compiled step prepares from these tensors and the weights.
     compiled: list["Compiled"] = field(init=False, default_factory=list)
 
 
 class Compiled(NamedTuple):
-    """Compiled steps of the decoder's layers, and edge frames; None: PyTorch computes this part."""
+    """Compiled kernels of a decoder step. If a part is None, PyTorch computes that part."""
 
     layers: "tuple[Step | None, ...]"
     frames: "FrameScores | None"
@@ -62,8 +62,8 @@ class TransformerPtrNet(PointerModel):
     its mean over the instance. With `edge_frames`, `EdgeFrames` adds a term to each score.
     Coordinates and scores are computed in float32 even under autocast.
 
-    The state of a step has the keys and values `(B, K, t, H)` of each layer for the t tokens so
-    far. With `edge_frames`, the state of the frames follows.
+    The state of a step has each layer's keys and values `(B, K, t, H)` of the t tokens so far. With
+    `edge_frames`, the state of the frames follows.
     """
 
     Settings = TransformerSettings
@@ -125,8 +125,8 @@ class TransformerPtrNet(PointerModel):
         Args:
             encoded: the encoded tokens.
             rows: the decoder's states `(B, M, H)`.
-            ends: the ends of the frames' edges, each `(B, M)`; None without edge frames.
-            compiled: the kernels that can be used.
+            ends: the result of `EdgeFrames.ends` or `all_ends`; None without edge frames.
+            compiled: the compiled kernels, if any can be used.
         """
         queries = layer_norm(rows)
         with torch.autocast(queries.device.type, enabled=False):
@@ -164,7 +164,7 @@ class TransformerPtrNet(PointerModel):
     def _compiled(
         self, encoded: EncodedSet, rows: Tensor, state: tuple[Tensor, ...]
     ) -> Compiled | None:
-        """The compiled kernels for a step of rows `(B, K, H)`; None: PyTorch computes all of it."""
+        """The compiled kernels for a step of rows `(B, K, H)`, or None if they cannot be used."""
         past = state[: 2 * len(self.decoder)]
         tensors = (rows, encoded.inputs, encoded.keys, *past, *chain(*encoded.keys_values))
         if not is_plain_float32(*tensors) or not is_loaded_for(rows.shape[0] * rows.shape[1]):
@@ -178,7 +178,7 @@ class TransformerPtrNet(PointerModel):
             edges = None
             if self.frames is not None and encoded.frame_keys is not None:
                 edges = self.frames.compiled(encoded.inputs, encoded.frame_keys)
-            # A single append, because another thread may decode with the same `encoded`.
+            # Append once, when all is ready: another thread may decode with the same `encoded`.
             encoded.compiled.append(Compiled(tuple(layers), edges))
         return encoded.compiled[0]
 
@@ -207,7 +207,10 @@ class TransformerPtrNet(PointerModel):
 def _build_frames(
     features: int, num_specials: int, settings: TransformerSettings
 ) -> EdgeFrames | None:
-    """The edge frames of the settings. Raises InputError if the task has no such edges."""
+    """The edge frames of the settings, or None if they have none.
+
+    Raises InputError if the task has no such edges.
+    """
     is_open = settings.frame_edge == "open"
     if not settings.edge_frames:
         if is_open:

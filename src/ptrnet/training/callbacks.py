@@ -1,4 +1,4 @@
-"""Lightning callbacks for checkpoints, checks and progress, and the hooks of the caller."""
+"""Lightning callbacks for checkpoints, checks and progress, and the caller's hooks."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ LOGGERS = ("mlflow", "wandb")
 
 @dataclass(frozen=True)
 class Hooks:
-    """Callbacks and loggers of the caller.
+    """The caller's own callbacks and loggers.
 
     If a callback changes the training, the recipe alone no longer determines the weights.
 
@@ -38,7 +38,7 @@ class Hooks:
             folder, unless `MLFLOW_TRACKING_URI` is set.
 
     Raises:
-        InputError: a callback or a logger is of another class, or a logger's name is unknown.
+        InputError: a callback or a logger has the wrong class, or a logger's name is unknown.
         MissingExtraError: a logger's package is not installed.
     """
 
@@ -64,7 +64,7 @@ class Hooks:
                 )
 
     def loggers_of(self, output: Path) -> list[Logger]:
-        """Return the loggers of a run in the folder `output`. They write nothing yet."""
+        """Return the loggers of a run in the folder `output`. This function writes nothing."""
         return [
             _build_logger(logger, output) if isinstance(logger, str) else logger
             for logger in self.loggers
@@ -106,18 +106,18 @@ def _build_logger(name: str, output: Path) -> Logger:
 
 
 class BestWeights(pl.Callback):
-    """Early stopping. Keeps the weights of the latest validation that is as good as the best one.
+    """Stops early. Keeps the weights of the latest validation that is about as good as the best.
 
-    A validation is as good if its loss exceeds the lowest one by at most one standard error of the
-    difference, over the validation examples. With few examples the lowest loss is partly chance,
-    and weights that were trained longer do better on new data (one-standard-error rule; Breiman et
-    al. 1984).
+    A validation is about as good if its mean loss exceeds the lowest one by at most one standard
+    error. This is the standard error of the mean difference of the examples' losses. With few
+    examples the lowest loss is partly chance, and weights that were trained longer do better on new
+    data (one-standard-error rule; Breiman et al. 1984).
 
-    Its state is part of every checkpoint, so a resumed run stops at the same step.
+    The callback's state is part of every checkpoint, so a resumed run stops at the same step.
 
     Args:
         patience: stop after this many validations in a row without a lower loss; 0 means never.
-        save: called with the step whenever the weights of a validation are kept.
+        save: called whenever the weights of a validation are kept, with the step as its argument.
     """
 
     state_key = "best_weights"
@@ -125,7 +125,7 @@ class BestWeights(pl.Callback):
     def __init__(self, patience: int, save: Callable[[int], None]) -> None:
         self.patience, self.save, self.waited = patience, save, 0
         self.losses: Tensor | None = None  # (num_examples,) of the validation with the lowest mean
-        self.step = 0  # of the weights that are kept
+        self.step = 0  # the step of the weights that are kept
         self.weights: dict[str, Tensor] = {}
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -170,7 +170,7 @@ class BestWeights(pl.Callback):
 
 
 class CheckedCheckpointIO(TorchCheckpointIO):
-    """Writes checkpoints atomically, and verifies them when it reads them, without running code."""
+    """Writes checkpoints atomically. Verifies them on reading, and runs no code from them."""
 
     def save_checkpoint(self, checkpoint: Any, path: Any, storage_options: Any = None) -> None:
         # A callback of the caller may save to a folder that does not exist yet.
@@ -186,8 +186,8 @@ class CheckedCheckpointIO(TorchCheckpointIO):
 class PeriodicCheckpoint(pl.Callback):
     """Saves a checkpoint every `every` steps, and at the end.
 
-    If a validation follows the step, save after the validation, because a resumed run does not
-    repeat that validation.
+    If a validation follows the step, the callback saves after the validation, because a resumed run
+    does not repeat that validation.
     """
 
     def __init__(self, path: Path, every: int, valid_every: int) -> None:
@@ -209,13 +209,13 @@ class PeriodicCheckpoint(pl.Callback):
         return step % self.every == 0 or step == trainer.max_steps
 
 
-LOSS_ROUNDING = 1e-2  # by rounding, a mean loss in bfloat16 may be this far below 0
+LOSS_ROUNDING = 1e-2  # rounding to bfloat16 may push a mean loss below 0 by this much
 
 
 class FiniteLoss(pl.Callback):
     """Raises DivergedError if a loss or a weight is not finite.
 
-    Must be the first callback, so that later ones never save or log diverged weights.
+    This must be the first callback, so that later callbacks never save or log diverged weights.
 
     A single process on a CPU checks the loss after every step. On a GPU or with several processes,
     that would make every step wait, so we collect the losses. At multiples of `intervals` and at
@@ -223,8 +223,8 @@ class FiniteLoss(pl.Callback):
 
     Args:
         folder: the folder of the run. The error names its last good checkpoint.
-        intervals: numbers of steps between checks of the weights. They include the intervals of
-            validation and of checkpoints.
+        intervals: numbers of steps between checks of the weights. They must include the intervals
+            of validations and of checkpoints.
         is_likelihood: whether the loss is a negative log-likelihood. If so, a loss below 0 raises
             ModelError, because no probability is above 1.
     """
@@ -280,7 +280,7 @@ LINE_EVERY = 60.0  # seconds between lines if standard error is not a terminal
 
 
 class TrainingProgress(pl.Callback):
-    """Shows and logs means over the last LOG_EVERY steps.
+    """Shows and logs the mean of each metric over the last LOG_EVERY steps.
 
     If standard error is not a terminal, it prints lines instead of a progress bar.
     """
@@ -352,7 +352,7 @@ class TrainingProgress(pl.Callback):
 
 
 def _text(metric: str, value: float) -> str:
-    """Format an accuracy in percent, a cost with 5 significant digits, others with 3 decimals."""
+    """Format accuracies in percent, costs with 5 significant digits, the rest with 3 decimals."""
     if metric == "accuracy":
         return f"{value:.1%}"
     return f"{value:.5g}" if metric == "cost" else f"{value:.3f}"

@@ -1,7 +1,7 @@
 """Read and write the last two checkpoints of a run, each with a checksum.
 
 `torch.load` does not verify checksums, so we append a SHA-256 digest to the file. `torch.load`
-ignores it, and still reads the file.
+ignores the digest, and still reads the file.
 """
 
 import io
@@ -25,7 +25,7 @@ class Checkpoint(NamedTuple):
     content: dict[str, Any]
 
     def make_last(self) -> None:
-        """Make this the run's last checkpoint if a later one is damaged."""
+        """If this is the previous checkpoint, make it the last one, which is damaged or missing."""
         if self.path.name == PREVIOUS:
             self.path.replace(self.path.with_name(LAST))
 
@@ -78,7 +78,7 @@ def read_last(folder: Path) -> Checkpoint | None:
     Return None if the run has no checkpoints.
 
     Raises:
-        InputError: the run has checkpoints, but none can be read. The message is about the last.
+        InputError: the run has checkpoints, but none can be read. The message names the last one.
     """
     last, previous = folder / LAST, folder / PREVIOUS
     if not exists(last) and not exists(previous):

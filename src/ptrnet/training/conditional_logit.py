@@ -1,4 +1,4 @@
-"""Mix the probabilities of a network for choices with those of a conditional logit.
+"""Mix a network's probabilities of choices with those of a conditional logit.
 
 A network overfits a few hundred choices. A conditional logit (McFadden 1974) does not, because it
 is linear in the features. `docs/dev/own-data-defaults.md` has the measurements.
@@ -23,13 +23,13 @@ MAX_EXAMPLES = 20_000  # more would not change the few weights of a logit
 
 
 def mix_with_logits(model: PointerModel, task: Task, examples: TrainingExamples) -> float:
-    """Fit a logit for each network of a trained model, and set the share of the logits.
+    """Fit a logit for each network of a trained model, and set the share of the logits in them.
 
-    The share is the one with the highest likelihood of the validation examples. Each network and
-    its logit are compared on examples that neither of them learned from.
+    The share is the one of SHARES that gives the validation examples the highest likelihood. Each
+    network and its logit are compared on examples that neither of them learned from.
 
     Returns:
-        The share. It is 0 if the model does not mix, or if there are no validation examples.
+        The share. It is 0 if the model has no logit, or if there are no validation examples.
     """
     networks, parts, stream = model.networks(), examples.valid, examples.stream
     if not (parts and isinstance(stream, DatasetStream)):
@@ -55,12 +55,11 @@ def fit_logit(examples: Sequence[Example], task: Task) -> Floats:
     """Return the weights `(d,)` of a conditional logit, fitted to choices by maximum likelihood.
 
     The probability of an element is `softmax(x b)` over the elements of its instance, where `x` are
-    the normalized features. The penalty RIDGE times the squared weights is added to the sum of the
-    negative log-likelihoods.
+    the normalized features and `b` the weights. See `fit_weights` for the penalty on the weights.
 
     Args:
         examples: instances, each with the one element that was chosen.
-        task: their task, which normalizes the features.
+        task: the task of the instances, which normalizes the features.
     """
     x = np.concatenate([task.normalize(example.inputs) for example in examples])
     sizes = np.array([len(example.inputs) for example in examples])

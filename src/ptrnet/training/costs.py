@@ -1,8 +1,8 @@
 """Training without answers: the model learns from the costs of answers that it samples.
 
-The losses of self-labelling and REINFORCE also teach it which tokens are allowed. Samples alone
-would not, because they are drawn under the constraint, which hides the probability that the model
-gives to forbidden tokens. Beam search ranks prefixes by the model's own log-probabilities, so
+The losses of self-labelling and REINFORCE also teach the model which tokens are allowed. Samples
+alone would not, because they are drawn under the constraint. It hides the probability that the
+model gives to forbidden tokens. Beam search ranks prefixes by the model's own log-probabilities, so
 probability that is wasted on forbidden tokens would distort its ranking.
 """
 
@@ -52,7 +52,7 @@ class Samples(NamedTuple):
         )
 
     def followed_by(self, others: "Samples") -> "Samples":
-        """Return these answers, and then other answers to the same instances."""
+        """Return these answers, followed by other answers to the same instances."""
         longest = max(self.tokens.shape[2], others.tokens.shape[2])
         padded = [
             functional.pad(part.tokens, (0, longest - part.tokens.shape[2]), value=END)
@@ -66,7 +66,7 @@ class Samples(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """A batch, and an answer to each of its instances."""
+    """A batch, and one answer to each of its instances."""
 
     batch: InstanceBatch
     answers: Samples  # K = 1
@@ -156,9 +156,9 @@ class Sampler:
 
 
 def self_labelling_loss(log_probs: Tensor, lengths: Tensor) -> Tensor:
-    """Mean negative log-likelihood per token of the cheapest answer to each instance.
+    """Return the mean negative log-likelihood per token of the cheapest answers.
 
-    Self-labelling takes the model's own best answer as the true one (Corsini et al. 2024).
+    Self-labelling takes the model's cheapest sample as the true answer (Corsini et al. 2024).
 
     Args:
         log_probs: `(B, 1)` log-probabilities of the cheapest answers, without the constraint.
@@ -168,7 +168,7 @@ def self_labelling_loss(log_probs: Tensor, lengths: Tensor) -> Tensor:
 
 
 def reinforce_loss(log_probs: SequenceLogProbs, samples: Samples, baseline: Tensor) -> Tensor:
-    """REINFORCE (Williams 1992).
+    """Return the loss of REINFORCE (Williams 1992).
 
     The loss is the sum of `advantage * log p - log a` over the samples, divided by the number of
     their tokens:
@@ -177,8 +177,8 @@ def reinforce_loss(log_probs: SequenceLogProbs, samples: Samples, baseline: Tens
       estimate of the gradient of the mean cost, up to a factor.
     - The advantage is `cost - baseline`, divided by its root mean square over the batch, so that
       the unit of the costs does not matter.
-    - a is about the allowed tokens. At each step of a sample, the model gives them some
-      probability together. a is the product of these probabilities over all steps. The second
+    - a is the probability that all tokens are allowed. At each step of a sample, add up the model's
+      probabilities of the allowed tokens. a is the product of these sums over all steps. The second
       term teaches the model which tokens are allowed.
 
     Args:
@@ -194,15 +194,18 @@ def reinforce_loss(log_probs: SequenceLogProbs, samples: Samples, baseline: Tens
 
 
 def mean_of_others(costs: Tensor) -> Tensor:
-    """Mean cost `(B, K)` of the other samples of the same instance (Kool et al. 2019)."""
+    """Return the mean cost `(B, K)` of the instance's other samples (Kool et al. 2019)."""
     return (costs.sum(1, keepdim=True) - costs) / (costs.shape[1] - 1)
 
 
-SEED_STRIDE = 2**32  # above any number of steps, so that no two seeds share samples
+SEED_STRIDE = 2**32  # above any number of steps, so that two seeds never share samples
 
 
 class CostModule(TrainingModule):
-    """Samples answers and makes the cheaper ones more likely. Validates by the mean greedy cost."""
+    """Samples answers and makes the cheaper ones more likely.
+
+    The validation loss is the mean cost of greedy answers.
+    """
 
     def __init__(self, model: PointerModel, recipe: Recipe, task: Task, costs: Costs) -> None:
         super().__init__(model, recipe)
@@ -227,9 +230,9 @@ class CostModule(TrainingModule):
         return self_labelling_loss(torch.cat(log_probs), torch.cat(lengths))
 
     def _earlier(self, seed: int) -> Answered:
-        """Draw a batch of the window. Improve its answers by new tails, if the recipe says so."""
-        # All processes draw the same k. Each has its own part of this earlier batch. As these parts
-        # have similar sizes, no process waits long for the others.
+        """Draw a batch from the window. With `tails`, try to improve its answers by new tails."""
+        # All processes draw the same k, and each has its own part of this earlier batch. The parts
+        # have similar sizes, so no process waits long for another.
         rng = np.random.default_rng([self.recipe.seed, WINDOW, self.global_step])
         k = int(rng.integers(len(self.window)))
         drawn = _to(self.window[k], self.device)
@@ -250,7 +253,7 @@ class CostModule(TrainingModule):
         return reinforce_loss(log_probs, samples, mean_of_others(samples.costs))
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Add the windows of all processes, as tensors."""
+        """Add the windows of all processes to the checkpoint, as tensors."""
         if not self.window:
             return
         own = [
@@ -263,7 +266,7 @@ class CostModule(TrainingModule):
         checkpoint["windows"] = windows
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Restore this process's window."""
+        """Restore the window of this process."""
         if not self.recipe.window:
             return
         for inputs, lengths, instances, *answers in checkpoint["windows"][self.global_rank]:

@@ -21,11 +21,11 @@ MAX_TEST = 500  # the largest number of fresh examples for the scores of a model
 
 
 class TrainingExamples(NamedTuple):
-    """Training stream and validation examples of a recipe."""
+    """The training stream and the validation examples of a recipe."""
 
     stream: BatchStream[Any]  # yields `CutBatch`es if the recipe cuts answers
-    # Validation examples from a file, also used for the card. In parts: one for each network of an
-    # ensemble, or a single one for all networks; none without a file.
+    # Validation examples from a file, also used for the card: one part for each network of an
+    # ensemble, or a single part for all networks. The list is empty without a file.
     valid: list[list[Example]]
     valid_batches: Sequence[Batch | CutBatch | InstanceBatch]
 
@@ -65,8 +65,8 @@ def open_examples(
 def fresh_test_examples(recipe: Recipe, task: Task) -> list[Example]:
     """Draw test examples that neither training nor validation has seen.
 
-    Return as many as the validation has, at most MAX_TEST. Return an empty list if the recipe
-    trains on a file or learns from costs, because answers to fresh instances may be unknown.
+    Draw as many as the validation has, but at most MAX_TEST. Return an empty list if the recipe
+    trains on a file or learns from costs, because answers to fresh instances may be unknown then.
     """
     count = min(MAX_TEST, recipe.valid_batches * recipe.batch_size)
     if recipe.data or recipe.learning != "answers" or not count:
@@ -117,7 +117,7 @@ def _fresh_stream(recipe: Recipe, task: Task, first: int) -> ExampleStream:
 
 
 def _valid_batches(recipe: Recipe, task: Task, parts: list[list[Example]]) -> list[Batch]:
-    """Return batches whose examples are all held out by one network, or by all networks."""
+    """Return batches. All examples of a batch are held out by the same network, or by all."""
     batches = []
     for k, part in enumerate(parts):
         for batch in batches_of(part, task, recipe.batch_size):
@@ -142,7 +142,7 @@ def _fresh_valid_batches(recipe: Recipe, task: Task) -> list[Batch]:
 
 
 def _cut_valid_batches(recipe: Recipe, task: Task, batches: Sequence[Batch]) -> list[CutBatch]:
-    """Cut each answer of the validation batches once, by the seed of the recipe."""
+    """Cut each answer of the validation batches once. The recipe's seed decides where."""
     return [
         cut_batch(np.random.default_rng([recipe.seed, VALID, k, 1]), task, batch, 1)
         for k, batch in enumerate(batches)

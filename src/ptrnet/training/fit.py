@@ -36,7 +36,7 @@ from ptrnet.types import Example, Floats, Indices
 if TYPE_CHECKING:
     from ptrnet.training.callbacks import Hooks
 
-# The folder inside the run's folder that holds the examples. Error messages also use this word.
+# Name of the folder for the examples in the run's folder. Error messages also use this word.
 EXAMPLES = "examples"
 INFERRED = ("center", "spread", "longest_answer", "longest_share", "categories", "filled")
 
@@ -79,7 +79,7 @@ def fit(
         constraint: another way to give the kind: "permutation", "subset", or "free" for a sequence.
         cost: a function of inputs `(n, d)` and outputs `(m,)` that returns a finite number. Lower
             is better. The recipe's `learning` ("self-labelling" or "reinforce"), `samples` and
-            `baseline` control how the model learns from it.
+            `baseline` control how the model learns from costs.
         output: a new folder for the examples, the run and the model. If None, nothing is saved.
         resume: with a `cost`, resume the run in `output`. Pass the same instances, cost and recipe
             to get the weights of a run that was never stopped. To resume a run on examples, use
@@ -88,20 +88,19 @@ def fit(
         loggers: objects of `lightning.pytorch.loggers.Logger`, or "wandb" or "mlflow". Every run
             also writes metrics to files.
         recipe: fields of a recipe, named like the options of `ptrnet train`: `steps`,
-            `hidden_size`, `seed` and so on. By default each network of an ensemble
-            uses its own tenth of the examples for validation. Training stops after `patience`
-            validations without a lower loss. The model gets the weights of the latest
-            validation whose loss is at most one standard error above the lowest one. If elements
-            are dictionaries, the model reads `fields`, or all fields by default. It refuses texts
-            that it has not seen in training; with `unknown_category="ignore"`, they count as no
-            category.
+            `hidden_size`, `seed` and so on. By default each network of an ensemble uses its own
+            tenth of the examples for validation. Training stops after `patience` validations
+            without a lower loss. The model gets the weights of the latest validation whose loss is
+            at most one standard error above the lowest one. If elements are dictionaries, the model
+            reads `fields`, or all fields by default. It refuses texts that it has not seen in
+            training. With `unknown_category="ignore"`, it reads such a text as no category.
 
     Returns:
         The trained model, ready to `solve`.
 
     Raises:
-        InputError: an example cannot be used (the message has its number, from 0 on), a field of
-            the recipe is wrong, or the folder is in use.
+        InputError: an example cannot be used (the message has its number, counted from 0), a field
+            of the recipe is wrong, or the folder is in use.
         MissingExtraError: the extra "train" is not installed.
         DivergedError: the loss is not finite.
 
@@ -181,7 +180,7 @@ def _fit_answers(
 def _inferred(examples: Any, recipe: dict[str, Any]) -> tuple[InferredTask, bool]:
     """Infer the task of the examples. Also return whether its kind was guessed.
 
-    The examples are a table if the recipe names columns. `_inferred` removes these from the recipe.
+    If the recipe names columns, the examples are a table. These keys are removed from `recipe`.
     """
     kind, reading = kind_and_reading(recipe)
     columns = Columns(**{key: recipe.pop(key) for key in options_of(Columns) if key in recipe})
@@ -204,7 +203,7 @@ def _inferred(examples: Any, recipe: dict[str, Any]) -> tuple[InferredTask, bool
 
 
 def _pair(item: Any, source: str) -> tuple[Any, Any]:
-    """Return inputs and outputs. If elements were dictionaries, the inputs are these."""
+    """Return inputs and outputs. The inputs are the user's dictionaries if there were any."""
     if isinstance(item, Example):
         checks.required_answer(item, loosest_task(1), source)
         if item.elements is not None:
@@ -215,7 +214,7 @@ def _pair(item: Any, source: str) -> tuple[Any, Any]:
 def _loosest_task(inputs: Sequence[Any], sources: Sequence[str], reading: Reading) -> Custom:
     """Return the task that examples are checked against.
 
-    Inputs that are arrays must have as many features as the first array. If elements are
+    If inputs are arrays, the task has as many features as the first array. If elements are
     dictionaries, the task has the fields of all examples.
     """
     if named_records_of(inputs[0]) is not None:
@@ -236,7 +235,7 @@ def _loosest_task(inputs: Sequence[Any], sources: Sequence[str], reading: Readin
 def _saved(data: Dataset, folder: Path) -> Iterator[Path]:
     """Save the examples to the run's folder, and yield their path.
 
-    If the run is refused before it begins, remove them again.
+    If the run is refused before it writes its recipe, remove the examples again.
     """
     is_new, saved = not exists(folder), folder / EXAMPLES
     try:

@@ -39,8 +39,8 @@ def fit_costs(
     """Train a model on instances without answers; see `ptrnet.fit`.
 
     Raises:
-        InputError: `kind` is missing, an instance cannot be used (the message has its number, from
-            0 on), a field of the recipe is wrong, or a cost is not a finite number.
+        InputError: `kind` is missing, an instance cannot be used (the message has its number,
+            counted from 0), a field of the recipe is wrong, or a cost is not a finite number.
     """
     if not callable(cost):
         raise InputError(f"fit: expected a function as cost, got {short(cost)}")
@@ -56,7 +56,7 @@ def fit_costs(
 
 
 def _checked_instances(instances: Any) -> Dataset:
-    """Return the instances as a dataset."""
+    """Return the instances as a dataset. Raises InputError if one cannot be used."""
     checked: list[Example] = []
     task = loosest_task(1)
     for k, values in enumerate(split(instances, "instances")):
@@ -88,7 +88,7 @@ def _number(value: Any) -> float:
 
 
 def _infer_recipe(instances: Dataset, overrides: dict[str, Any]) -> Recipe:
-    """Infer the recipe from the instances. `overrides` are fields of it that take precedence."""
+    """Infer the recipe from the instances. The fields in `overrides` take precedence."""
     center, spread, _ = feature_scaling(instances)
     task = replace(loosest_task(len(center)), center=tuple(center), spread=tuple(spread))
     return Recipe.from_table(

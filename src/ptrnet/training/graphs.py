@@ -20,7 +20,7 @@ from ptrnet.types import Batch
 
 T = TypeVar("T")
 
-# Bound the memory of graphs. Compute batches of further shapes without a graph.
+# Limit the memory of graphs. Once there are this many, compute other shapes without a graph.
 MAX_GRAPHS, MAX_GRADIENT_BYTES = 128, 2**30
 TOKENS = 8  # answers are padded to a multiple of this number, so that shapes recur
 
@@ -29,7 +29,7 @@ class GraphLosses:
     """`losses` and its gradients for a model on a GPU, with a CUDA graph for each batch shape.
 
     The parameters must not move in memory, because the graphs hold their addresses. Calls with and
-    without autocast have separate graphs. All calls with autocast must have the same dtype.
+    without autocast have separate graphs. All calls with autocast must use the same autocast dtype.
     """
 
     def __init__(self, model: PointerModel) -> None:
@@ -88,7 +88,7 @@ class _Graph:
             recorded.copy_(tensor)
 
     def replay(self) -> None:
-        """Compute `loss`, `right` and `grads` of the batch that was loaded last, in place."""
+        """Compute the `loss`, `right` and `grads` of the loaded batch, in place."""
         self._graph.replay()
 
     def _run(self, model: PointerModel) -> tuple[Tensor, Tensor, tuple[Tensor | None, ...]]:
@@ -118,8 +118,8 @@ def record(run: Callable[[], T], pool: Any) -> tuple[torch.cuda.CUDAGraph, T]:
     """Record a function as a CUDA graph. Return the graph and the tensors that a replay fills.
 
     Args:
-        run: the function. We call it twice before recording, so that its kernels are compiled and
-            chosen by then.
+        run: the function. We call it twice before recording, so that its kernels are already
+            compiled and chosen.
         pool: memory pool. Graphs may share it if their replays never overlap.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Choose the device and the precision of a training by the hardware."""
+"""Choose the device and the precision of a training for the hardware."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,9 +29,9 @@ def device_of(name: str) -> str:
 
 
 def has_run_on_gpu(recipe: Recipe) -> bool:
-    """Whether we have run such trainings on a GPU.
+    """Whether we have tested trainings of this kind on a GPU.
 
-    Other trainings use no CUDA graphs, and use bfloat16 on a GPU only if the recipe's `precision`
+    Untested kinds use no CUDA graphs. They use bfloat16 on a GPU only if the recipe's `precision`
     is `bfloat16`.
     """
     from_answers = recipe.learning == "answers" and recipe.loss == "tokens" and not recipe.cuts

@@ -1,4 +1,4 @@
-"""Scores that are linear in the features, fitted to choices."""
+"""Fit scores that are linear in the features to choices or orders."""
 
 import numpy as np
 from scipy.optimize import minimize
@@ -7,8 +7,10 @@ from ptrnet.data.dataset import Dataset
 from ptrnet.tasks.base import Task
 from ptrnet.types import Floats, Indices
 
-RIDGE = 1e-4  # the penalty: makes weights 0 if their features are the same for the whole set
-MAX_PAIRS = 10_000  # of neighbours in answers; more would not tell more about their order
+# Factor of a penalty, which makes a weight 0 if its feature is the same for all elements of a set.
+RIDGE = 1e-4
+# Largest number of pairs of neighbours in answers. More would not tell more about the order.
+MAX_PAIRS = 10_000
 SHARE = 0.99  # an order is linear if a linear score puts this share of the pairs in order
 
 
@@ -32,7 +34,7 @@ def has_linear_order(task: Task, examples: Dataset) -> bool:
     if not len(tested):
         return False
     # Each pair is a choice between two elements. Only the difference of their features matters, so
-    # the second one has features 0.
+    # we use the difference as features of the first one, and 0 as features of the second one.
     x = np.stack([fitted, np.zeros_like(fitted)], 1).reshape(-1, fitted.shape[1])
     weights = fit_weights(x, np.full(len(fitted), 2), np.zeros(len(fitted), np.int64))
     return bool((tested @ weights > 0).mean() >= SHARE)
@@ -41,12 +43,13 @@ def has_linear_order(task: Task, examples: Dataset) -> bool:
 def fit_weights(x: Floats, sizes: Indices, chosen: Indices) -> Floats:
     """Return the weights `(d,)` of a conditional logit, fitted to choices by maximum likelihood.
 
-    The probability of an element is `softmax(x b)` over the elements of its instance. The penalty
-    RIDGE times the squared weights is added to the sum of the negative log-likelihoods.
+    The probability of an element is `softmax(x b)` over the elements of its instance, where `b` are
+    the weights. The loss is the sum of the negative log-likelihoods, plus RIDGE times the sum of
+    the squared weights.
 
     Args:
         x: `(n, d)`, the features of the elements of B instances, one after the other.
-        sizes: `(B,)`, how many elements each instance has.
+        sizes: `(B,)`, the number of elements of each instance.
         chosen: `(B,)`, the chosen element of each instance.
     """
     starts = np.cumsum(sizes) - sizes

@@ -16,12 +16,14 @@ from ptrnet.types import Batch, CutBatch
 def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     """Return the losses `(B,)` by tokens, and which answers `(B,)` are right.
 
-    Their mean is the mean of -log p(a right token) over all steps of all answers.
+    The mean of the losses is the mean of -log p(a right token) over all steps of all answers.
 
     A token is right if a right answer can continue with it. Without grades, there is one such
-    token. With grades, all remaining elements of the highest grade are right. An answer counts as
-    right if at every step each right token is more likely than each wrong one. Then greedy decoding
-    gives a right answer, if answers have no ties, or if scores do not depend on earlier tokens.
+    token. With grades, all remaining elements of the highest grade are right.
+
+    An answer counts as right if each right token is more likely than each wrong one at every step.
+    Greedy decoding then gives a right answer, provided that answers have no ties or that scores do
+    not depend on earlier tokens.
     """
     log_probs = model.log_probs(*batch[:4])
     real = length_mask(batch.target_lengths, batch.targets.shape[1])
@@ -34,9 +36,10 @@ def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
 def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     """Return the losses `(B,)` by gains, and which answers `(B,)` are right (see `losses`).
 
-    A loss is the cross-entropy between the predicted distribution of the first token and a target
-    distribution: the gains `2^grade - 1`, divided by their sum (ListNet; Cao et al. 2007). It is 0
-    for instances in which all gains are 0. It suits models whose scores do not depend on earlier
+    In the target distribution of the first token, probabilities are in proportion to the gains
+    `2^grade - 1` (ListNet; Cao et al. 2007). The mean of the losses is the mean cross-entropy
+    between this target and the predicted distribution, over the instances whose gains are not all
+    0. Other instances have loss 0. These losses suit models whose scores do not depend on earlier
     tokens.
     """
     assert batch.grades is not None
@@ -46,7 +49,7 @@ def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     is_element = length_mask(batch.lengths, first.shape[1]) & real.any(1, keepdim=True)
     positive = torch.where(is_element, batch.grades.clamp(min=0), 0)
     highest = positive.amax(1, keepdim=True)
-    # Divide by 2^highest, which cancels, because 2^grade may be infinite.
+    # 2^grade may be infinite, so divide all gains by 2^highest. This cancels in `shares`.
     gains = torch.exp2(positive - highest) - torch.exp2(-highest)
     sums = gains.sum(1, keepdim=True)
     shares = gains / torch.where(sums > 0, sums, 1)
@@ -58,11 +61,11 @@ def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def cut_losses(model: PointerModel, batch: CutBatch) -> tuple[Tensor, Tensor]:
-    """Return the losses `(B,)` of cut answers, and whether their right next tokens are likeliest.
+    """Return the losses `(B,)` of cut answers, and if the right first token of each is likeliest.
 
-    Their mean is the mean of -log p(a right token) at the first step after the cut, plus that at
-    all later steps. So the first token counts as much as all later ones together. Right tokens are
-    those of `losses`.
+    The first token is the first one after the cut. The mean of the losses is the sum of two means
+    of -log p(a right token): over the first tokens, and over all later tokens. So the first token
+    counts as much as all later ones together. See `losses` for which tokens are right.
     """
     num_known = batch.num_known
     log_probs = model.rest_log_probs(*batch[:4], num_known)
@@ -78,12 +81,12 @@ def cut_losses(model: PointerModel, batch: CutBatch) -> tuple[Tensor, Tensor]:
 
 
 def _tokens_per_answer(real: Tensor) -> Tensor:
-    """Return the mean number of tokens of an answer; above 0 even if the batch has no tokens."""
+    """Return the mean number of tokens of an answer. It is above 0 even if there are no tokens."""
     return real.sum().clamp(min=1) / len(real)
 
 
 def _are_likeliest(log_probs: Tensor, targets: Tensor, is_right: Tensor | None) -> Tensor:
-    """Return `(B, M)`, whether the right tokens of each step are more likely than all others."""
+    """Return `(B, M)`, whether each right token of a step is more likely than all wrong ones."""
     if is_right is None:
         return log_probs.argmax(-1) == targets
     least = log_probs.masked_fill(~is_right, torch.inf).amin(-1)

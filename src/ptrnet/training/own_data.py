@@ -1,4 +1,4 @@
-"""Defaults of a training on your own examples. They follow from the data.
+"""Defaults of a training on your own examples, which follow from the data.
 
 `docs/dev/own-data-defaults.md` has the measurements behind the numbers.
 """
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 SETS, SEQUENCES = "set-ptr-net", "transformer-ptr-net"
 VALIDATIONS, PATIENCE, VALID_SHARE = 20, 10, 0.1
-# Each row: the largest number of examples that it is for, then the batch size, dropout, layers,
-# networks, and epochs of noisy kinds.
+# Each row: the largest number of examples to use the row for, then the batch size, dropout, layers,
+# number of networks, and epochs for NOISY kinds of answers.
 SIZES = (
     (500, 16, 0.3, 1, 5, 20),
     (2_000, 32, 0.3, 1, 5, 20),
@@ -25,14 +25,15 @@ SIZES = (
     (20_000, 128, 0.2, 2, 1, 10),
     (float("inf"), 256, 0.0, 2, 1, 10),
 )
-# For the last row, which has no dropout.
+# Further values for the last row, which has no dropout.
 LARGE = {"weight_decay": 0.0, "learning_rate": 4e-3, "see_logs": True}
 ORDERS = ("permutation", "subset")
 NOISY = ("choice", "grades")  # judgements of people, which a network overfits after a few epochs
 OCTAVES = 5  # set-ptr-net also reads sines and cosines of features
 EPOCHS, FEWEST_STEPS, MOST_STEPS = 40, 150, 3_000
-MANY = 5_000  # with at least this many examples, a decoder learns orders step by step
-LARGEST_GAIN = 30.0  # the largest grade; a larger one would make all other gains 2^grade negligible
+MANY = 5_000  # with at least this many examples, a decoder may learn orders step by step
+# The largest grade for gains. A larger one would make all other gains 2^grade negligible.
+LARGEST_GAIN = 30.0
 
 
 def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,10 +87,10 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
 def _model(
     inferred: "InferredTask", ordered: bool, is_exact: bool, given: Mapping[str, Any]
 ) -> str:
-    """Return the network for the data, or the first one that has all settings of the user.
+    """Return the best model for the data, or another one if the best lacks a setting of the user.
 
-    If the order of the answer matters, a network with a decoder learns more from many examples,
-    except if the order follows from a score of each element.
+    If the order of the answer matters, a model with a decoder learns more from many examples. If
+    that order follows from a score of each element (`is_exact`), no decoder is needed.
     """
     kind, count = inferred.task.kind, len(inferred.examples)
     needs_decoder = kind in ORDERS and count >= MANY and not is_exact
@@ -102,12 +103,12 @@ def _model(
 
 
 def _settings() -> set[str]:
-    """Return the names of settings that models have."""
+    """Return the names of the settings of all models."""
     return set(every_setting())
 
 
 def _are_gains(inferred: "InferredTask") -> bool:
-    """Whether gains `2^grade - 1` make sense for these grades."""
+    """Whether gains `2^grade - 1` make sense: no grade is negative or above LARGEST_GAIN."""
     grades = inferred.examples.grades
     if grades is None:
         return False

@@ -41,10 +41,10 @@ def train(
 ) -> model_folder.Saved:
     """Train a model. Save the model, the recipe, the logs and the last checkpoint to `output`.
 
-    With `patience`, the model is saved whenever the weights of a validation are kept.
+    With `patience`, the model is also saved whenever the weights of a validation are kept.
 
     A resumed run starts from its last checkpoint. It ends with the same weights as a run that was
-    never stopped, if the machine, the versions and the number of threads are the same.
+    never stopped, if the machine, the software and the number of threads are the same.
 
     Args:
         recipe: what to train, and on which examples.
@@ -56,13 +56,13 @@ def train(
         data: the examples of the recipe's file, if the caller has opened them already.
 
     Raises:
-        InputError: `output` holds another run, has no run to resume, or another process trains
-            there. Nothing was written.
+        InputError: `output` holds another run, has no run to resume, or is locked by another
+            training. Nothing was written.
         DivergedError: the loss is not finite. The last good checkpoint is kept.
     """
     end_with_launcher()
     use_compiled_kernels()
-    with contextlib.ExitStack() as locks:  # released when the training ends, even by an error
+    with contextlib.ExitStack() as locks:  # released when the training ends, even with an error
         if resume and is_main_process():
             locks.enter_context(run_folder.locked(output))
         return _train(recipe, output, resume, problem, hooks or Hooks(), data, locks)
@@ -177,7 +177,7 @@ def _load_weights(model: PointerModel, recipe: Recipe, task: Task) -> None:
     """Load the weights of `recipe.weights` into a new model.
 
     Raises:
-        InputError: there is no such model, or its network differs from the recipe's.
+        InputError: there is no such model, or its network or its fields differ from the recipe's.
     """
     solver = _model_of(recipe.weights)
     name, settings = model_folder.registered_name(solver.model), solver.model.settings()
@@ -185,7 +185,7 @@ def _load_weights(model: PointerModel, recipe: Recipe, task: Task) -> None:
     expected["special slots"] = model.num_specials
     actual = {"model": name, "features": solver.model.features, **settings}
     actual["special slots"] = solver.model.num_specials
-    for key in ("fields", "categories"):  # they define what each feature means
+    for key in ("fields", "categories"):  # these define what each feature means
         expected[key], actual[key] = (getattr(t, key, ()) for t in (task, solver.task))
     for key, value in expected.items():
         if actual.get(key) != value:
@@ -216,7 +216,7 @@ def _model_of(name_or_path: str) -> Solver:
 def _trained_model(
     recipe: Recipe, task: Task, module: TrainingModule, best: BestWeights, steps: int
 ) -> model_folder.Saved:
-    """Return the model with its best weights. Without patience, these are its last weights."""
+    """Return the model with its best weights, or with its last weights if there is no patience."""
     if best.weights:
         module.load_state_dict(best.weights)
         steps = best.step
@@ -224,6 +224,6 @@ def _trained_model(
 
 
 def _facts(recipe: Recipe, steps: int) -> dict[str, Any]:
-    """Facts about the training that are saved with the model."""
+    """Return facts about the training, to be saved with the model."""
     table = recipe.table()
     return {**{key: table[key] for key in ("n", "steps", "batch_size", "seed")}, "steps": steps}

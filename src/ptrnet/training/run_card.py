@@ -61,7 +61,7 @@ class Card(NamedTuple):
         return card.compose(self.title, self.summary, self.facts, sections)
 
     def write(self, folder: Path, saved: model_folder.Saved) -> None:
-        """Write the card to a model's folder. The front matter is for the hub."""
+        """Write the card to a model's folder, with front matter for the hub."""
         card.write(folder, card.with_front_matter(self.text(), self.title, saved))
 
 
@@ -84,11 +84,11 @@ def write_card(
 
     Args:
         folder: the folder of the run.
-        saved: the model. Its `trained` gets the scores.
+        saved: the model. The scores are added to its `trained`.
         recipe: the recipe of the training.
-        parts: test examples with answers: one part for all networks, or one for each network of an
-            ensemble, with examples that it did not learn from. Without examples the card has no
-            scores.
+        parts: test examples with answers. There is one part for all networks, or one part for each
+            network of an ensemble, with examples that this network did not learn from. Without
+            examples the card has no scores.
         logit_share: the share of a conditional logit in the model's probabilities.
     """
     count = sum(map(len, parts))
@@ -134,7 +134,7 @@ def write_card(
 
 
 def _source(recipe: Recipe) -> str:
-    """Describe where the examples of the scores come from."""
+    """Describe the examples that the scores were measured on."""
     if recipe.valid:
         return "examples of a separate file"
     if recipe.data:
@@ -145,7 +145,7 @@ def _source(recipe: Recipe) -> str:
 def _measures(
     saved: model_folder.Saved, parts: Sequence[Sequence[Example]]
 ) -> list[dict[str, Measure]]:
-    """Measure greedy decoding without and with the task's constraint, in this order."""
+    """Measure greedy decoding, first without and then with the task's constraint."""
     networks = [saved.model] if len(parts) == 1 else saved.model.networks()
     measures = []
     for name, constrained in (("unconstrained", False), ("constrained", True)):

@@ -44,8 +44,8 @@ def check_unused(folder: Path, *others: str) -> None:
 def next_numbered(root: Path, name: str) -> Iterator[Path]:
     """Create a numbered folder for a run without `output`: `root/NAME-1`, `root/NAME-2` and so on.
 
-    Create it at once, so that runs that begin together get different folders. On exit, remove it if
-    it is empty.
+    Create it at once, so that runs that begin at the same time get different folders. On exit,
+    remove the folder if it is empty.
 
     Raises:
         InputError: the folder cannot be created.
@@ -82,10 +82,10 @@ def _numbers(root: Path, name: str) -> list[int]:
 
 
 def locked(folder: Path) -> AbstractContextManager[None]:
-    """Lock a run's folder against other trainings. A folder that is missing is not locked.
+    """Lock a run's folder against other trainings. If there is no such folder, lock nothing.
 
     Raises:
-        LockedError: another training has the folder.
+        LockedError: another training has locked the folder.
     """
     return files.locked(folder, wait=False) if exists(folder) else contextlib.nullcontext()
 

@@ -40,14 +40,14 @@ _LAUNCHER = "_PTRNET_LAUNCHER"  # environment variable: the process id of the ma
 
 
 def is_main_process() -> bool:
-    """Whether this is the main process of the training. Only this one writes and prints."""
+    """Whether this is the main process of the training, the only one that writes and prints."""
     return getattr(rank_zero_only, "rank", 0) == 0
 
 
 def end_with_launcher() -> None:
     """Make this process end when the main process that launched it for a training ends.
 
-    A main process that is killed cannot stop the others. They would wait for it for half an hour.
+    If the main process is killed, it cannot stop the others. They would wait for half an hour.
     """
     launcher = os.environ.get(_LAUNCHER, "")
     if launcher.isdecimal() and not is_main_process():
@@ -56,7 +56,7 @@ def end_with_launcher() -> None:
 
 @contextlib.contextmanager
 def _named_as_launcher() -> Iterator[None]:
-    """Tell the processes that are started within the context who launched them."""
+    """Give processes that start within the context the process id of this one, their launcher."""
     if not is_main_process():
         yield
         return
@@ -121,8 +121,8 @@ def build_trainer(recipe: Recipe, output: Path, best: BestWeights, hooks: Hooks)
 class RankBatches:
     """Iterable over this process's part of each training batch.
 
-    It reads the rank when it is iterated, because the trainer knows the rank only after it has
-    started its processes.
+    The rank is read when the iteration begins, because the trainer knows the rank only after it
+    has started its processes.
     """
 
     def __init__(self, stream: BatchStream[Any], trainer: pl.Trainer) -> None:
@@ -163,7 +163,7 @@ def run_trainer(
     except SystemExit:  # Lightning raises it after an interrupt
         raise KeyboardInterrupt from None
     finally:
-        if torch.distributed.is_initialized():  # its threads would abort the process at exit
+        if torch.distributed.is_initialized():  # or its threads abort this process at exit
             torch.distributed.destroy_process_group()
 
 

@@ -25,10 +25,10 @@ class Elements(nn.Module):
     """Embedding of elements, `W [p; sin(pi p); cos(pi p); sin(2 pi p); ...] + b`.
 
     It is computed in float32 or better even under autocast, because bfloat16 would round nearby
-    features to equal ones.
+    features to equal numbers.
 
     Args:
-        features: numbers in an element, d.
+        features: number of features of an element, d.
         units: size of the output, H.
         octaves: number of frequencies; each is twice the previous one.
         see_indices: whether to add `sin` and `cos` of `j / 10000^(2k / H)`, where j is the index
@@ -50,9 +50,9 @@ class Elements(nn.Module):
 
 
 def with_deviations(inputs: Tensor, lengths: Tensor) -> Tensor:
-    """`(B, N, 2d)`: features `(B, N, d)`, and how far each is from its mean over the instance.
+    """Append to features `(B, N, d)` their differences from their means over the instance.
 
-    So a linear function of what the network reads can compare an element with the mean.
+    The result is `(B, N, 2d)`. A linear function of it can compare an element with the mean.
     """
     is_element = length_mask(lengths, inputs.shape[1])[..., None]
     means = torch.where(is_element, inputs, 0).sum(1, keepdim=True) / lengths[:, None, None]
@@ -60,10 +60,10 @@ def with_deviations(inputs: Tensor, lengths: Tensor) -> Tensor:
 
 
 class Logs(nn.Module):
-    """Logarithms of the features that are above 0 in all examples; 0 for the others.
+    """Logarithms of features. Features that are not above 0 in all examples have 0 instead.
 
-    A linear function of logarithms can compare ratios or products of features. A feature that is
-    smaller than in all examples has the logarithm of the smallest one.
+    A linear function of logarithms can compare ratios or products of features. The smallest
+    logarithm is that of the smallest value in the examples, even if a feature is smaller.
 
     Args:
         spread, lowest: `(d,)`; see `Task.relative_range`.
@@ -74,7 +74,7 @@ class Logs(nn.Module):
 
     def __init__(self, spread: Tensor, lowest: Tensor) -> None:
         super().__init__()
-        # The task's settings have these numbers, so the weights need not.
+        # The task's settings have these numbers, so the saved weights need not have them.
         self.register_buffer("spread", spread, persistent=False)
         self.register_buffer("lowest", lowest, persistent=False)
 
@@ -96,7 +96,7 @@ def index_encoding(rows: Tensor) -> Tensor:
 def normal_vectors(*shape: int, divisor: float = 1.0) -> Tensor:
     """Normally distributed initial values of learned vectors.
 
-    On the meta device nothing is drawn: `normal_` there would import PyTorch's compiler, which
+    On the meta device they stay undefined. There `normal_` would import PyTorch's compiler, which
     takes longer than the rest of loading a model.
 
     Args:
@@ -117,7 +117,7 @@ MAX_ROWS = 2**11  # 0.5 MB of rows with 64 units
 def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
     """`softmax(q k' / sqrt(D) + bias) v` in each head, with heads concatenated: `(..., M, H)`.
 
-    We do not use PyTorch's fused attention: on a CPU its backward pass in bfloat16 takes several
+    We do not use PyTorch's fused attention. On a CPU its backward pass in bfloat16 takes several
     times as long, and it has no second derivative. The softmax is in float32 or better.
 
     Args:
@@ -221,7 +221,7 @@ class CrossAttention(nn.Module):
         self.outward = nn.Linear(units, units)
 
     def keys_values(self, others: Tensor) -> KeysValues:
-        """Keys and values `(B, heads, L, D)` of `others` `(B, L, H)`; compute them once."""
+        """Keys and values `(B, heads, L, D)` of `others` `(B, L, H)`. All steps can share them."""
         parts = _parts(others, self.others)
         if len(parts) < 2:
             keys, values = self.others(others).chunk(2, -1)
@@ -289,11 +289,12 @@ _PARTS = (EncoderLayer, SelfAttention, FeedForward, nn.Linear, nn.ReLU, nn.Dropo
 
 
 def _parts(rows: Tensor, *layers: nn.Module) -> list[slice]:
-    """Split B examples of rows `(B, L, H)` into chunks of about MAX_ROWS rows.
+    """Split B examples of rows `(B, L, H)` into chunks of at most MAX_ROWS rows, or one example.
 
-    Do not split them if autograd or a forward hook is active.
+    Do not split them if compiled code could not compute these layers: for example if gradients are
+    needed, or a layer has a forward hook.
     """
-    # Must run before any size is read, as in `attend`.
+    # This check must come before we read any size, as in `attend`.
     if not is_plain_float32(rows) or not all(is_unchanged(layer, _PARTS) for layer in layers):
         return [slice(None)]
     examples = max(1, MAX_ROWS // rows.shape[1])
@@ -312,19 +313,19 @@ class DecoderLayer(nn.Module):
     def forward(
         self, rows: Tensor, causal_bias: Tensor, others: KeysValues, bias: Tensor
     ) -> Tensor:
-        """Take all steps `(B, M, H)` at once; `others` and `bias` are for the cross-attention."""
+        """Take all steps `(B, M, H)` at once. `others` and `bias` are for the cross-attention."""
         rows = rows + self.attention(layer_norm(rows), causal_bias)
         return self._after_self_attention(rows, others, bias)
 
     def step(
         self, rows: Tensor, earlier: KeysValues, others: KeysValues, bias: Tensor
     ) -> tuple[Tensor, KeysValues]:
-        """Take one step for rows `(B, K, H)`; `earlier` as in `SelfAttention.step`."""
+        """Take one step for rows `(B, K, H)`. `earlier` is as in `SelfAttention.step`."""
         attended, extended = self.attention.step(layer_norm(rows), earlier)
         return self._after_self_attention(rows + attended, others, bias), extended
 
     def compiled_step(self, others: KeysValues, bias: Tensor) -> "Step | None":
-        """`step` with these `others` and `bias` as a compiled kernel.
+        """A compiled kernel that computes `step` with these `others` and `bias`.
 
         Returns None if the layer was subclassed, patched or hooked.
         """

@@ -12,7 +12,7 @@ class DictionaryModel(PointerModel):
     """Emits symbols of a fixed dictionary: the special slots, then positions 1 to n.
 
     The next decoder input is a learned embedding of the last symbol. At the first step it is the
-    embedding of END, which stands for `=>`.
+    embedding of END, in place of the paper's start symbol `=>`.
     """
 
     n: int

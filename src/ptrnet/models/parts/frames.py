@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 UNITS = 32  # hidden units of a `FrameScore`, U
 ROUNDS = 3  # rounds after the first one; see `EdgeFrames`
-# `signed_logs` is linear below a scale and logarithmic above it.
+# `signed_logs` is about linear below a scale and logarithmic above it.
 SCALES = (1e-3, 1e-5, 1e-7)
 MIN_DIST = 1e-6  # replaces a distance of zero, as we take logarithms
 
 
 class PrefixEnds(NamedTuple):
-    """The first and the last two elements of prefixes, as tokens `(B, K)`; 0 if there is none."""
+    """The first element and the last two of each prefix, as tokens `(B, K)`. 0 if there is none."""
 
     first: Tensor
     previous: Tensor  # the element before the last one
@@ -36,7 +36,7 @@ class PrefixEnds(NamedTuple):
         return cls(*[torch.zeros_like(tokens)] * 3)
 
     def append(self, tokens: Tensor, num_specials: int) -> "PrefixEnds":
-        """The ends after another token `(B, K)` of each prefix; special slots change nothing."""
+        """The ends after another token `(B, K)` of each prefix. Special slots change nothing."""
         is_element = tokens >= num_specials
         return PrefixEnds(
             torch.where(is_element & (self.first == 0), tokens, self.first),
@@ -46,20 +46,24 @@ class PrefixEnds(NamedTuple):
 
 
 class EdgeFrames(nn.Module):
-    """Adds a term to the score of each token, which a small network computes from its position.
+    """Adds terms to the score of each token. Small networks compute them from the token's position.
 
-    Positions are relative to an edge, the frame. In the first round, this is the last edge of the
-    answer, between its last two elements (after a single element: downwards along the second
-    axis). In each further round, it is the edge from the last element to the token with the highest
-    score so far. Before the first element there is no edge. Instead of cosines and sines, the
-    network then reads zeros in the first round, and differences of coordinates in the further ones.
+    There are several rounds, and each adds one term. In a round, positions are relative to an edge,
+    the frame:
+
+    - In the first round, the edge runs between the last two elements of the answer. After a single
+      element, it points downwards along the second axis.
+    - In each further round, the edge runs from the last element to the token with the highest score
+      so far.
+    - Before the first element there is no edge. Instead of cosines and sines, the network reads
+      zeros in the first round, and differences of coordinates in further rounds.
+
     A special slot has the position of the answer's first element. In the first round, the network
     also reads `A q + B k`, where q is the decoder's state and k the token's state.
 
     A sequence of apexes builds a triangulation; see `ptrnet.constraints.triangulations`. Each token
-    decides the triangle on the left of one edge, the first open edge. In such sequences, the first
-    frame is the open edge whose triangle the next token decides.
-    Before this edge is known, the frame points downwards, as after a single element.
+    decides the triangle on the left of the first open edge. In such sequences, this edge is the
+    first frame. Before it is known, the frame points downwards, as after a single element.
 
     Args:
         units: size of queries and keys, H.
@@ -77,7 +81,7 @@ class EdgeFrames(nn.Module):
         self.looks = nn.ModuleList(rounds)  # the name "looks" is part of saved weights
 
     def empty(self, tokens: Tensor) -> tuple[Tensor, ...]:
-        """The state of empty prefixes, in the shape of `tokens` `(B, K)`; see `ends`."""
+        """The state of empty prefixes, in the shape of `tokens` `(B, K)`."""
         return OpenEdges.empty(tokens) if self.is_open else PrefixEnds.empty(tokens)
 
     def append(
@@ -89,11 +93,11 @@ class EdgeFrames(nn.Module):
         return PrefixEnds(*prefixes).append(tokens, num_specials)
 
     def ends(self, prefixes: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """The tokens that the edges run between, each `(B, K)`: `PrefixEnds` or a `FrontEdge`."""
+        """The tokens that define each prefix's edge, `(B, K)` each: `PrefixEnds` or `FrontEdge`."""
         return OpenEdges(*prefixes).front() if self.is_open else prefixes
 
     def all_ends(self, tokens: Tensor, num_specials: int) -> tuple[Tensor, ...]:
-        """The tensors of `ends`, each `(B, M)`; column i is after the first i + 1 of M tokens."""
+        """The tensors of `ends`, `(B, M)` each. Column i is for the first i + 1 of M tokens."""
         prefixes, steps = self.empty(tokens[:, :1]), []
         for i in range(tokens.shape[1]):
             prefixes = self.append(prefixes, tokens[:, i : i + 1], num_specials)
@@ -106,9 +110,10 @@ class EdgeFrames(nn.Module):
             return self.key(keys).permute(2, 0, 1).contiguous()[:, :, None]
 
     def compiled(self, points: Tensor, keys: Tensor) -> "FrameScores | None":
-        """`forward` for points `(B, N, 2)` and keys of `project_keys`, as a compiled kernel.
+        """A compiled kernel that computes `forward` for these points and keys.
 
-        Returns None if a part was subclassed, patched or hooked.
+        Returns None if a part was subclassed, patched or hooked. Points are `(B, N, 2)`, and keys
+        are the result of `project_keys`.
         """
         if not is_unchanged(self, (EdgeFrames, nn.ModuleList, FrameScore, nn.Linear)):
             return None
@@ -147,7 +152,7 @@ class EdgeFrames(nn.Module):
 
 
 class FrameScore(nn.Module):
-    """`w' max(0, W f + b + x)`, where f are F features of a token at a step."""
+    """The score `w' max(0, W f + b + x)` of a token at a step, from its F features f."""
 
     def __init__(self, features: int) -> None:
         super().__init__()
@@ -162,8 +167,8 @@ class FrameScore(nn.Module):
     def forward(self, features: Tensor, x: Tensor | None = None) -> Tensor:
         """Scores `(B, M, S + N)` of features `(F, B, M, S + N)` and x `(U, B, M, S + N)` (None: 0).
 
-        Features are the first axis, because a last axis of a few features would make short rows,
-        which are slow.
+        The features are the first axis. As the last axis, they would make short rows, which are
+        slow.
         """
         weight, bias = self.features.weight, self.features.bias[:, None]
         hidden = torch.addmm(bias, weight, features.flatten(1))
@@ -174,14 +179,14 @@ class FrameScore(nn.Module):
 class FrameFeatures:
     """The features of each token in the frame of each prefix: direction and distance.
 
-    Tensors with a value for each token are `(B, M, S + N)`, those with a value for each prefix
-    `(B, M, 1)`. A subclass places tokens in its frames by `set_frame`, and may add features.
+    Tensors with a value for each token are `(B, M, S + N)`. Tensors with a value for each prefix
+    are `(B, M, 1)`. A subclass places tokens in its frames by `set_frame`, and may add features.
 
     Args:
         points: `(B, N, 2)`, the elements' coordinates.
-        num_specials: special slots, S. They have the position of the answer's first element.
-        first: `(B, M)`, the first element of each prefix.
-        last: `(B, M)`, the element at the center of the frame; 0 if there is none yet.
+        num_specials: number of special slots, S. They have the position of the first element.
+        first: `(B, M)`, the token of each prefix's first element.
+        last: `(B, M)`, the token of the element at the center of the frame. 0 if there is none yet.
     """
 
     first_size, further_size = 5, 7 + 3 * len(SCALES)  # features in the first round, in the others
@@ -208,7 +213,7 @@ class FrameFeatures:
         return x, y
 
     def set_frame(self, x: Tensor, y: Tensor, edge: tuple[Tensor, Tensor]) -> None:
-        """Set the position of each token, and the direction of each prefix's edge."""
+        """Set the position (x, y) of each token, and the direction of each prefix's edge."""
         self.x, self.y, self.edge = x, y, edge
         self.dist = vector_length(x, y)
         self.log_dist = self.dist.log()
@@ -216,8 +221,8 @@ class FrameFeatures:
     def along_last_edge(self) -> Tensor:
         """Features `(5, B, M, S + N)` in the first round.
 
-        They are cosine and sine of the angle to the edge, the logarithm of the distance, and
-        whether the token is at the first and at the last element.
+        They are cosine and sine of the angle to the edge, the logarithm of the distance, and two
+        flags: whether the token is at the first element, and whether it is at the last one.
         """
         x, y = self.edge
         framed = [*self._cosine_sine(x, y, vector_length(x, y)), self.log_dist]
@@ -229,12 +234,13 @@ class FrameFeatures:
         They are:
 
         - cosine and sine of the angle to the edge
-        - signed logarithms of these two, and of the distance from the line of the edge
+        - signed logarithms of these two, and of the distance from the line through the edge
         - the logarithm of the distance, minus that of the edge's length
-        - whether the token is at the first element, is at the last element, and ends the edge
+        - three flags: whether the token is at the first element, whether it is at the last element,
+          and whether the edge ends at it
         - whether the answer has an element
 
-        The signed logarithms differ even for tokens that are close to each other.
+        The signed logarithms distinguish even tokens that are close to each other.
         """
         x, y, dist, log_dist = (
             values.gather(2, token) for values in (self.x, self.y, self.dist, self.log_dist)
@@ -251,7 +257,7 @@ class FrameFeatures:
         return torch.cat([geometry[:2], logs, torch.stack([log_ratio, *flags])])
 
     def _cosine_sine(self, x: Tensor, y: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:
-        """Cosine and sine of the angle from a vector to each token; 0 if the vector is zero."""
+        """Cosine and sine of the angle from vector (x, y) to each token. Zero vectors give 0."""
         product = length * self.dist
         return (x * self.x + y * self.y) / product, (x * self.y - y * self.x) / product
 
@@ -280,11 +286,11 @@ def vector_length(x: Tensor, y: Tensor) -> Tensor:
 def signed_logs(x: Tensor) -> Tensor:
     """`sign(x) log(1 + |x| / scale)` for each of three scales: `(F, 3, ...)` of x `(F, ...)`.
 
-    We compute all scales in one operation, because small tensors cost as much as larger ones.
+    We compute all scales in one operation, because several small operations would take longer.
     """
     size = x.abs()
     scaled = torch.stack([size * (1 / scale) for scale in SCALES], 1)
-    return scaled.log1p() * x.sign()[:, None]  # the second derivative of copysign is NaN
+    return scaled.log1p() * x.sign()[:, None]  # the second derivative of `copysign` would be NaN
 
 
 # Sequences of apexes continue a triangulation at its first open edge. Seen from a point p, the edge
@@ -293,15 +299,15 @@ def signed_logs(x: Tensor) -> Tensor:
 # point with the largest angle. A frame places points at half of this angle, clockwise. All points
 # are then within a right angle of the first axis. The apex is the most clockwise of them, like the
 # next vertex of a hull. NONE (no triangle) has angle 0, like a point at infinity. If all points are
-# on the right of the edge, their angles are negative. Then NONE is the most clockwise one.
+# on the right of the edge, their angles are negative. Then NONE is the most clockwise token.
 
 
 class OpenEdgeFeatures(FrameFeatures):
     """The features of each token relative to the first open edge of each prefix.
 
-    A token is placed at half the angle that the edge spans from there. Its distance is the square
-    root of the product of its distances from the two ends, divided by the edge's length. The
-    arguments `tail` and `head` are those of a `FrontEdge`.
+    A token is placed at half the angle that the edge spans as seen from the token. Its distance is
+    the square root of the product of its distances from the two ends, divided by the edge's length.
+    The arguments `tail` and `head` are those of a `FrontEdge`.
     """
 
     first_size, further_size = FrameFeatures.first_size + 6, FrameFeatures.further_size + 2
@@ -330,8 +336,8 @@ class OpenEdgeFeatures(FrameFeatures):
     def along_last_edge(self) -> Tensor:
         """Features `(11, B, M, S + N)` in the first round.
 
-        They are those of the base class, logarithms of the sine, and whether the edge, an end of
-        it, and any element are known.
+        They are those of the base class, three signed logarithms of the sine, and three flags:
+        whether the edge, its tail, and the answer's first element are known.
         """
         features = super().along_last_edge()
         logs = signed_logs(features[1:2])[0]
@@ -343,7 +349,7 @@ class OpenEdgeFeatures(FrameFeatures):
 
 
 def _half_angle(ux: Tensor, uy: Tensor, vx: Tensor, vy: Tensor) -> tuple[Tensor, Tensor]:
-    """The complex square root of `conj(v) u`, whose angle is half of that from v to u."""
+    """The complex square root of `conj(v) u`. Its angle is half of the angle from v to u."""
     dot, cross = ux * vx + uy * vy, uy * vx - ux * vy
     size = safe_sqrt((ux.square() + uy.square()) * (vx.square() + vy.square()))
     larger = safe_sqrt((size + dot.abs()) / 2)

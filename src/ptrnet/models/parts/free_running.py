@@ -14,8 +14,9 @@ class FreeRunningPtrNet(PtrNet):
     """A Ptr-Net whose next decoder input depends on `a = softmax(u)`, not on the token `C_i`.
 
     So the distribution at a step does not depend on the chosen tokens, and the prefixes of a
-    search differ only in their tokens. `a` includes the special slots. For them, `next_input` uses
-    their learned inputs, such as `=>` for END.
+    search differ only in their tokens. `a` has a probability for each special slot and each
+    element. `P` has an input for each of them: a learned one for a special slot, such as `=>` for
+    END, and the element itself for an element.
 
     The paper does not say what the decoder reads in training. With `teacher_forcing` it reads
     `P_{C_i}`, like the Ptr-Net, while the module is in training mode. Otherwise, and always in
@@ -34,7 +35,7 @@ class FreeRunningPtrNet(PtrNet):
 
         Args:
             attention: `a`, `(B, K, S + N)`.
-            inputs: `(B, S + N, d)`, the learned inputs of special slots and the elements.
+            inputs: `P`, `(B, S + N, d)`.
         """
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSlots:

@@ -12,7 +12,7 @@ from ptrnet.kernels.lstm import Weights, cell, flatten_weights, lstm, without_au
 from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.settings import RecurrentSettings
 
-# Tensors (..., H). The first is the layer's output. A stack has the top layer's state first.
+# Tensors (..., H). The first one is the layer's output. A stack has the top layer's state first.
 State = tuple[Tensor, ...]
 
 
@@ -41,7 +41,7 @@ class Recurrent(nn.Module, ABC):
 
 
 class Stack(Recurrent):
-    """Several layers; each reads the outputs of the previous one."""
+    """Several layers. Each reads the outputs of the previous one."""
 
     def __init__(self, layers: Sequence[Recurrent]) -> None:
         super().__init__()
@@ -86,11 +86,11 @@ class Layer(Recurrent):
     """One recurrent layer with the same parameters as PyTorch's.
 
     Args:
-        features: numbers in each element of the input, d.
+        features: number of features of each element of the input, d.
         units: size of the hidden state, H.
     """
 
-    gates: int  # per unit
+    gates: int  # gates per unit
 
     def __init__(self, features: int, units: int) -> None:
         super().__init__()
@@ -185,9 +185,8 @@ CELLS: dict[str, type[LSTM] | type[GRU]] = {"lstm": LSTM, "gru": GRU}
 class Bidirectional(Recurrent):
     """Half of the units read forwards and half backwards: `e_j = [e>_j; e<_j]`.
 
-    This is the encoder of Bahdanau, Cho and Bengio 2015, section 3.2.
-    Both `e_j` and the last state `[e>_n; e<_1]`, from which a decoder starts, then have the size
-    of the decoder's state.
+    This is the encoder of Bahdanau, Cho and Bengio 2015, section 3.2. A decoder starts from the
+    last state `[e>_n; e<_1]`. This state and each `e_j` have the size of the decoder's state.
     """
 
     def __init__(self, forwards: Recurrent, backwards: Recurrent) -> None:
@@ -210,7 +209,7 @@ class Bidirectional(Recurrent):
 
 
 def reverse_sequences(rows: Tensor, lengths: Tensor) -> Tensor:
-    """Reverse sequences `(B, N, d)` within their lengths; padding stays in place."""
+    """Reverse sequences `(B, N, d)` within their lengths. Padding stays in place."""
     positions = torch.arange(rows.shape[1], device=rows.device)
     reverse = lengths[:, None] - 1 - positions
     positions = torch.where(reverse >= 0, reverse, positions)
@@ -221,7 +220,7 @@ def encoder(features: int, settings: RecurrentSettings) -> Recurrent:
     """Build the layers of an encoder, which reads instances.
 
     Raises:
-        InputError: a bidirectional encoder has an odd number of units.
+        InputError: the encoder is bidirectional, but its number of units is odd.
     """
     cell, units = CELLS[settings.cell], settings.hidden_size
     if settings.bidirectional and units % 2:

@@ -19,7 +19,7 @@ from ptrnet.kernels.linear import linear
 
 
 class Linear(nn.Linear):
-    """`W x` with the library's kernel for linear layers."""
+    """`W x`, computed by `ptrnet.kernels.linear`."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__(inputs, outputs, bias=False)
@@ -39,7 +39,7 @@ def query_projection(score: str, units: int) -> nn.Module:
 
 
 def score_vector(score: str, units: int) -> nn.Parameter | None:
-    """The vector `v` of the additive score; None for the others."""
+    """The vector `v` of the additive score, or None for other scores."""
     return nn.Parameter(torch.empty(units)) if score == "additive" else None
 
 
@@ -57,7 +57,7 @@ def scores(
         queries: `(B, M, H)`.
         v: the vector of the additive score; None: the product of keys and queries.
         key_lengths: `(B,)`; None: no padding. Kernels may skip padding to save time.
-        query_lengths: likewise.
+        query_lengths: `(B,)`, the same for queries.
     """
     if v is None:
         return matmul_float32(queries, keys.transpose(1, 2))
