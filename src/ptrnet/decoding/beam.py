@@ -11,7 +11,9 @@ from ptrnet.decoding.settings import BeamSettings
 
 @dataclass(frozen=True)
 class Beam(BeamSettings, Search):
-    """Beam search: extend partial answers (prefixes) by every allowed token, keep the likeliest.
+    """Beam search: extend prefixes by every allowed token, and keep the likeliest ones.
+
+    A prefix is the sequence of tokens of an unfinished answer.
 
     Args:
         size: K, the number of prefixes of an instance to keep after each step. Time and memory grow
@@ -40,7 +42,8 @@ class Beam(BeamSettings, Search):
         return Selection(best, indices // num_tokens, indices % num_tokens)
 
     def is_finished(self, ended: Tensor) -> bool:
-        # Log-probabilities are at most 0, so no prefix can overtake a likelier one that has ended.
+        # Stop if the likeliest prefix of each instance has ended. No other prefix can overtake it,
+        # because log-probabilities are at most 0.
         return bool(ended[:, 0].all())
 
     def finalize(self, hypotheses: Hypotheses) -> Hypotheses:

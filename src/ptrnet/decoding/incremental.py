@@ -1,7 +1,7 @@
 """Incremental decoding (Wang, Wang 2016): solve an instance group by group.
 
-The first group is the first `window` elements. The elements of its answer are then solved together
-with the next `window` elements, and so on, until all elements have been seen. The task must be
+The first group is the first `window` elements. The next group is the elements of its answer and the
+next `window` elements, and so on, until all elements have been in a group. The task must be
 decomposable: an element that is not in the answer to a part must not be in the answer to the whole.
 The hull is such a task, because the hull of a set is the hull of its parts' hulls.
 """
@@ -26,12 +26,12 @@ class Incremental(IncrementalSettings, Decoder):
     """Solve groups of `window` elements one after another.
 
     The result is one answer for each instance. Its log-probability is that of the last group's
-    answer. Large instances give no out-of-distribution warning, because the network sees only
-    groups, and `window` decides how large they are.
+    answer. Large instances give no out-of-distribution warning, because the network only reads
+    groups.
 
     Args:
         window: number of new elements in a group, 1 or more. The paper tries 1, 5, 10, 25 and 50.
-        inner: the decoder that solves each group; only its likeliest answer is used.
+        inner: the decoder that solves each group. Only its likeliest answer is used.
 
     Examples:
         >>> hull = ptrnet.load("hull").solve(points, ptrnet.Incremental(window=25))
@@ -63,13 +63,13 @@ class Incremental(IncrementalSettings, Decoder):
         in_answer = torch.zeros(batch, n, dtype=torch.bool, device=inputs.device)
         tokens = torch.full((batch, int(max_lengths.max()) + 1), END, device=inputs.device)
         log_probs = inputs.new_zeros(batch)
-        window = min(self.window, n)  # a larger one gives the same answers, and may exceed int64
+        window = min(self.window, n)  # a larger window has the same effect, and may exceed int64
         for start in range(0, int(lengths.max()), window):
             rows = torch.nonzero(lengths > start)[:, 0]  # the instances that have elements left
             group = (positions >= start) & (positions < start + window)
             members = (in_answer[rows] | group) & real[rows]
             counts = members.sum(1)
-            # A stable sort moves the members to the front, in their order; the rest is padding.
+            # A stable sort moves the members to the front, in their order. The rest is padding.
             elements = (~members).long().argsort(dim=1, stable=True)[:, : int(counts.max())]
             hypotheses = self.inner.decode(
                 model,
@@ -88,12 +88,12 @@ class Incremental(IncrementalSettings, Decoder):
 
 
 def _tokens_of_instance(tokens: Tensor, elements: Tensor, num_specials: int) -> Tensor:
-    """Renumber the tokens of groups as tokens of their instances: `(B, M)`.
+    """Return the tokens `(B, M)` of groups as tokens of their instances.
 
     Args:
         tokens: `(B, M)` tokens, whose elements are numbered within their group.
         elements: `(B, N)` positions in the instance of the N elements of each group.
-        num_specials: special slots S; tokens below it stay as they are.
+        num_specials: number of special slots, S. Tokens below S stay as they are.
     """
     positions = elements.gather(1, (tokens - num_specials).clamp(min=0))
     return torch.where(tokens < num_specials, tokens, positions + num_specials)

@@ -14,10 +14,10 @@ from ptrnet.types import END
 
 
 def check_finite(asked: str, log_probs: Tensor) -> None:
-    """Refuse log-probabilities of answers that are NaN or infinite.
+    """Check that log-probabilities of answers are finite.
 
     Args:
-        asked: what the model was asked for: the name of a decoder, or "log-likelihoods".
+        asked: the computation, for the error message: a decoder's name, or "log-likelihoods".
         log_probs: log-probabilities of answers, of any shape.
 
     Raises:
@@ -33,8 +33,8 @@ def check_finite(asked: str, log_probs: Tensor) -> None:
 class SequenceLogProbs(NamedTuple):
     """Log-probabilities of K sequences for each of B instances."""
 
-    constrained: Tensor  # (B, K) renormalized over the allowed tokens, as `Sample` draws them
-    unconstrained: Tensor  # (B, K) the model's own; forbidden tokens keep their probability
+    constrained: Tensor  # (B, K) normalized over the allowed tokens, from which `Sample` draws
+    unconstrained: Tensor  # (B, K) normalized over all tokens, forbidden ones included
 
 
 def sequence_log_probs(
@@ -56,11 +56,12 @@ def sequence_log_probs(
         model: the model that gives the log-probabilities.
         inputs: `(B, N, d)` instances.
         lengths: `(B,)` number of elements of each instance.
-        tokens: `(B, K, M)` sequences, each closed by END and padded with END.
+        tokens: `(B, K, M)` sequences. Each ends with END, and is padded with END.
         lengths_with_end: `(B, K)` number of tokens of each sequence, END included.
         max_lengths: `(B,)` maximum number of tokens of an answer, without END.
         constraint: which tokens may come next.
-        temperature: above 0; the tokens are drawn from `p^(1/temperature)`.
+        temperature: above 0. The tokens are drawn from `p^(1/temperature)`, where p is the model's
+            distribution.
     """
     size, steps = tokens.shape[1:]
     # From here on, each of an instance's K sequences is a row: (B K, ...).

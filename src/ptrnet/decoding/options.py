@@ -19,10 +19,10 @@ from ptrnet.settings import Settings, options_of, setting
 if TYPE_CHECKING:
     from ptrnet.decoding import Decoder
 
-Search = Literal["greedy", "beam", "sample"]  # incremental decoding uses one for its windows
+Search = Literal["greedy", "beam", "sample"]  # for windows of incremental decoding, too
 Name = Literal["greedy", "beam", "sample", "incremental", "reconstruct"]
 DECODERS = get_args(Name)
-# The options of each decoder, and the settings that they set.
+# For each decoder, its options and the settings that they set.
 _SETTINGS_OF = {
     "greedy": {},
     "beam": {"beam_size": "size"},
@@ -33,7 +33,7 @@ _SETTINGS_OF = {
 
 
 def _option(cls: type[Settings], name: str) -> Any:
-    """Return a decoder's setting as an option whose default, None, leaves it to the decoder."""
+    """Return an option for a decoder's setting. If it is None, the decoder's default is used."""
     declared = options_of(cls)[name]
     default = "" if declared.default is None else f"  [{declared.default:g}]"
     return setting(None, declared.help + default, **declared.bounds._asdict())
@@ -41,7 +41,7 @@ def _option(cls: type[Settings], name: str) -> Any:
 
 @dataclass(frozen=True)
 class DecoderOptions(Settings):
-    """A decoder's name and options. An option that was left out is None.
+    """A decoder's name and options. An option that was not given is None.
 
     Examples:
         >>> DecoderOptions(decoder="beam", beam_size=4).build(seed=1)
@@ -61,7 +61,7 @@ class DecoderOptions(Settings):
     part: int | None = _option(ReconstructSettings, "part")
 
     def build(self, seed: int, spell: Callable[[str], str] = str) -> "Decoder":
-        """Build the decoder, with its defaults for options that were left out.
+        """Return the decoder, with its defaults for options that were not given.
 
         Args:
             seed: seed of decoders that draw random numbers.
@@ -96,14 +96,14 @@ class DecoderOptions(Settings):
         return Sample(seed=seed, **self._settings("sample")) if name == "sample" else Greedy()
 
     def _settings(self, name: str) -> dict[str, Any]:
-        """Return those settings of a decoder that the user gave options for."""
+        """Return the settings of a decoder for which the user gave options."""
         given = {key: getattr(self, option) for option, key in _SETTINGS_OF[name].items()}
         return {key: value for key, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class AnswerOptions(DecoderOptions):
-    """How instances are answered: the decoder, and the options that every decoder has."""
+    """Options that decide how instances are answered: the decoder, and what all decoders share."""
 
     augment: int = setting(
         1, "Solve this many turned and shuffled views of an instance; keep the best answer.", ge=1

@@ -6,8 +6,8 @@ order replaces the former one if it is shorter (random re-construction, as in LE
 2023):
 
     tour      ... a b c d e z ...
-    part      z a | b c d e       a tour that began at z and has come to a; b to e remain
-    solved    z a | c b e d       by the network; closed, it goes from d back to z
+    part      z a | b c d e       a tour that began at z and has come to a, with b to e remaining
+    solved    z a | c b e d       the network's order of the rest, which closes from d back to z
     new tour  ... a c b e d z ... if the closed part has become shorter
 """
 
@@ -34,14 +34,14 @@ class Reconstruct(ReconstructSettings, Decoder):
     """Improve the tours of a greedy search, in rounds over all instances of a batch at once.
 
     The decoder returns two answers for each instance: the improved tour and the greedy one. So the
-    better of them is never worse than greedy decoding. The parts of a round depend on the seed and
-    the round's number alone. Therefore an instance gets the same tour after the same number of
-    rounds, alone or in any batch, and more rounds continue from there.
+    better of them is never worse than greedy decoding. The parts of a round depend only on the
+    seed, the round's number and the size of the tour. Therefore an instance gets the same tour
+    after the same number of rounds, alone or in any batch. More rounds continue from this tour.
 
     Args:
         seconds: time limit for the instances of a batch, after the greedy search. None: no limit,
             or 1.0 if `rounds` is None, too.
-        rounds: maximum number of rounds; None: no limit.
+        rounds: maximum number of rounds. None: no limit.
         part: maximum number of cities of a part, without its two ends. A good value is the number
             of cities of the instances that the model was trained on.
         seed: seed of the choice of parts.
@@ -96,7 +96,7 @@ class Reconstruct(ReconstructSettings, Decoder):
         if sizes.max() < MIN_PART + 2:  # no tour has room for a part
             return tours
         deadline = math.inf if self.seconds is None else time.monotonic() + self.seconds
-        # Lengths are compared in float64: in float32 an exchange could look shorter by rounding.
+        # Compare lengths in float64. In float32, rounding could make an equal tour look shorter.
         points = inputs.double().cpu().numpy()
         for round_number in count():
             if round_number == self.rounds or time.monotonic() >= deadline:
@@ -106,17 +106,18 @@ class Reconstruct(ReconstructSettings, Decoder):
         return tours
 
     def _parts(self, drawn: Floats, sizes: Indices) -> tuple[Indices, Indices]:
-        """Choose parts of tours of `sizes` `(B,)` cities. Parts of a tour share only their ends.
+        """Choose the parts of a round. Parts of the same tour share only their ends.
 
         Args:
-            drawn: three numbers from 0 to 1: the share of the maximum length, the start of the
-                first part, and the direction.
+            drawn: three random numbers from 0 to 1. They decide the length of the parts, the start
+                of the first part, and the direction.
             sizes: `(B,)` number of cities of each tour.
 
         Returns:
             For each of P parts the row of its tour, `(P,)`, and the positions of its cities in
-            that tour, `(P, W)`: the last city of the part, its first one, then the inner cities in
-            their order. The last and the first city are fixed. -1 pads parts shorter than W.
+            that tour, `(P, W)`. These are the last city of the part, its first city, then the inner
+            cities in their order. The last and the first city are fixed. Parts shorter than W are
+            padded with -1.
         """
         rows: list[int] = []
         parts: list[Indices] = []  # positions of each part
@@ -146,14 +147,14 @@ def _with_parts_solved(
     rows: Indices,
     positions: Indices,
 ) -> Indices:
-    """Return the tours `(B, N + 1)`, with each part in the model's order if that is shorter.
+    """Return the tours `(B, N + 1)`, with each part in the model's order if this is shorter.
 
     Args:
         model: the model that solves the parts.
         inputs: `(B, N, d)` cities.
         points: the same in float64.
         tours: `(B, N + 1)`.
-        rows: `(P,)` the tour of each part, see `Reconstruct._parts`.
+        rows: `(P,)` the row of each part's tour, see `Reconstruct._parts`.
         positions: `(P, W)` the positions of each part.
     """
     mask = positions >= 0
@@ -176,12 +177,14 @@ def _with_parts_solved(
 
 
 def _solve_parts(model: PointerModel, inputs: Tensor, counts: Tensor) -> Indices:
-    """Return `(P, W)`: each part's cities in the order of a greedy tour that begins with 0 and 1.
+    """Return the order of each part's cities in a greedy tour that begins with cities 0 and 1.
+
+    The order is `(P, W)` indices of the part's cities. Padding keeps its place.
 
     Args:
         model: the model that solves the parts.
         inputs: `(P, W, d)` cities of the parts, padded.
-        counts: `(P,)` number of cities of each part. Padding keeps its place.
+        counts: `(P,)` number of cities of each part.
     """
     batch, width, _ = inputs.shape
     counts = counts.to(inputs.device)
@@ -206,7 +209,12 @@ def _solve_parts(model: PointerModel, inputs: Tensor, counts: Tensor) -> Indices
 
 
 def _closed_lengths(path: Floats, mask: np.ndarray) -> Floats:
-    """Return `(P,)` lengths of closed tours of points `(P, W, d)`; the mask is False on padding."""
+    """Return the lengths `(P,)` of closed tours.
+
+    Args:
+        path: `(P, W, d)` points of each tour in its order.
+        mask: `(P, W)`, False on padding.
+    """
     steps = np.linalg.norm(np.diff(path, axis=1), axis=-1)
     closing = path[np.arange(len(path)), mask.sum(1) - 1] - path[:, 0]
     lengths: Floats = (steps * mask[:, 1:]).sum(1) + np.linalg.norm(closing, axis=-1)
@@ -214,7 +222,7 @@ def _closed_lengths(path: Floats, mask: np.ndarray) -> Floats:
 
 
 def _from_city_0(tours: Indices, sizes: Indices) -> Indices:
-    """Rotate the tours `(B, N + 1)` of `sizes` `(B,)` cities, so that each begins at city 0."""
+    """Return the tours `(B, N + 1)` of `sizes` `(B,)` cities, rotated to begin at city 0."""
     steps, mask = np.arange(tours.shape[1]), Answers(tours, sizes).mask
     start = np.argmin(np.where(mask, tours, tours.shape[1]), 1)[:, None]
     rotation = np.where(mask, (steps + start) % sizes[:, None], steps)
@@ -224,7 +232,8 @@ def _from_city_0(tours: Indices, sizes: Indices) -> Indices:
 def _log_probs(model: PointerModel, inputs: Tensor, lengths: Tensor, tokens: Tensor) -> Tensor:
     """Return `(B, 1)` log-probabilities of the tours `(B, M)`, including END.
 
-    `model.log_probs` would keep `(B, M, S + N)` numbers in memory; this function keeps one step's.
+    `model.log_probs` would keep `(B, M, S + N)` numbers in memory. This function only keeps those
+    of one step.
     """
     encoded = model.encode(inputs, lengths)
     state, last = encoded.state, torch.full_like(tokens[:, :1], END)

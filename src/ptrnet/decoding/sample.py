@@ -21,14 +21,15 @@ SEED_STRIDE, STEP_STRIDE = 0x10001, 0x100003
 class Sample(SampleSettings, Search):
     """Draw `size` answers of each instance, token by token, from `p^(1/temperature)`.
 
-    With a seed, the random numbers depend on the seed and the instance alone, and not on the
-    batch, the padding or the device. Two equal instances get the same answers.
+    p is the model's distribution of the next token. With a seed, the random numbers depend on the
+    seed and the instance alone, and not on the batch, the padding or the device. So two equal
+    instances get the same answers.
 
     Args:
         size: number of answers of an instance, K.
-        temperature: above 0. Near 0, sampling equals greedy decoding; at 1, it draws from p itself.
-        seed: seed of the random numbers; the same call draws the same answers again. None: each
-            call draws a new seed from torch's generator.
+        temperature: above 0. Near 0, sampling equals greedy decoding. At 1, it draws from p itself.
+        seed: seed of the random numbers. With a seed, the same call draws the same answers again.
+            None: each call draws a new seed from torch's generator.
 
     Examples:
         >>> tour = ptrnet.load("tsp").solve(points, ptrnet.Sample(100, seed=1))  # the shortest
@@ -61,9 +62,9 @@ class GumbelSelector:
         self._keys, self._temperature = keys, temperature
 
     def select(self, step: int, scores: Tensor, log_probs: Tensor) -> Selection:
-        """Extend each prefix by one drawn token; at the first step, the empty prefix K times.
+        """Extend each prefix by one drawn token.
 
-        See `Selector.select`.
+        At the first step, extend the empty prefix K times. See `Selector.select`.
         """
         batch, prefixes, num_tokens = log_probs.shape
         size = self._keys.shape[1]
@@ -72,7 +73,7 @@ class GumbelSelector:
         log_probs = log_probs.expand(-1, size, -1)
         counters = torch.arange(num_tokens, device=scores.device) + (step + 1) * STEP_STRIDE
         noise = gumbel_noise(splitmix64(self._keys[..., None] ^ splitmix64(counters)))
-        # Shift log-probabilities so that the highest is 0. It stays finite at any temperature.
+        # Shift log-probabilities so that the highest is 0, which stays finite at any temperature.
         relative = log_probs.double() - log_probs.amax(-1, keepdim=True)
         tokens = (relative / self._temperature + noise).argmax(-1)
         token_log_probs = gather_tokens(log_probs, tokens)
@@ -92,8 +93,8 @@ class GumbelSelector:
 
 
 def hash_instance(inputs: Tensor, lengths: Tensor) -> Tensor:
-    """Return `(B,)` int64 hashes of instances `(B, N, d)`; padding does not change them."""
-    # Models compute in float32 by default, so only instances that differ in float32 differ here.
+    """Return `(B,)` int64 hashes of instances `(B, N, d)`. They do not depend on the padding."""
+    # Models compute in float32 by default, so instances that are equal in float32 get equal hashes.
     bits = inputs.float().contiguous().view(torch.int32).long()
     counters = torch.arange(bits[0].numel(), device=bits.device).view(bits.shape[1:])
     real = length_mask(lengths, bits.shape[1])[..., None]
@@ -109,7 +110,7 @@ def splitmix64(x: Tensor) -> Tensor:
 
 def gumbel_noise(bits: Tensor) -> Tensor:
     """Turn each int64 of random bits into a float64 draw from the standard Gumbel distribution."""
-    # 53 bits are what a float64 holds; adding a half keeps the uniform number above 0.
+    # A float64 holds 53 bits. Adding a half keeps the uniform number above 0.
     uniform = (_unsigned_shift(bits, 11).double() + 0.5) * 2.0**-53
     return -torch.log(-torch.log(uniform))
 

@@ -1,9 +1,9 @@
 """The interface of a decoder, and the loop that every search over prefixes shares.
 
-A prefix is the tokens of an unfinished answer. A search holds K prefixes of each of B instances.
-At every step the model gives the log-probabilities of their next tokens, and a selector decides
-which K extended prefixes replace them. The tokens are S special slots, END first, and then N
-elements. All work is done on batches of tensors on the model's device.
+A prefix is the sequence of tokens of an unfinished answer. A search holds K prefixes of each of B
+instances. At every step, the model gives the log-probabilities of their next tokens. Then a
+selector decides which K extended prefixes replace the former ones. The tokens are S special slots,
+with END first, and then N elements. All tensors are batches on the model's device.
 """
 
 from abc import ABC, abstractmethod
@@ -49,8 +49,8 @@ class Decoder(ABC):
         name: the decoder's name, for error messages.
         size: K, the number of prefixes of an instance in memory. The larger it is, the fewer
             instances the solver puts into a batch.
-        needs_decomposable: whether the decoder serves only tasks that are `decomposable`.
-        needs_circular: whether the decoder serves only tasks that are `circular`.
+        needs_decomposable: whether the decoder can only be used if `Task.decomposable` is True.
+        needs_circular: whether the decoder can only be used if `Task.circular` is True.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Decoder(ABC):
         max_lengths: Tensor,
         constraint: Constraint | None = None,
     ) -> Hypotheses:
-        """Answer a batch of instances.
+        """Return the answers to a batch of instances.
 
         Args:
             model: the model that gives the log-probabilities.
@@ -85,11 +85,11 @@ class Decoder(ABC):
 
 
 class Selection(NamedTuple):
-    """The prefixes after a step: each is a former prefix and one more token."""
+    """The prefixes after a step. Each is a former prefix with one more token."""
 
     scores: Tensor  # (B, K) log-probabilities of the new prefixes
-    parents: Tensor  # (B, K) the former prefix of the same instance that each of them extends
-    tokens: Tensor  # (B, K) the token that each of them adds
+    parents: Tensor  # (B, K) the former prefix of the same instance that each new prefix extends
+    tokens: Tensor  # (B, K) the last token of each new prefix
 
 
 class Selector(Protocol):
@@ -100,7 +100,7 @@ class Selector(Protocol):
 
         Args:
             step: number of tokens of the former prefixes, from 0.
-            scores: `(B, K)` log-probabilities of the former prefixes; K is 1 at the first step.
+            scores: `(B, K)` log-probabilities of the former prefixes. K is 1 at the first step.
             log_probs: `(B, K, S + N)` log-probabilities of their next tokens, -inf for forbidden
                 ones.
         """
@@ -136,7 +136,7 @@ class Search(Decoder):
         constraint_state = constraint.initial_state(lengths, model.num_specials, encoded.num_tokens)
         selector = self.selector(inputs, lengths)
         only_end = torch.arange(encoded.num_tokens, device=inputs.device) == END
-        # A prefix that has ended is extended by END with log-probability 0, so its score stays.
+        # A prefix that has ended is extended by END with log-probability 0. So its score stays.
         after_end = torch.where(only_end, inputs.new_zeros(()), -torch.inf)
         # Read once, because each read of a GPU's value waits for the GPU.
         shortest, longest = int(max_lengths.min()), int(max_lengths.max())

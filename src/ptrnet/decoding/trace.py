@@ -15,7 +15,7 @@ class Step(NamedTuple):
 
 
 class Traced(Search):
-    """A wrapper that gives the answers of another search and records its steps.
+    """A search that gives the same answers as another search, and records its steps.
 
     Args:
         search: the search to record.

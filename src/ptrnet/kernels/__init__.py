@@ -1,4 +1,4 @@
 """Fast implementations of the formulas that take most of the time, each with a plain reference.
 
-This package knows no model and no task.
+The package imports no models and no tasks.
 """

@@ -25,7 +25,7 @@ _EPSILON = np.float32(1e-5)  # the default of `torch.nn.functional.layer_norm`
 
 
 class Step:
-    """The steps of a layer that attends to the same encoder rows in every step, as in decoding.
+    """Function that computes a layer's steps in decoding, over the same encoder rows in every step.
 
     All tensors are float32 on a CPU. Make a new object if the weights change.
 
@@ -61,7 +61,7 @@ class Step:
 
         Args:
             rows: `(B, K, H)` inputs of the layer.
-            earlier: keys and values `(B, K, t, H)` of the tokens before.
+            earlier: keys and values `(B, K, t, H)` of the t earlier tokens.
 
         Returns:
             The layer's outputs `(B, K, H)`, and keys and values `(B, K, t + 1, H)`.
@@ -87,7 +87,7 @@ class Step:
 
 @reassociating_jit
 def step(heads, rows, keys, values, other_keys, other_values, bias, weights, biases):
-    """Replace rows by the layer's outputs, and write their keys and values.
+    """Replace `rows` by the layer's outputs in place, and write their keys and values.
 
     The loop computes one prefix after another, so that a prefix's numbers stay in the processor's
     first cache.
@@ -95,8 +95,8 @@ def step(heads, rows, keys, values, other_keys, other_values, bias, weights, bia
     Args:
         heads: number of heads of both attentions.
         rows: `(B, K, H)`.
-        keys: `(B, K, t + 1, H)` keys of the prefixes' tokens; the last ones are written.
-        values: values, in the same way.
+        keys: `(B, K, t + 1, H)` keys of the prefixes' tokens. Those of the last token are written.
+        values: their values, in the same way.
         other_keys: `(B, heads, L, D)` keys of the rows that cross-attention attends to.
         other_values: their values.
         bias: `(B, L)`, -inf on padding, which comes last.

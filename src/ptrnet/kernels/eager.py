@@ -1,8 +1,8 @@
-"""Decide whether a compiled kernel may compute, or the plain formula must. Every kernel asks here.
+"""Decide between a compiled kernel and the plain formula. Every kernel uses these functions.
 
-A compiled kernel reads memory, and PyTorch cannot record what it does. If a tensor stands for
-others (a batch under `vmap`, a value with its tangent), its memory does not hold their values. In
-these cases the plain formulas compute, whose operations PyTorch can follow.
+PyTorch cannot record what a compiled kernel does. A kernel also reads memory, and some tensors
+stand for values that are not in their memory (a batch under `vmap`, a value with its tangent). In
+both cases we use the plain formula, whose operations PyTorch can record and transform.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,28 +10,31 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-# PyTorch 2.13 has no public functions for what we ask these three modules: which transforms of
-# `torch.func`, levels of forward-mode differentiation and dispatch modes are active.
+# PyTorch 2.13 has no public functions that tell which transforms of `torch.func` (`_functorch`),
+# levels of forward-mode differentiation (`forward_ad`) and dispatch modes (`_python_dispatch`) are
+# active.
 from torch._C import _functorch
 from torch.autograd import forward_ad
 from torch.nn import Parameter
 from torch.utils import _python_dispatch
 
 # PyTorch answers a few instances in less time than compiled code takes to load. If the code is not
-# in the cache, numba compiles it, which takes ten seconds. So PyTorch computes the first steps of
-# a process. STEPS_BEFORE of them take a third of the time of loading. Then we load compiled code.
-# A step counts once more for every ROWS_OF_A_STEP prefixes.
+# in the cache, numba compiles it, which takes ten seconds. So PyTorch computes the first
+# STEPS_BEFORE steps of a process, in a third of the time of loading. Then we load compiled code.
+# A step of R prefixes counts as 1 + R // ROWS_OF_A_STEP steps.
 STEPS_BEFORE, ROWS_OF_A_STEP = 100, 32
 
-_steps = 0  # steps that PyTorch has computed in this process
+_steps = 0  # steps that PyTorch has computed in this process, counted as above
 
 
 def is_eager(*tensors: Tensor) -> bool:
     """Whether operations run immediately, on ordinary tensors.
 
-    False while PyTorch traces, compiles or exports, inside a transform of `torch.func` or
-    forward-mode differentiation, under a dispatch mode (as for fake tensors), and if one of
-    `tensors` is of a subclass, or is a batch that `is_grads_batched` made.
+    False in three cases:
+
+    - PyTorch traces, compiles or exports, or a dispatch mode is active (as for fake tensors).
+    - A transform of `torch.func` or forward-mode differentiation is active.
+    - One of `tensors` is of a subclass of `Tensor`, or is a batch that `is_grads_batched` made.
     """
     return not is_recorded() and not is_transformed(*tensors)
 
@@ -47,7 +50,7 @@ def is_plain_float32(*tensors: Tensor) -> bool:
 
 
 def is_unchanged(module: nn.Module, kinds: tuple[type[nn.Module], ...]) -> bool:
-    """Whether all parts of a module are exactly of these kinds, without hooks, and in float32.
+    """Whether all parts of a module are exactly of these classes, in float32, and not hooked.
 
     Compiled code would ignore an adapter, a hook, or a part that the user replaced.
     """
@@ -67,10 +70,10 @@ def is_recorded() -> bool:
 def can_read_values(*tensors: Tensor) -> bool:
     """Whether code may read values of tensors, for example to choose shapes.
 
-    It may if `is_eager`, and also under a dispatch mode with an attribute `looks_on`, which only
-    observes operations and runs each immediately.
+    True if `is_eager`. Also True if every active dispatch mode has a true attribute `looks_on`.
+    Such a mode only observes operations, and runs each of them immediately.
     """
-    if _is_captured() or is_transformed(*tensors):  # first: a compiler cannot read the modes
+    if _is_captured() or is_transformed(*tensors):  # check first: a compiler cannot read the modes
         return False
     modes = _python_dispatch._get_current_dispatch_mode_stack()
     return all(getattr(mode, "looks_on", False) for mode in modes)
@@ -103,10 +106,10 @@ def use_compiled_kernels() -> None:
 
 
 def is_loaded_for(rows: int) -> bool:
-    """Whether compiled code computes the next step, of `rows` prefixes. If not, count the step.
+    """Whether compiled code computes the next step of `rows` prefixes. If not, count the step.
 
-    The result depends only on earlier steps, and not on time, so that a command that is run again
-    runs the same code and gives the same bits.
+    The result depends only on the earlier steps, and not on time. So a repeated command runs the
+    same code and gives the same bits.
     """
     global _steps
     if _steps >= STEPS_BEFORE:
@@ -118,8 +121,8 @@ def is_loaded_for(rows: int) -> bool:
 def needs_plain(*grads: Tensor) -> bool:
     """Whether the plain formula must compute a backward pass.
 
-    It must if PyTorch transforms `grads`, or if gradients are enabled: `create_graph=True` does so
-    to differentiate the backward pass itself.
+    It must if PyTorch records or transforms the pass, or if gradients are enabled during it.
+    `create_graph=True` enables them, so that the backward pass itself can be differentiated.
     """
     return torch.is_grad_enabled() or not is_eager(*grads)
 
@@ -133,17 +136,17 @@ def plain_gradients(
 
     Args:
         formula: a function of `tensors`, in operations that PyTorch can differentiate repeatedly.
-        tensors: the float inputs, as they were saved in the forward pass.
+        tensors: the float inputs, as the forward pass saved them.
         grads: gradients of the outputs of `formula`.
 
     Returns:
-        The gradient of each of `tensors`, zero if none reaches it. Under `create_graph=True` it has
-        a graph that leads to `tensors` and `grads`.
+        The gradient of each of `tensors`, zero if no output depends on the tensor. Under
+        `create_graph=True`, the gradients can be differentiated by `tensors` and `grads`.
     """
     create_graph = torch.is_grad_enabled()
     with torch.enable_grad():
-        # Differentiate with respect to views. If one tensor was computed from another, its gradient
-        # would otherwise also flow into the other's.
+        # Differentiate with respect to views. Otherwise, if one tensor was computed from another,
+        # the other's gradient would also include the part that flows through the first tensor.
         views = [tensor.view_as(tensor) for tensor in tensors]
         views = [v if v.requires_grad else v.detach().requires_grad_() for v in views]
         outputs = formula(*views)

@@ -1,13 +1,13 @@
-"""Edge frames, compiled for decoding on a CPU: scores of tokens by their position at an edge.
+"""Edge frames, compiled for decoding on a CPU: scores of tokens by position relative to an edge.
 
 The formulas and their constants are those of `ptrnet.models.parts.frames`, which explains them.
 That module computes all other cases: with gradients, on a GPU, in other types than float32, and
 while PyTorch traces, compiles or exports the model. The formulas are many operations on few
 numbers: PyTorch takes 20 times as long for one prefix, and three times as long for many.
 
-The kernel computes all rounds of a prefix together, so that its numbers stay in the processor's
-first cache. Its loops over tokens are short and use few arrays each, so that LLVM makes vectors of
-them. Rows are padded to whole vectors, so that no loop has a remainder.
+The kernel computes all rounds of a prefix together, so that the prefix's numbers stay in the
+processor's first cache. Its loops over tokens are short and use few arrays each, so that LLVM
+vectorises them. Rows are padded to whole vectors, so that no loop has a remainder.
 """
 
 from collections.abc import Sequence
@@ -33,13 +33,15 @@ FEATURES_PER_PASS = 4  # one pass over the tokens adds these features and writes
 _ZERO, _HALF, _ONE = np.float32(0), np.float32(0.5), np.float32(1)
 _MIN_DIST, _TINY = np.float32(1e-6), np.float32(1e-30)
 
-# Rows of features; each row has a number for every token. A `_LOGS` row is the first of three rows,
-# which have logarithms on three scales.
+# Rows of features. Each row has a number for every token. `_COSINE_LOGS`, `_SINE_LOGS` and
+# `_LINE_LOGS` are the first of three rows each, with logarithms on three scales.
 _COSINE, _SINE, _COSINE_LOGS, _SINE_LOGS, _LINE_LOGS, _LOG_DIST = 0, 1, 2, 5, 8, 11
 _IS_FIRST, _IS_LAST, _IS_TOKEN, _IS_SPECIAL, _ROWS = 12, 13, 14, 15, 16
-# Features that all tokens of a prefix share, 0 or 1: whether the answer has an element, whether
-# there is an open edge, and whether its beginning (tail) and the answer's first element are known.
+# Features that all tokens of a prefix share, 0 or 1. In order: whether the answer has an element,
+# whether there is an open edge, whether the tail (beginning) of this edge is known, and whether the
+# answer's first element is known.
 _HAS_ELEMENT, _HAS_EDGE, _HAS_TAIL, _HAS_FIRST, _FEATURES = 16, 17, 18, 19, 20
+# Columns of the weights of a hidden unit: 20 features, then these.
 _BIAS, _SCORE, _COLUMNS = 20, 21, 22
 
 # The features of the first round and of further rounds, in the order of the weights.
@@ -48,13 +50,16 @@ FIRST_OPEN = [*FIRST, *range(_SINE_LOGS, _LINE_LOGS), _HAS_EDGE, _HAS_TAIL, _HAS
 FURTHER = [*range(_IS_SPECIAL), _HAS_ELEMENT]
 FURTHER_OPEN = [*FURTHER, _HAS_EDGE, _IS_SPECIAL]
 
-# Rows of positions, relative to the frame of a prefix: coordinates, distance and its logarithm. The
-# rows _SCALE and _LINE_DIST are scratch memory.
+# Rows of tokens' positions relative to the frame of a prefix: coordinates, distance, and the
+# distance's logarithm. The rows _SCALE and _LINE_DIST are scratch memory.
 _X, _Y, _DIST, _LOG, _SCALE, _LINE_DIST, _SEEN = range(7)
 
 
 class Round(NamedTuple):
-    """The weights of a round, `w' max(0, W f + b)` of F features f, with U hidden units."""
+    """The weights of a round, whose term is `w' max(0, W f + b)`.
+
+    f are F features of a token, and there are U hidden units.
+    """
 
     weight: Tensor  # (U, F)
     bias: Tensor  # (U,)
@@ -62,7 +67,7 @@ class Round(NamedTuple):
 
 
 class FrameScores:
-    """Scores of the same points for the prefixes of every step of a search.
+    """Function that adds the terms of all rounds to scores, for the same points in every step.
 
     All tensors are float32 on a CPU. Make a new object if weights, points or keys change.
 
@@ -122,7 +127,7 @@ class FrameScores:
 
 @reassociating_jit
 def score_prefixes(begin, end, is_open, scores, points, ends, queries, keys, weights):
-    """Add to the scores of instances `begin` to `end - 1`, in place.
+    """Add the terms of all rounds to the scores of instances `begin` to `end - 1`, in place.
 
     Args:
         begin: the first instance.
@@ -136,8 +141,8 @@ def score_prefixes(begin, end, is_open, scores, points, ends, queries, keys, wei
         weights: `(rounds, U, 22)`: a weight for each feature, then bias and score.
 
     Returns:
-        Whether all ends are tokens. The kernel stops at the first end that is not, because it would
-        read beyond its arrays.
+        Whether all ends are tokens. The kernel stops at the first end that is not a token, because
+        it would read beyond its arrays.
     """
     steps, num_tokens = scores.shape[1:]
     num_specials = num_tokens - points.shape[1]
@@ -183,7 +188,7 @@ def score_prefixes(begin, end, is_open, scores, points, ends, queries, keys, wei
 
 @reassociating_inline
 def _weigh(k, b, i, num_tokens, queries, keys, weights, features, flags, hidden, sums):
-    """Add the scores of round k."""
+    """Add the terms of round k to the sums of prefix i of instance b."""
     for u in range(weights.shape[1]):
         bias = weights[k, u, _BIAS]
         for f in range(_ROWS, _FEATURES):
@@ -221,7 +226,7 @@ def _argmax(sums, num_tokens):
 
 @reassociating_inline
 def _coordinates(points, b, num_specials, token):
-    """Return the coordinates of a token of instance b; 0 for a special slot."""
+    """Return the coordinates of a token of instance b, and zeros for a special slot."""
     if token < num_specials:
         return _ZERO, _ZERO
     return points[b, token - num_specials, 0], points[b, token - num_specials, 1]
@@ -246,10 +251,11 @@ def _length(x, y):
 
 @reassociating_inline
 def _see(points, b, num_specials, first, previous, last, seen, features, flags):
-    """Write the vectors from the last element to all tokens, and mark the first and last elements.
+    """Write the vectors from the last element to all tokens, and the features that mark tokens.
 
     Returns:
-        The vector of the last edge, from `previous` to `last`.
+        The vector of the last edge, from `previous` to `last`. If there is no previous element, the
+        vector is (0, -1).
     """
     first_x, first_y = _coordinates(points, b, num_specials, first)
     last_x, last_y = _coordinates(points, b, num_specials, last)
@@ -272,7 +278,7 @@ def _see(points, b, num_specials, first, previous, last, seen, features, flags):
 
 @reassociating_inline
 def _open(points, b, num_specials, tail, head, seen):
-    """Write the position of each token in the frame of an open edge; see `OpenEdgeFeatures`."""
+    """Write the position of each token relative to an open edge, as `OpenEdgeFeatures` does."""
     tail_x, tail_y = _coordinates(points, b, num_specials, tail)
     head_x, head_y = _coordinates(points, b, num_specials, head)
     length = _length(head_x - tail_x, head_y - tail_y)
@@ -308,10 +314,11 @@ def _measure(seen):
 
 @reassociating_inline
 def _frame(x, y, log_dist, is_last_edge, has_element, seen, features):
-    """Write the features relative to the edge (x, y).
+    """Write the features of all tokens relative to the edge with the vector (x, y).
 
     If the answer has no element, there is no edge. Then cosine and sine are 0 in the first round.
-    In further rounds, differences of coordinates replace them.
+    In further rounds, differences of coordinates replace them. `log_dist` is the logarithm of the
+    edge's length, or 0 in the first round.
     """
     width, dist = seen.shape[1], _length(x, y)
     if has_element > _ZERO:
@@ -338,7 +345,7 @@ def _frame(x, y, log_dist, is_last_edge, has_element, seen, features):
 
 @reassociating_inline
 def _write_logs(source, row, features, first):
-    """Write three rows: `sign(x) log(1 + |x| s)` of a row, for s = 1e3, 1e5 and 1e7."""
+    """Write three rows from one row x: `sign(x) log(1 + |x| s)` for s = 1e3, 1e5 and 1e7."""
     scale = np.float32(1e3)
     for f in range(first, first + 3):
         for t in range(source.shape[1]):

@@ -1,10 +1,10 @@
-"""Shared by compiled kernels: decorators, exponential and logarithm that vectorise, and bfloat16.
+"""Helpers of compiled kernels: decorators, exp and log that vectorise, and support for bfloat16.
 
 NumPy has no bfloat16: a tensor of that type becomes an array of uint16, which holds the upper half
 of a float32's bits.
 
-numba caches a compiled function by the text of its own file alone. After a change here, remove the
-cache; otherwise callers in other files keep the old code.
+numba compiles a cached function again only if the file that defines it changes. After a change in
+this file, remove the cache. Otherwise kernels in other files keep the old code.
 """
 
 import math
@@ -19,30 +19,31 @@ from torch import Tensor
 
 from ptrnet.jit import cached
 
-# Allow sums in any order, so that LLVM can make vectors of them. Leave out "ninf" and "nnan",
+# Allow sums in any order, so that LLVM can vectorise them. Leave out "ninf" and "nnan",
 # because kernels compute with infinities.
 _REASSOCIATING = {"reassoc", "contract", "arcp", "nsz"}
 
-# For a kernel, which Python calls.
+# Decorator of a kernel, which Python calls.
 reassociating_jit = cached(nogil=True, error_model="numpy", fastmath=_REASSOCIATING)
 
-# For a function that kernels call. It is inlined into each of them. Otherwise it would exist twice,
-# in its own module and in the kernel's. The two would be optimised, and so rounded, differently.
-# The bits would depend on whether the kernel was just compiled or loaded from the cache.
+# Decorators of a function that kernels call. The function is inlined into each kernel. Otherwise it
+# would exist twice, in its own module and in the kernel's. LLVM would optimise the two differently,
+# and they would round differently. The bits would then depend on whether the kernel was just
+# compiled or loaded from the cache.
 _inlined = partial(numba.njit, nogil=True, error_model="numpy", forceinline=True)
 reassociating_inline = _inlined(fastmath=_REASSOCIATING)
 
-# Round every operation as written. "nsz" (the sign of zero does not matter) is there because numba
-# would apply the kernel's flags to a function without any flag.
+# Round every operation as written. We pass "nsz" (the sign of zero does not matter), because numba
+# applies the kernel's flags to a function that has none.
 exact_inline = _inlined(fastmath={"nsz"})
 
-# Keep the order of operations as written; a product and a sum may become one FMA.
+# Keep the order of operations as written. Only a product and a sum may become one FMA.
 in_order_inline = _inlined(fastmath={"contract"})
 
 # exp(x) = 2^k * exp(r) with |r| <= ln(2) / 2, and exp(r) = 1 + r + r^2 p(r). p is the polynomial of
-# degree 3 with the smallest maximum error, 1.05e-7 of exp(r) (solved as a linear program; the
-# Taylor series needs degree 5). ln(2) is subtracted in two parts, the first so short that its
-# products with k are exact.
+# degree 3 with the smallest maximum error, 1.05e-7 of exp(r), which a linear program found. The
+# Taylor series would need degree 5. ln(2) is subtracted in two parts. The first part has so few
+# bits that its products with k are exact.
 _LOG2E = np.float32(1 / math.log(2))
 _LN2_HIGH = np.float32(355 / 512)
 _LN2_LOW = np.float32(math.log(2) - 355 / 512)
@@ -56,8 +57,8 @@ _RANGE = np.float32(87)  # exp(87) is finite in float32, and exp(-87) is a norma
 def divide(x, y):
     """Return x / y for finite numbers, within two units in the last place.
 
-    If LLVM may assume finite numbers, it multiplies vectors of float32 by the processor's estimate
-    of 1 / y, refined once by Newton's method. This is faster than a division.
+    If LLVM may assume finite numbers, it replaces divisions of float32 vectors. It multiplies by
+    the processor's estimate of 1 / y, refined once by Newton's method, which is faster.
     """
     return x / y
 
@@ -66,12 +67,13 @@ def divide(x, y):
 def widest_vectors(typing):
     """Let the loops of the calling kernel use the widest vectors that the processor has.
 
-    By default LLVM uses vectors of half that width on Intel's processors, because older ones reduce
-    their clock rate for the widest.
+    By default LLVM uses vectors of half that width on Intel's processors, because older processors
+    reduce their clock rate for the widest vectors.
     """
 
     def generate(context, builder, signature, arguments):
-        set.add(builder.function.attributes, '"prefer-vector-width"="512"')  # unknown to llvmlite
+        # `attributes.add` would refuse a name that llvmlite does not know.
+        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
         return context.get_dummy_value()
 
     return types.void(), generate
@@ -79,7 +81,7 @@ def widest_vectors(typing):
 
 @in_order_inline  # reassociation would join the two parts of ln(2) again
 def exp32(x):
-    """Return exp of a float32, clipped to -87..87, in operations that vectorise."""
+    """Return exp(x) of a float32, in operations that vectorise. x is clipped to -87..87."""
     x = min(max(x, -_RANGE), _RANGE)
     k = np.floor(x * _LOG2E + _HALF)
     r = (x - k * _LN2_HIGH) - k * _LN2_LOW
@@ -92,7 +94,7 @@ def exp32(x):
 
 # log(x) = k ln(2) + log(1 + r) with 1 + r in sqrt(1/2)..sqrt(2), and
 # log(1 + r) = r - r^2 / 2 + r^3 q(r). q is the polynomial of degree 6 with the smallest maximum
-# relative error (solved as a linear program).
+# relative error, which a linear program found.
 _Q = (
     0.3333429258127292,
     -0.2500269767693408,
@@ -148,7 +150,7 @@ def as_strided_array(tensor: Tensor) -> np.ndarray:
 
 
 def load(x):
-    """Return a number of an array in the type to compute with: bfloat16 as float32."""
+    """Return a number of an array as kernels compute with it: bfloat16 as float32."""
 
 
 @overload(load, inline="always")
@@ -159,7 +161,7 @@ def _load(x):
 
 
 def store(x, element):
-    """Convert a float32 to the type of `element`, any number of the array that will hold it.
+    """Return a float32 in the type of `element`, which is any number of the array to write to.
 
     bfloat16 is rounded to nearest, ties to even.
     """

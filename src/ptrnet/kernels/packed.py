@@ -5,11 +5,11 @@ half to two thirds of the processor's float32 rate if the processor is not Intel
 weights once, and sums are float32.
 
 We compute a product `a b` in tiles, where `a` is `(rows, depth)` and `b` is `(depth, columns)`. A
-tile is the product of 4 rows of `a` and a panel: 64 columns of `b`. It has 16 vectors of sums,
-enough to keep the processor's multipliers busy.
-The last rows, fewer than 4, are computed one by one in tiles of one row. Missing columns of the
-last panel are packed as zeros. A packed panel consists of lines. Step k of a tile reads line k, and
-a 32-bit word of each row of `a`:
+tile is the product of 4 rows of `a` and a panel, which is 64 columns of `b`. A tile has 16 vectors
+of sums, enough to keep the processor's multipliers busy. If fewer than 4 rows remain at the end,
+each of them has tiles of its own. Missing columns of the last panel are packed as zeros.
+
+A packed panel consists of lines. Step k of a tile reads line k, and word k of each row of `a`:
 
                       columns  0..15      16..31     32..47     48..63
                             ┌──────────┬──────────┬──────────┬──────────┐
@@ -23,8 +23,8 @@ a 32-bit word of each row of `a`:
     word k of row r+3 ─>    │ sums 3,0 │ sums 3,1 │ sums 3,2 │ sums 3,3 │   row r + 3
                             └──────────┴──────────┴──────────┴──────────┘
 
-Each of the sums is a vector of float32. They stay in registers through all steps, and are written
-to `out` once, after the last step.
+Each cell of sums is a vector of float32. The sums stay in registers through all steps, and are
+written to `out` once, after the last step.
 
 A line has one word for each column of the panel. A word has 32 bits:
 
@@ -34,9 +34,9 @@ A line has one word for each column of the panel. A word has 32 bits:
 A row of `a` needs no packing: its numbers are next to each other in memory, so its words already
 have this form. float32 takes as many steps as the depth, bfloat16 half as many.
 
-numba compiles no Python loop to such a tile, or to the instruction for bfloat16 (VDPBF16PS). In
-each of 16 lanes, this instruction multiplies a pair with a pair, and adds both products to a
-float32. Therefore we write a tile in LLVM's intermediate language.
+We write a tile in LLVM's intermediate language, because numba does not compile any Python loop to
+such a tile, or to the instruction for bfloat16 (VDPBF16PS). In each of 16 lanes, this instruction
+multiplies a pair with a pair, and adds both products to a float32.
 """
 
 from functools import cache
@@ -59,7 +59,7 @@ PANEL_COLUMNS = VECTORS * LANES
 TILE_ROWS = 4
 _LINE_BYTES = 4 * PANEL_COLUMNS  # bytes of a panel's line, and of a row of a tile's sums
 
-# A slice with fewer multiplications, less than about 70 microseconds, is not worth a thread.
+# A slice with fewer multiplications (about 70 microseconds) is not worth a thread.
 MIN_MULTIPLICATIONS = 2**23
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
@@ -90,8 +90,8 @@ def is_restricted() -> bool:
 def linear(x: Tensor, weight: Tensor) -> Tensor:
     """Return `x W'`, `(..., d_out)`, for float32 x `(..., d_in)` and W `(d_out, d_in)` on the CPU.
 
-    Each thread takes a slice of the rows. There are no gradients and no checks: call it only if
-    `can_multiply(torch.float32)`.
+    Each thread takes a slice of the rows. The function has no gradients and does not check its
+    arguments. Call it only if `can_multiply(torch.float32)`.
     """
     rows, columns = x.numel() // x.shape[-1], len(weight)
     panels = pack(as_array(weight).T)
@@ -183,7 +183,7 @@ def _multiply_tile(rows: int):
 
 
 def _multiply_add(builder, dtype):
-    """Return a function that emits code for the sums plus the products of two vectors of words."""
+    """Return a function that emits code: sums plus the products of two vectors of words."""
     if dtype == types.uint16:
         pairs = ir.VectorType(_BFloat(), 2 * LANES)
         instruction, factor = f"llvm.x86.avx512bf16.dpbf16ps.{32 * LANES}", pairs
@@ -209,7 +209,7 @@ def _pointer(builder, address, offset, kind):
 
 
 def _broadcast_word(builder, row, k):
-    """Emit code for word k of a row in all lanes of a vector."""
+    """Emit code that copies word k of a row to all lanes of a vector."""
     word = builder.load(_pointer(builder, row, builder.mul(k, _I64(4)), _I32), align=2)
     undefined = ir.Constant(_WORDS, ir.Undefined)
     first_lane = builder.insert_element(undefined, word, _I32(0))
@@ -223,7 +223,8 @@ _multiply_4x64, _multiply_1x64 = _multiply_tile(TILE_ROWS), _multiply_tile(1)
 def pack(matrix):
     """Return the panels of a matrix: `(ceil(columns / 64), words in a column, 64)` uint32.
 
-    The matrix is `(depth, columns)` float32, or bfloat16 as uint16 with an even depth; any strides.
+    The matrix is `(depth, columns)` float32, or bfloat16 as uint16 with an even depth. It may have
+    any strides.
     """
     columns = matrix.shape[1]
     panels = np.zeros((-(-columns // PANEL_COLUMNS), _words(matrix), PANEL_COLUMNS), np.uint32)
@@ -236,11 +237,11 @@ def pack(matrix):
 
 
 def _words(matrix):
-    """Return the number of words of a column."""
+    """Return the number of words of a column of a matrix."""
 
 
 def _word(matrix, k, column):
-    """Return word k of a column."""
+    """Return word k of a column of a matrix."""
 
 
 @overload(_words, inline="always")
@@ -266,16 +267,16 @@ def _word_of(matrix, k, column):
 def multiply(a, panels, out, adds):
     """Compute `out = a b`, or `out += a b` if `adds` is True, where `panels` are b packed.
 
-    `a` is `(rows, depth)` of b's type and `out` `(rows, 64 len(panels))` float32, both with the
-    numbers of a row next to each other. Shapes are not checked: other shapes would read and write
-    beyond the arrays.
+    `a` is `(rows, depth)` of b's type, and `out` is `(rows, 64 len(panels))` float32. In both, the
+    numbers of a row are next to each other in memory. Shapes are not checked: other shapes would
+    read and write beyond the arrays.
     """
     multiply_tiles(a, panels, out, adds)
 
 
 @reassociating_inline
 def multiply_tiles(a, panels, out, adds):
-    """Compute `multiply` within a kernel."""
+    """Do what `multiply` does, within a kernel."""
     lines, a_stride, out_stride = panels.shape[1], a.strides[0], out.strides[0]
     rows_in_fours = a.shape[0] // TILE_ROWS * TILE_ROWS
     for p in range(panels.shape[0]):

@@ -1,8 +1,8 @@
 """A step of an LSTM decoder and its pointer in one compiled call, on a CPU.
 
-A step has four parts: the cell, the query, the scores and the softmax. For about a hundred rows,
-starting and ending each part on all threads takes as long as the arithmetic. Here each thread
-computes all parts for its slice of the batch, and the weights are packed once for all steps of a
+A step has four parts: the cell, the query, the scores and the softmax. For about a hundred
+prefixes, starting and ending each part on all threads takes as long as the arithmetic. Here each
+thread computes all parts for its slice of the batch. The weights are packed once for all steps of a
 search.
 """
 
@@ -27,7 +27,7 @@ from ptrnet.masks import length_mask
 
 
 def can_serve(features: int, units: int) -> bool:
-    """Whether `PointerStep` can serve a decoder of these numbers of inputs and units here."""
+    """Whether `PointerStep` supports this many inputs and units on this processor."""
     # `multiply_tiles` writes whole panels. If the last one were not full, its zeros would overwrite
     # the next row.
     fills_panels = units % PANEL_COLUMNS == 0
@@ -35,9 +35,9 @@ def can_serve(features: int, units: int) -> bool:
 
 
 class PointerStep:
-    """Steps of a decoder over the same keys, without gradients. Needs `can_serve`.
+    """Function that computes steps of a decoder over the same keys. Use it only if `can_serve`.
 
-    All tensors are float32. Make a new object if the weights or keys change.
+    It has no gradients. All tensors are float32. Make a new object if the weights or keys change.
 
     Args:
         weights: weights of the decoder, with d inputs and H units.
@@ -123,26 +123,26 @@ def step(first, slices, memory, before, after, weights, prepared):
     A thread makes one compiled call for each step. Each call releases and takes the interpreter's
     lock, so with several calls the threads would wait for each other.
 
-    A slice takes every `slices`-th instance: in a batch sorted by size, neighbours end at similar
+    A slice takes every `slices`-th instance. In a batch sorted by size, neighbours end at similar
     steps, so all slices keep about the same number of running prefixes.
 
     Args:
         first: number of the first instance, below `slices`.
         slices: number of slices of the batch.
-        memory: working memory. A slice has R rows of its own in each array, in which its running
-            prefixes are next to each other: instance and prefix `(R, 2)`, inputs `(1, R, d)`,
-            hidden and cell states `(2, R, H)`, gates `(1, R, 4H)`, and ones `(R,)`.
-        before: `(B, K)` boolean, the prefixes to skip; inputs `(B, K, d)`; hidden and cell states
-            `(B, K, H)`.
+        memory: working memory. Each slice has R rows of its own in each array, which hold its
+            running prefixes one after another. The arrays are: instance and prefix `(R, 2)`, inputs
+            `(1, R, d)`, hidden and cell states `(2, R, H)`, gates `(1, R, 4H)`, and ones `(R,)`.
+        before: the prefixes to skip (boolean, `(B, K)`), inputs `(B, K, d)`, and hidden and cell
+            states `(B, K, H)`.
         after: hidden and cell states `(B, K, H)` and log-probabilities `(B, K, N)`. All are
-            written; skipped prefixes get 0 and NaN.
-        weights: the recurrent weights, packed; `(d + 1, 4H)`, the weights of the inputs and the
-            sum of the biases; W2, packed.
+            written. Skipped prefixes get states of 0 and log-probabilities of NaN.
+        weights: the recurrent weights (packed), the weights of the inputs with the sum of the
+            biases as the last row `(d + 1, 4H)`, and W2 (packed).
         prepared: `PreparedKeys.arrays`.
 
     Returns:
-        How many numbers of the queries are not below the bound of the keys. If there are any, the
-        scores are wrong, and the caller computes them in another way.
+        How many numbers of the queries are too large, as `write_exponentials` counts them. If there
+        are any, the scores are wrong, and the caller computes them in another way.
     """
     rows, row_x, row_h, row_c, gates, steps = memory
     ended, x, h, c = before
@@ -164,9 +164,9 @@ def step(first, slices, memory, before, after, weights, prepared):
                 end += 1
     sums = gates[0, start:end]  # the gates overwrite their sums, each row after it was read
     multiply_tiles(row_h[0, start:end], hidden, sums, False)
-    # Run `write_step` on sequences of one step. Pass whole arrays and their first row `start`.
-    # Views of the slice would begin at row 0, but if 0 is a constant instead of `start`, LLVM's
-    # code is a quarter slower.
+    # Run `write_step` on sequences of one step. Pass whole arrays, and `start` as the first row.
+    # With views of the slice, the first row would be the constant 0, and then LLVM's code is a
+    # quarter slower.
     write_step(0, start, end, sums, row_x, fused, gates, row_c, row_h, steps)
     queries = row_h[0]  # overwrite the former hidden states, which are not needed any more
     multiply_tiles(row_h[1, start:end], query, queries[start:end], False)

@@ -1,4 +1,4 @@
-"""A trained model together with its task. It maps raw instances to answers."""
+"""A trained model together with its task, which answers instances, and its answers."""
 
 from ptrnet.solver.answer import Answer
 from ptrnet.solver.solver import Solver

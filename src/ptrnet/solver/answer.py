@@ -20,19 +20,20 @@ class Answer:
 
     Args:
         inputs: the instance `(n, d)`.
-        outputs: 0-based indices `(m,)`; triangles are `(t, 3)`.
+        outputs: 0-based indices `(m,)`. Triangles are `(t, 3)`.
         log_prob: the log-probability of the answer that the model gave. If elements are nearly
             equal, an exact rule of the task may have corrected this answer afterwards. If the
             model answered several views of the instance (`augment`), the log-probability is
             for the view whose answer was chosen.
-        cost: the cost by the task, such as a tour's length; less is better. None if the task has no
+        cost: the cost by the task, such as a tour's length. Less is better. None if the task has no
             cost.
         decoder: the name of the decoder.
-        seconds: the time that the answer took. If many were answered together, an equal share.
+        seconds: the time that the answer took. If several instances were answered together, each
+            answer has an equal share of the time.
         warnings: one message for each way in which the instance is out of distribution.
         task: the task of the model.
-        elements: the elements of the instance in the order of the answer, as they were given:
-            dictionaries with all of their fields, or rows of `inputs`.
+        elements: the elements of the answer in its order, as they were given: dictionaries with all
+            of their fields, or rows of `inputs`. For triangles, lists of three elements.
         example: the instance with its answer, and with names and distance if it has them.
 
     Examples:
@@ -76,10 +77,11 @@ class Answer:
     def plot(self, ax: Any = None) -> Any:
         """Draw the answer and, dashed, a better one if the task's first labeller finds it.
 
-        Answers to problems are drawn alone, because their labellers may take long.
+        The answer is drawn alone if the task has no labeller, or is a `Problem`, whose labellers
+        may take long.
 
         Args:
-            ax: matplotlib's axes; None makes a new figure.
+            ax: matplotlib's axes. None makes a new figure.
 
         Returns:
             The axes.
@@ -100,7 +102,7 @@ class Answer:
         return ax
 
     def _repr_png_(self) -> bytes | None:
-        """Return the picture that a notebook shows; None without a picture or matplotlib."""
+        """Return the picture for a notebook, or None if there is no picture or no matplotlib."""
         if not self.task.has_picture:
             return None
         try:
@@ -121,6 +123,6 @@ def cost_of(task: Task, answered: Example) -> float | None:
 
 
 def finite_cost(task: Task, answered: Example) -> float | None:
-    """Return the cost for JSON: None if it is not finite, as for an invalid answer."""
+    """Return the cost for JSON: None if there is none, or if it is infinite or NaN."""
     cost = cost_of(task, answered)
     return cost if cost is not None and math.isfinite(cost) else None

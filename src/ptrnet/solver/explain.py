@@ -30,7 +30,7 @@ class Importance:
     losses: dict[str, Measure]
 
     def to_dict(self) -> dict[str, Any]:
-        """The measures as a JSON object."""
+        """Return the measures as a JSON object."""
         losses = {field: measure.to_dict() for field, measure in self.losses.items()}
         return {"metric": self.metric, **self.complete.to_dict(), "importance": losses}
 
@@ -42,7 +42,7 @@ def importance_of_fields(
 
     The values of a field are shuffled among all elements of all instances. If all elements of each
     instance share one value, the values are shuffled among instances. The loss of an instance is
-    the mean over the repeats. The result has the mean loss over the instances, with its interval.
+    the mean over the repeats. The result has the mean loss over all instances, with its interval.
 
     Args:
         job: the function that answers chunks of instances.
@@ -50,7 +50,7 @@ def importance_of_fields(
         data: examples with answers.
         repeats: how often to shuffle each field.
         seed: the seed of the shuffles.
-        activity: the label of a progress bar; no bar if it is empty.
+        activity: the label of a progress bar. There is no bar if it is empty.
     """
     complete = _metric_of(job, task, data, data)
     fields = field_columns(task)
@@ -66,7 +66,7 @@ def importance_of_fields(
 
 
 def field_columns(task: Custom) -> dict[str, slice]:
-    """Return for each field the columns of its features. Without names, each feature is a field."""
+    """Return the columns of each field's features. Without names, each feature is a field."""
     if task.schema is None:
         return {f"feature {k + 1}": slice(k, k + 1) for k in range(task.num_features)}
     widths = task.schema.widths
@@ -92,7 +92,7 @@ def _metric_of(job: PredictJob, task: Custom, data: Dataset, instances: Dataset)
 
 
 def _shuffled(data: Dataset, columns: slice, rng: np.random.Generator) -> Dataset:
-    """Return the instances with the values of some features shuffled."""
+    """Return the instances with shuffled values in `columns`; see `importance_of_fields`."""
     elements = np.array(data.elements)
     values, owners = elements[:, columns], np.repeat(np.arange(len(data)), data.sizes)
     of_instances = values[data.starts[:-1]]

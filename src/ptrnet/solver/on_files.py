@@ -1,4 +1,4 @@
-"""Solve and evaluate whole files, in many processes; answer lines as they arrive."""
+"""Solve and evaluate whole files, in many processes. Answer the lines of a pipe as they arrive."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
@@ -34,7 +34,7 @@ Job = TypeVar("Job", bound=PredictJob)
 
 
 def _for_many(job: Job, count: int | None) -> Job:
-    """Return the job for `count` instances. Set `is_long` if they are several chunks or unknown."""
+    """Return the job with `is_long` set if `count` instances are several chunks, or unknown."""
     return replace(job, is_long=count is None or count > CHUNK)
 
 
@@ -93,9 +93,10 @@ def _solve_table(
 
 
 def _stream(solver: "Solver", job: PredictJob, examples: Iterable[Example]) -> Iterator[Example]:
-    """Yield each example with its answer as soon as it was read. Waiting examples share a batch.
+    """Yield each example with its answer, as soon as it has been read.
 
-    If reading fails, the examples that were read before are answered first.
+    Examples that are read while others are answered share the next batch. If reading fails, the
+    examples that were read before are answered first.
     """
     for chunk in _waiting(examples):
         data = Dataset.of(chunk, solver.task.item_size)
@@ -113,14 +114,14 @@ def evaluate_file(
     by: str | None,
     columns: Columns,
 ) -> Evaluation:
-    """Compare answers with those of a file; see `Solver.evaluate_file`."""
+    """Compare the model's answers with those of a file; see `Solver.evaluate_file`."""
     task = solver.task
     if target is not None:
         formats.check_keeps_extra(target, task)
     _check_bulk(path, jobs, backend)
     examples = _known(formats.read(path, task, columns), task, target, by)
     source = bulk.file_source(path, solver.warned(chunks_of(examples, task, CHUNK), job))
-    if columns:  # the lines of a long table are elements
+    if columns:  # `num_rows` counts lines, and those of a long table are elements
         source = source._replace(num_rows=None)
     function = _for_many(job, source.num_rows)
     key = {**job.key(), **to_mapping(columns)}
@@ -154,6 +155,7 @@ def evaluate_random(
     sizes = Sizes(solver.trained["n"] if n is None else n)
     draw, source, key = generation(task, sizes, count, seed)
     rng = np.random.default_rng(seed)
+    # The job itself does not warn, so warn about the smallest and the largest instances.
     for size in (min(sizes), max(sizes)):
         solver.warn_of([Example(task.sample(rng, 1, size)[0])], job.decoder)
     key |= {**asdict(task), **job.key()}
@@ -171,7 +173,7 @@ def _evaluation(
     backend: str,
     by: str | None = None,
 ) -> Evaluation:
-    """Run the job of an evaluation, in memory or into a file, and add up its scores."""
+    """Run the job of an evaluation, in memory or into a file, and return the measures."""
     activity = EvaluateJob.activity
     if target is None:
         return Evaluation(task, bulk.run(function, source, activity, jobs, backend), by)
@@ -189,7 +191,7 @@ def _check_bulk(path: str, jobs: int, backend: str) -> None:
 def _known(
     examples: Iterable[Example], task: Task, target: str | None, by: str | None
 ) -> Iterator[Example]:
-    """Yield the examples, after checks.
+    """Yield the examples, after checking each of them.
 
     Raises:
         InputError: an example has no answer, no field `by`, or a key with the name of a score.
@@ -204,7 +206,7 @@ def _known(
 
 
 def _evaluate_drawn(draw: Callable[[int], Dataset], job: EvaluateJob, number: int) -> Dataset:
-    """Draw chunk `number` and evaluate it, in the process that draws it."""
+    """Draw chunk `number` and evaluate it in the same process."""
     return job(draw(number))
 
 
@@ -212,7 +214,7 @@ _END = EOFError()  # the reading thread sends it after the last example
 
 
 def _waiting(examples: Iterable[Example]) -> Iterator[list[Example]]:
-    """Read in a thread. Yield lists of all examples that were read since the last list."""
+    """Yield lists of all examples that were read since the last list. A thread reads them."""
     waiting: Queue[Example | Exception] = Queue(CHUNK)
 
     def read() -> None:

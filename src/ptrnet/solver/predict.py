@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 # The maximum number of elements in a batch, including padding. A beam of K counts each element K
 # times. At 256 hidden units, the attention keys of that many elements take 64 MB.
 MAX_BATCH_ELEMENTS = 65_536
-# Up to this many prefixes and elements, a second thread does not make a batch faster.
+# A second thread does not make a batch faster if it has at most this many prefixes and, counted for
+# each prefix, at most this many elements.
 ROWS_OF_ONE_THREAD, ELEMENTS_OF_ONE_THREAD = 8, 256
 
 
@@ -44,8 +45,8 @@ class PredictJob:
         constrained: whether to consider only answers that the task allows.
         augment: the number of views of each instance to answer. The best answer is kept.
         is_long: whether the job has several chunks. Then every chunk uses compiled kernels from its
-            first step. Otherwise a process would compute its first steps in plain PyTorch, and the
-            answers to a chunk would depend on which process gets it.
+            first step. Otherwise each process would compute its first steps in plain PyTorch, and
+            the answers to a chunk would depend on the process that computes it.
     """
 
     activity: ClassVar[str] = "solving"
@@ -81,7 +82,7 @@ class PredictJob:
                     )
             for row, *candidates in zip(rows, *views, strict=True):
                 best = best_candidate(self.task, data[row], list(chain(*candidates)))
-                # Trials fix both ends of a path, and `reconstruct` cannot keep both.
+                # `_with_best_ends` fixes both ends of a path, and `reconstruct` cannot keep both.
                 if not self.decoder.needs_circular:
                     best = self._with_best_ends(data[row], best, constraint)
                 outputs = settle_valid(self.task, data[row].inputs, best.outputs)
@@ -110,9 +111,13 @@ class PredictJob:
     def _best_trial(
         self, example: Example, best: Candidate, trials: list[Example], constraint: Constraint
     ) -> Candidate:
-        """Answer `trials`, copies of an example with other ends. Return the cheapest answer.
+        """Return the cheapest of `best` and the answers to `trials`.
 
-        It may be `best`, the best answer so far.
+        Args:
+            example: the example.
+            best: the best answer so far.
+            trials: copies of the example with other ends.
+            constraint: the constraint on answers.
         """
         inputs = self.task.normalize(example.inputs)
         count = max(MAX_BATCH_ELEMENTS // (len(inputs) * self.decoder.size), 1)
@@ -137,7 +142,7 @@ class PredictJob:
         return candidates[int(np.argmin(np.asarray(costs)))]
 
     def key(self) -> dict[str, Any]:
-        """Return what decides the answers besides the task, as JSON."""
+        """Return everything that decides the answers besides the task, as a JSON object."""
         weights = hashlib.sha256(repr(sorted(self.model.settings().items())).encode())
         for name, tensor in sorted(self.model.state_dict().items()):
             weights.update(name.encode())
@@ -164,7 +169,7 @@ class SampledAnswers(NamedTuple):
     """K answers to each of B instances."""
 
     answers: list[list[Indices]]  # B lists of K arrays of 0-based indices
-    log_probs: Tensor  # (B, K) log-probabilities under the policy that drew them, with gradients
+    log_probs: Tensor  # (B, K) log-probabilities of the answers as they were drawn, with gradients
 
 
 def sample_answers(

@@ -32,10 +32,10 @@ from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.types import END, Batch, Example, Floats, Indices, pad_answers
 
-# Elements of a batch with known answers. All steps of such a batch are computed at once, so more
-# rows would not make it faster.
+# Maximum number of elements in a batch with known answers. All steps of such a batch are computed
+# at once, so a larger batch would not be faster.
 MAX_KNOWN_ELEMENTS = 8_192
-# A full batch has at most this many scores for each of its elements. All of them take 8 MB.
+# A full batch has at most this many scores for each of its elements, and 8 MB of scores in all.
 SCORES_PER_ELEMENT = 256
 ONE_FIRST = ("permutation", "choice", "grades")  # kinds of answers with one best element
 
@@ -62,7 +62,7 @@ class Judgements(NamedTuple):
 
 
 def judgements_of(model: PointerModel, task: Task, data: Dataset) -> Judgements:
-    """Return what the metrics of a task need from a model besides its answers."""
+    """Return the numbers that the metrics of a task need from a model besides its answers."""
     scores: list[Floats] = []
     if isinstance(task, Custom) and task.score_elements([], []):
         scores = element_scores(model, task, data)
@@ -73,7 +73,7 @@ def judgements_of(model: PointerModel, task: Task, data: Dataset) -> Judgements:
 def log_likelihoods_of(model: PointerModel, task: Task, examples: Sequence[Example]) -> Floats:
     """Return the log-probabilities `(B,)` of B examples' answers, in their canonical form.
 
-    For a choice, they are normalised over the elements, because one element has to be chosen.
+    For a choice, probabilities are normalised over the elements, because one has to be chosen.
     """
     if isinstance(task, Custom) and task.kind == "choice":
         scores = element_scores(model, task, Dataset.of(examples))
@@ -103,7 +103,7 @@ def _chosen(example: Example) -> int:
 
 
 def _batches(model: PointerModel, task: Task, counts: Sequence[int]) -> Iterator[list[int]]:
-    """Yield the rows of each batch, given each instance's number of elements."""
+    """Yield the rows of each batch. `counts` has each instance's number of elements."""
     sizes = [max(n, n * task.max_length(n) // SCORES_PER_ELEMENT) for n in counts]
     return bucket_by_size(sizes, MAX_KNOWN_ELEMENTS, model.one_size)
 
@@ -111,7 +111,7 @@ def _batches(model: PointerModel, task: Task, counts: Sequence[int]) -> Iterator
 def _target_log_probs(model: PointerModel, batch: Batch) -> torch.Tensor:
     """Return the log-probabilities `(B, M)` of the target tokens.
 
-    For large answers, compute step by step, so that no tensor `(B, M, S + N)` is needed.
+    Large batches are computed step by step, without a tensor `(B, M, S + N)`.
     """
     rows, steps = batch.targets.shape
     if rows * steps * batch.inputs.shape[1] <= 2 * MAX_BATCH_ELEMENTS * SCORES_PER_ELEMENT:
@@ -131,11 +131,10 @@ def element_scores(model: PointerModel, task: Custom, data: Dataset) -> list[Flo
 
     - `permutation`, `choice`, `grades`: the log-probability that the element comes first.
     - `subset`, `set`, `sequence`: the log-odds that the element belongs to the answer. These are
-      the log-odds that the model emits the element rather than END. They are taken at the step of
-      the greedy answer that emits the element. If no step emits it, they are taken at the step
-      of END. In a
-      Plackett-Luce model, where elements and END have fixed scores, they are the log-odds that the
-      element comes before END, and do not depend on the answer.
+      the log-odds that the model emits the element rather than END, at the step of the greedy
+      answer that emits the element. If no step emits it, they are taken at the step of END. In a
+      Plackett-Luce model, elements and END have fixed scores. Then they are the log-odds that the
+      element comes before END, and do not depend on the greedy answer.
     """
     if task.kind in ONE_FIRST:
         answers = [np.zeros(0, np.int64)] * len(data)
@@ -178,7 +177,7 @@ def _scores_of_batch(
 
 
 def element_probabilities(model: PointerModel, task: Custom, data: Dataset) -> list[Floats]:
-    """Return `element_scores` as probabilities `(n,)` for each instance."""
+    """Return the `element_scores` of each instance, converted to probabilities `(n,)`."""
     of_scores = softmax if task.kind in ONE_FIRST else expit
     return [np.asarray(of_scores(scores)) for scores in element_scores(model, task, data)]
 
@@ -188,7 +187,7 @@ class Claims(NamedTuple):
 
     probabilities: Floats  # (num_claims,)
     right: NDArray[np.bool_]  # (num_claims,)
-    subject: str  # the statement
+    subject: str  # what each of them states
 
 
 def claims_of(model: PointerModel, task: Custom, examples: Dataset) -> Claims:

@@ -1,4 +1,4 @@
-"""`Solver`: a trained model together with its task, in memory, on files and on disk."""
+"""`Solver`: a trained model together with its task. It answers instances in memory and in files."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ptrnet.tasks.custom import Custom
 
 # Instances per chunk in memory. In a large chunk, more instances have about the same size and can
-# share a batch. If there is a progress bar or are several processes, chunks are smaller.
+# share a batch. With a progress bar or several processes, a chunk has only CHUNK instances.
 CHUNK_SIZE, CHUNK = 4096, 250
 
 
@@ -47,7 +47,7 @@ class Solver(HubMixin):
         model: the network.
         task: the task that the network was trained for, with the settings of this task.
         trained: facts about the training, as the model's files store them.
-        card: the model card, in Markdown; empty if the model has none.
+        card: the model card, in Markdown. Empty if the model has none.
 
     Examples:
         >>> model = ptrnet.load("hull")  # a Solver
@@ -57,7 +57,7 @@ class Solver(HubMixin):
 
     @cached_property
     def trained_range(self) -> TrainedRange:
-        """Messages about instances that are unlike those of the training."""
+        """The range of the training data, with messages about instances outside of it."""
         return TrainedRange(self.task, self.trained)
 
     def solve(
@@ -80,20 +80,20 @@ class Solver(HubMixin):
 
         Args:
             instances: one instance is an array, tensor or frame `(n, d)`, or nested lists of that
-                shape; `(n,)` is accepted if d = 1. Several are a list of instances, an array
+                shape. `(n,)` is accepted if d = 1. Several are a list of instances, an array
                 `(B, n, d)` or a `Dataset`. Numbers are real, of any type.
-            decoder: the search; None means `ptrnet.Greedy()`. `ptrnet.Beam(8)` searches wider.
-            set_id: if the instances are a table with a row for each element (a frame or a file),
-                the column that says to which instance a row belongs. The model finds the columns
-                that it reads by name.
+            decoder: the search. None means `ptrnet.Greedy()`. `ptrnet.Beam(8)` searches wider.
+            set_id: the name of a column, if the instances are a table (a frame or a file) with a
+                row for each element. Rows with the same value in this column are an instance. The
+                model finds the columns that it reads by their names.
             constrained: whether to consider only answers that the task allows.
-            augment: the number of views of each instance to answer, 1 or more. Views are shuffled
-                and, if the task allows it, rotated or mirrored, or backwards. The result is the
-                answer with the least cost, or the most likely one over all views if the task has no
-                cost.
+            augment: the number of views of each instance to answer, 1 or more. A view is the
+                instance itself or a shuffled copy. If the task allows it, a copy is also rotated,
+                mirrored or read backwards. The result is the answer with the least cost. If the
+                task has no cost, it is the most likely answer over all views.
 
         Returns:
-            An array of 0-based indices; for several instances a list of such arrays.
+            An array of 0-based indices. For several instances, a list of such arrays.
 
         Raises:
             InputError: an instance is empty, too large or not finite, has the wrong shape, or
@@ -102,7 +102,7 @@ class Solver(HubMixin):
 
         Warns:
             OutOfDistributionWarning: an instance has a number of elements that no instance of the
-                training had, or extreme features. Each message is given once.
+                training had, or extreme features. The solver gives each warning once.
 
         Examples:
             >>> square = [[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]
@@ -179,9 +179,9 @@ class Solver(HubMixin):
         Args:
             data: validated instances: a `Dataset`, or rows of one.
             decoder: as in `solve`, like `constrained` and `augment`.
-            jobs: the number of processes, 1 or more; -1 means one per core.
-            backend: where they run: "local", or a cluster of "dask" or "ray".
-            activity: the label of a progress bar; no bar if it is empty.
+            jobs: the number of processes, 1 or more. -1 means one per core.
+            backend: where the processes run: "local", or a cluster of "dask" or "ray".
+            activity: the label of a progress bar. There is no bar if it is empty.
 
         Raises:
             InputError: the decoder cannot be used with the task, or another option is invalid.
@@ -266,23 +266,24 @@ class Solver(HubMixin):
         constrained: bool = True,
         seed: int | None = None,
     ) -> SampledAnswers:
-        """Draw answers, with log-probabilities to learn from.
+        """Draw answers at random, and return them with their log-probabilities.
 
-        Use it in your own learning loop. Unless torch's gradients are off, `log_probs` has
-        gradients with respect to the weights of `model`. It has the log-probabilities under the
+        Use this method in your own learning loop. Unless torch's gradients are off, `log_probs` has
+        gradients with respect to the weights of `model`. The log-probabilities are those of the
         policy that drew the answers: at each step, the probabilities of the allowed tokens add up
         to 1. So the gradient of `((cost - baseline) * log_probs).mean()` is that of REINFORCE.
-        Unlike the answers of `solve`, these are not corrected for nearly equal elements.
+        Unlike the answers of `solve`, drawn answers are not corrected for nearly equal elements.
 
         Args:
-            instances: as in `solve`; one instance is a batch of one. All are answered together.
+            instances: as in `solve`. One instance is a batch of one. All are answered in one batch.
             size: K, the number of answers to each instance.
-            temperature: above 0; answers are drawn from p^(1/temperature).
+            temperature: above 0. Tokens are drawn from p^(1/temperature), where p is the model's
+                distribution.
             constrained: whether to draw only answers that the task allows.
-            seed: the seed of the draws; None uses torch's generator, so calls differ.
+            seed: the seed of the draws. None uses torch's generator, so calls differ.
 
         Returns:
-            For each instance a list of answers; and the `(B, K)` log-probabilities.
+            A pair: for each instance a list of K answers, and the `(B, K)` log-probabilities.
 
         Raises:
             InputError: there is no instance, an instance cannot be used, or the size or the
@@ -311,21 +312,21 @@ class Solver(HubMixin):
 
     def messages_of(self, example: Example, decoder: Decoder) -> Iterator[Message]:
         """Yield a message for each way in which an instance is out of distribution."""
-        if not decoder.needs_decomposable:  # those that need it only solve parts, which are smaller
+        if not decoder.needs_decomposable:  # decoders that need it only solve smaller parts
             yield from self.trained_range.size_messages(example)
         yield from self.trained_range.feature_messages(example)
 
     def log_likelihoods(self, examples: Any) -> Any:
         """Return the log-probability that the model gives to each example's answer.
 
-        Answers are first brought into the canonical form that models are trained on.
+        The method first brings answers into the canonical form that models are trained on.
 
         Args:
             examples: pairs of inputs `(n, d)` and outputs `(m,)`, in any form that `solve` and
-                `fit` take; or `Example`s. A tuple of inputs and outputs is one example.
+                `fit` take, or `Example`s. A tuple of inputs and outputs is one example.
 
         Returns:
-            `(B,)` float64; a float for one example.
+            `(B,)` float64. For one example, a float.
 
         Raises:
             InputError: an example cannot be used, or has no answer.
@@ -347,18 +348,18 @@ class Solver(HubMixin):
 
         Elements with higher scores come earlier in the answer, or are more likely to be in it.
 
-        For choices, grades and permutations, scores are the logarithms of the probabilities of
-        `predict_proba`. For sets, subsets and sequences, they are the log-odds of these.
+        For choices, grades and permutations, scores are the logarithms of the probabilities that
+        `predict_proba` returns. For sets, subsets and sequences, scores are their log-odds.
 
         Args:
             instances: one or several, in any form that `solve` takes.
             set_id: as in `solve`.
 
         Returns:
-            `(n,)` for one instance, a list of such arrays for several.
+            An array `(n,)`. For several instances, a list of such arrays.
 
         Raises:
-            InputError: as in `solve`; or the model was not trained on your own examples.
+            InputError: as in `solve`, or the model was not trained on your own examples.
 
         Examples:
             >>> model.scores(offers, set_id="order")  # model = ptrnet.fit(offers, ...)
@@ -404,11 +405,12 @@ class Solver(HubMixin):
             columns: the columns of a long table, as in `evaluate`.
 
         Returns:
-            `metric`, its `value` with the 95% interval `low` to `high` over `count` instances, and
-            `importance`: for each field the loss of the metric with its interval, largest first.
+            A dictionary: `metric`, its `value` with the 95% interval `low` to `high` over `count`
+            instances, and `importance`, the loss of the metric for each field, with its interval.
+            The largest loss comes first.
 
         Raises:
-            InputError: as in `evaluate`; or the model was not trained on your own examples.
+            InputError: as in `evaluate`, or the model was not trained on your own examples.
 
         Examples:
             >>> model.explain(offers, set_id="order", chosen="bought")["importance"]
@@ -422,7 +424,7 @@ class Solver(HubMixin):
 
         Args:
             examples: as in `explain`, like `repeats` and `seed`.
-            activity: the label of a progress bar; no bar if it is empty.
+            activity: the label of a progress bar. There is no bar if it is empty.
         """
         from ptrnet.solver.explain import importance_of_fields
 
@@ -449,7 +451,7 @@ class Solver(HubMixin):
             The axes.
 
         Raises:
-            InputError: as in `evaluate`; or the model was not trained on your own examples.
+            InputError: as in `evaluate`, or the model was not trained on your own examples.
             MissingExtraError: matplotlib is not installed.
 
         Examples:
@@ -467,7 +469,10 @@ class Solver(HubMixin):
         return ax
 
     def _scored(self, instances: Any, set_id: str) -> tuple[Dataset, bool]:
-        """Return instances whose elements can be scored, and whether there was only one."""
+        """Return the instances as a dataset, and whether there was only one.
+
+        Raises InputError if the model cannot score elements.
+        """
         task = self._own_task()
         data, is_one = instances_of(self._sets(instances, set_id=set_id), task)
         self.warn_of(data, Greedy())
@@ -489,15 +494,15 @@ class Solver(HubMixin):
         et al. 2015, section 2.3).
 
         Args:
-            instances: one or several, in any form that `solve` takes; the model answers them first,
+            instances: one or several, in any form that `solve` takes. The model answers them first,
                 as `solve` does. To use known answers instead, give an `Example`, a tuple of inputs
                 and outputs, or a list of these.
 
         Returns:
-            A pair: the probabilities `(m, S + n)` of the tokens at each of m steps, and the tokens
-            of the answer `(m,)`, including END. The tokens are the S special slots, then the n
+            A pair: the probabilities `(m, S + n)` of all tokens at each of m steps, and the tokens
+            of the answer `(m,)`, including END. The columns are the S special slots, then the n
             elements in their given order. The distribution of a step is conditioned on the tokens
-            before it. For several instances, a list of such pairs.
+            of the answer before this step. For several instances, a list of such pairs.
 
         Raises:
             InputError: an instance or an answer cannot be used.
@@ -515,9 +520,9 @@ class Solver(HubMixin):
         return attentions[0] if is_one else attentions
 
     def _with_answers(self, instances: Any) -> tuple[Dataset, bool]:
-        """Return examples as they are if they have answers, else answer them by the model.
+        """Return instances with answers, and whether there was only one instance.
 
-        Also return whether there was only one.
+        If the first instance has no answer, the model answers all of them.
         """
         first = instances[:1] if isinstance(instances, list) else [instances]
         if any(has_answer(item, self.task) for item in first):
@@ -537,18 +542,18 @@ class Solver(HubMixin):
         """Measure the model's answers by the metrics of the task, as `ptrnet evaluate --json` does.
 
         Args:
-            examples: examples with the true answers, in any form that `log_likelihoods` takes; or
+            examples: examples with the true answers, in any form that `log_likelihoods` takes, or
                 a table, as in `solve`.
             decoder: as in `solve`, like `constrained` and `augment`.
             columns: the columns of a long table: `set_id` and one of `chosen`, `rank`, `grade` and
                 `member`, as in `ptrnet.read_table`.
 
         Returns:
-            For each metric its `value`, and the 95% interval from `low` to `high`, over `count`
-            instances. `log_likelihood` is the mean log-probability of the true answers. A value is
-            None if it is undefined for all instances. If over 1% of the answers to `hull` are not
-            simple polygons, the value of `area` is None and `fail` is True (FAIL in Vinyals et al.
-            2015).
+            For each metric its `value` and the 95% interval from `low` to `high`, over `count`
+            instances. The metric `log_likelihood` is the mean log-probability of the true answers.
+            A value is None if it is undefined for all instances. If over 1% of the answers to
+            `hull` are not simple polygons, the value of `area` is None and `fail` is True (FAIL in
+            Vinyals et al. 2015).
 
         Raises:
             InputError: there is no example, or an example cannot be used or has no answer.
@@ -593,7 +598,7 @@ class Solver(HubMixin):
     def score(
         self, examples: Iterable[Example], answered: Iterable[Example]
     ) -> "dict[str, Measure]":
-        """Return the measures of answers that were computed before.
+        """Return the measures of `evaluate` for answers that were computed before.
 
         Args:
             examples: examples with the true answers.
@@ -613,7 +618,7 @@ class Solver(HubMixin):
         return evaluate(self.task, examples, answered, *judgements)
 
     def _sets(self, values: Any, **columns: str) -> Any:
-        """Return the sets of a long table as a dataset. Return other values unchanged."""
+        """Return a long table as a dataset of its sets. If no column is named, return `values`."""
         if not any(columns.values()):
             return values
         from ptrnet.data import formats
@@ -646,26 +651,28 @@ class Solver(HubMixin):
         in `OUTPUT.partial/`, and the same call resumes from there.
 
         Args:
-            file: the instances, in any format; "-" is standard input.
-            output: the file for the answers. Its extension is the format; "-" is standard output.
-                From standard input to standard output, each answer is printed as soon as its line
-                has been read.
+            file: the instances, in any format. "-" is standard input.
+            output: the file for the answers. Its extension is the format. "-" is standard output.
+                From standard input to standard output, each instance is answered and printed as
+                soon as its line has been read.
             decoder: as in `solve`, like `constrained` and `augment`.
             start: the first city of each tour, as in `ptrnet.label`.
             end: the last city of each tour. If both ends are given, ptrnet begins the network's
                 answer with `end`, followed by `start`, and the network chooses the other cities.
                 Otherwise the network answers with any closed tour, which ptrnet then rotates,
-                reverses or cuts open.
+                reverses or cuts open. At a free end of an open path, ptrnet then also tries other
+                cities, except with `ptrnet.Reconstruct`.
             open: whether the tour is a path that does not return to its first city.
-            jobs: the number of processes, 1 or more; -1 means one per core.
-            backend: where they run: "local", or a cluster of "dask" or "ray".
-            columns: the columns of a long table, in which each row is an element; None for other
-                files. The output has all columns of the table, and one more for the answers.
+            jobs: the number of processes, 1 or more. -1 means one per core.
+            backend: where the processes run: "local", or a cluster of "dask" or "ray".
+            columns: the columns of a long table, in which each row is an element. None for other
+                files. If the output is a table or standard output, it has all columns of the input
+                and one more for the answers. Other outputs have a line for each instance.
 
         Raises:
             InputError: an instance cannot be used, or the output cannot be written or has the
                 finished chunks of another call. The message names file and line. No output is
-                written then.
+                written then, except for answers that were already printed.
             MissingExtraError: the format or the backend needs a package that is not installed.
 
         Examples:
@@ -696,20 +703,20 @@ class Solver(HubMixin):
         """Answer every instance of a file, and measure the answers against the file's own.
 
         Args:
-            file: the examples, in any format; "-" is standard input.
+            file: the examples, in any format. "-" is standard input.
             output: a .jsonl or .parquet file for the examples, each with the model's `answer` and
-                its scores. A stopped call resumes as in `solve_file`. None writes no file.
+                its scores. A stopped call can be resumed as in `solve_file`. None writes no file.
             decoder: as in `solve_file`, like the other arguments that are not described here.
             by: a key of each line, or a field with the same value for all elements of an instance.
                 The result then also has the measures for each of its values.
             columns: the columns of a long table, as in `solve_file`.
 
         Returns:
-            The measures over all examples, by size, and by the values of the field.
+            The measures over all examples, by size, and by the values of `by`.
 
         Raises:
-            InputError: an example cannot be used, or has no answer or no such field; or the output
-                cannot be written or has the finished chunks of another call. The message names
+            InputError: an example cannot be used, or has no answer or no field `by`. Or the output
+                cannot be written, or has the finished chunks of another call. The message names
                 file and line.
             MissingExtraError: the format or the backend needs a package that is not installed.
 
@@ -742,7 +749,7 @@ class Solver(HubMixin):
         jobs: int = 1,
         backend: str = LOCAL,
     ) -> "Evaluation":
-        """Draw instances, and measure the model's answers against those of an algorithm.
+        """Draw random instances, and measure the model's answers against those of an algorithm.
 
         The instances are those of `ptrnet.generate` with the same seed. The algorithm is the
         first labeller of the task.
@@ -762,7 +769,7 @@ class Solver(HubMixin):
             The measures over all examples, and by size.
 
         Raises:
-            InputError: as in `evaluate_file` and `ptrnet.generate`; or `n` is None and the sizes of
+            InputError: as in `evaluate_file` and `ptrnet.generate`, or `n` is None and the sizes of
                 the training are not known.
             MissingExtraError: the format or the backend needs a package that is not installed.
 
@@ -780,12 +787,13 @@ class Solver(HubMixin):
         """Draw the model's answer to one instance.
 
         If the true answer is better, it is drawn, too, with dashed lines. The first labeller of the
-        task computes the true answer. If the task has no labeller, or is a problem, the true answer
-        is the one of the example, if there is one.
+        task computes the true answer. If the task has no labeller, or is a `Problem`, the true
+        answer is that of the example, if `points` is an example.
 
         Args:
-            points: an instance, as in `solve`; an example; or an `Answer`, which is drawn as it is.
-            ax: matplotlib's axes; None makes a new figure.
+            points: an instance, as in `solve`, or an example, or an `Answer`, which is drawn as it
+                is.
+            ax: matplotlib's axes. None makes a new figure.
 
         Returns:
             The axes.
@@ -814,15 +822,15 @@ class Solver(HubMixin):
         """Draw the pointer's attention: a row for each step, a column for each token.
 
         Args:
-            points: an instance, as in `solve`, which the model answers first; or an example or an
-                `Answer`, which has an answer.
+            points: an instance, as in `solve`, which the model answers first, or an example or an
+                `Answer`, whose answer is used.
             ax: as in `plot`.
 
         Returns:
             The axes.
 
         Raises:
-            InputError: as in `plot`; or there are more than 200 steps or tokens.
+            InputError: as in `plot`, or there are more than 200 steps or tokens.
             MissingExtraError: matplotlib is not installed.
 
         Examples:
@@ -845,7 +853,7 @@ class Solver(HubMixin):
         """Animate how an answer is built, step by step.
 
         Args:
-            points: as in `plot_attention`; the elements are points of the plane.
+            points: as in `plot_attention`. The elements must be points of the plane.
 
         Returns:
             matplotlib's animation. Its method `save("answer.gif")` writes it, and `to_jshtml()`
@@ -882,7 +890,7 @@ class Solver(HubMixin):
             )
 
     def __repr__(self) -> str:
-        """The task, the network, the data it was trained on, and its scores."""
+        """Return a text: the task, the network, the data it was trained on, and its scores."""
         from ptrnet.evaluation import describe_training
 
         network = f"{type(self.model).__name__}, {num_weights(self.model):,} weights"
@@ -891,7 +899,7 @@ class Solver(HubMixin):
 
 
 def _pointed_at(answered: Example) -> list[Any]:
-    """Return the elements of an answer in its order; for triangles, lists of three."""
+    """Return the elements of an answer in its order. For triangles, return lists of three."""
     assert answered.outputs is not None
     elements = answered.inputs if answered.elements is None else answered.elements
     if answered.outputs.ndim == 1:

@@ -17,10 +17,10 @@ RECIPE = "recipe.toml"  # in the folder of a training's run
 
 
 class HubMixin:
-    """Base class of `Solver`, with its methods for files and the hub. See there for arguments.
+    """Base class of `Solver`, with its methods for files and the hub. See `Solver` for arguments.
 
     Raises:
-        ModelError: the network was built for elements or special slots other than the task's.
+        ModelError: the network has another number of features or special slots than the task.
     """
 
     def __init__(
@@ -40,17 +40,18 @@ class HubMixin:
                 )
         self.model, self.task, self.trained = model.eval(), task, trained or {}
         self.card = card
-        # The card, and a checksum of the weights that the card and the scores describe.
+        # The card, and a checksum of the weights that the card and the training's scores describe.
         self._described = (card, self._weights_crc()) if card or "scores" in self.trained else None
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write `config.json`, `model.safetensors` and the card; make the folder if it is missing.
+        """Write `config.json`, `model.safetensors` and the card, README.md, to a folder.
 
-        A README.md in a folder without a model stays as it is.
+        The folder is made if it is missing. A README.md in a folder without a model is not
+        overwritten.
 
         Raises:
-            InputError: the folder cannot be written, or is the folder of a training's run, whose
-                checkpoints would then belong to another model.
+            InputError: the folder cannot be written, or it is the run folder of a training. The
+                checkpoints there would then belong to another model.
 
         Examples:
             >>> model = ptrnet.load("hull")
@@ -74,7 +75,7 @@ class HubMixin:
         """Return the solver of a folder, or of a repository on the Hugging Face hub.
 
         Args:
-            name: the folder; or "owner/name" on the hub, or "owner/name@revision".
+            name: the folder, or "owner/name" or "owner/name@revision" on the hub.
 
         Raises:
             ModelError: files are missing or damaged, or the hub has no such repository.
@@ -93,14 +94,14 @@ class HubMixin:
     def push_to_hub(
         self, repository: str, private: bool = False, license: str | None = None
     ) -> str:
-        """Upload the files to "owner/name" on the Hugging Face hub, and return the address.
+        """Upload the model to "owner/name" on the Hugging Face hub, and return the address.
 
         The card begins with the metadata that the hub reads: task, network, scores.
 
         Args:
             repository: "owner/name".
             private: whether a new repository is visible only to its owner.
-            license: the license of the model, by the hub's name for it, such as "mit".
+            license: the license of the model, as the hub names it, such as "mit".
 
         Raises:
             ModelError: the hub refuses the upload, or cannot be reached.
@@ -119,10 +120,10 @@ class HubMixin:
             return hub.push(Path(folder), repository, private=private)
 
     def _saved(self) -> tuple[model_folder.Saved, str]:
-        """Return what to write, and the card.
+        """Return the model to write, and the text of the card.
 
-        If the weights were changed, the old scores and the old card are left out. A card that the
-        user has replaced is kept.
+        If the weights have changed, the old scores and the old card are left out. A new card of the
+        user is kept.
         """
         trained, text = self.trained, self.card
         if self._described is not None:

@@ -25,32 +25,33 @@ MAX_DEVIATIONS = 10.0  # warn if a feature is further from the mean, in standard
 #           1,000                95%                99%
 #          10,000                10%                86%
 MIN_SPREAD = 3e-4
-MIN_QUARTERED = 4  # with this many elements or fewer, take the extent instead of the middle half
+MIN_QUARTERED = 4  # up to this many elements, measure all of them instead of the middle half
 
 
 class Message(NamedTuple):
     """A warning about an instance."""
 
-    subject: object  # of several messages with the same subject, only the first is shown
+    subject: object  # if several messages have the same subject, only the first is shown
     text: str
 
 
 class TrainedRange:
     """The sizes of a model's training and, for your own examples, the range of the features.
 
-    `warn` gives one warning about too few elements, one about too many, one about a number between
-    two trained sizes, and one for each feature. The model may still answer such instances well.
+    `warn` warns once about each of these: too few elements, too many elements, a number between two
+    trained sizes, each feature, and elements that the model can hardly tell apart. The model may
+    still answer such instances well.
 
     Args:
         task: the task of the model.
-        trained: facts about the training. If it has no `n`, there are no messages about sizes.
+        trained: facts about the training. Without the key `n`, there are no messages about sizes.
     """
 
     def __init__(self, task: Task, trained: dict[str, Any]) -> None:
         self._task, self._n = task, str(trained.get("n", ""))
         try:
             self._sizes = frozenset(Sizes(self._n))
-        except InputError:  # users may store any facts
+        except InputError:  # users may store any value of `n`
             self._sizes = frozenset()
         self._said: set[object] = set()
 
@@ -70,9 +71,9 @@ class TrainedRange:
     def feature_messages(self, example: Example) -> Iterator[Message]:
         """Yield messages about extreme values.
 
-        For the task `custom`: one for each feature that is far from its mean in the training, and
-        one if different elements are equal in float32. For other tasks: one if most elements are
-        very close together, and others far away.
+        For the task `custom`, there is a message for each feature that is far from its mean in the
+        training, and one if different elements are equal in float32. For other tasks, there is one
+        if half of the elements are very close together, and others far away.
         """
         if self._task.name != CUSTOM:  # other tasks move points into the unit square
             yield from self._spread_messages(example)
@@ -101,12 +102,12 @@ class TrainedRange:
             )
 
     def _spread_messages(self, example: Example) -> Iterator[Message]:
-        """Yield a message if most elements are very close together, and others far away."""
+        """Yield a message if half of the elements are very close together, and others far away."""
         values = np.sort(example.inputs / 2, axis=0)  # halved, so that differences do not overflow
         n = len(values)
         extent = (values[-1] - values[0]).max()
         spread = (values[3 * n // 4] - values[n // 4]).max() if n > MIN_QUARTERED else extent
-        if 0 < spread < MIN_SPREAD * extent:  # if it is 0, these elements are equal
+        if 0 < spread < MIN_SPREAD * extent:  # if the spread is 0, these elements are equal
             yield Message(
                 "spread",
                 f"half of the elements lie within 1/{extent / spread:,.0f} of the instance's "
@@ -119,7 +120,7 @@ class TrainedRange:
         return f"feature {k + 1}" if schema is None else f'"{schema.feature_names[k]}"'
 
     def warn(self, messages: Iterable[Message]) -> None:
-        """Warn about each subject the first time that it occurs."""
+        """Give the first message of each subject as a warning."""
         for subject, text in messages:
             if subject not in self._said:
                 self._said.add(subject)

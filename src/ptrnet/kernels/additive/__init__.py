@@ -2,16 +2,15 @@
 
 `additive_scores` uses the compiled kernel on a CPU (`cpu.py`), Triton's on a GPU (`gpu.py`), and
 `factorised_scores` elsewhere. `naive_scores` is the plain formula, which PyTorch can record and
-transform. It is used when PyTorch does so (see `is_eager`), and the others are tested against it.
-Everywhere B is the batch, N the keys, M the queries and H the units.
+transform. We use it when PyTorch does so (see `is_eager`), and as the reference in tests. In this
+package, B is the size of the batch, and an instance has N keys and M queries of H units.
 
 `factorised_scores` stores no (B, M, N, H) tensor. With `A = exp(2 keys)` and `C = exp(2 queries)`,
 
     tanh(keys + queries) = 1 - 2 r,    r = 1 / (1 + A C),    d tanh = 4 r (1 - r),
 
-so it computes exponentials for each key and each query, and not for each pair of them. It visits
-queries one by one, in the forward pass and in the backward pass, which recomputes r. So it needs
-memory for `(B, N, H)`.
+so exponentials are computed for each key and each query, and not for each pair of them. Both passes
+visit queries one by one, so they need memory for `(B, N, H)`. The backward pass computes r again.
 """
 
 import warnings
@@ -39,8 +38,8 @@ __all__ = [
     "prepared_scores",
 ]
 
-# `prepared_scores` uses plain PyTorch for at most this many products `v[h] * r`, and the compiled
-# kernel for more. So a short run does not have to load the kernel, which takes a third of the time
+# On a CPU, `prepared_scores` uses plain PyTorch for at most this many products `v[h] * r`, and the
+# compiled kernel for more. So a short run need not load the kernel, which takes a third of the time
 # of importing torch. At this size, plain PyTorch is slower by about 20 microseconds.
 MAX_PLAIN_ENTRIES = 2**16
 
@@ -52,15 +51,16 @@ def additive_scores(
     key_lengths: Tensor | None = None,
     query_lengths: Tensor | None = None,
 ) -> Tensor:
-    """Return `u[b,i,j] = sum_h v[h] tanh(keys[b,j,h] + queries[b,i,h])` .
+    """Return the scores `u[b,i,j] = sum_h v[h] tanh(keys[b,j,h] + queries[b,i,h])`.
 
     This is the additive score of Bahdanau et al. 2015, and equation 3 of Vinyals et al. 2015.
 
     Args:
-        keys: `(B, N, H)`, the projected encoder states `W1 e`; float32, float64 or a half type.
+        keys: `(B, N, H)`, the projected encoder states `W1 e`, in float32, float64 or a half type.
         queries: `(B, M, H)`, the projected decoder states `W2 d`.
         v: `(H,)`.
-        key_lengths: `(B,)` integers in 0..N; keys from there on are padding. None: no padding.
+        key_lengths: `(B,)` integers in 0..N, the number of keys before the padding. None: no
+            padding.
         query_lengths: `(B,)` integers in 0..M, in the same way for queries.
 
     Returns:
@@ -86,8 +86,8 @@ def prepared_scores(
 ) -> Callable[[Tensor], Tensor]:
     """Return a function that computes `additive_scores` of the same keys for changing queries.
 
-    Decoding needs scores of the same keys in every step. The exponentials of the keys are computed
-    only once.
+    Decoding needs scores of the same keys in every step. On a CPU, the exponentials of the keys are
+    computed only once.
 
     Args:
         keys: `(B, N, H)`, as for `additive_scores`.
@@ -95,12 +95,12 @@ def prepared_scores(
         key_lengths: `(B,)` integers in 0..N. None: no padding.
 
     Returns:
-        A function of queries `(B, M, H)`, which are converted to the type of keys and `v`. It
-        returns their scores `(B, M, N)`, without gradients.
+        A function of queries `(B, M, H)` that returns their scores `(B, M, N)`. On a CPU, it
+        converts queries to the type of keys and `v`. Gradients are not supported.
 
     Raises:
-        ShapeError: keys, `v` and lengths do not fit each other. The returned function raises it,
-            too, if its queries do not fit.
+        ShapeError: keys, `v` and lengths do not fit each other. The returned function also raises
+            this error if its queries do not fit.
     """
     check_arguments(keys, keys, v, key_lengths, None)
     if keys.device.type != "cpu" or not is_eager(keys, v):
@@ -138,7 +138,7 @@ def kernel_on(device: torch.device) -> Callable[..., Tensor]:
 def _triton_runs(device: torch.device) -> bool:
     """Whether Triton is installed and works on the device. We try it once.
 
-    Unlike PyTorch, it needs a C compiler, Python's headers, and a GPU that is not too old.
+    Unlike PyTorch, Triton needs a C compiler, Python's headers, and a GPU that is not too old.
     """
     if find_spec("triton") is None:
         return False

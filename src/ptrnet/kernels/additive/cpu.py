@@ -1,13 +1,17 @@
-"""The compiled CPU kernel of additive scores: factorised, fused, and ragged.
+"""The compiled CPU kernel of additive scores, with the formula of `ptrnet.kernels.additive`.
 
-No array of size (B, M, N, H) exists, forward or backward: the gradient computes `r = 1 / (1 + A C)`
-again. Loops skip padded keys and queries. bfloat16 is read without a conversion of the tensor.
+The kernel never stores an array of size (B, M, N, H). The backward pass computes r again. Loops
+skip padded keys and queries. bfloat16 is read without a conversion of the tensor.
 
-The compiled loops at the end run over the instances `first` to `last - 1` of a batch. Their arrays
-are keys `(B, N, H)` and queries `(B, M, H)`, bfloat16 as uint16; `v`, in the type in which sums are
-computed; lengths `(B,)`; `a` and `c`, the exponentials of keys and queries. The loops count the
-numbers whose exponentials are too large. If there are any, we discard the result and call
-`factorised_scores` of `plain.py`, which uses tanh for such numbers.
+The compiled loops at the end run over the instances `first` to `last - 1` of a batch. Their arrays:
+
+- keys `(B, N, H)` and queries `(B, M, H)`, bfloat16 as uint16
+- `v` `(H,)`, in the type in which sums are computed
+- lengths `(B,)`
+- `a` and `c`, the exponentials of keys and queries
+
+The loops count the numbers whose exponentials are too large. If there are any, we discard the
+result and call `factorised_scores` of `plain.py`, which uses tanh for such numbers.
 """
 
 import math
@@ -48,8 +52,8 @@ _BOUNDS: dict[torch.dtype, np.floating] = {
     torch.float64: np.float64(MAX_MAGNITUDE[torch.float64]),
 }
 
-# Clip products of exponentials at this number, because `divide` does not support infinity.
-# 1 / (1 + A C) is 0 up to rounding with and without clipping.
+# Clip products of exponentials at this number, because `divide` does not support infinity. For such
+# products, 1 / (1 + A C) is 0 up to rounding, with and without clipping.
 _LARGEST = 1e38
 
 
@@ -71,14 +75,16 @@ def prepared_scores(keys: Tensor, v: Tensor, key_lengths: Tensor | None = None) 
 
 
 class PreparedKeys:
-    """The exponentials of keys, computed once. If they overflow, every call computes all again.
+    """Function that scores the same keys for changing queries. It computes their exponentials once.
+
+    If an exponential is too large, a call computes `additive_scores` instead.
 
     Args:
-        arguments: the arguments in the kernel's types; the queries are not used.
+        arguments: the arguments in the kernel's types. The queries are not used.
 
     Attributes:
         lengths: `(B,)` number of keys of each instance.
-        is_large: whether the exponentials overflow.
+        is_large: whether an exponential of the keys is too large.
     """
 
     def __init__(self, arguments: Arguments) -> None:
@@ -106,7 +112,7 @@ class PreparedKeys:
 
     @property
     def arrays(self) -> tuple[np.floating, np.ndarray, np.ndarray, np.ndarray]:
-        """Arguments of compiled loops: the bound of queries, the keys' exponentials, v, lengths.
+        """Arguments of compiled loops: bound of the queries, the keys' exponentials, v, lengths.
 
         Use them only if the keys are not `is_large`.
         """
@@ -161,8 +167,8 @@ class _Scores(torch.autograd.Function):
             return naive_gradients(Arguments(*ctx.saved_tensors), grad, factorised_scores)  # type: ignore[attr-defined]
         cuts = _equal_work_cuts(lengths[0] * lengths[1], len(v))
         grad_keys, grad_queries = (torch.empty(x.shape, dtype=x.dtype) for x in (keys, queries))
-        # Each slice has its own row, and the rows are added in a fixed order, so that every run
-        # gives the same sum. It is float64, because every entry of the batch is added to it.
+        # Each slice has its own row. The rows are added in a fixed order, so that every run gives
+        # the same sum. The sum is float64, because every entry of the batch is added to it.
         grad_v = torch.zeros(len(cuts) - 1, len(v), dtype=torch.float64)
         tensors = (keys, queries, v, *lengths, grad, grad_keys, grad_queries, grad_v)
         *arrays, rows = (as_array(t) for t in tensors)
@@ -175,7 +181,7 @@ class _Scores(torch.autograd.Function):
 
 
 def _count_large(loop: Any, cuts: list[int], dtype: torch.dtype, arrays: list[Any]) -> int:
-    """Run a factorised loop on slices, and return how many numbers were too large for it."""
+    """Run a compiled loop on slices. Return how many keys and queries were too large for it."""
     counts = [0] * (len(cuts) - 1)
 
     def run(k: int, first: int, last: int) -> None:
@@ -186,7 +192,9 @@ def _count_large(loop: Any, cuts: list[int], dtype: torch.dtype, arrays: list[An
 
 
 def _equal_work_cuts(work: Tensor, units: int) -> list[int]:
-    """Cut a batch into slices of about equal work, one per thread; into one if that is faster.
+    """Return the cuts of a batch into slices of about equal work, one per thread.
+
+    A small batch stays in one slice, because this is faster.
 
     Args:
         work: `(B,)` number of pairs of a key and a query of each instance.
@@ -202,9 +210,9 @@ def _equal_work_cuts(work: Tensor, units: int) -> list[int]:
 
 @reassociating_inline
 def write_exponentials(values, rows, bound, out):
-    """Write `out = exp(2 values)` for the first `rows`. Return how many are not below `bound`.
+    """Write `out = exp(2 values)` for the first `rows`. Return how many values are too large.
 
-    A NaN counts, too.
+    A value is too large if its magnitude is not below `bound`. A NaN counts as too large.
     """
     widest_vectors()
     two = out.dtype.type(2)
@@ -237,7 +245,7 @@ def write_scores(a, n, c, m, v, scores):
 
 @reassociating_jit
 def prepare_keys(first, last, bound, keys, key_lengths, a):
-    """Write the exponentials `a`. Return how many numbers of the keys are too large."""
+    """Write the exponentials `a` of the keys. Return how many numbers of the keys are too large."""
     widest_vectors()
     large = 0
     for b in range(first, last):
@@ -250,7 +258,7 @@ def prepared_forward(first, last, bound, a, v, key_lengths, queries, scores):
     """Write the scores of keys whose exponentials are `a`.
 
     Returns:
-        How many numbers of the queries are too large.
+        How many numbers of the queries are too large. If there are any, the scores are wrong.
     """
     widest_vectors()
     c = np.empty(queries.shape[1:], v.dtype)
@@ -302,6 +310,7 @@ def factorised_backward(
     a, c = np.empty(keys.shape[1:], v.dtype), np.empty(queries.shape[1:], v.dtype)
     grad_a, grad_c, sums = np.empty_like(a), np.empty_like(c), np.empty_like(v)
     for b in range(first, last):
+        # The bound does not matter here, because the forward pass counted the large numbers.
         write_exponentials(keys[b], key_lengths[b], one, a)
         write_exponentials(queries[b], query_lengths[b], one, c)
         total = v.dtype.type(0)

@@ -1,18 +1,18 @@
-"""The Triton kernel for GPUs: the sum of tanh, fused and ragged.
+"""The Triton kernel of additive scores, for GPUs. It skips padding.
 
-No array of size (B, M, N, H) exists, forward or backward. With `A = exp(2 keys)` and
+The kernel never stores an array of size (B, M, N, H). With `A = exp(2 keys)` and
 `C = exp(2 queries)`,
 
     tanh(keys + queries) = 1 - 2 r,    d tanh = 4 (r - r r),    r = 1 / (1 + A C),
 
 so each tanh costs one reciprocal, and exponentials are computed once for each key and each query of
 a block. If an exponential of a block could overflow, the kernel computes
-`r = 1 / (1 + exp(2 (keys + queries)))` instead, which is right for every magnitude. The gradient
-computes r again. Half types are read and written without a conversion of the tensor, and all sums
+`r = 1 / (1 + exp(2 (keys + queries)))` instead, which is right for every magnitude. The backward
+pass computes r again. Half types are read and written without a conversion of the tensor. All sums
 have `v`'s type. No two programs add to the same number, so every run gives the same bits.
 
-In the kernels, i counts queries, j keys and h units. `max_queries` and `max_keys` are the padded M
-and N; m and n are the numbers of an instance.
+In the kernels, i counts queries, j keys and h units. `max_queries` and `max_keys` are M and N,
+padding included. m and n are the numbers of queries and keys of an instance, without padding.
 """
 
 from typing import Any
@@ -26,13 +26,13 @@ from torch.autograd.function import FunctionCtx
 from ptrnet.kernels.additive.plain import Arguments, check_arguments, naive_gradients, promote
 from ptrnet.kernels.eager import needs_plain
 
-# The sizes of the block that one program of 128 threads computes at a time. Forward, they are
-# numbers of queries, keys and units; decoding has a single query. Backward: keys and units.
+# The sizes of the block that one program of 128 threads computes at a time. In the forward pass:
+# queries, keys and units. Decoding has a single query. In the backward pass: keys and units.
 FORWARD_BLOCK_ONE_QUERY, FORWARD_BLOCK = (1, 16, 128), (16, 16, 16)
 BACKWARD_BLOCK = (16, 128)
 
-# If keys and queries are below this, the product of their exponentials is finite, and as exact as
-# the exponential of their sum.
+# If the magnitudes of keys and queries are below this, the product of their exponentials is finite,
+# and as exact as the exponential of their sum.
 MAX_MAGNITUDE = tl.constexpr(20.0)
 COMPARED = tl.constexpr(64)  # units that are compared with MAX_MAGNITUDE at a time
 
@@ -54,7 +54,7 @@ def additive_scores(
 
 
 def _to_kernel_types(arguments: Arguments) -> Arguments:
-    """Return the arguments with `v` in the type of the sums: float64 if any is, else float32."""
+    """Return the arguments with `v` in float32, or all in float64 if one of them is float64."""
     if torch.float64 in {t.dtype for t in (arguments.keys, arguments.queries, arguments.v)}:
         return promote(arguments)
     return arguments._replace(v=arguments.v.float())
@@ -78,7 +78,8 @@ class _Scores(torch.autograd.Function):
         grid = (batch, triton.cdiv(m, block[0]), triton.cdiv(n, block[1]))
         tensors = (keys, queries, v, key_lengths, query_lengths, scores)
         _launch(_forward, grid, *tensors, n, m, units, *block)
-        ctx.save_for_backward(*inputs)  # not the copies, so that gradients have gradients
+        # Not the contiguous copies, so that the gradients can be differentiated again.
+        ctx.save_for_backward(*inputs)
         return scores
 
     @staticmethod
@@ -89,7 +90,7 @@ class _Scores(torch.autograd.Function):
         keys, queries, v = (t.contiguous() for t in tensors)
         (batch, n, units), m = keys.shape, queries.shape[1]
         grad_keys = torch.zeros_like(keys)
-        # Blocks of keys add to it one after another; it is rounded only at the end.
+        # Blocks of keys add to `grad_queries` one after another. It is rounded only at the end.
         grad_queries = torch.zeros_like(queries, dtype=v.dtype)
         # Each instance has a row of its own, so that the rows are added in a fixed order.
         grad_v = torch.zeros(batch, units, dtype=v.dtype, device=v.device)
@@ -112,7 +113,7 @@ def _launch(kernel: Any, grid: tuple[int, int, int], tensor: Tensor, *others: ob
 
 @triton.jit
 def _is_small(rows, count, units, first, last, block_rows: tl.constexpr, block_units: tl.constexpr):
-    """Whether the units `first` to `last` of `count` rows have exponentials that stay finite."""
+    """Whether units `first` to `last - 1` of `count` rows are below MAX_MAGNITUDE in magnitude."""
     largest = tl.zeros((block_rows, block_units), tl.float32)
     for first_row in range(0, count, block_rows):
         i = first_row + tl.arange(0, block_rows)
@@ -126,13 +127,13 @@ def _is_small(rows, count, units, first, last, block_rows: tl.constexpr, block_u
 
 @triton.jit
 def _term(x, small):
-    """Return a factor of `exp(2 (key + query))` if small, else a term of its exponent."""
+    """Return a factor of `exp(2 (key + query))` if `small`, else a term of its exponent."""
     return tl.exp(2 * x) if small else 2 * x
 
 
 @triton.jit
 def _ratio(x, y, small):
-    """Return `1 / (1 + exp(2 (key + query)))`, given the two parts."""
+    """Return `1 / (1 + exp(2 (key + query)))`, given the results of `_term` for both."""
     e = x * y if small else tl.exp(x + y)
     root = tl.rsqrt(1 + e)  # one instruction, while a division needs ten
     return root * root
@@ -205,7 +206,7 @@ def _backward(
     block_units: tl.constexpr,
     use_int64: tl.constexpr,
 ):
-    """Write all gradients of a block of an instance's units, one query after another.
+    """Write all gradients for a block of units of an instance, one query after another.
 
     Threads lie along the units, so each thread adds its own sums. `use_int64` must be True if 32
     bits cannot index an instance's numbers.

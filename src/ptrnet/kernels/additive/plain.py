@@ -1,7 +1,7 @@
 """Additive attention scores in plain PyTorch: the formula, and a version that needs less memory.
 
-`naive_scores` is the formula against which the kernels are tested. `factorised_scores` stores no
-(B, M, N, H) tensor; see `ptrnet.kernels.additive`.
+Tests compare the kernels with `naive_scores`, the formula. `factorised_scores` stores no
+(B, M, N, H) tensor, as `ptrnet.kernels.additive` explains.
 """
 
 from collections.abc import Callable
@@ -75,8 +75,8 @@ def promote(arguments: Arguments) -> Arguments:
 def _without_padding(arguments: Arguments) -> tuple[Arguments, Tensor]:
     """Return the arguments in one float type with 0 on padding, and the mask `(B, M, N)` of scores.
 
-    Padding may hold any value. Without the zeros, a NaN there would reach gradients as zero times
-    NaN.
+    The mask is False if the key or the query is padding. Padding may hold any value. A NaN there
+    would reach gradients as zero times NaN, so we set padding to 0.
     """
     keys, queries, v, key_lengths, query_lengths = promote(arguments)
     is_key = length_mask(key_lengths, keys.shape[1])
@@ -114,8 +114,8 @@ def naive_scores(
 ) -> Tensor:
     """Compute `additive_scores` by the formula, on any device, with memory for `(B, M, N, H)`.
 
-    The fast kernels are tested against this function. PyTorch can record and transform its
-    operations, and differentiate them any number of times.
+    PyTorch can record and transform its operations, and differentiate them any number of times.
+    Tests compare the fast kernels with this function.
     """
     (keys, queries, v, *_), mask = _without_padding(
         check_arguments(keys, queries, v, key_lengths, query_lengths)
@@ -130,12 +130,13 @@ def naive_gradients(
 ) -> tuple[Tensor | None, ...]:
     """Return the gradients of keys, queries and `v`, then None for the two lengths.
 
-    This is what a `backward` returns. The gradients can be differentiated again.
+    An autograd function's `backward` returns this tuple. If gradients are enabled, its gradients
+    can be differentiated again.
 
     Args:
-        arguments: of the forward pass.
+        arguments: the arguments of the forward pass.
         grad: `(B, M, N)` gradient of the scores.
-        scores: the formula of the scores.
+        scores: the function that computes the scores.
     """
     keys, queries, v, *lengths = arguments
 
@@ -145,16 +146,16 @@ def naive_gradients(
     return (*plain_gradients(formula, (keys, queries, v), [grad]), None, None)
 
 
-# Keys and queries are factorised only if they are below this. exp(2 * 43) * exp(2 * 43) is inf, and
-# 1 / (1 + inf) = 0 is right. But exp(2 * 45) alone is inf, and inf * 0 is NaN. We cannot clip them
-# instead, because a key of 60 and a query of -50 must give tanh(10).
+# Keys and queries are factorised only if their magnitudes are below this. exp(2 * 43) * exp(2 * 43)
+# is inf, and 1 / (1 + inf) = 0 is right. But exp(2 * 45) alone is inf, and inf * 0 is NaN. Clipping
+# is not possible instead, because a key of 60 and a query of -50 must give tanh(10).
 MAX_MAGNITUDE = {torch.float32: 43.0, torch.float64: 350.0}
 
 
 def can_factorise(x: Tensor) -> bool:
     """Whether the exponentials of keys or queries stay finite and above zero. False for NaN.
 
-    Also False while a CUDA graph is recorded, because it will be replayed with other values.
+    Also False while a CUDA graph is recorded, because the graph will be replayed with other values.
     """
     if x.is_cuda and torch.cuda.is_current_stream_capturing():
         return False
@@ -169,7 +170,7 @@ def factorised_scores(
     key_lengths: Tensor | None = None,
     query_lengths: Tensor | None = None,
 ) -> Tensor:
-    """Compute `additive_scores` on any device, in one pass over the keys for each query."""
+    """Compute `additive_scores` on any device, one query after another."""
     arguments, mask = _without_padding(
         check_arguments(keys, queries, v, key_lengths, query_lengths)
     )
@@ -180,7 +181,10 @@ def factorised_scores(
 def prepared_factorised_scores(
     keys: Tensor, v: Tensor, key_lengths: Tensor | None = None
 ) -> Callable[[Tensor], Tensor]:
-    """Compute `prepared_scores` for few keys and queries, with memory for `(B, M, N, H)`."""
+    """Return the function of `prepared_scores` for few keys and queries.
+
+    It needs memory for `(B, M, N, H)`.
+    """
     keys, _, v, lengths, _ = promote(check_arguments(keys, keys, v, key_lengths, None))
     padding = ~length_mask(lengths, keys.shape[1])[:, None, :]
     a = torch.exp(2 * keys) if can_factorise(keys) else None

@@ -6,8 +6,8 @@ autocast, if PyTorch has no oneDNN, and for large batches without gradients if i
 The formula computes what PyTorch's layer does not support, such as `vmap`. PyTorch's layer computes
 the rest. `cell` has no compiled kernel.
 
-Throughout the package B is the batch, N the elements of a sequence, each read in a step `t`, d the
-features of an element, and H the hidden units.
+In this package, a batch has B sequences of N elements with d features each, and the layer has H
+hidden units. Step `t` reads element `t`.
 """
 
 from functools import cache
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 # oneDNN's layer and the compiled kernel pack the weights in every call. Without gradients, this
-# does not pay for smaller batches.
+# does not pay for batches of fewer rows.
 MIN_ROWS = 32
 
 
@@ -56,7 +56,7 @@ def lstm(
 
     Returns:
         Outputs `(B, N, H)`, and hidden and cell state `(B, H)` after each sequence's last element.
-        Outputs after a sequence's end are arbitrary. Under bfloat16 autocast on a CPU, the outputs
+        Outputs on padding are arbitrary. Under bfloat16 autocast on a CPU, the outputs
         and the recurrent products are bfloat16. Cell states stay float32, and so do inputs of few
         features. On a GPU autocast is switched off, because it would round the states at every
         step.
@@ -82,8 +82,8 @@ def lstm(
 def cell(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> tuple[Tensor, Tensor]:
     """Return the next hidden and cell state `(B, H)` for inputs `(B, d)`, like `torch.lstm_cell`.
 
-    On a GPU autocast is switched off. On a CPU autocast may round the products but not the states.
-    oneDNN's layer would round the states, too, so it is not used under autocast.
+    On a GPU, autocast is switched off. On a CPU, autocast may round the products, but not the
+    states. oneDNN's layer would also round the states, so we do not use it under autocast.
     """
     if is_transformed(inputs, *state, *weights):
         return naive_cell(inputs, state, weights)
@@ -106,7 +106,7 @@ def _is_compiled_faster(rows: int, weights: Weights) -> bool:
     """Whether the compiled kernel is faster than PyTorch for a batch of this size on this CPU."""
     if torch.is_autocast_enabled("cpu") or not has_onednn():
         return True
-    # PyTorch computes a small batch in less time than compiled code takes to load.
+    # PyTorch computes a small batch in less time than the compiled code takes to load.
     if rows < MIN_ROWS:
         return False
     if torch.is_grad_enabled():  # oneDNN computes the weights' gradients faster

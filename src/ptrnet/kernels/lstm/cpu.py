@@ -1,24 +1,23 @@
 """The LSTM layer on the CPU, forward and backward, for float32 and bfloat16 products.
 
-What makes it faster than a loop of cells, and than oneDNN's layer under autocast:
+The layer is faster than a loop of cells, and than oneDNN's layer under autocast, for these reasons:
 
-- the batch is cut into a slice for each thread, and each slice runs through all steps on its own
-  thread: threads need not wait for each other at every step, and the recurrent weights stay in
-  the core's cache;
-- the gates are one compiled pass over a step, not a dozen of PyTorch's operations;
-- weights are converted to bfloat16 and packed once, not at every step, and sums stay in float32
-  (`PackedProducts`, if the processor has the instruction);
-- inputs of few features, such as coordinates, are fused: `W_ih x` is computed together with the
-  gates, and in float32, as bfloat16's 8 bits would blur the points;
-- the recurrent weights' gradients are one product over all steps.
+- The batch is cut into a slice for each thread, and each thread computes all steps of its slice.
+  So threads do not wait for each other at every step, and the recurrent weights stay in the core's
+  cache.
+- The gates are one compiled pass over a step, not a dozen of PyTorch's operations.
+- Weights are converted to bfloat16 and packed once, not at every step. Sums stay in float32
+  (`PackedProducts`, if the processor has the instruction).
+- Inputs of few features, such as coordinates, are fused: `W_ih x` is computed together with the
+  gates. It is computed in float32, because bfloat16's 8 bits would blur the points.
+- The recurrent weights' gradients are one product over all steps.
 
-Inside, tensors are step first, `(N, B, ...)`: a step is one block of memory.
+In this file, tensors are `(N, B, ...)`, with the step first. So a step is one block of memory.
 
-In every step, rows of a sequence are multiplied by the same matrix. `PackedProducts` packs the
-matrix once, sums in float32 and is faster, but only on some processors and for some sizes.
-`TorchProducts` is PyTorch's product, whose sums are rounded to the matrix's type. The threads that
-share a batch use the same object of one of these classes. Each thread has its own buffer for the
-products of its slice.
+Every step multiplies rows by the same matrix. `PackedProducts` packs the matrix once, sums in
+float32 and is faster, but it only supports some processors and sizes. `TorchProducts` is PyTorch's
+product, whose sums are rounded to the matrix's type. The threads that share a batch use the same
+object of one of these classes. Each thread has its own buffer for the products of its slice.
 
 The compiled functions at the end of this file compute the gates of a slice of the batch, the rows
 `first` to `last - 1`, in step `t`. Their bfloat16 arrays are uint16: `load` turns a number of such
@@ -82,7 +81,7 @@ def lstm(
 def _check_shapes(
     inputs: Tensor, lengths: Tensor, state: tuple[Tensor, Tensor], weights: Weights
 ) -> None:
-    """Refuse shapes that do not fit, because compiled code would read beyond the arrays."""
+    """Raise ValueError if shapes do not fit. Compiled code would read beyond the arrays."""
     (batch, units), features = state[0].shape, inputs.shape[2]
     shapes = [tuple(tensor.shape) for tensor in (state[1], *weights)]
     expected = [(batch, units), (4 * units, features), (4 * units, units), *[(4 * units,)] * 2]
@@ -120,7 +119,7 @@ def _forward(
     dtype: torch.dtype,
     stored_steps: int,
 ) -> _Saved:
-    """Run the layer over a batch.
+    """Run the layer over a batch, and return what a backward pass needs.
 
     Args:
         inputs: `(B, N, d)`.
@@ -129,8 +128,8 @@ def _forward(
         c0: `(B, H)`.
         weights: weights of the layer.
         dtype: type of the products, the outputs and the gates.
-        stored_steps: N to store the gates and cells of all steps for a backward pass, or 1 to store
-            only those of the last step.
+        stored_steps: N to store the gates and cell states of all steps, for a backward pass. 1 to
+            store only those of the last step.
     """
     w_input, w_hidden, b_input, b_hidden = (w.detach() for w in weights)
     batch, n, _ = inputs.shape
@@ -236,7 +235,7 @@ def _backward_steps(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of `h0`, `c0`, and the fused weights with the bias, `(4H, d + 1)`.
 
-    Overwrites `saved.gates` by the gradient of the gates' sums, before sigmoid and tanh.
+    Overwrites `saved.gates` with the gradients of the sums to which sigmoid and tanh were applied.
 
     Args:
         saved: results of the forward pass, with all steps stored.
@@ -264,8 +263,8 @@ def _backward_steps(
         for t in reversed(range(n)):
             backward_step(t, first, dh_next.array, *gradients, *arrays)
             products.multiply(t, first, last, dh_next)
-        # The sum is the gradient of `h0`. `dh_next` comes from step 0. `dh_end` is 0 by now, except
-        # for empty sequences, whose last state is `h0`.
+        # Now `dh_next` is the gradient of `h0` from the products of step 0. `dh_end` is 0, except
+        # for empty sequences, whose last state is `h0`. The sum is the whole gradient of `h0`.
         dh_end[first:last] += dh_next.tensor[:, :units]
 
     run_slices(run, cuts)
@@ -273,7 +272,7 @@ def _backward_steps(
 
 
 def _fused(inputs: Tensor) -> Tensor:
-    """Return the fused features of inputs `(..., d)`: all if at most MAX_FUSED, else none."""
+    """Return the features of inputs `(..., d)` to fuse: all if d <= MAX_FUSED, else none."""
     features = inputs.shape[-1]
     return inputs[..., : features if features <= MAX_FUSED else 0].contiguous()
 
@@ -330,11 +329,12 @@ def products_class(
 
     Args:
         units: number of hidden units, H.
-        features: number of features of inputs that use such products, d; 0 if inputs are fused.
+        features: number of features of inputs, d. 0 if inputs are fused and need no product.
         dtype: type of the products.
     """
-    # A word of bfloat16 holds a pair of rows of the matrix, so their number must be even. If the
-    # last panel is not full, its zeros are multiplied, too, so we only use full panels.
+    # A word of bfloat16 holds numbers of two rows of the matrix, so the matrix must have an even
+    # number of rows. If the last panel is not full, the product also multiplies its zeros, which
+    # takes time, so we only use full panels.
     fills_words = dtype != torch.bfloat16 or features % 2 == 0
     fills_panels = 4 * units % packed.PANEL_COLUMNS == 0
     can_pack = fills_words and fills_panels and packed.can_multiply(dtype)
@@ -360,11 +360,11 @@ def _tanh(x):
 def write_step(t, first, last, products, x, w, gates, c, h, lengths):
     """Compute the gates and the next states of a step.
 
-    `i, f, o = sigmoid` and `g = tanh` of `W_ih x + b + W_hh h`, then `c' = f c + i g` and
-    `h' = o tanh(c')`. The activations of the gates go to `gates[t]`, the states to `c[t + 1]` and
-    `h[t + 1]`. A sequence that has ended keeps its state.
+    The gates are `i, f, o = sigmoid` and `g = tanh` of the sums `W_ih x + b + W_hh h`. The states
+    are `c' = f c + i g` and `h' = o tanh(c')`. Gates are written to `gates[t]`, and states to
+    `c[t + 1]` and `h[t + 1]`. A sequence that has ended keeps its state.
 
-    `products` `(rows, 4H or more)` is the part of the sum that is not fused: `W_hh h`, or
+    `products` `(rows, 4H or more)` is the part of the sums that is not fused: `W_hh h`, or
     `W_hh h + W_ih x`. `h` and `c` are `(N + 1, B, H)`, and `gates` is `(N, B, 4H)`. If there is no
     backward pass, `c` is `(2, B, H)` and `gates` `(1, B, 4H)`, and later steps overwrite earlier
     ones.
@@ -385,8 +385,8 @@ def write_step(t, first, last, products, x, w, gates, c, h, lengths):
         for j in range(features):
             for k in range(4 * units):
                 sums[k] += x[t, b, j] * w[j, k]
-        # Two loops: the processor computes several units at once if each is a short chain of
-        # operations; with one long chain for each unit, too few of them fit into its window.
+        # Two loops, because the processor computes several units at once if each is a short chain
+        # of operations. With one long chain for each unit, too few of them fit into its window.
         for k in range(units):
             i = _sigmoid(sums[k])
             f = _sigmoid(sums[units + k])
@@ -409,11 +409,11 @@ def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
 
 @reassociating_jit
 def backward_step(t, first, dh_next, dh_end, dc, dw, grads, x, gates, c, lengths):
-    """Compute the gradient of `forward_step`. Overwrites `gates[t]` by the gradient of the sums.
+    """Compute the gradient of `forward_step`. Overwrites `gates[t]` with the gradient of the sums.
 
     The gradient of `h[t + 1]` has three parts: `grads[t]` `(B, H)` comes from the outputs,
     `dh_next` `(rows, H or more)` from the products of step t + 1, and `dh_end` `(rows, H)` from the
-    last state. On padding, the other two parts are added to `dh_end`. The sequence's last step uses
+    last state. On padding, the first two parts are added to `dh_end`. The sequence's last step uses
     this sum, and sets `dh_end` to 0. `dc` `(rows, H)` is the gradient of `c[t + 1]` and becomes
     that of `c[t]`. The gradient of `w` is added to `dw` `(d + 1, 4H)`. `c` and `gates` hold all
     steps.

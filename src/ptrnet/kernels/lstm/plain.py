@@ -35,7 +35,7 @@ def naive_lstm(
     oneDNN's layer does not support forward-mode differentiation.
     """
     mask = length_mask(lengths, inputs.shape[1])[..., None]
-    inputs = inputs.masked_fill(~mask, 0)  # padding may hold anything, NaN too
+    inputs = inputs.masked_fill(~mask, 0)  # padding may hold any value, also NaN
     outputs = [inputs.new_zeros(inputs.shape[0], 0, weights.hidden.shape[1])]
     for t in range(inputs.shape[1]):
         after = naive_cell(inputs[:, t], state, weights)
@@ -60,20 +60,20 @@ def naive_cell(
 def torch_lstm(
     inputs: Tensor, lengths: Tensor, state: tuple[Tensor, Tensor], weights: Weights
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Compute `lstm` by PyTorch's own layer (oneDNN, cuDNN), which stops at each sequence's length.
+    """Compute `lstm` by PyTorch's own layer (oneDNN, cuDNN). Padding does not change the states.
 
-    PyTorch's layer is fast on padded tensors (a `PackedSequence` is many times slower on the CPU),
-    but it returns the cell state at the end of the padding. So we let padding keep the state: one
-    more input feature, 1 on padding, adds SATURATED to the forget gate and subtracts it from the
-    input gate. sigmoid(1000) is 1 and sigmoid(-1000) is 0 in every float type, so the cell is
-    copied exactly, forward and backward.
+    PyTorch's layer is fast on padded tensors (a `PackedSequence` is many times slower on the CPU).
+    But it returns the cell state at the end of the padding, so padding must not change this state.
+    We add an input feature that is 1 on padding. It adds SATURATED to the forget gate, and
+    subtracts SATURATED from the input gate. sigmoid(1000) is 1 and sigmoid(-1000) is 0 in every
+    float type, so the cell state is copied exactly, forward and backward.
     """
     n, units = inputs.shape[1], weights.hidden.shape[1]
     if not n:
         return inputs.new_zeros(inputs.shape[0], 0, units), state
     padding = ~length_mask(lengths, n)
-    inputs = inputs.masked_fill(padding[..., None], 0)  # padding may hold anything, NaN too
-    hold = inputs.new_zeros(4, units)  # of the input gate, forget gate, cell and output gate
+    inputs = inputs.masked_fill(padding[..., None], 0)  # padding may hold any value, also NaN
+    hold = inputs.new_zeros(4, units)  # a row for each gate: input, forget, cell, output
     hold[0], hold[1] = -SATURATED, SATURATED
     w_input = torch.cat([weights.input, hold.view(-1, 1)], 1)
     marked = torch.cat([inputs, padding[..., None].to(inputs.dtype)], -1)
@@ -106,10 +106,11 @@ def without_autocast(
     """Return a context that switches off autocast on a GPU, and the tensors to use in it.
 
     Autocast on a GPU would round the states at every step, and cuDNN's layers return float16 even
-    if autocast is set to bfloat16. Without it, products are TensorFloat-32 if PyTorch allows that.
+    if autocast is set to bfloat16. Without autocast, products are TensorFloat-32 if PyTorch allows
+    that.
 
-    The tensors are converted to float32 (float64 stays). On a CPU, or without autocast, the context
-    does nothing, and the tensors are unchanged.
+    Under autocast on a GPU, the tensors are converted to float32, except float64 tensors.
+    Otherwise the context does nothing, and the tensors are unchanged.
     """
     if not (tensors[0].is_cuda and torch.is_autocast_enabled("cuda")):
         return nullcontext(), tensors
@@ -120,8 +121,8 @@ def without_autocast(
 def flatten_weights(weights: Iterable[Tensor]) -> list[Tensor]:
     """Return the weights as views of one new block of memory, which cuDNN reads without a copy.
 
-    Unlike `nn.LSTM.flatten_parameters`, gradients flow through. All weights must have one dtype and
-    device.
+    Unlike with `nn.LSTM.flatten_parameters`, gradients flow to the weights. All weights must have
+    the same dtype and device.
     """
     weights = list(weights)
     parts = torch.cat([w.flatten() for w in weights]).split([w.numel() for w in weights])
