@@ -1,7 +1,7 @@
 """Speed on this machine: what `ptrnet bench` measures.
 
 Each measurement is a module with a function `rows`, whose arguments are its options. `harness` has
-what they share; `roofline` computes the least time that the machine could take.
+the code that they share. `roofline` computes the least time that the machine could take.
 """
 
 import importlib
@@ -18,10 +18,10 @@ MEASUREMENTS = ("score", "train", "solve", "label", "data", "export")
 
 
 def plan(measurement: str | None, options: dict[str, Any]) -> dict[str, "Iterator[Row]"]:
-    """The rows of one measurement or of all, by name. Each row is measured when it is iterated.
+    """Return iterators of rows, by the name of the measurement. Iterating measures the rows.
 
     Args:
-        measurement: one of MEASUREMENTS; None for all.
+        measurement: one of MEASUREMENTS. If None, all of them.
         options: settings, passed to each measurement that has them.
 
     Raises:
@@ -42,7 +42,7 @@ def plan(measurement: str | None, options: dict[str, Any]) -> dict[str, "Iterato
         except MissingExtraError:
             if measurement is not None:
                 raise
-            continue  # without a name, we measure what can be measured here
+            continue  # all measurements are requested: skip those that cannot run here
         used |= arguments.keys()
     for key in options:
         if key not in used:

@@ -1,6 +1,6 @@
 """Reading examples from a file, and how long a training step waits for them.
 
-The file is text in the authors' format. The roofline is the time of reading its bytes alone.
+The file is a `.txt` file. The roofline is the time of reading its bytes alone.
 """
 
 import shutil
@@ -34,7 +34,7 @@ def rows(
     repeats: int = 5,
     seed: int = 0,
 ) -> Iterator[Row]:
-    """Rows for reading, and for steps of a small network. Raises InputError as `train.rows`."""
+    """Rows for reading, and for steps of a small network. Raises InputError like `train.rows`."""
     recipe = recipe_for(task, n, batch_size, hidden_size, precision, device, seed)
     return _measure_with_file(recipe, repeats)
 
@@ -54,7 +54,7 @@ def _measure_with_file(recipe: Recipe, repeats: int) -> Iterator[Row]:
 
 
 def _reading(path: str, recipe: Recipe, rounds: int) -> Iterator[Row]:
-    """Reading a file in each of the possible ways."""
+    """Measure three ways to read a file."""
     setups = {
         "text, line by line": partial(read_lines, path, recipe.task),
         "text, to a memory map": partial(build_memmap, path, recipe.task),
@@ -83,7 +83,7 @@ def _reading(path: str, recipe: Recipe, rounds: int) -> Iterator[Row]:
 def _waiting(
     examples: str, make_step: Callable[[], TrainingStep], recipe: Recipe, rounds: int
 ) -> Iterator[Row]:
-    """Training steps on one kind of examples, and how long they wait for them."""
+    """Measure training steps on one kind of examples, and how long steps wait for examples."""
     step, units = make_step(), recipe.network.hidden_size
     title = f"data, steps on {examples} examples"
     measured = measure({"step": make_step}, {"step": Side(step)}, rounds, title, recipe.device)
@@ -108,12 +108,12 @@ def _waiting(
 
 
 def read_lines(path: str, task: Task) -> Run:
-    """A function that reads all lines, as `solve` and `evaluate` do."""
+    """Return a function that reads all lines, as `solve` and `evaluate` do."""
     return lambda: sum(1 for _ in formats.read(path, task))
 
 
 def build_memmap(path: str, task: Task) -> Run:
-    """A function that reads a file into a memory map, as the first training on it does."""
+    """Return a function that makes a memory map of a file, as the first training on it does."""
     copy = path.replace(".txt", "-anew.txt")
     shutil.copyfile(path, copy)
 
@@ -125,7 +125,7 @@ def build_memmap(path: str, task: Task) -> Run:
 
 
 def read_batches(path: str, recipe: Recipe) -> Run:
-    """A function that takes one epoch from the memory map, as a training does, in this thread."""
+    """Return a function that makes the batches of one epoch from the memory map."""
     stream = _stream(path, recipe)
     return lambda: [stream.batch(k) for k in range(stream.batches_per_epoch)]
 
@@ -136,7 +136,7 @@ def step_on_file(path: str, recipe: Recipe) -> TrainingStep:
 
 
 def step_on_fresh_examples(recipe: Recipe) -> TrainingStep:
-    """A training step on batches that are drawn and labelled while steps run."""
+    """A training step on batches that are drawn and labelled while earlier steps run."""
     return TrainingStep.on_fresh_examples(ptrnet_step, recipe)
 
 

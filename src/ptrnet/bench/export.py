@@ -1,7 +1,7 @@
-"""The time of an answer in onnxruntime and in PyTorch: the encoder, then greedy steps.
+"""The time of greedy decoding in onnxruntime and in PyTorch, including the encoder.
 
 Both sides run the same search under the task's constraint, on the same instances and with the same
-number of threads. The graphs are recorded afresh, by the code of `ptrnet export`.
+number of threads. Each run of the benchmark exports the graphs anew, as `ptrnet export` does.
 """
 
 import tempfile
@@ -30,7 +30,7 @@ def rows(
     repeats: int = 40,
     seed: int = 0,
 ) -> Iterator[Row]:
-    """A row for each shipped model, of all tasks or of one, by default at its largest trained n.
+    """A row for each shipped model of all tasks, or of `task`. By default n is the largest trained.
 
     Raises:
         InputError: an unknown task, or instances that cannot be answered.
@@ -77,12 +77,12 @@ def _rows_of(questions: Questions, rounds: int) -> Iterator[Row]:
 
 
 def pytorch(questions: Questions) -> Run:
-    """A function that runs the shipped model itself."""
+    """Return a function that decodes with the shipped model in PyTorch."""
     return _greedy(questions, weights.load(questions.model).model)
 
 
 def onnxruntime(questions: Questions) -> Run:
-    """A function that runs the model's exported graphs."""
+    """Return a function that decodes with the exported graphs in onnxruntime."""
     model = weights.load(questions.model).model
     with tempfile.TemporaryDirectory() as folder:
         write_graphs(model, Path(folder))

@@ -1,8 +1,8 @@
 """Code that all measurements of `ptrnet bench` share.
 
 A measurement compares sides, such as ptrnet and a naive implementation of the same work. `measure`
-first runs each side in a separate process, and measures the peak of this process's memory. Then it
-times all sides in turn in its own process, so that other work on the machine slows all of them
+first runs each side in a separate process, and measures the peak memory of that process. Then it
+times the sides in turn in its own process, so that other work on the machine slows all of them
 equally.
 
 Rows are printed as a table or as JSON. The last part of this file describes the machine.
@@ -37,8 +37,8 @@ class Side(NamedTuple):
     """Work that is timed in turn with other sides."""
 
     run: Callable[[], object]
-    every: int = 1  # run in every n-th round only, for slow sides
-    warmups: int = 0  # untimed runs before each timed one, for work that users repeat, too
+    every: int = 1  # run only in every n-th round, if the side is slow
+    warmups: int = 0  # untimed runs before each timed run, for work that users also repeat
 
 
 class Spread(NamedTuple):
@@ -57,11 +57,11 @@ def interleaved(
     device: str = "cpu",
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, Times]:
-    """Time the sides in turn. The first run of each is not counted.
+    """Return the times of the sides, which run in turn. The first run of each is not counted.
 
     Args:
         sides: the work, by name.
-        rounds: how often each side is timed, unless it runs in only some of the rounds.
+        rounds: number of rounds. `Side.every` says in which of them a side runs.
         title: the title of the progress bar.
         device: where the work is done. A GPU is synchronized before the clock is read.
         clock: returns the time in seconds.
@@ -99,7 +99,7 @@ def ratio(numerator: Times, denominator: Times) -> float:
 
 
 def _synchronize(device: str) -> Callable[[], object]:
-    """A function that waits until the device has finished all launched work."""
+    """Return a function that waits until the device has finished all launched work."""
     if device == "cpu":
         return lambda: None
     import torch
@@ -114,11 +114,11 @@ RUNS = 2  # runs of the work whose memory is measured
 
 
 def peaks(setups: Sequence[Setup], title: str) -> list[float]:
-    """Run each setup's work RUNS times in a fresh process, and return the peaks of memory in MB.
+    """Run the work of each setup RUNS times in a new process. Return the peaks of memory in MiB.
 
     A peak includes the interpreter and all libraries, but not the processes that the work starts.
-    On a GPU it is the memory of the tensors. Setups have to be picklable: functions of
-    modules, or partials of such functions.
+    On a GPU it is the memory of the tensors. Setups have to be picklable: module-level functions,
+    or partials of such functions.
     """
     with ProcessPoolExecutor(
         max_workers=2,
@@ -140,7 +140,7 @@ def _peak(setup: Setup) -> float:
     for _ in range(RUNS):
         run()
     loky = sys.modules.get("joblib.externals.loky")
-    if loky is not None:  # this process would wait for idle workers before it exits
+    if loky is not None:  # otherwise this process would wait for idle workers before it exits
         loky.get_reusable_executor().shutdown()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
@@ -149,7 +149,7 @@ def _peak(setup: Setup) -> float:
 
 
 def process_peak() -> float:
-    """The peak of this process's memory in MB."""
+    """The peak of this process's memory in MiB."""
     status = Path("/proc/self/status")
     if status.exists():  # on Linux `ru_maxrss` starts at the peak of the parent process
         lines = status.read_text().splitlines()
@@ -199,7 +199,7 @@ class Row:
     note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The row as a dictionary, flat except for the baseline. None: not measured."""
+        """The row as a dictionary, flat except for the baseline. Values not measured are None."""
         return {
             "what": self.measurement,
             "name": self.name,
@@ -236,7 +236,7 @@ class Row:
 
 
 def format_table(rows: Sequence[Row]) -> str:
-    """The rows as text: their common settings, and a table without empty columns."""
+    """Return the rows as text: a line of common settings, and a table without empty columns."""
     common = [
         f"{key.replace('_', ' ')} {value}"
         for key, value in rows[0].facts.items()
@@ -251,7 +251,7 @@ def format_table(rows: Sequence[Row]) -> str:
 
 
 def _three_digits(number: float | None) -> str:
-    """A number with at least three significant digits; an empty string for None."""
+    """Format a number with three digits, or as a whole number from 100 on. None becomes empty."""
     if number is None:
         return ""
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
@@ -276,7 +276,7 @@ class Measured(NamedTuple):
         return Baseline(name, self.median(side), ratio(*times), self.peak_mb[side])
 
     def row(self, side: str, measurement: str, name: str, **others: Any) -> Row:
-        """Return the row of a side; `others` are further arguments of `Row`."""
+        """Return the row of a side. `others` are further arguments of `Row`."""
         time, peak_mb = spread(self.times[side].values()), self.peak_mb[side]
         return Row(measurement, name, time, peak_mb=peak_mb, **others)
 
@@ -292,7 +292,7 @@ def measure(
 
     Args:
         setups: the work whose peaks of memory are measured, by side.
-        sides: the work that is timed, as in `interleaved`, like the other arguments.
+        sides, rounds, title, device: arguments of `interleaved`.
     """
     peak_mb = dict(zip(setups, peaks(list(setups.values()), title), strict=True))
     return Measured(interleaved(sides, rounds, title, device), peak_mb)
@@ -302,7 +302,7 @@ def measure(
 
 
 def machine(device: str) -> dict[str, Any]:
-    """The processor, its cores and its load; the GPU, if the work is done there."""
+    """The processor, its cores and its load, and the GPU if `device` is `cuda`."""
     import torch
 
     facts: dict[str, Any] = {
@@ -310,7 +310,7 @@ def machine(device: str) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "bfloat16": _bfloat16(),
-        "load": round(os.getloadavg()[0], 2),  # runnable processes in the last minute
+        "load": round(os.getloadavg()[0], 2),  # average of the last minute
         "system": f"{platform.system()} {platform.machine()}",
     }
     return {**facts, "gpu": torch.cuda.get_device_name()} if device == "cuda" else facts
@@ -345,7 +345,7 @@ def processor() -> str:
 
 
 def commit() -> str:
-    """The commit of the source; the version, if the source is not a checkout."""
+    """The commit of the source, or the version if the source is not in a repository."""
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -360,7 +360,7 @@ def _bfloat16() -> str:
 
 
 def _cpuinfo(key: str) -> str:
-    """The first core's value of a key in /proc/cpuinfo; an empty string if there is none."""
+    """The first core's value of a key in /proc/cpuinfo, or an empty string without such a key."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(key)), "")

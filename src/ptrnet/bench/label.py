@@ -17,8 +17,8 @@ from ptrnet.data.sizes import Sizes
 from ptrnet.errors import MissingExtraError
 from ptrnet.parallel import ordered_map
 
-N = 50  # default number of elements, if the algorithm takes that many
-MIN_SECONDS = 0.2  # a run takes at least this, so that distributing the work is negligible
+N = 50  # default number of elements; fewer if the algorithm cannot label so many
+MIN_SECONDS = 0.2  # a run takes at least this, so that the time to distribute work is negligible
 MEMORY_COUNT = 4  # instances in the measurement of memory, which runs in one process
 CHUNKS = 4  # per process, if there are enough instances
 
@@ -45,7 +45,7 @@ def rows(
 
 @dataclass(frozen=True)
 class Instances:
-    """Fresh instances of n elements, and the algorithm that labels them."""
+    """Random instances of n elements, and the algorithm that labels them."""
 
     task: str
     labeller: str
@@ -53,14 +53,14 @@ class Instances:
     seed: int
 
     def label(self, chunk: tuple[int, int]) -> None:
-        """Draw and label `(first, count)` of the instances; labels are in canonical order."""
+        """Draw `count` instances from index `first` on, and label them in canonical form."""
         first, count = chunk
         task = tasks.get(self.task)
         inputs = task.sample(np.random.default_rng([self.seed, first]), count, self.n)
         task.label(inputs, self.labeller)
 
     def label_in_parallel(self, count: int, processes: int) -> None:
-        """Label the first `count` instances by several processes."""
+        """Label the first `count` instances in several processes."""
         size = -(-count // (processes * CHUNKS))
         chunks = [(first, min(size, count - first)) for first in range(0, count, size)]
         for _ in ordered_map(self.label, chunks, processes):
@@ -91,12 +91,12 @@ def _rows_of(instances: Instances, rounds: int) -> Iterator[Row]:
 
 
 def _count_of_a_run(instances: Instances, processes: int) -> int:
-    """How many instances take MIN_SECONDS."""
+    """Return a number of instances that take at least MIN_SECONDS to label."""
     count, seconds = processes, 0.0
     instances.label_in_parallel(count, processes)  # start the processes
     while seconds < MIN_SECONDS:
         count, seconds = 2 * count, np.inf
-        for _ in range(2):  # a process may start late
+        for _ in range(2):  # take the faster run, because a process may start late
             start = perf_counter()
             instances.label_in_parallel(count, processes)
             seconds = min(seconds, perf_counter() - start)
@@ -104,5 +104,5 @@ def _count_of_a_run(instances: Instances, processes: int) -> int:
 
 
 def _in_one_process(instances: Instances) -> partial[None]:
-    """A function that labels MEMORY_COUNT instances in one process."""
+    """Return a function that labels MEMORY_COUNT instances without other processes."""
     return partial(instances.label, (0, MEMORY_COUNT))

@@ -1,7 +1,7 @@
-"""A straightforward Ptr-Net in plain PyTorch. It is the baseline of measurements only.
+"""A straightforward Ptr-Net in plain PyTorch, used only as the baseline of measurements.
 
-An `nn.LSTM` encodes, an `LSTMCell` decodes step by step, and each step computes tanh of every sum
-of an encoder state and the decoder state, in float32.
+An `nn.LSTM` encodes, and an `LSTMCell` decodes step by step. Each step adds the projected decoder
+state to every projected encoder state, and computes tanh of all sums. Numbers are float32.
 """
 
 from typing import Self
@@ -29,7 +29,7 @@ class NaivePtrNet(nn.Module):
 
     @classmethod
     def from_ptr_net(cls, model: PointerModel) -> Self:
-        """The network and the weights of a Ptr-Net that has one LSTM layer and additive scores."""
+        """Return a naive copy of a Ptr-Net that has one LSTM layer and additive scores."""
         naive = cls(model.features, model.num_specials, model.settings()["hidden_size"])
         state = model.state_dict()
         for name, parameter in naive.state_dict().items():
@@ -55,7 +55,7 @@ class NaivePtrNet(nn.Module):
 
     @torch.no_grad()
     def greedy(self, inputs: Tensor, max_tokens: int) -> Tensor:
-        """Greedy tokens `(B, M)`, padded with END; at most `max_tokens` before it."""
+        """Greedy tokens `(B, M)`, padded with END. M is at most `max_tokens + 1`."""
         slots, decoder_inputs, state = self._read(inputs)
         last = torch.zeros(len(inputs), dtype=torch.int64, device=inputs.device)
         done = torch.zeros_like(last, dtype=torch.bool)
@@ -71,7 +71,7 @@ class NaivePtrNet(nn.Module):
         return torch.stack(steps, 1)
 
     def _read(self, inputs: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
-        """The states of the slots, the decoder's input for each token, and its initial state."""
+        """Encoder states and decoder inputs of all tokens, and the first state of the decoder."""
         batch = len(inputs)
         states, (h, c) = self.encoder(inputs)
         slots = torch.cat([self.special_states.expand(batch, -1, -1), states], 1)
@@ -81,7 +81,7 @@ class NaivePtrNet(nn.Module):
     def _step(
         self, slots: Tensor, decoder_inputs: Tensor, state: tuple[Tensor, Tensor], last: Tensor
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Scores `(B, S + N)` of the token that follows `last` `(B,)`."""
+        """Scores `(B, S + N)` of the token after `last` `(B,)`, and the new decoder state."""
         rows = torch.arange(len(last), device=last.device)
         h, c = self.decoder(decoder_inputs[rows, last], state)
         return self.v(torch.tanh(self.w1(slots) + self.w2(h)[:, None]))[..., 0], (h, c)

@@ -24,7 +24,7 @@ _LEFT = {
 
 
 def product(dtype: torch.dtype, device: str) -> tuple[Callable[[], object], float]:
-    """A large product of matrices, and its number of floating-point operations."""
+    """Return a function that multiplies two large matrices, and its number of operations."""
     size = _SIDE[device]
     a, b = (torch.rand(size, size, device=device).to(dtype) for _ in range(2))
     return lambda: a @ b, 2.0 * size**3
@@ -33,11 +33,11 @@ def product(dtype: torch.dtype, device: str) -> tuple[Callable[[], object], floa
 def count_operations(work: Callable[[], object]) -> float:
     """Run `work` once, and count the floating-point operations of its matrix products.
 
-    Products of a matrix and a vector are left out: they take as long as reading the matrix.
+    Products of a matrix and a vector are left out, because reading the matrix limits their speed.
 
     The counter sees only products that PyTorch computes as separate operations. So while we count,
-    models use their plain formulas (`kernels/eager.py`) instead of compiled kernels. oneDNN is off
-    outside the products, because its LSTM layer would hide those inside it.
+    models use their plain formulas (`kernels/eager.py`) instead of compiled kernels. oneDNN is on
+    only inside the products, because its LSTM layer would hide the products that it computes.
     """
     counter = _Counter()
     with _onednn(False), counter:
@@ -47,9 +47,9 @@ def count_operations(work: Callable[[], object]) -> float:
 
 @contextmanager
 def _onednn(enabled: bool) -> Iterator[None]:
-    """A context in which PyTorch uses oneDNN, or does not.
+    """Turn PyTorch's use of oneDNN on or off within the context.
 
-    `torch.backends.mkldnn.flags` would also set TF32.
+    We do not use `torch.backends.mkldnn.flags`, because it would also set TF32.
     """
     before = torch.backends.mkldnn.enabled
     torch.backends.mkldnn.set_flags(enabled)  # type: ignore[no-untyped-call]
@@ -60,9 +60,9 @@ def _onednn(enabled: bool) -> Iterator[None]:
 
 
 class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts operations below autograd, so that it also counts those of a backward pass."""
+    """Counts operations of matrix products. Works below autograd, so it sees backward passes."""
 
-    # `kernels.eager.can_read_values` looks for this name. Models may read values while we count.
+    # Tells `kernels.eager.can_read_values` that models may read values of tensors in this mode.
     looks_on = True
 
     def __init__(self) -> None:

@@ -20,10 +20,10 @@ from ptrnet.training.recipe import Recipe
 from ptrnet.types import Floats
 
 HIDDEN_SIZES = (256, 512)  # by default
-STEPS = 13  # of the decoder, M
-REFERENCE_EVERY = 4  # rounds, because the reference is many times as slow
+STEPS = 13  # decoder steps, M
+REFERENCE_EVERY = 4  # time the reference in every 4th round only, because it is slow
 
-_ENTRIES, _TIMES = 4096, 2000  # float32 numbers (16 KB fit the L1 cache); divisions of each
+_ENTRIES, _TIMES = 4096, 2000  # float32 numbers (16 KB, within the L1 cache), divisions of each
 
 Run = Callable[[], object]
 
@@ -36,7 +36,7 @@ def rows(
     repeats: int = 40,
     seed: int = 0,
 ) -> Iterator[Row]:
-    """A row for each number of units. Raises InputError if no model can have the sizes."""
+    """A row for each hidden size. Raises InputError if a model cannot have such sizes."""
     shape = {"n": str(n), "batch_size": batch_size, "device": device_of(device), "seed": seed}
     sizes = HIDDEN_SIZES if hidden_size is None else (hidden_size,)
     recipes = [Recipe.from_table({"task": "hull", "hidden_size": h, **shape}) for h in sizes]
@@ -71,17 +71,17 @@ def _rows_of(recipe: Recipe, rounds: int) -> Iterator[Row]:
 
 
 def kernel(recipe: Recipe) -> Run:
-    """The kernel that models use, forward and backward."""
+    """Return a function that runs the kernel of the models, forward and backward."""
     return _forward_and_backward(additive_scores, recipe)
 
 
 def reference(recipe: Recipe) -> Run:
-    """The formula in plain PyTorch, forward and backward."""
+    """Return a function that computes the formula in plain PyTorch, forward and backward."""
     return _forward_and_backward(naive_scores, recipe)
 
 
 def _forward_and_backward(scores: Callable[..., torch.Tensor], recipe: Recipe) -> Run:
-    """A function that computes the scores of random keys and queries, and their gradients."""
+    """Return a function that computes scores of random keys and queries, and their gradients."""
     torch.manual_seed(recipe.seed)
     batch, n, units = recipe.batch_size, recipe.n[0], recipe.network.hidden_size
     inputs = [
@@ -93,7 +93,7 @@ def _forward_and_backward(scores: Callable[..., torch.Tensor], recipe: Recipe) -
 
 
 def _divisions() -> tuple[Run, float]:
-    """A function that computes `1 / (1 + x)` many times on every core, and how often it does."""
+    """Return a function that computes `1 / (1 + x)` on every core, and its number of divisions."""
     threads = torch.get_num_threads()
     rows = np.ones((threads, _ENTRIES), np.float32)
 

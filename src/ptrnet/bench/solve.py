@@ -1,8 +1,8 @@
-"""Answers of the shipped Ptr-Net: greedy decoding, beam search, and a step of the decoder.
+"""Speed of the shipped Ptr-Net: greedy decoding, beam search, and a step of the decoder.
 
-Answers are unconstrained and in float32, because the baseline supports nothing else. The baseline
-is the naive Ptr-Net. It has the same weights and takes the same steps. The roofline is the time of
-the matrix products alone.
+The baseline is the naive Ptr-Net, which has the same weights and takes the same steps. Answers are
+unconstrained and in float32, because the baseline supports nothing else. The roofline is the time
+of the matrix products alone.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,8 +29,8 @@ from ptrnet.training.recipe import LARGEST_BATCH
 
 TIMES_TRAINED = 10  # the second size, as a multiple of the largest size of the model's training
 BEAM_SIZE = 8
-SLOW_EVERY = 4  # rounds between two runs of beam search or of the naive Ptr-Net
-COUNTED = 8  # instances whose products are counted
+SLOW_EVERY = 4  # time beam search and the naive Ptr-Net in every 4th round only
+COUNTED = 8  # instances whose matrix products are counted
 
 Run = Callable[[], Tensor]  # returns tokens (B, K, M)
 
@@ -43,7 +43,7 @@ def rows(
     repeats: int = 8,
     seed: int = 0,
 ) -> Iterator[Row]:
-    """Rows for each size of the instances. Raises InputError if they cannot be answered."""
+    """Rows for each size of instances. Raises InputError if a size or a batch is not possible."""
     kind, device = tasks.get(task), device_of(device)
     model = f"{task}-ptr-net" if f"{task}-ptr-net" in weights.names() else task
     trained = Sizes(weights.summary(model)["n"])[-1]
@@ -58,14 +58,14 @@ def rows(
 
 
 def check_batch(batch_size: int, n: int) -> None:
-    """Refuse a batch that would take too much memory."""
+    """Raise InputError if a batch would take too much memory."""
     if batch_size * n > LARGEST_BATCH:
         raise InputError(f"batch size: {batch_size} instances of {n} are too many elements")
 
 
 @dataclass(frozen=True)
 class Questions:
-    """A batch of fresh instances for a shipped model."""
+    """A batch of random instances for a shipped model."""
 
     model: str
     n: int
@@ -80,7 +80,7 @@ class Questions:
         return solver
 
     def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Inputs `(B, N, d)` as the model reads them, lengths and maximal answer lengths `(B,)`."""
+        """Inputs `(B, N, d)` in the model's order, lengths and maximal answer lengths `(B,)`."""
         task = self.solver().task
         drawn = task.sample(np.random.default_rng(self.seed), self.batch_size, self.n)
         inputs = torch.from_numpy(
@@ -92,7 +92,7 @@ class Questions:
 
 
 def _rows_of(questions: Questions, rounds: int, with_others: bool) -> Iterator[Row]:
-    """Measure greedy decoding of one batch; if `with_others`, also beam search and the baseline."""
+    """Measure greedy decoding of a batch. `with_others` adds beam search and the baseline."""
     decoders = {"greedy": Greedy(), **({"beam": Beam(BEAM_SIZE)} if with_others else {})}
     setups = {name: partial(search, questions, decoder) for name, decoder in decoders.items()}
     if with_others:
@@ -144,20 +144,20 @@ def _operations(questions: Questions, decoder: Decoder) -> float:
 
 
 def search(questions: Questions, decoder: Decoder) -> Run:
-    """A function that decodes by the library."""
+    """Return a function that decodes with the library."""
     solver, tensors = questions.solver(), questions.tensors()
     return lambda: decoder.decode(solver.model, *tensors).tokens
 
 
 def naive(questions: Questions) -> Run:
-    """A function that decodes greedily by the naive Ptr-Net."""
+    """Return a function that decodes greedily with the naive Ptr-Net."""
     solver, (inputs, _, max_tokens) = questions.solver(), questions.tensors()
     model = NaivePtrNet.from_ptr_net(solver.model)
     return lambda: model.greedy(inputs, int(max_tokens[0]))[:, None]
 
 
 def encoder(questions: Questions) -> Callable[[], object]:
-    """A function that runs the encoder alone, which comes before the decoder's first step."""
+    """Return a function that runs the encoder alone."""
     solver, (inputs, lengths, _) = questions.solver(), questions.tensors()
 
     def run() -> object:

@@ -8,7 +8,7 @@ from functools import partial
 from io import TextIOWrapper
 from typing import Any
 
-# Errors of a disk that is full, broken or read-only; any code that writes may raise them.
+# Error codes of a full, broken or read-only disk. Any code that writes a file may meet them.
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 
@@ -20,8 +20,8 @@ def main() -> None:
     from ptrnet import runtime
 
     runtime.tune()
-    if sys.stderr is None:  # it is closed, and `print` would use standard output instead
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123  open as long as the process
+    if sys.stderr is None:  # closed, so `print` would use standard output instead
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123  open until exit
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a closed stream is None
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -47,7 +47,7 @@ def run(arguments: list[str]) -> int:
         command = typer.main.get_command(build(verbs))
         with warnings.catch_warnings():
             warnings.simplefilter("always", OutOfDistributionWarning)
-            warnings.simplefilter("default", AmbiguousInputWarning)  # once for a file
+            warnings.simplefilter("default", AmbiguousInputWarning)  # equal ones once
             warnings.showwarning = partial(_print_warning, warnings.showwarning)
             return command.main(arguments, prog_name="ptrnet", standalone_mode=False) or 0
     except PtrnetError as error:
@@ -79,13 +79,13 @@ def _usage_message(error: Any) -> str:
 
 
 def _with_plugins(arguments: list[str]) -> list[str]:
-    """Add the files of `--plugins FILE` to the plug-ins; return the other arguments.
+    """Register the files of `--plugins FILE` as plug-ins, and return the other arguments.
 
-    The file of a problem may take the place of TASK (`ptrnet train my_problem.py`). It is replaced
-    by the name of its problem.
+    TASK may also be the file of a problem (`ptrnet train my_problem.py`). Such a file becomes a
+    plug-in, too, and the returned arguments have the problem's name instead.
 
     Raises:
-        InputError: the option has no file, or the file does not define a problem.
+        InputError: the option has no file, or a file instead of TASK does not define a problem.
     """
     from ptrnet import plugins
     from ptrnet.errors import InputError
@@ -108,7 +108,7 @@ def _with_plugins(arguments: list[str]) -> list[str]:
 
 
 def _print_warning(otherwise: Any, message: Any, category: type, *place: Any) -> None:
-    """Print a warning of ptrnet as one line; leave all other warnings to `otherwise`."""
+    """Print a warning of ptrnet as one line. Pass all other warnings to `otherwise`."""
     from ptrnet.errors import AmbiguousInputWarning, OutOfDistributionWarning
 
     if issubclass(category, OutOfDistributionWarning | AmbiguousInputWarning):
@@ -118,7 +118,7 @@ def _print_warning(otherwise: Any, message: Any, category: type, *place: Any) ->
 
 
 def _print_error(message: str, exit_code: int) -> int:
-    """Print the message as one line; return the exit code."""
+    """Print the message as one line, and return the exit code."""
     line = " ".join(message.split())
     print(f"ptrnet: {line}", file=sys.stderr)
     return exit_code

@@ -30,7 +30,7 @@ VERBS = (
 
 
 def build(verbs: Sequence[str] = VERBS) -> typer.Typer:
-    """Return the program with some of its commands; only their modules are imported."""
+    """Return the program with the commands `verbs`. Import only their modules."""
     app = typer.Typer(
         name="ptrnet",
         context_settings={"help_option_names": ["-h", "--help"]},

@@ -126,5 +126,5 @@ def bench(
 
 
 def _step_ms(rows: "list[Row]") -> dict[str, float]:
-    """Return `step_ms`, the median step of the first network in `train`; empty if there is none."""
+    """Return `step_ms`, the median time of the first row of `train`, or {} without such a row."""
     return next(({"step_ms": r.time.median} for r in rows if r.measurement == "train"), {})

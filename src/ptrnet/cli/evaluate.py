@@ -149,7 +149,7 @@ def _plot(picture: Path, solver: "Solver", path: str, columns: Columns) -> None:
 
 
 def _json(header: "Header", measures: "Measures", column: str, rows: "Rows") -> str:
-    """Return one JSON object: the measures over all instances, and then a list by n or a field."""
+    """Return a JSON object: measures of all instances, then a list by n or by a field."""
     document = {**header, **_document(int(header["instances"]), measures)}
     if rows:
         document[f"by_{column}"] = [{column: name, **_document(*row)} for name, row in rows.items()]
@@ -162,7 +162,7 @@ def _document(count: int, measures: "Measures") -> dict[str, Any]:
 
 
 def _text(header: "Header", measures: "Measures", column: str, rows: "Rows") -> str:
-    """Return a line for each measure over all instances, and then a table by n or a field."""
+    """Return a line for each measure over all instances, then a table by n, or by a field."""
     lines = ["{instances} instances, model {model}, {decoder} decoding".format(**header)]
     for metric, m in measures.items():
         value, interval = m.value_and_interval(4)

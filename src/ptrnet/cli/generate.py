@@ -25,7 +25,7 @@ POINTS = (
 
 
 def _problem_settings() -> dict[str, Option]:
-    """Return the settings of all problems, which say what their instances are like."""
+    """Return the settings of random instances that individual problems have, by name."""
     shared = options_of(Problem)
     kinds = [tasks.kind(name) for name in [*tasks.names(), *tasks.problem_names()]]
     return {

@@ -91,7 +91,7 @@ Points = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random numbers.")]
-# Scripts may give every command a seed. The help shows the option only if the command draws.
+# Scripts may pass --seed to every command. Commands that draw no random numbers hide the option.
 UnusedSeed = Annotated[int, typer.Option("--seed", min=0, hidden=True)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Jobs = Annotated[
@@ -125,7 +125,7 @@ def parameter_of(
 
     Args:
         setting: the setting.
-        completion: returns the words that a shell completes; by default the setting's choices.
+        completion: returns the words that a shell offers. Default: the setting's choices.
     """
 
     def complete_choices(incomplete: str) -> list[str]:
@@ -148,16 +148,16 @@ def add_settings(
     settings: Iterable[Option],
     completions: Mapping[str, Callable[[str], list[str]]],
 ) -> None:
-    """Replace the parameter `**options` of a command by an option for each setting.
+    """Replace the last parameter of a command, `**options`, by an option for each setting.
 
     typer makes options from the signature of the command. An option that the user leaves out is
-    None, and the code that gets None uses the setting's own default. The help shows that default in
-    brackets.
+    None. The command ignores such options, so that the setting's own default applies. The help
+    shows that default in brackets.
 
     Args:
         command: its other parameters have annotations for typer.
         settings: the settings.
-        completions: by name, functions that return the words that a shell completes.
+        completions: functions that return the words that a shell offers, by setting.
     """
     *named, _ = inspect.signature(command).parameters.values()
     parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in named]
@@ -202,7 +202,7 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def task_and_file(arguments: list[str] | None, model: str | None) -> tuple[str | None, str]:
-    """Return TASK and FILE. If the user left out the task, which the model knows, it is None.
+    """Return TASK and FILE. TASK is None if the user left it out and named a model instead.
 
     Raises:
         InputError: the arguments are neither TASK FILE nor FILE with a model, or the task is
@@ -217,7 +217,7 @@ def task_and_file(arguments: list[str] | None, model: str | None) -> tuple[str |
 
 
 def task_alone(arguments: list[str] | None, model: str | None) -> str | None:
-    """Return TASK where no FILE is given, or None if only the model names the task.
+    """Return TASK of a command without FILE, or None if the user gave only a model.
 
     Raises:
         InputError: there is neither TASK nor a model, or the task is unknown.

@@ -186,7 +186,7 @@ def _plotting(
 def _document(
     solver: "Solver", model: str | None, decoder: str, answered: "Dataset"
 ) -> dict[str, Any]:
-    """What `--json` prints."""
+    """Return the document that `--json` prints."""
     return {
         "task": solver.task.name,
         "model": model or solver.task.name,

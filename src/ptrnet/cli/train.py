@@ -100,9 +100,10 @@ def train(
 def _resumed(
     task_or_recipe: str | None, output: Path | None, options: dict[str, Any]
 ) -> tuple[Path | None, str | None]:
-    """Return the folder of a stopped run, and the path of its recipe instead of TASK.
+    """Return the folder of the run to resume, and the path of its recipe instead of TASK.
 
-    The recipe has all options of the run, so the user need not repeat them.
+    This recipe has all options of the run, so the user need not repeat them. The arguments are
+    returned unchanged unless TASK, or --output alone, names the run.
 
     Raises:
         InputError: there is no run, or the run is of another task.
@@ -124,7 +125,7 @@ def _resumed(
 
 
 def _check_options(task_or_recipe: str, options: dict[str, Any]) -> None:
-    """Raise InputError if TASK is `custom` or a file of examples, or if an option excludes TASK.
+    """Raise InputError if TASK is `custom` or a file of examples, or does not fit an option.
 
     --kind and --constraint describe your own examples, so they need --data without TASK.
     """

@@ -1,6 +1,6 @@
-"""The problems: tasks whose answers a network learns from their costs. One file a problem.
+"""Problems: tasks that a network learns from the costs of its answers. Each has its own file.
 
-A user's own Python file registers a problem in the same way as a plug-in registers a task:
+A user can define a problem in a Python file, and register it as plug-ins register tasks:
 
     from ptrnet.problems import Problem, register
 
@@ -22,10 +22,10 @@ __all__ = ["STAY", "Problem", "State", "name_in", "names", "register"]
 
 
 def name_in(path: str) -> str:
-    """The name of the problem that a Python file registers; the file becomes a plug-in.
+    """Register a Python file as a plug-in, and return the name of the problem that it defines.
 
     Raises:
-        InputError: the file cannot be imported, or registers no problem, or several.
+        InputError: the file cannot be imported, or does not register exactly one problem.
     """
     plugins.add(path)
     found = []

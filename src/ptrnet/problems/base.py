@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from ptrnet.metrics.interval import Scores
 
 State = dict[str, NDArray[Any]]  # arrays `(B, ...)`, one row for each instance of a batch
-STAY = -1  # instead of a choice: the answer has ended
+STAY = -1  # in place of a choice: the answer has ended
 
 
 @dataclass(frozen=True)
 class Problem(Task):
-    """A problem, stated by six methods: `sample`, `start`, `allowed`, `features`, `step`, `cost`.
+    """A problem, defined by six methods: `sample`, `start`, `allowed`, `features`, `step`, `cost`.
 
-    They work on batches: their arrays have a leading batch axis, and all instances of a batch have
+    The methods work on batches: arrays have a leading batch axis, and all instances of a batch have
     the same number of elements. No method may change its arguments.
 
     An instance is an array `(n, d)` with a row for each element: first the numbers of
@@ -73,7 +73,7 @@ class Problem(Task):
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
-        """Draw instances `(count, n, d)` of n elements; see `pack`."""
+        """Draw instances `(count, n, d)` of n elements. `pack` makes them from named arrays."""
 
     @abstractmethod
     def start(self, instance: Floats) -> State:
@@ -102,7 +102,7 @@ class Problem(Task):
 
     @abstractmethod
     def cost(self, instance: Floats, answers: Indices) -> Floats:
-        """Return the costs `(B,)` of answers `(B, m)` to instances `(B, n, d)`; less is better."""
+        """Return the costs `(B,)` of answers `(B, m)` to instances `(B, n, d)`, to be minimized."""
 
     # ---- What a problem may define. It may also override methods of `Task`, such as `draw`.
 
@@ -111,9 +111,10 @@ class Problem(Task):
         return np.zeros(len(next(iter(state.values()))), bool)
 
     def remaining(self, state: State) -> NDArray[np.bool_]:
-        """Return `(B, n)`, which elements still matter. Default: all.
+        """Return `(B, n)`, which elements the network still has to see. Default: all.
 
-        The network encodes only these elements, so fewer of them make training faster.
+        The network encodes only these elements, so fewer of them make training faster. They must
+        include all elements that are allowed next.
         """
         return np.ones(self.allowed(state).shape[:2], bool)
 
@@ -185,7 +186,7 @@ class Problem(Task):
             if name not in self.optional or values != self.optional[name]
         }
 
-    # ---- Methods of `Task`, by means of the methods above.
+    # ---- Methods of `Task`, implemented with the methods above.
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -227,7 +228,7 @@ class Problem(Task):
         return Anything()
 
     def free_constraint(self) -> "Constraint":
-        """Return `build_constraint`: the network gives forbidden choices probability 0 anyway."""
+        """Return `build_constraint()`. The network gives forbidden choices probability 0 anyway."""
         return self.build_constraint()
 
     def read_instance(self, row: dict[str, Any], source: str) -> Any:
@@ -287,13 +288,13 @@ class Problem(Task):
         return np.concatenate([may_end[:, None], allowed], 1)
 
     def answer_errors(self, inputs: Floats, answers: Sequence[Indices]) -> list[str | None]:
-        """Return for each answer why it is not valid; None if it is.
+        """Return for each answer the reason why it is invalid, or None if it is valid.
 
         Args:
             inputs: the instance `(n, d)` that all answers are for, or `(B, n, d)`, one instance for
                 each answer.
-            answers: the answers. They are replayed together, because `step` takes as long for one
-                answer as for hundreds.
+            answers: the answers. They are replayed together, because `step` takes about as long
+                for hundreds of answers as for one.
         """
         n = inputs.shape[-2]
         errors: list[str | None] = [self.answer_error(n, answer) for answer in answers]
@@ -329,7 +330,7 @@ class Problem(Task):
         return self._costs(example.inputs, answers)
 
     def _costs(self, inputs: Floats, answers: Sequence[Indices]) -> Floats:
-        """Return the cost of each answer; the arguments are those of `answer_errors`."""
+        """Return the cost of each answer. The arguments are those of `answer_errors`."""
         costs = np.full(len(answers), np.inf)
         by_length: dict[int, list[int]] = {}
         for k, error in enumerate(self.answer_errors(inputs, answers)):
@@ -349,8 +350,8 @@ class Problem(Task):
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
         """Return `cost`, `gap` and `valid` of the answers.
 
-        The gap is the difference from the cost of the example's answer, as a share of it. Cost and
-        gap are NaN for answers that are not valid.
+        The gap is the relative difference from the known cost, which is that of the example's
+        answer: `(cost - known) / abs(known)`. Cost and gap are NaN for invalid answers.
         """
         answers = list(answers)
         outputs = [
@@ -377,7 +378,7 @@ class Problem(Task):
         return bool(cost <= known + 1e-9 * abs(known))
 
     def answer_stats(self, answered: Example) -> dict[str, float]:
-        """The `cost` of a valid answer."""
+        """Return the `cost` of the answer, or {} if the answer is invalid."""
         assert answered.outputs is not None
         (cost,) = self.costs(answered, [answered.outputs])
         return {"cost": float(cost)} if cost < np.inf else {}
@@ -391,7 +392,7 @@ class Problem(Task):
 
 
 def _by_size(instances: Sequence[Floats]) -> Iterator[tuple[list[int], Floats]]:
-    """Yield for each size the indices of the instances of this size, and the instances stacked."""
+    """For each size, yield the indices of the instances of this size, and the stacked instances."""
     by_size: dict[int, list[int]] = {}
     for row, instance in enumerate(instances):
         by_size.setdefault(len(instance), []).append(row)
@@ -405,7 +406,7 @@ def _one_for_each(inputs: Floats, answers: Sequence[Indices]) -> Floats:
 
 
 def _are_whole(values: Floats) -> bool:
-    """Whether integers hold the values exactly."""
+    """Whether all values are whole numbers that float64 and int64 both hold exactly."""
     return bool((values == np.round(values)).all() and (np.abs(values) < 2**53).all())
 
 

@@ -1,7 +1,7 @@
 """Check that the methods of a problem do what a training relies on.
 
-A rollout chooses random allowed elements until the answer ends. We roll out a few batches, and
-search for all answers to one tiny instance.
+A rollout chooses random allowed elements until the answer ends. We roll out a few batches. On one
+tiny instance, we also search for all answers.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from ptrnet.errors import InputError
 from ptrnet.problems.base import STAY, Problem, State
 from ptrnet.types import Example, Floats, Indices
 
-BATCH, TINY_ROLLOUTS = 8, 64  # instances that are rolled out together
+BATCH, TINY_ROLLOUTS = 8, 64  # rollouts in a batch, also on the tiny instance
 MAX_ANSWERS = 20_000  # exhaustive search stops after this many answers
 LARGEST_FEATURE = 1000.0  # networks learn badly from larger numbers
 
@@ -38,7 +38,7 @@ def check_problem(problem: Problem, sizes: tuple[int, ...] = (), seed: int = 0) 
         seed: the seed of the instances and the rollouts.
 
     Raises:
-        InputError: one of these is not true. The message begins with the name of the method.
+        InputError: a check failed. The message begins with the name of the method.
     """
     least = max(problem.min_elements, problem.fixed + 1)
     sizes = sizes or tuple(range(least, least + 9, 2))
@@ -67,7 +67,7 @@ def check_problem(problem: Problem, sizes: tuple[int, ...] = (), seed: int = 0) 
 
 
 def _rollout(problem: Problem, instance: Floats, rng: np.random.Generator) -> list[Indices]:
-    """Return a random answer to each instance of a batch. Check all states on the way."""
+    """Return a random answer to each instance of a batch. Check the states at every step."""
     batch, n = instance.shape[:2]
     width = () if problem.ways == 1 else (problem.ways,)
     state = _call("start", problem.start, instance)
@@ -159,7 +159,7 @@ def _check_costs(problem: Problem, instance: Floats, answers: list[Indices]) -> 
 def _check_order(
     problem: Problem, instance: Floats, answers: list[Indices], rng: np.random.Generator
 ) -> None:
-    """Shuffled elements must have the same features, choices and costs."""
+    """Check that shuffled elements have the same features, choices and costs."""
     n = instance.shape[1]
     order = np.concatenate(
         [np.arange(problem.fixed), problem.fixed + rng.permutation(n - problem.fixed)]
@@ -215,7 +215,7 @@ def all_answers(problem: Problem, inputs: Floats) -> dict[tuple[int, ...], Indic
 
 
 def _call(name: str, method: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a method returns. Check that it did not change its arguments."""
+    """Return what a method returns. Raise InputError if it fails or changes its arguments."""
     before = deepcopy(arguments)
     try:
         result = method(*arguments)

@@ -13,8 +13,9 @@ from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing
 from ptrnet.types import Answers, Floats, Indices, pad_answers
 
-TOLERANCE = 1e-9  # share of the capacity by which a load may exceed it, because sums are rounded
+TOLERANCE = 1e-9  # a load may exceed the capacity by this share, because sums are rounded
 LARGEST_DEMAND = 9  # of random instances
+# Values of n and capacities of Kool et al. Other sizes get interpolated capacities.
 KNOWN_SIZES, CAPACITIES = (11, 21, 51, 101), (20, 30, 40, 50)
 
 
@@ -62,7 +63,9 @@ class Cvrp(Problem):
         position = rng.random((count, n, 2))
         demand = rng.integers(1, LARGEST_DEMAND + 1, (count, n)).astype(float)
         demand[:, 0] = 0
-        capacity = self.capacity or np.floor(np.interp(n, KNOWN_SIZES, CAPACITIES))
+TOLERANCE = 1e-9  # a load may exceed the capacity by this share, because sums are rounded
+LARGEST_DEMAND = 9  # of random instances
+# Values of n and capacities of Kool et al. Other sizes get interpolated capacities.
         return self.pack(
             position=position,
             demand=demand,

@@ -19,7 +19,7 @@ NONE = -1  # fills the array of machines if a job has fewer than MOST operations
 
 @dataclass(frozen=True)
 class JobShop(Problem):
-    """The problem `job-shop`: an answer lists the jobs whose next operation starts, in order.
+    """The problem `job-shop`: each entry of an answer is a job, whose next operation is scheduled.
 
     An element is a job. Its operations have a fixed order, so an answer contains each job once for
     each of its operations. The cost is the makespan: the time at which the last operation ends.
@@ -28,10 +28,10 @@ class JobShop(Problem):
     with machines numbered from 0. In arrays, an element has 20 machines and then 20 durations.
     Machine -1 means that there is no operation.
 
-    The network only gives active schedules (Giffler and Thompson 1960): no operation could start
-    earlier unless another one started later. At least one optimal schedule is active. Fresh
-    instances are drawn as by Taillard (1993): durations of 1 to 99, each job on all machines in a
-    random order.
+    The network only gives active schedules (Giffler and Thompson 1960). In an active schedule, no
+    operation could start earlier unless another one started later. At least one optimal schedule is
+    active. Random instances are drawn as by Taillard (1993): durations are 1 to 99, and each job
+    visits all machines in a random order.
     """
 
     name: ClassVar[str] = "job-shop"
@@ -77,7 +77,10 @@ class JobShop(Problem):
         }
 
     def _next(self, state: State) -> tuple[NDArray[np.bool_], Indices, Floats, Floats]:
-        """Return for each job whether it has a next operation, its machine, duration and start."""
+        """Return whether each job has a next operation, and facts about this operation.
+
+        The facts are its machine, its duration and its earliest start. All arrays are `(B, n)`.
+        """
         done = np.minimum(state["done"], MOST - 1)[..., None]
         machine = np.take_along_axis(state["machine"], done, 2)[..., 0]
         duration = np.take_along_axis(state["duration"], done, 2)[..., 0]
@@ -106,12 +109,12 @@ class JobShop(Problem):
         return self._next(state)[0]
 
     def makespans_by_rule(self, state: State) -> Floats:
-        """Return the makespans `(B, n)` if a job is next, and all other operations by a rule.
+        """Return the makespans `(B, n)` if a job is next, and a rule makes all later choices.
 
-        The rule starts the operations that can start first; of several, that of the job with the
-        most work remaining. Jobs that are not allowed have infinite makespans.
+        The rule always starts the operation that can start first. If there are several, it starts
+        that of the job with the most work left. Jobs that are not allowed have infinite makespans.
         """
-        from ptrnet.problems import rollouts  # compiles, so import it only where it is used
+        from ptrnet.problems import rollouts  # needs numba, so import it only here
 
         names = ("machine", "duration", "done", "job_free", "machine_free")
         return rollouts.makespans(*(state[name] for name in names), self.allowed(state))
@@ -122,7 +125,7 @@ class JobShop(Problem):
         is_left = (state["machine"] != NONE) & (positions >= state["done"][..., None])
         left = np.where(is_left, state["duration"], 0)
         work, count = left.sum(2), is_left.sum(2)
-        load = np.zeros((len(work), MOST))  # work that is left for each machine
+        load = np.zeros((len(work), MOST))  # work left for each machine
         rows = np.broadcast_to(np.arange(len(work))[:, None, None], left.shape)
         np.add.at(load, (rows, np.maximum(state["machine"], 0)), left)
         unit = state["duration"].sum((1, 2)) / np.maximum((state["machine"] != NONE).sum((1, 2)), 1)
@@ -134,7 +137,8 @@ class JobShop(Problem):
         longest = np.maximum(bound.max(1, keepdims=True), machine_bound)
         of_machine = np.take_along_axis(load, np.maximum(machine, 0), 1)
         free = np.take_along_axis(state["machine_free"], np.maximum(machine, 0), 1)
-        # The operation after the next one, and the work and the end of its machine.
+        # The operation after the next one: its duration, the work left for its machine, and the
+        # time at which this machine is free.
         second = np.minimum(state["done"] + 1, MOST - 1)[..., None]
         has_second = count > 1
         second_duration = np.where(has_second, np.take_along_axis(left, second, 2)[..., 0], 0)
@@ -143,9 +147,9 @@ class JobShop(Problem):
         of_second = np.where(has_second, np.take_along_axis(load, second_machine, 1), 0)
         second_free = np.take_along_axis(state["machine_free"], second_machine, 1)
         second_free = np.where(has_second, second_free, 0)
-        # The network decides which job is next on one machine. (On several in rare cases; we take
-        # one of them.) It sees when each job can reach this machine, how long the job needs it, and
-        # how much work is left afterwards.
+        # The network decides which job is next on one machine. If jobs on several machines are
+        # allowed, which is rare, we take the first of these machines. The network sees when each
+        # job can reach this machine, how long the job needs it, and how much work follows.
         allowed = self.allowed(state)
         decided = np.where(allowed, machine, MOST).min(1)[:, None, None]
         on_it = is_left & (state["machine"] == decided)
@@ -156,8 +160,8 @@ class JobShop(Problem):
             np.take_along_axis(part, visit, 2)[..., 0] for part in (work_until, left)
         )
         reaches = np.maximum(start + visit_work - visit_duration - now, 0)
-        # Divide times that grow with the number of jobs by a lower bound of the time that is left,
-        # so that a network can answer more jobs than it learned from.
+        # Some times grow with the number of jobs. Divide them by a lower bound of the time left, so
+        # that a network can answer instances with more jobs than those of its training.
         time_left = np.where(longest > now, longest - now, 1)
         by_rule = self.makespans_by_rule(state)
         shortest = np.where(allowed.any(1), by_rule.min(1), now[:, 0])[:, None]
@@ -237,9 +241,9 @@ class JobShop(Problem):
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Return active schedules in which no operation ends later than in the answers.
 
-        We build each schedule step by step. The next operation is the allowed one that starts first
-        in the answer. If even this one starts after the earliest possible end of an operation, we
-        take the operation that can end then, because it delays none.
+        We build each schedule step by step, and take the allowed operation that starts first in the
+        answer. If it starts there later than an operation could end, we take the operation that
+        could end first instead, because this delays no other operation.
         """
         batch, n, _ = inputs.shape
         starts = np.full((batch, n, MOST + 1), np.inf)
@@ -265,14 +269,14 @@ class JobShop(Problem):
         return Answers(indices, answers.lengths)
 
     def backwards(self, inputs: Floats) -> Floats:
-        """Return the instances whose jobs have their operations in reverse order."""
+        """Return the instances with the operations of each job in reverse order."""
         operations = (inputs[..., :MOST] != NONE).sum(-1, keepdims=True)
         k = np.arange(MOST)
         reverse = np.where(k < operations, operations - 1 - k, k)
         return np.take_along_axis(inputs, np.concatenate([reverse, reverse + MOST], -1), -1)
 
     def answers_backwards(self, inputs: Floats, answers: Answers) -> Answers:
-        """Order the operations by their ends, the last one first."""
+        """Return answers to `backwards(inputs)`: operations that end last come first."""
         state, operations = self.start(inputs), []
         rows = np.arange(len(inputs))
         for t, job in enumerate(answers.indices.T):
@@ -281,8 +285,8 @@ class JobShop(Problem):
             state = self.advance(state, np.where(t < answers.lengths, job, STAY))
         jobs = answers.indices.copy()
         for row, length in enumerate(answers.lengths):
-            # If several end together, those without a duration come after the others, and so come
-            # first backwards.
+            # `lexsort` sorts by its last key first. If several operations end together, those of
+            # duration 0 come first, because they start last in the schedule.
             keys = np.array([[key[row] for key in keys] for keys in operations[:length]])
             jobs[row, :length] = jobs[row, np.lexsort(keys.T)]
         return Answers(jobs, answers.lengths)

@@ -1,4 +1,4 @@
-"""The knapsack: items of the most value that do not weigh more than the capacity."""
+"""The knapsack problem: choose items of the largest value within a capacity."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -47,9 +47,10 @@ class Knapsack(Problem):
         return self.allowed(state)
 
     def values_by_rule(self, state: State) -> Floats:
-        """Return the value `(B, n)` that we gain if we take an item now, and the rest by a rule.
+        """Return the value `(B, n)` that we gain if we take an item now, and then follow a rule.
 
-        The rule takes the items by value per weight, highest first, if they still fit.
+        The rule goes through the items by value per weight, highest first, and takes each item that
+        still fits. Items that do not fit now have value 0.
         """
         weight, value = state["weight"], state["value"]
         rows = np.arange(len(weight))[:, None]
@@ -92,8 +93,8 @@ class Knapsack(Problem):
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Sort the items of each answer by value per weight, highest first.
 
-        So a network that learns from answers first takes items that are nearly always right, and
-        decides last which items fill the knapsack.
+        A network that learns from such answers first takes items that are nearly always right. It
+        decides last which items fill the rest of the knapsack.
         """
         density = inputs[..., 1] / np.maximum(inputs[..., 0], 1e-300)
         density = np.take_along_axis(density, answers.indices, 1)
@@ -104,7 +105,7 @@ class Knapsack(Problem):
         return -np.take_along_axis(self.unpack(instance)["value"], answers, 1).sum(1)
 
     def answer_stats(self, answered: Example) -> dict[str, float]:
-        """The `cost` of a valid answer, and the `weight` of its items."""
+        """Return the `cost` and the `weight` of the answer, or {} if the answer is invalid."""
         stats = super().answer_stats(answered)
         return {**stats, "weight": answered.inputs[answered.outputs, 0].sum()} if stats else stats
 

@@ -1,4 +1,4 @@
-"""Orienteering: the tour from a depot that collects the most prizes within a length."""
+"""Orienteering: the tour from a depot that collects the most prizes within a length limit."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,6 +13,7 @@ from ptrnet.tasks.base import Drawing
 from ptrnet.types import Answers, Example, Floats, Indices, pad_answers
 
 TOLERANCE = 1e-9  # a tour may exceed the length limit by this share, because sums are rounded
+# Values of n and length limits of Kool et al. Other sizes get interpolated limits.
 KNOWN_SIZES, LIMITS = (21, 51, 101), (2, 3, 4)
 
 
@@ -28,8 +29,8 @@ class Orienteering(Problem):
     - `limit`: the largest length of the tour.
     - `rounded`: 1 if distances are rounded to whole numbers, 0 by default.
 
-    Fresh instances are those of Kool et al. (2019): uniform positions, and prizes that grow with
-    the distance from the depot.
+    Random instances are drawn as by Kool et al. (2019): uniform positions, and prizes that grow
+    with the distance from the depot.
     """
 
     name: ClassVar[str] = "orienteering"
@@ -77,7 +78,7 @@ class Orienteering(Problem):
         return {**state, "left": left, "unvisited": unvisited, "last": last}
 
     def _distances(self, state: State) -> tuple[Floats, Floats]:
-        """Return the distances `(B, n)` from the last place, and those to the depot."""
+        """Return the distances `(B, n)` of all places from the last place, and from the depot."""
         position = state["position"]
         here = place(position, state["last"])[:, None]
         rounded = state["rounded"][:, None]
@@ -94,12 +95,12 @@ class Orienteering(Problem):
         return self.allowed(state)
 
     def prizes_by_rule(self, state: State) -> Floats:
-        """Return the prizes `(B, n)` that we collect if we go to a place, then follow a rule.
+        """Return the sums of prizes `(B, n)` if a place is next, and then we follow a rule.
 
-        The rule goes to the place with the largest prize by distance. Places that are not allowed
-        have 0.
+        The rule goes to the place with the largest ratio of prize to distance. The sum is 0 for
+        places that are not allowed.
         """
-        from ptrnet.problems import rollouts  # compiles, so import it only where it is used
+        from ptrnet.problems import rollouts  # needs numba, so import it only here
 
         names = ("position", "prize", "rounded", "unvisited", "last", "left")
         return rollouts.prizes(*(state[name] for name in names), self.allowed(state))
@@ -144,8 +145,8 @@ class Orienteering(Problem):
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Begin each tour at the end that is nearer to the depot.
 
-        A tour is not reversed if one more place could be visited at its new end, because answers
-        end only where no place can follow.
+        A tour is not reversed if another place could follow its new end, because an answer may end
+        only if no place is allowed.
         """
         rows, turned = list(answers.rows()), {}
         for k, (instance, answer) in enumerate(zip(inputs, rows, strict=True)):
@@ -162,7 +163,7 @@ class Orienteering(Problem):
         return -np.take_along_axis(self.unpack(instance)["prize"], answers, 1).sum(1)
 
     def answer_stats(self, answered: Example) -> dict[str, float]:
-        """The `cost` of a valid answer, and the `length` of its tour."""
+        """Return the `cost` of the answer and the `length` of its tour, or {} if it is invalid."""
         stats = super().answer_stats(answered)
         if stats and answered.outputs is not None:
             (length,) = path_length(self.unpack(answered.inputs[None]), answered.outputs[None])

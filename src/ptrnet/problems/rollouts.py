@@ -1,8 +1,8 @@
 """The result of each choice that is allowed next, if a simple rule makes all later choices.
 
 A network that sees these results does not need to foresee the consequences of a choice (rollout
-algorithms, Bertsekas, Tsitsiklis and Wu 1997). The functions are compiled, because a rule takes one
-decision after the other. They do not check their arguments.
+algorithms, Bertsekas, Tsitsiklis and Wu 1997). The functions are compiled, because a rule makes its
+choices one by one, in loops. They do not check their arguments.
 """
 
 import math
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ptrnet.jit import jit
 from ptrnet.types import Floats, Indices
 
-NEAR = 1e-9  # is added to distances before dividing by them
+NEAR = 1e-9  # added to distances to avoid division by 0
 
 
 @jit
@@ -25,22 +25,22 @@ def makespans(
     machine_free: Floats,
     allowed: NDArray[np.bool_],
 ) -> Floats:
-    """Return the makespan if a job's next operation is started, and all others by a rule.
+    """Return the makespans if a job is next, and a rule makes all later choices.
 
-    The rule starts the operations one by one, each time the one that can start first. If several
-    can start at the same time, it takes that of the job with the most work remaining. If the work
-    is equal, too, it takes the lower machine, then the shorter duration. So the order of the jobs
-    matters only if even these are equal.
+    The rule always starts the operation that can start first. If several can start at the same
+    time, it starts that of the job with the most work left. If the work is equal, too, it takes the
+    machine with the lower number, then the shorter duration. So the order of the jobs matters only
+    if even these are equal.
 
     Args:
-        machine, duration: `(B, n, m)`, of each job's operations; machine -1 for no operation.
+        machine, duration: `(B, n, m)`, of each job's operations. Machine -1 means no operation.
         done: `(B, n)`, how many operations of each job have been started.
-        job_free: `(B, n)`, when the last of these ends.
+        job_free: `(B, n)`, the time at which the last started operation of each job ends.
         machine_free: `(B, machines)`, the same for each machine.
         allowed: `(B, n)`, the jobs for which the makespan is computed.
 
     Returns:
-        `(B, n)`, infinite for other jobs.
+        `(B, n)`, infinite for jobs that are not allowed.
     """
     batch, n, most = machine.shape
     found = np.full((batch, n), np.inf)
@@ -85,22 +85,23 @@ def prizes(
     left: Floats,
     allowed: NDArray[np.bool_],
 ) -> Floats:
-    """Return the sum of prizes if a place is visited next, and a rule chooses all later places.
+    """Return the sums of prizes if a place is next, and a rule chooses all later places.
 
     The rule goes to the place with the largest ratio of its prize to its distance from the last
-    place. It leaves out places from which the depot, element 0, can no longer be reached.
+    place. It skips places from which the depot, element 0, could not be reached within the
+    length that is left.
 
     Args:
         position: `(B, n, 2)`.
         prize: `(B, n)`.
         rounded: `(B,)`, not 0 if distances are rounded to whole numbers.
-        unvisited: `(B, n)`; False for the depot.
+        unvisited: `(B, n)`, False for the depot.
         last: `(B,)`, the last place.
         left: `(B,)`, the length that is left.
         allowed: `(B, n)`, the places for which the prizes are computed.
 
     Returns:
-        `(B, n)`, 0 for other places.
+        `(B, n)`, 0 for places that are not allowed.
     """
     batch, n = prize.shape
     found = np.zeros((batch, n))
@@ -128,6 +129,6 @@ def prizes(
 
 @jit
 def distance(position: Floats, a: int, b: int, rounded: float) -> float:
-    """Return the distance of two places, by TSPLIB's EUC_2D if it is rounded."""
+    """Return the distance between two places, rounded as by EUC_2D if `rounded` is not 0."""
     length = math.hypot(position[a, 0] - position[b, 0], position[a, 1] - position[b, 1])
     return math.floor(length + 0.5) if rounded != 0 else length

@@ -8,13 +8,13 @@ from ptrnet.types import Floats, Indices
 
 
 def dist(a: Floats, b: Floats) -> Floats:
-    """Return the Euclidean distances of points `(..., 2)`, broadcast."""
+    """Return the Euclidean distances between points `(..., 2)`, which are broadcast."""
     return between(a, b, EUCLIDEAN)
 
 
 def dist_or_rounded(a: Floats, b: Floats, rounded: Floats) -> Floats:
     """Return `dist`, or TSPLIB's EUC_2D (whole numbers) where `rounded` is not 0."""
-    if not rounded.any():  # squares of large coordinates may overflow
+    if not rounded.any():  # EUC_2D squares differences, which may overflow
         return dist(a, b)
     return np.where(rounded != 0, between(a, b, "EUC_2D"), dist(a, b))
 
@@ -25,14 +25,14 @@ def place(position: Floats, last: Indices) -> Floats:
 
 
 def from_depot(position: Floats) -> Floats:
-    """Return positions `(B, n, 2)` relative to the depot, in units of the largest difference."""
+    """Return positions `(B, n, 2)` relative to the depot, divided by the largest absolute value."""
     relative = position - position[:, :1]
     extent = np.abs(relative).max((1, 2), keepdims=True)
     return relative / np.where(extent > 0, extent, 1)
 
 
 def path_length(fields: State, answers: Indices) -> Floats:
-    """Return the lengths `(B,)` of the ways from the depot through the answers and back.
+    """Return the lengths `(B,)` of paths from the depot along the answers, and back to the depot.
 
     Args:
         fields: `position` and `rounded` of the instances.
@@ -45,6 +45,6 @@ def path_length(fields: State, answers: Indices) -> Floats:
 
 
 def route_lines(inputs: Floats, outputs: Indices) -> list[Floats]:
-    """Return for a picture the line of each route, from the depot and back."""
+    """Return the points of each route, including the depot at both ends, to draw a line."""
     routes = np.split(outputs, np.flatnonzero(outputs == 0))
     return [inputs[np.pad(route[route > 0], 1), :2] for route in routes]

@@ -85,7 +85,7 @@ async def _index(request: Request) -> Response:
 
 
 class _PageFiles(StaticFiles):
-    """The other files of the page, with the security headers of the page."""
+    """Serves the other files of the page, with the page's security headers."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response: Any = await super().get_response(path, scope)

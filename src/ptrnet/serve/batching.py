@@ -3,8 +3,8 @@
 All instances of a batch have the same model, the same method and a similar size: n rounds up to the
 same power of two. Two bounds limit the size of a batch: its memory, and the number of instances
 that the model can probably answer in half a second. The request that has waited longest comes
-first. If a request does not fit into a batch, the rest of it queues again behind the others. Slow
-instances are decoded in a separate thread, so that quick ones do not wait for them.
+first. If a request does not fit into a batch, the rest of it queues again behind other requests.
+Slow instances are decoded in a separate thread, so that quick ones do not wait for them.
 """
 
 import asyncio
@@ -26,8 +26,8 @@ from ptrnet.solver import Solver
 from ptrnet.types import Example
 
 WINDOW = 0.002  # seconds that an idle service waits for more requests after the first one
-# Maximum number of elements of a batch, with padding. The elements of an instance count once for
-# each prefix of the search in each of its views.
+# Maximum number of elements of a batch, with padding. An element counts once for each prefix of the
+# search in each view of the instance that `augment` makes.
 BATCH_ELEMENTS = 16_384
 QUICK_ELEMENTS = 512  # the most elements of a quick instance, counted in the same way
 BATCH_SECONDS = 0.5  # how long decoding a batch should take
@@ -38,8 +38,8 @@ class Batcher:
 
     Args:
         metrics: where each batch is recorded.
-        threads: how many threads PyTorch computes with in each of these two decoding threads. If
-            None, PyTorch's default.
+        threads: number of PyTorch's own threads in each of these two decoding threads. If None,
+            PyTorch's default.
     """
 
     def __init__(self, metrics: Metrics, threads: int | None = None) -> None:
@@ -105,8 +105,8 @@ class AdaptiveBatchSize:
     """Maximum number of instances in a batch, learned for each kind of instances.
 
     The maximum doubles after a full batch that took at most `BATCH_SECONDS`, and shrinks after a
-    slower one. `BATCH_ELEMENTS` bounds the memory of a batch. This class bounds its time, because
-    the time per element differs a hundredfold between models and decoders.
+    slower batch. `BATCH_ELEMENTS` bounds only the memory of a batch. This class bounds the time,
+    because the time per element differs a hundredfold between models and decoders.
 
     Args:
         first: the maximum for a kind that has not been decoded yet.
@@ -146,7 +146,7 @@ class _Request:
 
 
 class _Part(NamedTuple):
-    """Those instances of a request that can share a batch."""
+    """The instances of a request that can share a batch, because they have the same key."""
 
     key: BatchKey
     request: _Request
@@ -195,7 +195,7 @@ class _BatchQueue:
         key = waiting[0].key
         room = min(max(1, BATCH_ELEMENTS // key.elements), self._batch_size.get(key.kind))
         items: Items = []
-        unfinished = []  # they queue again behind the parts that this batch left out
+        unfinished = []  # parts that queue again, behind those that this batch left out
         for part in waiting:
             if part.key != key or len(items) == room:
                 self._waiting.append(part)

@@ -15,7 +15,7 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-SHARED = "PROMETHEUS_MULTIPROC_DIR"  # variable with the folder in which workers share metrics
+SHARED = "PROMETHEUS_MULTIPROC_DIR"  # environment variable: folder in which workers share metrics
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
@@ -60,7 +60,7 @@ class Metrics:
         )
 
     def request(self, route: str, status: int, seconds: float) -> None:
-        """Count a request."""
+        """Count a request, and record its time."""
         self._requests.labels(route, status).inc()
         self._seconds.labels(route).observe(seconds)
 
@@ -69,7 +69,7 @@ class Metrics:
         self._instances.labels(model).inc(count)
 
     def batch(self, count: int, seconds: float) -> None:
-        """Count a batch of `count` instances."""
+        """Record the size and the time of a batch."""
         self._batch_instances.observe(count)
         self._batch_seconds.observe(seconds)
 

@@ -24,9 +24,9 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
 JSON, NPY = "application/json", "application/x-npy"
-MAX_BODIES = 8  # arriving bodies share a memory budget of this many bodies of the largest size
+MAX_BODIES = 8  # all arriving bodies together may have `MAX_BODIES * max_body` bytes
 _REAL_KINDS = "fiu"  # NumPy's letters for real numbers
-# A smaller instance takes about as much memory for each prefix as one of this many elements.
+# For each prefix, a smaller instance takes about as much memory as one of this many elements.
 _MIN_ELEMENTS = 8
 
 Body = TypeVar("Body", bound=BaseModel)
@@ -130,14 +130,14 @@ def parse_array(options: MethodOptions, body: bytes, task: Task, limits: Limits)
 
     Raises:
         InputError: the body is not an array of instances, or an option is wrong.
-        Problem: 413 if an instance is too large, or all of them together.
+        Problem: 413 if one instance, or all instances together, are too large.
     """
     array = parse_npy(body)
     return _question(array if array.ndim == 3 else array[None], options.method(), task, limits)
 
 
 def _question(instances: Any, method: Method, task: Task, limits: Limits) -> Question:
-    """Check the instances. This is the only place of the service that does."""
+    """Return the checked instances and their method. Only this function checks instances."""
     _check_sizes(map(_length, instances), method, limits)
     rows = []
     for k, values in enumerate(instances):
@@ -166,7 +166,7 @@ def _instances(request: SolveRequest) -> list[Any]:
 
 
 def _length(values: Any) -> int:
-    """Return the number of elements; for an object, that of its longest field."""
+    """Return the number of elements. For an object, this is the length of its longest field."""
     if isinstance(values, dict):
         return max(map(_length, values.values()), default=0)
     return len(values) if isinstance(values, list | np.ndarray) else 0

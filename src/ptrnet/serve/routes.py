@@ -41,7 +41,7 @@ async def check_token(
     request: Request,
     given: Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))],
 ) -> None:
-    """Refuse a request without the token. `create_app` uses this only if there is a token."""
+    """Raise Problem 401 if a request lacks the token. Used only if the service has a token."""
     expected: str = request.app.state.token
     token = "" if given is None else given.credentials
     if not hmac.compare_digest(token.encode(), expected.encode()):
@@ -50,7 +50,7 @@ async def check_token(
         raise Problem(HTTPStatus.UNAUTHORIZED, detail, headers)
 
 
-# Dependencies are `async`, because FastAPI would run others in a thread, which takes longer.
+# Dependencies are `async`. FastAPI would run ordinary functions in a thread, which takes longer.
 async def _service(request: Request) -> Service:
     service: Service = request.app.state.service
     return service
@@ -86,8 +86,8 @@ probes = APIRouter()  # health checks, which need no token
 def _body(kind: type[SolveRequest] | type[TraceRequest], *others: str) -> dict[str, Any]:
     """Return the OpenAPI description of a body.
 
-    `BodyReader` reads bodies instead of FastAPI, which cannot limit them. So FastAPI does not know
-    their schema.
+    `BodyReader` reads bodies instead of FastAPI, which cannot limit their size. So FastAPI does not
+    know their schema.
     """
     content: dict[str, Any] = {JSON: {"schema": kind.model_json_schema()}}
     content.update({media_type: {"schema": {"format": "binary"}} for media_type in others})

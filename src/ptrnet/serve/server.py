@@ -39,7 +39,7 @@ SETTINGS = "PTRNET_SERVE_SETTINGS"  # environment variable with the `Settings` o
 MIN_TOKEN = 16  # characters
 MAX_HEAD = 65_536  # bytes of a request's first line and headers
 KEEP_ALIVE_SECONDS = 60  # until uvicorn closes an idle connection
-HEALTH_SECONDS = 60  # for a worker to react; when it starts, it may have to compile kernels first
+HEALTH_SECONDS = 60  # for a worker to react, even if it first has to compile kernels
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
     Raises:
         InputError: a setting is wrong, or the address cannot be used.
         KeyboardInterrupt: after Ctrl-C, when the last request is answered.
-        SystemExit: after SIGTERM in a single process, with exit code 0.
+        SystemExit: after SIGTERM, with exit code 0, if there is only one worker.
     """
     for origin in settings.origins:
         check_origin(origin)
@@ -83,7 +83,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
         if settings.workers == 1:
             app = prepare(settings, models)
             print(started, file=sys.stderr)
-            # uvicorn raises SIGTERM again after the last answer. Exit with 0 then.
+            # uvicorn raises SIGTERM again after the last answer. Then exit with code 0.
             signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
             uvicorn.Server(uvicorn.Config(app, **options)).run([listener])
             return
@@ -143,10 +143,10 @@ def prepare(settings: Settings, models: Mapping[str, Solver]) -> FastAPI:
 
 
 def warm_up(models: Mapping[str, Solver]) -> None:
-    """Load the compiled code of the models, or compile it if this machine has not done so yet.
+    """Load compiled code, or compile it if this machine has not done so yet.
 
-    This covers the networks, the exact answers of traces, and the metrics. Otherwise the first
-    requests would wait for it.
+    This is the code of the networks, of the exact answers of traces, and of the metrics. Otherwise
+    the first requests would wait until it is loaded.
     """
     for solver in models.values():
         use_compiled_kernels()

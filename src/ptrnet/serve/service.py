@@ -35,8 +35,8 @@ Parse = Callable[[bytes, Task, Limits], Question]
 class Service:
     """The models, and the queue, threads and caches that requests share.
 
-    The queue is a number of places. A request takes a place when its body is complete, so that slow
-    senders do not block others. It holds the place until it is answered.
+    The queue has a fixed number of places. A request takes a place when its body is complete, so
+    that slow senders do not block others. It holds the place until it is answered.
 
     Use it as an asynchronous context manager, which starts and stops the decoding threads.
 
@@ -56,8 +56,8 @@ class Service:
         self.bodies = BodyReader(limits)
         self._batcher = Batcher(metrics, threads)
         self._exact = ExactAnswers()
-        # One thread each, because more threads that run Python would slow down the event loop. They
-        # are separate, because slow metrics must not delay the parsing of other requests.
+        # Each executor has one thread, because more threads that run Python would slow down the
+        # event loop. There are two, because slow metrics must not delay the parsing of requests.
         self._parsing: Executor = ThreadPoolExecutor(1, "parsing")
         self._measuring: Executor = ThreadPoolExecutor(1, "measuring")
 
@@ -71,7 +71,7 @@ class Service:
         self._measuring.shutdown()
 
     def model(self, name: str) -> Solver:
-        """Return the model with a name. Raises Problem 404, which suggests a similar name."""
+        """Return a model by its name. Raises Problem 404, which suggests a similar name."""
         if name not in self.models:
             detail = str(unknown("model", name, self.models))
             raise Problem(HTTPStatus.NOT_FOUND, detail)
@@ -134,13 +134,13 @@ class Service:
     async def trace(self, name: str, body: bytes, parse: Parse) -> TraceResponse:
         """Answer the instance of a body, and return the steps of the search.
 
-        Compare the answer with the exact one if that is ready within `EXACT_SECONDS`.
+        Compare the answer with the exact answer, if that is ready at most `EXACT_SECONDS` later.
         """
         start, solver = perf_counter(), self.models[name]
         task = solver.task
         data, method = await self._parse(body, parse, solver)
         assert isinstance(method.decoder, Search)
-        traced = Traced(method.decoder)  # equals no other decoder, so it gets its own batch
+        traced = Traced(method.decoder)  # unequal to all other decoders, so it gets its own batch
         labelling = self._exact.submit(task, data[0])
         (solved,) = await self._answered(name, method._replace(decoder=traced), data)
         await asyncio.wait([asyncio.wrap_future(labelling)], timeout=EXACT_SECONDS)
@@ -193,7 +193,7 @@ def _answer(solver: Solver, method: Method, solved: Example) -> Answer:
 async def while_connected(
     receive: Callable[[], Awaitable[Mapping[str, Any]]], answer: Awaitable[Result]
 ) -> Result | None:
-    """Return the answer. If the client disconnects first, cancel it and return None."""
+    """Await and return the answer. If the client disconnects first, cancel it and return None."""
 
     async def leave() -> None:
         while (await receive())["type"] != "http.disconnect":

@@ -18,8 +18,8 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import END, Example, Indices
 
 DIGITS = 6  # decimal places of the probabilities
-MAX_ANSWERS = 1024  # exact answers that are cached
-MAX_WAITING = 16  # length of the queue of each task; older entries are dropped
+MAX_ANSWERS = 1024  # number of exact answers in the cache
+MAX_WAITING = 16  # length of the queue of each task, which drops its oldest entries
 
 
 def steps_of(task: Task, example: Example, traced: Traced) -> tuple[list[int], list[TraceStep]]:
@@ -27,9 +27,10 @@ def steps_of(task: Task, example: Example, traced: Traced) -> tuple[list[int], l
 
     Args:
         task: the task of the model.
-        example: the instance. `traced` must not have decoded any other.
-        traced: the search. Its tokens number the elements in the order in which the model read
-            them. We convert them to the order of the instance.
+        example: the instance.
+        traced: the search, whose last batch must be this instance alone. Its tokens number the
+            elements in the order in which the model read them. We convert them to the order of the
+            instance.
     """
     _, order = augmented_view(0, task, task.normalize(example.inputs))
     special_tokens = np.arange(task.num_specials)
@@ -45,7 +46,7 @@ def steps_of(task: Task, example: Example, traced: Traced) -> tuple[list[int], l
 def _step(step: Step, count: int, from_read: Indices, to_read: Indices) -> TraceStep:
     """Convert a step. Drop the prefixes that the constraint forbids.
 
-    Forbidden prefixes come last, so the indices of the others stay valid.
+    Forbidden prefixes come last, so the indices of all other prefixes stay valid.
     """
     log_probs = step.log_probs[0, :count].double().cpu().numpy()[:, to_read]
     rounded = np.round(np.exp(log_probs), DIGITS).astype(object)
@@ -61,7 +62,7 @@ def _step(step: Step, count: int, from_read: Indices, to_read: Indices) -> Trace
 
 
 def _tokens(steps: list[TraceStep]) -> list[int]:
-    """Follow the parents of the first prefix of the last step. Return its tokens up to END."""
+    """Return the tokens of the first prefix of the last step, up to END."""
     tokens, k = [], 0
     for step in reversed(steps):
         prefix = step.prefixes[k]
@@ -143,7 +144,7 @@ class ExactAnswers:
             with self._changed:
                 self._changed.wait_for(lambda: waiting)
                 compute, future = waiting.pop()
-                if future.done():  # it was submitted more than once, and is computed already
+                if future.done():  # the instance was submitted twice, and its answer is ready
                     continue
                 future.set_running_or_notify_cancel()
             try:
