@@ -13,11 +13,11 @@ from ptrnet.types import Example, Floats, Indices, pad_answers
 
 @torch.no_grad()
 def attention(model: PointerModel, task: Task, answered: Example) -> tuple[Floats, Indices]:
-    """The pointer's distribution at each step of an answer, given the previous tokens.
+    """Return the pointer's probabilities at each step of an answer, given the previous tokens.
 
     Returns:
-        Probabilities `(m, S + n)` of the special slots and then the elements, in the order of the
-        instance; and the answer's tokens `(m,)`, including END.
+        Probabilities `(m, S + n)` of the special slots and then of the elements, and the answer's
+        tokens `(m,)`, including END. Elements are in the order of the instance.
     """
     assert answered.outputs is not None
     inputs, order = augmented_view(0, task, task.normalize(answered.inputs))
@@ -29,9 +29,8 @@ def attention(model: PointerModel, task: Task, answered: Example) -> tuple[Float
     batch = (*pad_instances([inputs], task.exact_inputs), torch.from_numpy(tokens[None]))
     log_probs = model.log_probs(*as_parameters(model, *batch))
     probabilities = log_probs[0].double().exp().cpu().numpy()
-    if probabilities.shape[1] > task.num_specials + len(
-        inputs
-    ):  # each element has several tokens, see `Problem.ways`
+    # If each element has several tokens (`Problem.ways`), sum their probabilities.
+    if probabilities.shape[1] > task.num_specials + len(inputs):
         ways = (probabilities.shape[1] - task.num_specials) // len(inputs)
         special, of_ways = np.split(probabilities, [task.num_specials], axis=1)
         of_elements = of_ways.reshape(len(tokens), len(inputs), ways).sum(2)

@@ -1,8 +1,8 @@
 """Test-time augmentation: answer several views of an instance and choose the best answer.
 
 A view is the same instance with its elements in another order. If the task is symmetric, a view may
-also be rotated or mirrored. If the task is reversible, it may be backwards. View 0 is the instance
-itself. See `ptrnet.data.symmetries.augmented_view`.
+also be rotated or mirrored. If the task is reversible, a view may be backwards (see
+`Task.backwards`). View 0 is the instance itself. See `ptrnet.data.symmetries.augmented_view`.
 """
 
 import math
@@ -47,8 +47,8 @@ def decode_view(
         model: the network.
         decoder: the search.
         constraint: the constraint on answers.
-        beginnings: `(k,)` elements with which the answer to each instance must begin; if none, it
-            may begin anywhere.
+        beginnings: for each instance, the elements `(k,)` with which its answer must begin. Empty:
+            answers may begin anywhere.
     """
     views, orders = zip(
         *(augmented_view(number, task, instance) for instance in instances), strict=True
@@ -80,7 +80,7 @@ def decode_view(
 
 
 def answer_forwards(task: Task, instance: Floats, outputs: Indices) -> Indices:
-    """Convert an answer to the backwards view of an instance `(n, d)` to one of the instance."""
+    """Return the answer to an instance `(n, d)`, given the answer to its backwards view."""
     backwards = task.backwards(instance[None])
     (forwards,) = task.answers_backwards(backwards, pad_answers([outputs])).rows()
     return forwards
@@ -89,10 +89,11 @@ def answer_forwards(task: Task, instance: Floats, outputs: Indices) -> Indices:
 def best_candidate(task: Task, example: Example, candidates: Sequence[Candidate]) -> Candidate:
     """Choose the answer to the example's instance.
 
-    If the task has costs (such as a tour's length), this is the cheapest candidate. Otherwise it is
-    the answer with the largest probability, summed over the views that gave it. Valid answers are
-    brought into canonical form, and then changed so that they obey the example's rules. A single
-    candidate is returned unchanged, unless there are rules or the task orders elements.
+    If the task has costs (such as a tour's length), choose the cheapest candidate. Otherwise sum
+    the probabilities of each answer over the views that gave it, and choose the answer with the
+    largest sum. Valid answers are brought into canonical form, and then changed so that they obey
+    the example's rules. A single candidate is returned unchanged, unless the example has rules or
+    the model reads the elements in another order than the given one.
     """
     if len(candidates) == 1 and task.order == "given" and example.rules == CLOSED:
         return candidates[0]
@@ -126,7 +127,7 @@ def _canonicalize(task: Task, example: Example, outputs: Indices) -> Indices:
 
 
 def canonicalize_valid(task: Task, inputs: Floats, outputs: Indices) -> Indices:
-    """Bring an answer into canonical form. Invalid answers have none and stay unchanged."""
+    """Return a valid answer in canonical form, and an invalid answer unchanged."""
     if task.answer_error(len(inputs), outputs) is not None:
         return outputs
     (canonical,) = task.unpad(task.canonicalize(inputs[None], pad_answers([outputs])))
@@ -140,6 +141,6 @@ def settle_valid(task: Task, inputs: Floats, outputs: Indices) -> Indices:
 
 
 def logsumexp(log_probs: Sequence[float]) -> float:
-    """The logarithm of the sum of probabilities."""
+    """Return the logarithm of a sum of probabilities, which are given by their logarithms."""
     largest = max(log_probs)
     return largest + math.log(sum(math.exp(p - largest) for p in log_probs))

@@ -1,4 +1,7 @@
-"""Exceptions and warnings for users. A message is one line: where, what was expected, what came."""
+"""Exceptions and warnings for users.
+
+A message is one line that says where the error is, what was expected and what was given.
+"""
 
 import difflib
 import warnings
@@ -115,7 +118,7 @@ _SYNONYMS = {"gpu": "cuda"}  # by spelling, "cpu" would be the nearest name
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
-    """The error for an unknown name. Its message suggests the nearest name and lists all names."""
+    """Return the error for an unknown name, which suggests the nearest name and lists all names."""
     known = sorted(known)
     nearest = [_SYNONYMS[name]] if _SYNONYMS.get(name) in known else []
     nearest = nearest or difflib.get_close_matches(name, known, n=1)
@@ -135,9 +138,9 @@ def short(value: object, length: int = 40) -> str:
 
 
 def file_of(source: str) -> str:
-    """The file of a source `FILE:LINE` or `FILE: row ROW`.
+    """Return the file of a source `FILE:LINE` or `FILE: row ROW`.
 
-    Used to show a warning once for each file instead of once for each line.
+    Callers use it to show a warning once for each file instead of once for each line.
     """
     file, _, place = source.rpartition(":")
     return file if place.removeprefix(" row ").isdecimal() else source

@@ -28,15 +28,15 @@ def evaluate(
     log_likelihoods: Floats,
     element_scores: Sequence[Floats] = (),
 ) -> dict[str, Measure]:
-    """Return the task's metrics of a model's answers, and the true answers' mean log-likelihood.
+    """Return the metrics of a model's answers, and the mean log-likelihood of the true answers.
 
     Args:
         task: the task of the examples.
         examples: examples with the true answers.
         answered: the same examples with the model's answers.
         log_likelihoods: `(B,)`, the model's log-likelihoods of the true answers.
-        element_scores: `(n,)`, the model's scores of each example's elements; empty if the task
-            does not measure them.
+        element_scores: for each example, the model's scores `(n,)` of its elements. Empty if the
+            task has no metrics of such scores.
     """
     scores = _scores(task, examples, answered, log_likelihoods, element_scores)
     return _summarize(task, _moments(scores))
@@ -59,7 +59,7 @@ def _scores(
 
 
 def _no_scores(task: Task) -> dict[str, Scores]:
-    """Return the scores of zero examples, to know names and types of the task's metrics."""
+    """Return the scores of zero examples, which show the names and types of the task's metrics."""
     return _scores(task, Dataset.of([]), Dataset.of([]), np.zeros(0), [])
 
 
@@ -73,12 +73,13 @@ def _moments(scores: Mapping[str, Scores]) -> dict[str, Moments]:
 
 
 class Evaluation:
-    """The metrics of any number of examples, in constant memory.
+    """The metrics of any number of examples. Only one chunk and sums for each group are in memory.
 
     Args:
         task: the task of the examples.
         chunks: examples with their scores in `extra`, from `with_scores`.
-        by: split the examples by the values of this field of instances; see `group_value`.
+        by: a field of instances; see `group_value`. `by_value` has the metrics for each of its
+            values.
     """
 
     def __init__(self, task: Task, chunks: Iterable[Dataset], by: str | None = None) -> None:
@@ -147,7 +148,7 @@ class _Groups:
         self._empty, self._moments = empty, dict[Any, dict[str, Moments]]()
 
     def add(self, values: Sequence[Any], scores: Mapping[str, Scores]) -> None:
-        """Add the scores of B examples; the B values name their groups."""
+        """Add the scores of B examples to their groups, which the B values name."""
         rows: dict[Any, list[int]] = {}
         for row, value in enumerate(values):
             rows.setdefault(value, []).append(row)
@@ -167,7 +168,7 @@ class _Groups:
         }
 
     def parts(self, dash: str) -> dict[str, list[Any]]:
-        """Return the groups of each row by the row's name: one value, or a range of numbers."""
+        """Return the groups of each row by the row's name: one group, or a range of numbers."""
         if not all(isinstance(value, int | float) for value in self.counts):
             return {str(value): [value] for value in sorted(self.counts, key=str)}
         distinct = sorted(self.counts)
@@ -177,9 +178,9 @@ class _Groups:
 
 
 def group_value(example: Example, field: str) -> Any:
-    """Return the value of a field of an instance, for splitting an evaluation.
+    """Return an instance's value of a field, by which an evaluation groups instances.
 
-    The field is a key of the instance's line, or a field with one value in all of its elements.
+    The field is a key of the instance's line, or a field that has the same value in all elements.
 
     Raises:
         InputError: there is no such field, or its values differ between elements.
@@ -254,7 +255,7 @@ def _summarize(task: Task, moments: Mapping[str, Moments]) -> dict[str, Measure]
 
 
 def describe_training(trained: Mapping[str, Any]) -> Iterator[str]:
-    """Yield lines that describe the sizes of a model's training, and its scores by size."""
+    """Yield lines with the sizes that a model was trained on, and its scores by size."""
     if "n" in trained:
         yield f"  trained on n {trained['n']}"
     yield from describe_scores(trained.get("scores", []))

@@ -54,7 +54,7 @@ def json_checksum(value: Any) -> str:
 
 
 def append_checksum(content: bytes) -> bytes:
-    """Return the content followed by its checksum, which readers of most formats ignore."""
+    """Return the content followed by its checksum. Readers of most formats ignore the checksum."""
     return content + _TAG + hashlib.sha256(content).digest()
 
 
@@ -73,7 +73,7 @@ def remove_checksum(stored: bytes) -> bytes:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a path that is a folder, or whose parent folder is missing."""
+    """Raise InputError for a path that is a folder, or whose parent folder is missing."""
     if os.path.isdir(path):  # noqa: PTH112  Path.is_dir raises for names that are too long
         raise InputError(f"{path}: is a folder, expected a file")
     if not os.path.isdir(path.parent):  # noqa: PTH112
@@ -101,11 +101,12 @@ def to_standard_output(lines: Iterable[str]) -> None:
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary path; on success its file replaces `path`, on failure it is removed.
+    """Yield a temporary path. On success its file replaces `path`, on failure it is removed.
 
     The temporary file is in the folder of `path` and is renamed, so a reader finds the whole old
-    file or the whole new one. The mode of the old file is kept. A symbolic link stays, and the file
-    that it leads to is replaced. A FIFO or a device gets the content at the end.
+    file or the whole new file. The new file has the mode of the old one. If `path` is a symbolic
+    link, the file that it leads to is replaced. If `path` is a FIFO or a device, the content is
+    written to it at the end.
 
     Raises:
         InputError: the folder is missing.
@@ -143,10 +144,10 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder; on success it is renamed to `path`, on failure it is removed.
+    """Yield a temporary folder. On success it is renamed to `path`, on failure it is removed.
 
     Raises:
-        FolderExistsError: another process filled `path` in the meantime; that folder stays.
+        FolderExistsError: another process wrote a folder `path` in the meantime. That folder stays.
         InputError: the parent folder is missing or not writable, or the disk is full.
     """
     target = Path(os.path.realpath(path))
@@ -173,7 +174,8 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
     """Lock a file or folder against other processes that lock it.
 
-    The lock also ends with the process. File systems without locks are used without one.
+    The lock also ends with the process. If the file system has no locks, the block runs without a
+    lock.
 
     Raises:
         LockedError: another process has the lock and `wait` is False.
@@ -189,7 +191,8 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(OSError):
-            unlock_descriptor(handle)  # closing it is not enough if a forked process has it, too
+            # Closing is not enough if a forked process has the handle, too.
+            unlock_descriptor(handle)
         os.close(handle)
 
 
@@ -202,14 +205,14 @@ def _is_stream(path: Path) -> bool:
 
 
 def _temporary_path(path: Path) -> Path:
-    """Return a hidden, unused name in the same folder, so that it can be renamed to `path`."""
+    """Return a hidden, unused name in the same folder. A rename needs the same file system."""
     return path.with_name(f".{path.name}.{secrets.token_hex(6)}")
 
 
 def _sync(path: Path) -> None:
     """Write a file's content, or a folder's names, to the disk.
 
-    Without it, a power failure may undo a rename, or leave a renamed file empty.
+    Otherwise, a power failure may undo a rename, or leave a renamed file empty.
     """
     handle = os.open(path, os.O_RDONLY)
     try:

@@ -22,7 +22,7 @@ def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return decorate
 
 
-# nogil: training continues while another thread labels.
+# Without the GIL, training continues while another thread labels.
 jit = cached(nogil=True)
 
 
@@ -30,8 +30,8 @@ jit = cached(nogil=True)
 def assign(target: Any, source: Any) -> None:
     """Copy n numbers over the n numbers of `target`, in compiled functions.
 
-    `target[:] = source` and `rows[k] = source` would do the same, but numba compiles an error
-    message about shapes with them, which takes two seconds of every function's first call.
+    `target[:] = source` and `rows[k] = source` would do the same. But with them, numba also
+    compiles an error message about shapes, which takes two seconds of every function's first call.
     """
     for k in range(len(source)):
         target[k] = source[k]

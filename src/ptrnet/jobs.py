@@ -1,9 +1,9 @@
 """Jobs: apply a function to many chunks of examples, in many processes, and resume after a stop.
 
-While OUTPUT is computed, a folder `OUTPUT.partial/` next to it holds the job's key (`job.json`:
-everything that decides the result) and the finished chunks. Each chunk is a file of lines named
-`NUMBER-CHECKSUM.EXTENSION`. If the same job is started again, it skips every chunk whose content
-has the checksum of its name. At the end the chunks are joined, and the folder is removed.
+While OUTPUT is computed, a folder `OUTPUT.partial/` next to it holds the job's key and the finished
+chunks. The key (`job.json`) is everything that decides the result. Each chunk is a file of lines
+named `NUMBER-CHECKSUM.EXTENSION`. If the same job is started again, it skips every chunk whose
+content has the checksum in its name. At the end the chunks are joined, and the folder is removed.
 """
 
 import hashlib
@@ -28,8 +28,8 @@ from ptrnet.progress import Bar
 from ptrnet.tasks.base import Task
 from ptrnet.version import VERSION
 
-# Rows of a chunk: a stop loses at most one chunk for each process. `generate` draws random numbers
-# by the chunk, so another value would change the examples of a seed.
+# Rows of a chunk. If a job is stopped, each process loses at most one chunk. `generate` has a
+# random generator for each chunk, so another value would change the examples of a seed.
 CHUNK = 250
 KEY = "job.json"
 _DIGITS = 32  # hexadecimal digits of a chunk's SHA-256 in its file name: 128 bits are enough
@@ -42,8 +42,9 @@ class Source(NamedTuple):
         chunks: the arguments of the job's function: datasets of CHUNK rows, or the index of
             each chunk.
         num_rows: number of rows; None if unknown.
-        key: everything about the input that decides the result, as JSON. None if the input cannot
-            be read again (standard input), so that a stopped job cannot be resumed.
+        key: everything about the input that decides the result, as JSON. None for input in
+            memory, and for standard input and pipes, which cannot be read again. Chunks of such a
+            job are not kept after an error.
         path: path of the file; None for input in memory.
     """
 
@@ -54,7 +55,7 @@ class Source(NamedTuple):
 
 
 def file_source(path: str, chunks: Iterable[Dataset]) -> Source:
-    """Return the source of a job over a file. Raises InputError if it cannot be read."""
+    """Return the source of a job that reads a file. Raises InputError if it cannot be read."""
     if path == "-" or not Path(path).is_file():
         return Source(chunks, None, None, path)
     try:
@@ -98,7 +99,8 @@ def job(
         function: maps a chunk to a dataset. Other processes must be able to import it.
         source: the chunks.
         task: the task of the examples.
-        output: the file; "-" is standard output, in the format of the source or else of the task.
+        output: the file. "-" is standard output, in the format of the source's file, or in the
+            format of the task if there is no such file.
         activity: text of the progress bar, such as "labelling".
         key: everything else that decides the result, as JSON: options, the weights' checksum.
         jobs: number of processes; -1 for one per core.
@@ -109,8 +111,8 @@ def job(
         proof.
 
     Raises:
-        InputError: an example cannot be used or written, `output` cannot be written, or its folder
-            holds an unfinished job with another key or is in use by another process.
+        InputError: an example cannot be used or written, or `output` cannot be written. Or
+            `OUTPUT.partial/` holds an unfinished job with another key, or another process uses it.
 
     Examples:
         >>> function = partial(label_dataset, task, "exact")
@@ -127,7 +129,7 @@ def job(
         write(output, examples, task, source.path)
         return sum(map(num_unproved, data))
     is_binary = target.capabilities.binary
-    # Chunks of a binary format cannot be joined: they are kept as lines and converted at the end.
+    # Chunks of a binary format cannot be joined, so we keep lines and convert them at the end.
     lines_format = formats.get("jsonl") if is_binary else target
     compute = partial(_lines_of, function, task, lines_format.extension)
     key = {"ptrnet": VERSION, "task": task.name, **asdict(task), "command": activity, **key}
@@ -156,7 +158,7 @@ def report_unproved(count: int) -> None:
 
 
 def num_unproved(data: Dataset) -> int:
-    """Return the number of unproved answers of a labeller that promises a proof."""
+    """Return the number of answers without a proof, although their labeller promises one."""
     return sum(extra.get("proved") is False for extra in data.carried.get("extra", ()))
 
 
@@ -165,7 +167,7 @@ def _lines_of(
 ) -> tuple[int, bytes, int]:
     """Compute one chunk. Return its number, its lines, and its number of unproved answers.
 
-    The format comes as its extension, because a module cannot be sent to another process.
+    The format is given by its extension, because its module cannot be sent to another process.
     """
     number, chunk = item
     data = function(chunk)
@@ -176,11 +178,12 @@ def _lines_of(
 
 @contextmanager
 def _claimed(output: str, key: Mapping[str, Any], source: Source) -> Iterator[Path]:
-    """Hold the folder of a job's chunks, locked against other runs; remove it on success.
+    """Yield the folder of a job's chunks, locked against other runs. Remove it on success.
 
-    After an interrupt, a killed process or a full disk the folder stays, if the job can be resumed.
-    After any other error, which would come again, a folder that this run created is removed; one
-    of an earlier run stays. Standard output has a temporary folder.
+    After an interrupt, a killed worker process or a full disk, the folder stays if it has chunks
+    and the job can be resumed. Any other error would come again. So this run then removes the
+    folder if it created it, and keeps the folder of an earlier run. Standard output has a temporary
+    folder.
     """
     if output == "-":
         with TemporaryDirectory() as temporary:
@@ -213,13 +216,13 @@ def _claimed(output: str, key: Mapping[str, Any], source: Source) -> Iterator[Pa
 
 
 def _claim(folder: Path, key: Mapping[str, Any], is_new: bool) -> None:
-    """Write the key of a new job, or refuse a folder with the chunks of another one."""
+    """Write the key of a new job, or raise InputError if the folder belongs to another job."""
     text = json.dumps(key, indent=1) + "\n"
     if is_new:
         with atomic_path(folder / KEY) as temporary:
             temporary.write_text(text, encoding="utf-8")
         return
-    key = json.loads(text)  # with lists in place of tuples, as in the file
+    key = json.loads(text)  # converts tuples to lists, as in the file
     try:
         former = json.loads((folder / KEY).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -242,7 +245,7 @@ def _numbers(folder: Path) -> dict[int, Path]:
 
 
 def _finished(folder: Path, extension: str) -> dict[int, int]:
-    """Return the number of rows of each finished chunk; remove damaged files."""
+    """Return the number of rows of each finished chunk, and remove damaged files."""
     done = {}
     for number, file in _numbers(folder).items():
         lines = file.read_bytes()
@@ -263,7 +266,7 @@ def _chunk_name(number: int, lines: bytes, extension: str) -> str:
 
 
 def _write_chunk(folder: Path, number: int, lines: bytes, extension: str) -> None:
-    """Write a chunk. The checksum in its name shows after a stop whether the file is complete."""
+    """Write a chunk. A later run checks by the checksum in the name whether it is complete."""
     path = folder / _chunk_name(number, lines, extension)
     try:
         path.write_bytes(lines)
@@ -273,7 +276,7 @@ def _write_chunk(folder: Path, number: int, lines: bytes, extension: str) -> Non
 
 
 def _join(folder: Path, output: str, task: Task, target: formats.Format | None) -> None:
-    """Write the output: the lines of the chunks, or a file of a binary format `target`."""
+    """Write the output: the joined lines of the chunks, or a file of the binary format `target`."""
     files = [file for _, file in sorted(_numbers(folder).items())]
     if target is not None:
         examples = (e for file in files for e in formats.read(str(file), task))

@@ -40,27 +40,26 @@ def label(
     """Answer instances by an algorithm, and return or write them.
 
     Answers that the file already has are replaced. Random numbers of the algorithms have a fixed
-    seed, so the answers are the same for any `jobs` and `backend`. If a call that writes a .txt,
-    .jsonl or .parquet file is stopped, its finished chunks stay in `OUTPUT.partial/`, and the same
-    call resumes from there.
+    seed, so the answers are the same for any `jobs` and `backend`. If a call that reads a file and
+    writes a .txt, .jsonl or .parquet file is stopped, its finished chunks stay in
+    `OUTPUT.partial/`. The same call then resumes from there.
 
     Args:
         task: "hull", "delaunay", "tsp" or "sort"; or a task with other settings, such as
             `ptrnet.load(...).task`.
         file: the path of the instances, in any format; "-" is standard input. Or the instances
-            themselves, one or many, in any form that `Solver.solve` takes, or a `Dataset`. An array
-            `(n, n)` of three rows or more is a matrix of distances for the task "tsp".
+            themselves, one or many, in any form that `Solver.solve` takes, or a `Dataset`. For the
+            task "tsp", an array `(n, n)` of three rows or more is a matrix of distances.
         output: the file for instances and answers. Its extension is the format; "-" is standard
             output. Answers to a .tsp file go to a .tour file.
         labeller: the algorithm, one of `task.labellers`. None: the first of them.
-        strict: whether to refuse an unproved answer, if the labeller promises a proof. If it is
-            not refused, such an answer is the best that was found. It is marked by
-            `"proved": false` in .jsonl and .parquet, and a line on standard error counts such
-            answers.
+        strict: whether to raise an error if the labeller promises a proof but finds none. If False,
+            the answer is the best that was found. It is marked by `"proved": false` in .jsonl and
+            .parquet files, and a line on standard error counts such answers.
         start: for task "tsp", the city where each tour begins: its id if the file is a .tsp file,
             else its 0-based index; None for any city.
-        end: in the same way, the city where each tour ends.
-        open: for task "tsp", whether the tour has no way back from its last city to its first.
+        end: the city where each tour ends, given like `start`.
+        open: for task "tsp", whether the tour does not return from its last city to its first.
         jobs: number of processes, 1 or more; -1 for one per core.
         backend: where they run: "local", or a cluster of "dask" or "ray".
 
@@ -71,8 +70,8 @@ def label(
 
     Raises:
         InputError: an argument is unknown, an instance cannot be used, the algorithm does not take
-            it, `output` cannot hold it, or the file cannot be written or belongs to another
-            unfinished job. The message names file and line. No file is written then.
+            the instance, or `output` cannot hold it. The message names file and line. Or `output`
+            cannot be written, or belongs to another unfinished job. No file is written then.
         MissingExtraError: the format, labeller or backend needs a package that is not installed.
 
     Examples:
@@ -157,9 +156,9 @@ def generate(
 ) -> Dataset | None:
     """Draw random instances, answer them by an algorithm, and return or write both.
 
-    Example number k depends on the task, the sizes, the labeller and the seed alone, and not on
-    `count`, `jobs` or `backend`. If a call that writes a .txt, .jsonl or .parquet file is stopped,
-    its finished chunks stay in `OUTPUT.partial/`, and the same call resumes from there.
+    Example number k depends only on the task, the sizes, the labeller and the seed, not on `count`,
+    `jobs` or `backend`. If a call that writes a .txt, .jsonl or .parquet file is stopped, its
+    finished chunks stay in `OUTPUT.partial/`. The same call then resumes from there.
 
     Args:
         task: "hull", "delaunay", "tsp" or "sort"; or a task with other settings, such as
@@ -169,7 +168,7 @@ def generate(
         count: number of examples, 1 or more.
         output: the file. Its extension is the format; "-" is standard output.
         labeller: the algorithm, as in `label`.
-        strict: whether to refuse an unproved answer, as in `label`.
+        strict: as in `label`.
         seed: seed of the random numbers, 0 or more.
         jobs: number of processes, 1 or more; -1 for one per core.
         backend: where they run: "local", or a cluster of "dask" or "ray".
@@ -180,8 +179,8 @@ def generate(
 
     Raises:
         InputError: an argument is out of its range or unknown, instances are too large for the
-            labeller, or the file cannot be written or belongs to another unfinished job. No file
-            is written then.
+            labeller, or the call is `strict` and an answer has no proof. Or the file cannot be
+            written or belongs to another unfinished job. No file is written then.
         MissingExtraError: the format, labeller or backend needs a package that is not installed.
 
     Examples:
@@ -203,7 +202,7 @@ def generate_dataset(
     jobs: int = 1,
     activity: str = "generating",
 ) -> Dataset:
-    """Return the examples of `generate`, with a progress bar that shows `activity`."""
+    """Return the examples that `generate` returns. The progress bar shows the text `activity`."""
     function, source, _ = generation(task, sizes, count, seed, labeller)
     chunks = bulk.run(function, source, activity, jobs, LOCAL)
     return Dataset.of((row for chunk in chunks for row in chunk), task.item_size)
@@ -217,10 +216,10 @@ def generation(
     labeller: str | None = None,
     strict: bool = False,
 ) -> tuple["partial[Dataset]", Source, dict[str, Any]]:
-    """Return what `generate` runs: a function, a source and a key.
+    """Return the parts of the job that `generate` runs: a function, a source and a key.
 
-    The function makes the chunk of a given number, and the source has the numbers of all chunks.
-    The key has the options that decide the result.
+    The source yields the numbers of all chunks. The function makes the chunk of a given number. The
+    key has the options that decide the result.
 
     Raises:
         InputError: an argument is out of its range or unknown, or a size is too large for the
@@ -244,7 +243,7 @@ def label_dataset(
 ) -> Dataset:
     """Return the instances with an algorithm's answers.
 
-    `extra["proved"]` is False for unproved answers of a labeller that promises a proof.
+    If the labeller promises a proof but finds none, `extra["proved"]` of the example is False.
 
     Raises:
         InputError: the algorithm does not take an instance, finds no answer, or finds no proof
@@ -275,7 +274,7 @@ def label_dataset(
                 raise InputError(f"{example.source}: {labellers.unproved(name)}")
             extra = dict(example.extra)
             if task.may_be_unproved:
-                extra.pop("proved", None)  # a mark in the file belongs to the former answer
+                extra.pop("proved", None)  # a mark from the file belongs to the former answer
             if not is_proved:
                 extra["proved"] = False
             labelled[row] = example.replace(outputs=outputs, extra=extra)
@@ -285,8 +284,8 @@ def label_dataset(
 def reference_answer(task: Task, example: Example) -> tuple[Indices | None, bool]:
     """Return the answer of the task's first labeller, and whether it is proved to be best.
 
-    The answer is None if the task has no labeller, if the labeller does not take the instance or is
-    not installed, or if it finds no answer.
+    The answer is None if the task has no labeller, if the labeller is not installed or does not
+    take that many elements, or if it finds no answer.
     """
     try:
         task.check_labeller(None)
@@ -309,7 +308,7 @@ def _generate_chunk(
     strict: bool,
     number: int,
 ) -> Dataset:
-    """Return chunk `number` of `count` examples, which begins at example `number * CHUNK`."""
+    """Return chunk `number`, whose first example is number `number * CHUNK` of `count` examples."""
     rng = np.random.default_rng([seed, GENERATED, number])
     first = number * CHUNK
     # Draw the sizes of a full chunk even if it is the last one, so that examples do not depend on
@@ -323,7 +322,7 @@ def _generate_chunk(
 
 
 def _is_matrix(values: Any) -> bool:
-    """Whether these are n rows of n numbers, n of 3 or more."""
+    """Whether the values are n rows of n numbers, with n of 3 or more."""
     kinds = (list, np.ndarray)
     if not isinstance(values, kinds) or len(values) < 3:
         return False
@@ -350,7 +349,7 @@ def _run(
     jobs: int,
     backend: str,
 ) -> Dataset | None:
-    """Run a job into memory, or into a file if there is a target, and report unproved answers."""
+    """Run a job, and report unproved answers. Return the examples, or write them to `target`."""
     if target is not None:
         unproved = bulk.job(function, source, task, target, activity, key, jobs, backend)
         bulk.report_unproved(unproved)

@@ -1,7 +1,7 @@
-"""An ordered map in many processes, here or on a cluster, by joblib.
+"""An ordered map in many processes, on this machine or on a cluster, by joblib.
 
-joblib is imported only if there are several processes, because the import takes a tenth of the time
-of a first answer.
+We import joblib only for several processes or a cluster, because the import takes a tenth of the
+time until a first answer.
 """
 
 import logging
@@ -40,15 +40,15 @@ def ordered_map(
     """Return an iterator over `function` of each item, in the order of the items.
 
     At most 32 items for each process are read ahead of the results, so the items may be endless.
-    No process is started for a single item.
+    The local backend starts no process for a single item.
 
     Args:
         function: a function that other processes can import, or a partial of one.
-        items: its arguments. They are drawn in the calling thread.
+        items: the arguments of the function. The calling thread draws them.
         jobs: number of processes; -1 for one per core. With 1, this process does the work, except
             on a cluster.
         backend: "local", "dask" or "ray". Dask and Ray send the work to the cluster in their
-            settings; if there is none, they start one on this machine. Call `check_processes`
+            settings. If there is none, they start one on this machine. Call `check_processes`
             first.
 
     Raises:
@@ -98,7 +98,7 @@ def _map_in_processes(
                     "a process was killed, probably because memory was short; fewer "
                     "processes (jobs) need less"
                 ) from None
-            finally:  # the caller may stop early, and joblib would warn about the other results
+            finally:  # if the caller stops early, joblib warns about the results that are left
                 if isinstance(results, Generator):
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
@@ -107,9 +107,10 @@ def _map_in_processes(
 
 
 def _result_or_error(function: Callable[[Item], Result], item: Item) -> Result | PtrnetError:
-    """Return errors of ptrnet instead of raising them.
+    """Return `function(item)`, or the error if it raises one of ptrnet's errors.
 
-    joblib would raise the first one in time, even if it is the error of a later item.
+    If errors were raised, joblib would pass on the one that occurs first, even if an earlier item
+    fails later.
     """
     try:
         return function(item)
@@ -118,7 +119,7 @@ def _result_or_error(function: Callable[[Item], Result], item: Item) -> Result |
 
 
 def check_processes(jobs: int, backend: str) -> None:
-    """Raise an error for arguments of `ordered_map` that cannot be used, before any work is done.
+    """Check arguments of `ordered_map` before any work is done.
 
     Raises:
         InputError: the number of processes is not 1, 2, ... or -1; or the backend is unknown.
@@ -141,8 +142,8 @@ def _local(jobs: int) -> AbstractContextManager[Any]:
     from joblib import parallel_config
 
     # joblib replaces a worker that has grown by 300 MB, which happens with PyTorch and compiled
-    # code. No result is lost. But if the user turns warnings into errors, joblib's warning would
-    # end the thread that waits for results.
+    # code. No result is lost, so we ignore joblib's warning. If the user turns warnings into
+    # errors, it would end the thread that waits for results.
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
     return parallel_config(
         backend="loky", n_jobs=jobs, initializer=_start_worker, initargs=(os.getpid(),)
@@ -152,9 +153,9 @@ def _local(jobs: int) -> AbstractContextManager[Any]:
 def _start_worker(parent: int) -> None:
     """Ignore Ctrl-C, because the parent ends its workers, and end if the parent is killed.
 
-    The parent sends its own process id, because `os.getppid` may return another one: if the parent
-    is killed while the worker starts, the worker has a new parent already. Then it would not notice
-    that the old one is gone, and would wait five minutes for work.
+    The parent sends its own process id `parent`. If the parent is killed while the worker starts,
+    `os.getppid` already returns another id. Without `parent`, the worker would not notice that its
+    parent is gone, and would wait five minutes for work.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with(parent)

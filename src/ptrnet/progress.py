@@ -15,7 +15,7 @@ DELAY = 2.0  # seconds before a bar appears: a bar for shorter work would only f
 
 
 def track(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
-    """Yield the items, and count them by a bar after DELAY seconds.
+    """Yield the items, and show their count in a `Bar`.
 
     Args:
         items: the items. The bar counts an item when the caller asks for the next one.
@@ -35,8 +35,8 @@ def track(items: Iterable[T], description: str, total: int | None = None) -> Ite
 class Bar:
     """A bar that appears after DELAY seconds, if standard error is a terminal.
 
-    Use it as a context manager, which stops the bar at its end, so that the bar does not overwrite
-    text that is printed afterwards.
+    Use it as a context manager. The bar stops at the end of the block, so that it does not
+    overwrite text that is printed afterwards.
 
     Args:
         description: the text next to the bar. If it is empty, there is no bar.
@@ -56,7 +56,7 @@ class Bar:
         self._is_shown = bool(description) and is_terminal
 
     def add(self, count: int) -> None:
-        """Count `count` more as done."""
+        """Add `count` to the count, and update the bar."""
         self._count += count
         seconds = time.perf_counter() - self._began
         if not self._is_shown or (self._bar is None and seconds <= DELAY):

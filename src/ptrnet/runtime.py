@@ -18,7 +18,7 @@ _PRIMITIVES = 128  # compiled products that oneDNN caches; a training step needs
 
 
 def cache_folder() -> Path:
-    """The user's cache folder of ptrnet. Raises RuntimeError if there is no home directory."""
+    """Return ptrnet's cache folder of the user. Raises RuntimeError if the user has no home."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ptrnet"
 
 
@@ -34,7 +34,7 @@ def tune() -> None:
     - oneDNN caches the code of fewer products. It compiles code for each shape. If sizes of
       instances vary, its default of 1,024 fills gigabytes with code that is rarely used again.
     - Python's garbage collector runs less often. Importing torch creates many objects that all
-      stay, and the collector takes a fifteenth of that time.
+      stay. By default, the collector takes a fifteenth of the time of this import.
 
     Examples:
         >>> import ptrnet.runtime
@@ -53,8 +53,9 @@ def tune() -> None:
 def share_arena() -> None:
     """Let all threads allocate memory from the main thread's arena. Call this before they start.
 
-    Use it in a program that computes in a thread besides the main one. The settings of `tune` for
-    freed memory do not apply to a thread's own arena, where large batches take a tenth longer.
+    Use this in a program that computes in another thread than the main one. By default, such a
+    thread has its own arena. The settings of `tune` for freed memory do not apply to that arena, so
+    large batches take a tenth longer.
     """
     _set_malloc(_M_ARENA_MAX, 1)
 

@@ -1,8 +1,8 @@
-"""Settings: the fields of frozen dataclasses, each declared once, by `setting`.
+"""Settings: fields of frozen dataclasses that `setting` declares.
 
-A declaration has a type, a default, a help text and bounds. It becomes an option of the command
-line with its help, a key of TOML recipes and a keyword argument in Python. Values are checked when
-an object is made. `docs/dev/settings.md` compares this module with similar libraries.
+A setting has a type, a default, a help text and bounds. One declaration makes it an option of the
+command line, a key of TOML recipes and a keyword argument in Python. Values are checked when an
+object is made. `docs/dev/settings.md` compares this module with similar libraries.
 
     @dataclass(frozen=True)
     class Optimizer(Settings):
@@ -72,8 +72,8 @@ def setting(
 ) -> Any:
     """Declare a setting: a field of a dataclass that derives from `Settings`.
 
-    Its type is a Literal of texts, bool, int, float, str, `tuple[T, ...]` of one of these, or a
-    class with a method `parse`. It may also be optional, as in `int | None`.
+    The type of the field is a Literal of texts, bool, int, float, str, `tuple[T, ...]` of one of
+    these, or a class with a method `parse`. The type may be optional, as in `int | None`.
 
     Args:
         default: the default; MISSING if the setting is required.
@@ -118,7 +118,7 @@ class Option:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The possible values if the type is a Literal; otherwise nothing."""
+        """The possible values if the type is a Literal, otherwise an empty tuple."""
         return typing.get_args(self.type) if typing.get_origin(self.type) is Literal else ()
 
     def check(self, value: Any) -> Any:
@@ -129,7 +129,7 @@ class Option:
 
 
 def options_of(cls: type) -> dict[str, Option]:
-    """The settings of a dataclass by name, in the order of its fields."""
+    """Return the settings of a dataclass by name, in the order of its fields."""
     return _options_of(cls)
 
 
@@ -146,7 +146,7 @@ def _options_of(cls: type) -> dict[str, Option]:
 
 
 def _without_none(hint: Any) -> tuple[Any, bool]:
-    """Split `T | None` into T and whether there was a None."""
+    """Return T and True for `T | None`, and any other type with False."""
     if typing.get_origin(hint) in (types.UnionType, typing.Union):
         kinds = [kind for kind in typing.get_args(hint) if kind is not type(None)]
         if len(kinds) == 1:
@@ -168,7 +168,7 @@ def from_mapping(cls: type[T], values: Mapping[str, Any], owner: str) -> T:
     """Make an object with the given settings, and defaults for all others.
 
     Args:
-        cls: its class.
+        cls: the class of the object.
         values: settings by name.
         owner: the owner's name in messages, such as "task hull".
 
@@ -190,9 +190,9 @@ def from_mapping(cls: type[T], values: Mapping[str, Any], owner: str) -> T:
 
 
 def to_mapping(settings: Settings) -> dict[str, Any]:
-    """The settings by name, in the form that `from_mapping` takes and that TOML and JSON can store.
+    """Return the settings by name, with values that TOML and JSON can store.
 
-    Values of our own classes become texts.
+    `from_mapping` takes the result. Values of ptrnet's own classes become texts.
     """
     values = {name: getattr(settings, name) for name in options_of(type(settings))}
     plain = (bool, int, float, str, tuple, type(None))
@@ -215,8 +215,8 @@ def _toml(value: Any) -> str:
 def check(name: str, value: Any, kind: Any, bounds: Bounds = NO_BOUNDS) -> Any:
     """Check a value and convert it to the type `kind`.
 
-    NumPy's numbers become Python's, and lists become tuples. If `kind` has a method `parse`, other
-    values are passed to it.
+    NumPy's numbers become Python's, and lists become tuples. If `kind` has a method `parse`, this
+    method converts values of other types.
 
     Raises:
         InputError: the value is invalid. For a Literal, the message suggests the nearest value.
@@ -242,9 +242,9 @@ def _converted(value: Any, kind: Any, bounds: Bounds) -> Any:
     """Convert a value to `kind`.
 
     Raises:
-        TypeError: it has another type.
-        OverflowError: it is infinite, too large for a float, or NaN.
-        ValueError: it is out of bounds.
+        TypeError: the value has another type.
+        OverflowError: the value is infinite, too large for a float, or NaN.
+        ValueError: the value is out of bounds.
     """
     if typing.get_origin(kind) is tuple and isinstance(value, list | tuple):
         item = typing.get_args(kind)[0]
@@ -265,7 +265,7 @@ def _converted(value: Any, kind: Any, bounds: Bounds) -> Any:
 
 
 def _described(kind: Any, ending: str = "") -> str:
-    """Describe a type in words: with an article, or in the plural with the ending "s"."""
+    """Describe a type in words, with an article. With the ending "s", use the plural instead."""
     if typing.get_origin(kind) is tuple:
         words = f"list{ending} of {_described(typing.get_args(kind)[0], 's')}"
     elif kind is bool:

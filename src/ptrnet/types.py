@@ -30,10 +30,10 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 # A model points at tokens: the S special slots, then the elements of the instance. Slot 0 is END,
-# the end of the sequence. As the first input of the decoder, this number is the start symbol.
+# the end of the sequence. The first input of the decoder is also 0, as a start symbol.
 END = 0
-# Slot 1 in sequences of apexes (`ptrnet.constraints.triangulations`): the edge that comes next has
-# no triangle on its left.
+# Slot 1 in sequences of apexes (`ptrnet.constraints.triangulations`). Each token decides the
+# triangle on the left of an edge. This token means that the edge has no triangle there.
 NONE = 1
 
 
@@ -58,7 +58,7 @@ class TourRules(NamedTuple):
     start: int | None = None  # the first city
     end: int | None = None  # the last city
     is_open: bool = False  # whether the tour does not return to the first city
-    fixed: tuple[tuple[int, int], ...] = ()  # required edges; i to j if distances are directed
+    fixed: tuple[tuple[int, int], ...] = ()  # required edges; from i to j if distances are directed
 
 
 class Ends(NamedTuple):
@@ -89,8 +89,8 @@ class Example:
         rules: the rules that a tour must obey.
         log_prob: the log-probability of the answer, if a model gave it.
         elements: the n dictionaries that the user gave; None if the user gave numbers.
-        grades: `(n,)`, an order of the elements with ties: right answers begin with the elements of
-            the highest grade, in any order. None if answers have no ties.
+        grades: `(n,)`, grades of the elements. The elements of a right answer go from the highest
+            grade to the lowest, with equal grades in any order. None if answers have no ties.
 
     Examples:
         >>> example = Example(np.array([[0.7], [0.2]]), np.array([1, 0]))
@@ -129,7 +129,7 @@ def ranking(grades: Floats) -> Indices:
 
 
 class Answers(NamedTuple):
-    """The answers of a batch, flat and padded: answer `b` is `indices[b, :lengths[b]]`."""
+    """The answers of a batch, flattened and padded: answer `b` is `indices[b, :lengths[b]]`."""
 
     indices: Indices  # (B, M)
     lengths: Indices  # (B,)
@@ -140,12 +140,12 @@ class Answers(NamedTuple):
         return np.arange(self.indices.shape[1]) < self.lengths[:, None]
 
     def rows(self) -> list[Indices]:
-        """The answers as arrays without padding."""
+        """Return the answers as arrays without padding."""
         return [row[:k] for row, k in zip(self.indices, self.lengths, strict=True)]
 
 
 def pad_answers(answers: Sequence[Indices | Sequence[int]]) -> Answers:
-    """Return answers of different lengths as one array `(B, M)`: each flat, and padded with 0."""
+    """Return answers of any lengths as one array `(B, M)`, flattened and padded with 0."""
     rows = [np.ravel(answer) for answer in answers]
     lengths = np.array([len(row) for row in rows], np.int64)
     padded = np.zeros((len(rows), int(lengths.max(initial=0))), np.int64)
@@ -155,14 +155,14 @@ def pad_answers(answers: Sequence[Indices | Sequence[int]]) -> Answers:
 
 
 class Batch(NamedTuple):
-    """A batch of training examples. Only the lengths tell what is padding, never a value."""
+    """A batch of training examples. Only the lengths tell which entries are padding."""
 
     inputs: Tensor  # (B, N, d) float32
     lengths: Tensor  # (B,) int64, 1..N
     targets: Tensor  # (B, M) int64 tokens; each sequence ends with END
     target_lengths: Tensor  # (B,) int64, including END
-    # (B, N) float32, None if there are no ties. An answer is right if it equals the targets up to
-    # swaps of elements with equal grades.
+    # (B, N) float32. An answer is right if it equals the targets up to swaps of elements with equal
+    # grades. None if there are no ties.
     grades: Tensor | None = None
     # (B,) int64, for an ensemble: the index of the network that does not learn from the example, or
     # -1 if all learn from it. None if all networks learn from all examples.
@@ -170,7 +170,7 @@ class Batch(NamedTuple):
 
 
 class CutBatch(NamedTuple):
-    """A batch whose answers are cut: tokens before the cut are known, the others are learned."""
+    """A batch with cut answers. Tokens before the cut are known, tokens after it are learned."""
 
     inputs: Tensor  # the first five fields are those of `Batch`
     lengths: Tensor
@@ -186,4 +186,4 @@ class InstanceBatch(NamedTuple):
 
     inputs: Tensor  # (B, N, d) float32, as a model reads them
     lengths: Tensor  # (B,) int64, 1..N
-    instances: Sequence[Floats]  # (n, d), not scaled; the elements are in the order of `inputs`
+    instances: Sequence[Floats]  # (n, d), not scaled, with elements in the order of `inputs`

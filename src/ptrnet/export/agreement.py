@@ -25,32 +25,38 @@ from ptrnet.types import END, Floats
 
 TOLERANCE = 1e-4  # error of a log-probability; a relative error if it is below -1
 FLOAT32_ERRORS = 4  # differences up to this many times PyTorch's float32 error are tolerated, too
-# A network with edge frames looks along the edge to its likeliest token. If two tokens are equally
-# likely, rounding decides between quite different answers. To detect such an instance, we change
-# its coordinates at random by about a relative NUDGE, NUDGES times, and compute its
-# log-probabilities in float64. If one of them changes by more than JUMP, rounding decides.
+# `EdgeFrames` reads positions relative to the edge to the token with the highest score so far. If
+# two tokens have nearly equal scores, rounding decides which edge this is. Log-probabilities may
+# differ a lot then. To detect such an instance, we change its coordinates at random by about a
+# relative NUDGE, and compute its log-probabilities in float64. We do this NUDGES times. If a
+# log-probability changes by more than JUMP, we say that the instance is at a jump.
 JUMP = 0.01
 NUDGE, NUDGES = 2.0**-20, 16
-LARGEST = 60  # elements of a compared instance, unless the model takes only larger ones
+LARGEST = 60  # most elements of a compared instance, unless the model takes only larger ones
 BATCH = 128
 
 
 class Agreement(NamedTuple):
-    """How far PyTorch and onnxruntime agree, by greedy decoding under the task's constraint."""
+    """How well onnxruntime reproduces PyTorch's greedy answers under the task's constraint."""
 
     instances: int
     same_answers: int
-    # Answers that first differ at a step at which both tokens are about equally likely, and
-    # instances at which rounding decides inside the network. The errors below exclude the
-    # latter.
+    # Answers that first differ at a step at which both tokens are about equally likely, and all
+    # instances at a jump (see JUMP). The errors below exclude instances at a jump.
     ties: int
     # The largest error of a token's log-probability, at the steps of PyTorch's answers.
     log_prob_error: float
-    # PyTorch's own error against float64, in the batches that exceed the tolerance.
+    # The largest error of PyTorch in float32, compared with float64. It is computed only for
+    # batches that exceed the tolerance, and is 0 if there are none.
     float32_error: float
 
     def error(self) -> str | None:
-        """Return what is wrong, or None if the graphs agree."""
+        """Return what is wrong, or None if the graphs agree.
+
+        The graphs agree if all answers are equal, except ties, and if no log-probability differs by
+        more than a limit. The limit is TOLERANCE, or FLOAT32_ERRORS times PyTorch's own error in
+        float32 if that is larger.
+        """
         other = self.instances - self.same_answers - self.ties
         if other:
             return f"{other} of {self.instances} greedy answers differ from PyTorch's"
@@ -62,11 +68,7 @@ class Agreement(NamedTuple):
 def compare(
     model: PointerModel, exported: PointerModel, task: Task, instances: Sequence[Floats]
 ) -> Agreement:
-    """Compare the greedy answers of both models to instances `(n, d)`, and the log-probabilities.
-
-    The models agree if no log-probability differs by more than a limit. The limit is TOLERANCE, or
-    FLOAT32_ERRORS times PyTorch's own error in float32 if that is larger.
-    """
+    """Compare both models' greedy answers to instances `(n, d)`, and their log-probabilities."""
     by_size = sorted(instances, key=len)  # batches of similar sizes have less padding
     batches = [
         _compare_batch(model, exported, task, by_size[k : k + BATCH])
@@ -93,7 +95,8 @@ def _compare_batch(
         Greedy().decode(m, inputs, lengths, max_lengths, task.build_constraint()).tokens[:, 0]
         for m in (model, exported)
     )
-    # Step by step, as exported: a model may compute all steps at once in another way.
+    # Call `step` for each step, as the graphs do. A model's own `log_probs` may compute all steps
+    # at once, with other rounding errors.
     rows = [PointerModel.log_probs(m, inputs, lengths, tokens) for m in (model, exported)]
     is_step = length_mask((tokens != END).sum(1) + 1, tokens.shape[1])
     errors = _largest_errors(rows[1], rows[0], is_step)
@@ -121,7 +124,7 @@ def _is_at_a_jump(
     exact: Tensor,
     is_step: Tensor,
 ) -> Tensor:
-    """Whether the last digits of an instance's inputs decide its log-probabilities `exact`."""
+    """Return `(B,)`: whether each instance, with log-probabilities `exact`, is at a jump."""
     generator, change = torch.Generator().manual_seed(0), torch.zeros(len(inputs)).double()
     for _ in range(NUDGES):
         nudge = 1 + NUDGE * torch.randn(inputs.shape, generator=generator)
@@ -135,19 +138,20 @@ def _limit(float32_error: float) -> float:
 
 
 def _largest_errors(log_probs: Tensor, expected: Tensor, is_step: Tensor) -> Tensor:
-    """Return the largest errors `(B,)`: absolute, or relative for expected values below -1."""
+    """Return each answer's largest error `(B,)`: absolute, or relative for values below -1."""
     errors = (log_probs - expected).abs() / expected.abs().clamp(min=1)
-    is_same = (log_probs == expected) | ~is_step[..., None]  # -inf on padding
+    is_same = (log_probs == expected) | ~is_step[..., None]  # -inf minus -inf is NaN
     return torch.where(is_same, 0, errors).flatten(1).amax(1)
 
 
 def _first_difference(log_probs: Tensor, expected: Tensor, actual: Tensor) -> tuple[Tensor, Tensor]:
     """Return which pairs of answers `(B, M)` differ, and the gap `(B,)` at their first difference.
 
-    The gap is the difference between the log-probabilities of their tokens there. It is relative
-    if that of the expected token is below -1, and 0 for equal answers.
+    The gap is the absolute difference between the log-probabilities of the two tokens there. If the
+    expected token's log-probability is below -1, the gap is divided by its absolute value. The gap
+    of equal answers is 0.
     """
-    # Each answer of the narrower tensor has END, so a first difference is in its columns.
+    # Each answer in the narrower tensor ends with END, so unequal answers differ in its columns.
     steps = min(expected.shape[1], actual.shape[1])
     differs = expected[:, :steps] != actual[:, :steps]
     first = differs.to(torch.uint8).argmax(1, keepdim=True)
@@ -174,9 +178,11 @@ def sizes_of(solver: Solver) -> list[int]:
 
 
 def fresh_instances(solver: Solver, count: int, seed: int) -> list[Floats]:
-    """Return uniform instances `(n, d)`; for the task `custom`, normal ones with its spread.
+    """Return random instances `(n, d)` without equal elements.
 
-    No two elements are equal, because rounding would decide which of them the model points at.
+    They are uniformly distributed. For the task `custom`, they are normally distributed with the
+    task's center and spread. If two elements were equal, rounding would decide which of them the
+    model points at.
     """
     rng = np.random.default_rng([seed, EXPORTED])
     sizes, task = rng.choice(sizes_of(solver), count), solver.task

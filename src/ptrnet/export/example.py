@@ -2,7 +2,7 @@
 
     python example.py points.csv     # one element a row; prints the 0-based indices of the answer
 
-Columns of names are skipped, and so is a header. If the manifest names fields, the file must have a
+Columns of names and a header are skipped. But if the manifest names fields, the file must have a
 header with their names.
 
 manifest.json describes the steps of this program; docs/export.md of ptrnet explains them.
@@ -23,7 +23,7 @@ MISSING = {"", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "null", "missi
 
 
 def read(path: str, fields: list[dict[str, Any]]) -> Any:
-    """Return the elements `(n, d)` of a file; each category of a field is a feature."""
+    """Return the elements `(n, d)` of a file. Each category of a field becomes a feature."""
     with Path(path).open(newline="", encoding="utf-8-sig") as file:
         table = [[cell.strip() for cell in row] for row in csv.reader(file)]
     rows = [row for row in table if row not in ([], [""])]  # a row of empty cells stays
@@ -57,7 +57,12 @@ def read(path: str, fields: list[dict[str, Any]]) -> Any:
 
 
 def numbers(rows: list[list[str]]) -> Any:
-    """Return the columns of numbers. Columns without any number must be names without digits."""
+    """Return the columns of numbers, without the columns of names.
+
+    Raises ValueError for a column without numbers if it has an empty cell, or if all of its cells
+    have digits: these may be numbers in another notation, such as 1,234.5. Also raises it if only
+    some cells of a column are numbers.
+    """
     columns = []
     for cells in zip(*rows, strict=True):
         if any(map(is_number, cells)):
@@ -126,7 +131,10 @@ def reading_order(points: Any, order: str) -> Any:
 
 
 def allowed(tokens: list[int], num_tokens: int, constraint: dict[str, Any]) -> Any:
-    """Return which tokens may come next: any if this program does not know the constraint."""
+    """Return the mask `(num_tokens,)` of the tokens that may come next.
+
+    If this program does not know the constraint, any token may, except END before `min_length`.
+    """
     kind, mask = constraint["kind"], np.ones(num_tokens, bool)
     mask[0] = len(tokens) >= constraint["min_length"]
     if kind in ("subset", "permutation", "tour", "closed-subset"):
@@ -192,7 +200,7 @@ def decode(points: Any, folder: Path) -> list[int]:
 
 
 def to_answer(tokens: list[int], order: Any, manifest: dict[str, Any]) -> list[Any]:
-    """Return the answer that tokens mean, by the indices of the file."""
+    """Convert tokens to the answer, as indices of the elements in the file."""
     first, kind = len(manifest["tokens"]["specials"]), manifest["answer"]["kind"]
     if kind == "apexes":
         return [[int(order[t - first]) for t in triangle] for triangle in grow(tokens)[0]]
@@ -205,7 +213,7 @@ def to_answer(tokens: list[int], order: Any, manifest: dict[str, Any]) -> list[A
 
 
 def near_pair(points: Any, resolution: float) -> tuple[int, int] | None:
-    """Return two elements that differ by less than the resolution, but are not equal; or None."""
+    """Return two unequal elements that differ by less than the resolution, or None."""
     for k in range(1, len(points)):
         gaps = np.abs(points[:k] - points[k]).max(1)
         near = np.flatnonzero((gaps > 0) & (gaps < resolution))
@@ -226,6 +234,7 @@ def solve(elements: Any, folder: Path) -> list[Any]:
     order = reading_order(points, inputs["order"])
     answer = to_answer(decode(points[order], folder), order, manifest)
     if manifest["task"]["name"] == "sort":
+        # The model cannot distinguish nearly equal numbers. Sort these exactly.
         exact = np.argsort(elements[:, 0], kind="stable")
         is_near = np.abs(points[answer] - points[exact]).max() < inputs["resolution"]
         return list(map(int, exact)) if is_near else answer

@@ -27,7 +27,7 @@ def check_extra() -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a path that exists and is not an empty folder.
+    """Raise an error for a path that exists and is not an empty folder.
 
     Raises:
         InputError: the path is a file, or a folder that is not empty or cannot be read.
@@ -52,10 +52,10 @@ def export_onnx(
 ) -> dict[str, Any]:
     """Write a model as two ONNX graphs for programs in any language; see `docs/export.md`.
 
-    The folder gets `encoder.onnx` and `step.onnx`, `manifest.json`, which says how to use them,
-    and `example.py`, which uses them. The folder is written only if onnxruntime gives the same
-    answers as PyTorch on random instances. Log-probabilities may differ by 1e-4, or by 4 times
-    PyTorch's own float32 error if that is larger.
+    The graphs are `encoder.onnx` and `step.onnx`. `manifest.json` says how to use them, and
+    `example.py` is a program that uses them. The folder is written only if onnxruntime gives the
+    same answers as PyTorch on random instances, except at ties. Log-probabilities may differ by
+    1e-4, or by 4 times PyTorch's own float32 error if that is larger.
 
     Args:
         solver: the model and its task, as `ptrnet.load` gives them.
@@ -104,7 +104,7 @@ def export_onnx(
 
 
 def _write(solver: Solver, folder: Path, instances: int, seed: int) -> dict[str, Any]:
-    """Write and check the graphs; return their part of the manifest."""
+    """Write the graphs, compare them with PyTorch, and return their part of the manifest."""
     graphs = write_graphs(solver.model, folder)
     exported = OnnxModel(folder, solver.model)
     drawn = fresh_instances(solver, instances, seed)
@@ -125,7 +125,7 @@ def _write(solver: Solver, folder: Path, instances: int, seed: int) -> dict[str,
 
 
 def _quantize(solver: Solver, folder: Path, instances: int, seed: int) -> dict[str, Any]:
-    """Round the graphs of a folder; return the loss of accuracy."""
+    """Round the graphs of a folder, and return the loss of accuracy."""
     whole = Solver(OnnxModel(folder, solver.model), solver.task)
     quantize_graphs(folder)
     rounded = Solver(OnnxModel(folder, solver.model), solver.task)

@@ -59,8 +59,8 @@ class Graph:
 def tensors_of(encoded: Encoded) -> dict[str, Tensor]:
     """Return the tensors of an encoding by name, because graphs take and return only tensors.
 
-    The name of a tensor joins the fields that lead to it, such as `encoded_keys_0`. A tensor in
-    several places is returned once. These are left out:
+    The name of a tensor joins the names of the fields that lead to it, such as `encoded_keys_0`. A
+    tensor that is in several fields is returned once. These parts are left out:
 
     - the state, which has its own inputs and outputs
     - weights, because they belong to the graph
@@ -74,7 +74,7 @@ def tensors_of(encoded: Encoded) -> dict[str, Tensor]:
 
 
 def with_tensors(encoded: Encoded, tensors: Mapping[str, Tensor]) -> Encoded:
-    """Return a copy with other tensors, given by the names that `tensors_of` returns."""
+    """Return a copy of an encoding with the given tensors, under the names of `tensors_of`."""
     replacements = {id(old): tensors[name] for name, old in tensors_of(encoded).items()}
     rebuilt: Encoded = _rebuild(replace(encoded, state=()), replacements)
     return rebuilt
@@ -106,7 +106,7 @@ def _rebuild(value: Any, replacements: Mapping[int, Tensor]) -> Any:
 
 
 class EncoderGraph(nn.Module):
-    """`encode` of a model, from inputs and lengths to a tuple of tensors with the state last."""
+    """Calls `encode` of a model, and returns its tensors as a tuple. The state comes last."""
 
     def __init__(self, model: PointerModel) -> None:
         super().__init__()
@@ -118,11 +118,11 @@ class EncoderGraph(nn.Module):
 
 
 class StepGraph(nn.Module):
-    """`step` of a model, from the encoded tensors, the state and the last tokens.
+    """Calls `step` of a model with the encoded tensors, the state and the last tokens.
 
     Args:
         model: the model.
-        encoded: the encoding of any batch. `forward` uses its structure, with other tensors.
+        encoded: the encoding of any batch. `forward` puts its own tensors into this structure.
     """
 
     def __init__(self, model: PointerModel, encoded: Any) -> None:
@@ -150,7 +150,7 @@ class _Recording(NamedTuple):
 
 
 def write_graphs(model: PointerModel, folder: Path) -> dict[str, Graph]:
-    """Write both files into a folder. Return the inputs and outputs of each, by its name."""
+    """Write both graphs into a folder. Return the inputs and outputs of each graph by file name."""
     with torch.no_grad():
         runs = [_record(model, 3, 7, 2, 2), _record(model, 5, 11, 4, 3)]
         small, large = runs
@@ -169,7 +169,7 @@ def write_graphs(model: PointerModel, folder: Path) -> dict[str, Graph]:
 
 
 def _record(model: PointerModel, batch: int, n: int, prefixes: int, steps: int) -> _Recording:
-    """Run a model on `batch` random instances, and a step after prefixes of `steps` tokens."""
+    """Encode `batch` random instances, and record a decoding step after `steps` earlier steps."""
     random = torch.Generator().manual_seed(0)
     n = model.n or n
     inputs = torch.rand(batch, n, model.features, generator=random, dtype=torch.float32)
@@ -179,6 +179,7 @@ def _record(model: PointerModel, batch: int, n: int, prefixes: int, steps: int) 
     encoded = model.encode(inputs, lengths)
     state = tuple(part.expand(-1, prefixes, *part.shape[2:]) for part in encoded.state)
     tokens = torch.zeros(batch, prefixes, dtype=torch.int64)
+    # The tokens of the elements that all instances have, even those with padding.
     first, last = model.num_specials, model.num_specials + max(n - 2, 0)
     for _ in range(steps):
         _, state = model.step(encoded, state, tokens)
@@ -187,7 +188,8 @@ def _record(model: PointerModel, batch: int, n: int, prefixes: int, steps: int) 
     tensors = tensors_of(encoded)
     return _Recording(
         (batch, n, first + n, prefixes, steps, steps + 1, 1 + 2 * steps, 3 + 2 * steps),
-        EncoderGraph(model).eval(),  # the exporter restores the mode of the module and its model
+        # The exporter puts the module, and with it the model, back into the module's former mode.
+        EncoderGraph(model).eval(),
         StepGraph(model, encoded).eval(),
         {"inputs": inputs, "lengths": lengths},
         {**tensors, **_numbered("state", encoded.state)},
@@ -203,9 +205,10 @@ def _numbered(name: str, tensors: Sequence[Tensor]) -> dict[str, Tensor]:
 def _ports(
     runs: Sequence[_Recording], small: Mapping[str, Tensor], large: Mapping[str, Tensor]
 ) -> list[Port]:
-    """Return the tensors of a graph, with names of axes.
+    """Return a port for each tensor of a graph.
 
-    An axis whose size differs between the two runs gets the name of the dimension with these sizes.
+    An axis whose size differs between the two runs gets the name of the dimension that has these
+    two sizes.
     """
     pairs = zip(*(run.sizes for run in runs), strict=True)
     dimensions: dict[tuple[int, ...], str] = dict(zip(pairs, DIMENSIONS, strict=True))
@@ -231,8 +234,8 @@ def _ports(
 def write_graph(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, path: Path) -> Graph:
     """Write a module as a graph into a file, and return the inputs and outputs of this graph.
 
-    The file has the weights, too. Inputs that the module does not use, such as the tokens of a
-    free-running model, are not among the inputs of the graph.
+    The file contains the weights, too. The graph has no input that the module does not use. For
+    example, the step of a `FreeRunningPtrNet` does not use the tokens.
 
     Raises:
         ModelError: the module uses an operator that the exporter does not know.
@@ -244,7 +247,7 @@ def write_graph(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, p
     torch.onnx.register_custom_op_symbolic("aten::copysign", _copysign, RECORDED_OPSET)
     try:
         with _silent_stdout(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about constants; the answers are compared afterwards
+            warnings.simplefilter("ignore")  # about constants: `agreement.py` compares answers
             torch.onnx.export(
                 module,
                 tuple(inputs.values()),
@@ -256,7 +259,7 @@ def write_graph(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, p
                     for port in ports
                 },
                 opset_version=RECORDED_OPSET,
-                dynamo=False,  # records any model in a second; the other exporter fails for some
+                dynamo=False,  # records any model in a second; the new exporter fails for some
             )
     except torch.onnx.errors.OnnxExporterError as error:
         raise ModelError(
@@ -264,7 +267,7 @@ def write_graph(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, p
             "operators that PyTorch's exporter knows"
         ) from None
     model = version_converter.convert_version(onnx.load(path), OPSET)
-    del model.graph.value_info[:]  # inferred shapes of inner values, which nothing reads
+    del model.graph.value_info[:]  # unused shapes of inner values
     onnx.save(model, path)
     used = {node.name for node in model.graph.input}
     return Graph([port for port in graph.inputs if port.name in used], graph.outputs)
@@ -296,7 +299,7 @@ def _copysign(graph: Any, size: Any, sign: Any) -> Any:
 
 @dataclass(frozen=True)
 class EncodedOnnx(Encoded):
-    """The outputs of the encoder's graph, by the names of the step's inputs."""
+    """The outputs of the encoder's graph except the state, by the names of the step's inputs."""
 
     arrays: dict[str, Any]
 
@@ -308,7 +311,7 @@ class OnnxModel(PointerModel):
 
     Args:
         folder: the folder of both files.
-        model: the exported model. Its sizes are read, its weights are not.
+        model: the exported model. Only its sizes are used, not its weights.
     """
 
     def __init__(self, folder: Path, model: PointerModel) -> None:
@@ -343,7 +346,7 @@ def _session(path: Path) -> Any:
 
 
 def _run(session: Any, arrays: dict[str, Any]) -> dict[str, Any]:
-    """Return the outputs by name. The graph takes the arrays that are among its inputs."""
+    """Run a graph and return its outputs by name. Arrays that are not its inputs are ignored."""
     names: Sequence[str] = [output.name for output in session.get_outputs()]
     feed = {port.name: np.ascontiguousarray(arrays[port.name]) for port in session.get_inputs()}
     return dict(zip(names, session.run(names, feed), strict=True))

@@ -21,7 +21,7 @@ from ptrnet.version import VERSION
 FORMAT = 1
 MANIFEST, EXAMPLE = "manifest.json", "example.py"
 
-# The kinds and meanings of the classes in `ptrnet.constraints`. Plug-ins may have others.
+# For each class of `ptrnet.constraints`, its kind and its meaning. Plug-ins may add other classes.
 CONSTRAINTS = {
     "Free": ("free", "any token; END not before min_length tokens"),
     "Subset": ("subset", "each element at most once; END not before min_length tokens"),
@@ -72,7 +72,7 @@ LOOP = [
 
 
 def describe(solver: Solver, graphs: dict[str, Graph]) -> dict[str, Any]:
-    """Return the manifest of a model and its graphs, without `weights`, `checked` and `files`."""
+    """Return the manifest of a model and its graphs, without `checked`, `weights` and `files`."""
     task, model = solver.task, solver.model
     constraint = type(task.build_constraint())
     kind, meaning = CONSTRAINTS.get(constraint.__name__, ("other", constraint.__doc__ or ""))
@@ -178,7 +178,10 @@ def _answer_kind(task: Task) -> str:
 
 
 def max_tokens(task: Task) -> dict[str, Any]:
-    """Return `max_length` as `ceil(per_element * n) + plus`, clipped to `least` and `most`."""
+    """Return the numbers of a formula for `Task.max_length` of n elements.
+
+    The formula is `ceil(per_element * n) + plus`, clipped to `least` and `most`.
+    """
     if isinstance(task, Custom) and task.repeats:
         rule = {"per_element": task.longest_share, "plus": 0, "least": task.longest_answer}
         return {**rule, "most": MAX_LENGTH}

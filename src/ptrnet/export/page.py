@@ -1,7 +1,7 @@
 """The folder that `ptrnet export --page` writes: the page, with models that answer in the browser.
 
-The browser runs the models in onnxruntime-web. This package does not contain its 14 MB: npm fetches
-the pinned version, whose checksum is known here, or the user names a folder that has it.
+The browser runs the models in onnxruntime-web, which ptrnet does not contain, because it has 14 MB.
+npm fetches the pinned version, and we compare its checksum. Or the user names a folder that has it.
 """
 
 import base64
@@ -42,12 +42,12 @@ def export_page(
     instances: int = 100,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Write the page as files for any web server. The models answer in the browser.
+    """Write the page and its models as files for any web server. The models run in the browser.
 
     Args:
-        models: by the names that the page shows.
-        folder: new or empty.
-        runtime: a folder with onnxruntime-web; None if npm fetches it.
+        models: the models, by the names that the page shows.
+        folder: a new or empty folder.
+        runtime: a folder that has onnxruntime-web. None: npm fetches it.
         weights: as in `export_onnx`, for each model.
         instances: as in `export_onnx`.
         seed: as in `export_onnx`.
@@ -110,8 +110,8 @@ def copy_runtime(folder: Path, source: Path | None) -> None:
     """Copy the files of the runtime and its licence into a folder.
 
     Args:
-        folder: exists.
-        source: a folder that has the files, such as npm's package or its `dist`; None if npm
+        folder: the folder, which exists.
+        source: a folder that has the files, such as npm's package or its `dist`. None: npm
             fetches them.
 
     Raises:
@@ -155,10 +155,10 @@ def _fetch(folder: Path) -> None:
 
 
 def unpack(package: Path, folder: Path) -> None:
-    """Compare the checksum of npm's package, and copy the runtime's files out of it.
+    """Check the checksum of npm's package, and copy the runtime's files out of it.
 
     Raises:
-        InputError: it is another package.
+        InputError: the package has another checksum.
     """
     with package.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha512").digest()

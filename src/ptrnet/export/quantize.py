@@ -1,4 +1,4 @@
-"""Graphs with 8-bit matrices: smaller files, and the loss of accuracy."""
+"""Round the weights of graphs to 8 bits for smaller files, and measure the loss of accuracy."""
 
 import logging
 from pathlib import Path
@@ -15,16 +15,16 @@ from ptrnet.types import Example
 
 
 def quantize_graphs(folder: Path) -> None:
-    """Replace both files by graphs that onnxruntime's dynamic quantization has rounded.
+    """Replace both graphs of a folder by graphs from onnxruntime's dynamic quantization.
 
     The weights of matrix products are stored in 8 bits. The activations that they multiply are
-    rounded at each run. All numbers are unsigned, because signed ones saturate at 16 bits on x86
-    without VNNI.
+    rounded at each run. Weights are unsigned, because sums of products with signed weights saturate
+    at 16 bits on x86 without VNNI.
     """
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     former = logging.root.manager.disable
-    logging.disable(logging.WARNING)  # onnxruntime gives advice, which users cannot follow
+    logging.disable(logging.WARNING)  # onnxruntime logs advice that users cannot follow
     try:
         for name in (ENCODER, STEP):
             whole, rounded = folder / name, folder / f"int8-{name}"
@@ -54,17 +54,17 @@ def _products_with_vectors(path: Path) -> list[str]:
 
 
 def cost(solver: Solver, whole: Solver, rounded: Solver, count: int, seed: int) -> dict[str, Any]:
-    """Return the loss of accuracy by rounding, for greedy answers to `count` fresh instances.
+    """Measure the loss of accuracy by rounding, on greedy answers to `count` fresh instances.
 
-    That is each metric of the task with its 95% interval, for float32 and for int8 weights. The
-    task `custom` has no labels, so only the share of equal answers is measured.
+    Return the share of equal answers, and each metric of the task with its 95% interval for float32
+    and for int8 weights. Tasks without labellers, such as `custom`, have only the share.
 
     Args:
         solver: the model in PyTorch.
         whole: the graphs with float32 weights.
         rounded: the graphs with int8 weights.
         count: the number of instances.
-        seed: of the instances.
+        seed: the seed of the instances.
     """
     examples = _labelled(solver, count, seed)
     pairs = [_answers(graphs, examples) for graphs in (whole, rounded)]

@@ -1,1 +1,1 @@
-"""Pictures by matplotlib (the extra "plot"), one file for each kind."""
+"""Pictures by matplotlib (the extra "plot"), with a module for each kind of picture."""

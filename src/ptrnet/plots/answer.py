@@ -15,7 +15,7 @@ from ptrnet.tasks.base import Bar, Drawing, Task
 from ptrnet.types import Example, Floats, Indices
 
 MILLISECONDS = 500  # duration of each step of an animation
-MIN_PROBABILITY = 0.005  # lines of smaller probabilities would be too thin to see
+MIN_PROBABILITY = 0.005  # lines for smaller probabilities would be too thin to see
 # These colours are visible on light and on dark backgrounds. Points and names have the colour of
 # text in matplotlib's style.
 ANSWER_COLOR, TRUTH_COLOR, MISSING_COLOR = "#2f72d6", "#d1495b", "#e0aab0"
@@ -28,7 +28,7 @@ MAX_COORDINATE = 1e300  # leaves room for the margins of axes, which must be fin
 def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None) -> None:
     """Draw the network's answer to an example, and the true answer, dashed, if it is better.
 
-    In triangulations, wrong triangles are shaded and missing ones are hatched.
+    In a triangulation, wrong triangles are shaded and missing triangles are hatched.
 
     Args:
         ax: the axes to draw on.
@@ -69,7 +69,7 @@ def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None)
 
 
 def _drawing(task: Task, example: Example, outputs: Indices) -> Drawing:
-    """Return the drawing of an answer, without the way back of an open path."""
+    """Return the drawing of an answer. An open path is drawn without the line back to its start."""
     drawing = task.draw(example.inputs, outputs)
     if not example.rules.is_open:
         return drawing
@@ -82,7 +82,7 @@ def _title(task: Task, answered: Example, truth: Indices | None, best: str) -> s
     Args:
         task: the task.
         answered: the example with the network's answer.
-        truth: the true answer, to which the gap is measured. None: the title has no gap.
+        truth: the true answer, with which the gap is computed. None: the title has no gap.
         best: what the title calls `truth`, such as "optimum".
     """
     kind = f"{task.name} of " if task.labellers else ""
@@ -145,7 +145,7 @@ def draw_answer(
         names: names of the points. Names that do not fit are left out. If there are more than
             `MAX_NAMES`, all are left out.
         title: text above the picture.
-        pointed_at: the elements of the answer. Their names are placed before those of the others.
+        pointed_at: the elements of the answer. Their names are placed before all other names.
         num_fixed: the number of leading elements, such as a depot, that are drawn as squares.
 
     Raises:
@@ -164,7 +164,7 @@ def draw_answer(
     answered = [int(i) for i in pointed_at if i >= num_fixed]
     others = np.delete(answer.points, [*range(num_fixed), *answered], axis=0)
     ax.plot(*others.T, "o", color=text_color(), ms=3, zorder=3)
-    if not answer.has_colors:  # otherwise, points have the colour of their line
+    if not answer.has_colors:  # otherwise, they have the colour of their line
         ax.plot(*answer.points[answered].T, "o", color=ANSWER_COLOR, ms=4.5, zorder=4)
     if num_fixed:
         ax.plot(*answer.points[:num_fixed].T, "s", color=text_color(), ms=7, zorder=5)
@@ -241,14 +241,14 @@ def _draw_bars(ax: Any, bars: Sequence[Bar]) -> None:
 def animate(task: Task, inputs: Floats, probabilities: Floats, tokens: Indices) -> Any:
     """Return the animation of one answer: a frame for each step, and one of the whole answer.
 
-    A line leads from the last element of the answer so far to each element. Its width shows the
-    probability that this element is the next one.
+    In the frame of a step, lines lead from the last element of the answer so far to other elements.
+    The width of a line shows the probability that its element comes next.
 
     Args:
         task: the task of the instance.
-        inputs: the instance `(n, 2)`, in its own units.
-        probabilities: `(m, S + n)`, the probabilities of the tokens at each step; tokens are the
-            S special slots, then the elements.
+        inputs: the instance `(n, 2)` as the user gave it, not scaled.
+        probabilities: `(m, S + n)`, the probabilities of the S special slots and the n elements
+            at each step.
         tokens: the tokens of the answer, `(m,)`.
 
     Returns:
@@ -278,7 +278,10 @@ def animate(task: Task, inputs: Floats, probabilities: Floats, tokens: Indices) 
 def _draw_step(
     ax: Any, task: Task, inputs: Floats, probabilities: Floats, tokens: Indices, step: int
 ) -> None:
-    """Draw the answer before a step, and the pointer's probabilities; or the whole answer."""
+    """Draw the answer before a step and the probabilities of that step, or the whole answer.
+
+    The whole answer is drawn if `step` is the number of tokens.
+    """
     num_specials = task.num_specials
     pointed_at = tokens[:step][tokens[:step] >= num_specials] - num_specials
     ax.plot(*inputs.T, "o", color=text_color(), ms=4, zorder=3)

@@ -41,8 +41,8 @@ class Curves:
 def read_curves(run: Path, batch_size: int) -> Curves:
     """Return the curves of a run's folder, in which each resumed part has its own logs.
 
-    A part that was killed may have logged steps that the next part repeated. The later values
-    count.
+    If a part was killed, the next part may have repeated some of its steps. For such steps, return
+    the values of the later part.
 
     Raises:
         InputError: the folder has no logs, or a line of them is damaged.
@@ -78,8 +78,8 @@ def read_curves(run: Path, batch_size: int) -> Curves:
 def draw_curves(figure: Any, runs: Sequence[Curves], x: Axis) -> None:
     """Draw loss, accuracy and cost, if the runs have them, each on its own axes.
 
-    Thin lines are training (means of the steps between two lines of the log), thick ones
-    validation.
+    Thin lines show the training, thick lines the validation. A value of the training is the mean of
+    the steps since the line before it in the log.
     """
     metrics = [m for m in METRICS if any(m in r.values or f"valid_{m}" in r.values for r in runs)]
     grid = figure.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0]
@@ -99,7 +99,7 @@ def draw_curves(figure: Any, runs: Sequence[Curves], x: Axis) -> None:
 
 
 def _are_positive(runs: Sequence[Curves], metric: str) -> bool:
-    """Whether a metric is above 0 throughout. The costs of problems that maximize are below."""
+    """Whether all values of a metric are above 0. Costs are below 0 if the problem maximizes."""
     names = (metric, f"valid_{metric}")
     values = [run.values[name] for run in runs for name in names if name in run.values]
     return all((v[~np.isnan(v)] > 0).all() for v in values)

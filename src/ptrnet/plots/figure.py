@@ -1,4 +1,4 @@
-"""Matplotlib figures, and their files, which are written only if the drawing succeeds."""
+"""Matplotlib figures. A figure's file is written only if the drawing succeeds."""
 
 import contextlib
 import warnings
@@ -13,7 +13,7 @@ FORMATS = (".png", ".svg")
 
 
 def check_picture(path: Path) -> None:
-    """Refuse a path that no picture can be written to. Call it before any work is done."""
+    """Raise InputError if no picture can be written to a path. Call this before any work."""
     if path.suffix.lower() not in FORMATS:
         raise InputError(f"{path}: expected a picture's name, ending in {' or '.join(FORMATS)}")
     check_writable(path)
@@ -34,7 +34,7 @@ def axes_or_new(ax: Any, width: float = 6.0, height: float = 6.0) -> Any:
     New axes are in a pyplot figure, because notebooks show such figures.
 
     Raises:
-        InputError: `ax` is something else.
+        InputError: `ax` is neither axes nor None.
         MissingExtraError: matplotlib is not installed.
     """
     check_matplotlib()
@@ -50,7 +50,7 @@ def axes_or_new(ax: Any, width: float = 6.0, height: float = 6.0) -> Any:
 
 @contextlib.contextmanager
 def axes(path: Path, width: float = 6.0, height: float = 6.0) -> Iterator[Any]:
-    """Yield the axes of a figure, and write the picture if the block ends without an error.
+    """Yield the axes of a new figure, and write it to a file if the block ends without an error.
 
     Examples:
         >>> with axes(Path("points.png")) as ax:
@@ -62,7 +62,7 @@ def axes(path: Path, width: float = 6.0, height: float = 6.0) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def figure(path: Path, width: float, height: float) -> Iterator[Any]:
-    """Yield a figure, sized in inches, and write it if the block ends without an error."""
+    """Yield a figure of a size in inches, and write it if the block ends without an error."""
     check_picture(path)
     import matplotlib
     from matplotlib.figure import Figure
@@ -70,7 +70,7 @@ def figure(path: Path, width: float, height: float) -> Iterator[Any]:
     fig = Figure(figsize=(width, height), layout="constrained")
     yield fig
     extension = path.suffix.lower().removeprefix(".")
-    # Make equal pictures equal files: write no date, and no random numbers into an .svg.
+    # Files of equal pictures are equal, because an .svg file gets no date and no random numbers.
     metadata = {"Date": None} if extension == "svg" else None
     settings = matplotlib.rc_context({"svg.hashsalt": "ptrnet", "svg.fonttype": "none"})
     with atomic_path(path) as temporary, settings, warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Importance of a model's fields: a bar for each, how much the model loses without it."""
+"""Importance of a model's fields: bars of how much a metric loses if a field is shuffled."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,8 +19,9 @@ def draw_importance(ax: Any, importance: Mapping[str, Measure], metric: str) -> 
 
     Args:
         ax: the axes to draw on.
-        importance: the loss by field, the largest first; only `MAX_BARS` fields are drawn.
-        metric: the metric that is lost.
+        importance: the loss of the metric by field, the largest first. Only the first `MAX_BARS`
+            fields are drawn.
+        metric: the name of the metric.
     """
     rows = [(name, m) for name, m in importance.items() if m.value is not None][:MAX_BARS]
     for place, (_, measure) in enumerate(rows):

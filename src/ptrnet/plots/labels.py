@@ -17,7 +17,7 @@ from ptrnet.types import Example, Floats
 # These three are in points of type, 1/72 inch.
 FONT_SIZE = 7.0
 GAP = 4.5  # distance between a point's centre and its name
-RADIUS = 3.5  # no name comes nearer to a point's centre
+RADIUS = 3.5  # half the side of the square around a point that no name may overlap
 # The places of a name: right of its point, left, above, below, and the corners.
 DIRECTIONS = np.array(
     [[1, 0], [-1, 0], [0, 1], [0, -1], [0.8, 0.8], [-0.8, 0.8], [0.8, -0.8], [-0.8, -0.8]]
@@ -37,13 +37,13 @@ class _Label(NamedTuple):
 def draw_labels(
     ax: Any, names: Sequence[str], points: Floats, first: Iterable[int], lines: Sequence[Floats]
 ) -> None:
-    """Write names next to points, as many as have room in the frame.
+    """Write names next to points. Names without room in the frame are left out.
 
     Args:
         ax: the axes, on which everything else is drawn already.
-        names: name of each point; empty if it has none.
-        points: `(n, 2)`.
-        first: the points that are labelled first, on the side away from the picture's middle.
+        names: the name of each point, empty if the point has none.
+        points: the points `(n, 2)`.
+        first: the points that are labelled first, on the side away from the mean of all points.
         lines: lines `(num_points, 2)`. A name crosses a line only if no other place is free.
     """
     pointed_at = {i for i in first if i < len(names)}
@@ -84,7 +84,7 @@ def _place(
     pointed_at: set[int],
     lines: Sequence[Floats],
 ) -> list[_Label]:
-    """Place names in the order of the elements, and return those that found a place."""
+    """Return the labels of the elements that have room for their name, in the given order."""
     ax.figure.canvas.figure.draw_without_rendering()  # the layout is known only after a drawing
     # Fix the limits, so that the names do not change them.
     ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim(), adjustable="box")
@@ -114,7 +114,7 @@ def _place(
 
 
 def _boxes(centre: Floats, size: Floats, unit: float) -> list[Box]:
-    """Return the places of a name around a point: a box for each direction."""
+    """Return the possible places of a name around a point: a box for each direction."""
     boxes = []
     for direction in DIRECTIONS:
         corner = centre + direction * GAP * unit - size * (1 - np.sign(direction)) / 2
@@ -139,7 +139,11 @@ def _points_along(ax: Any, lines: Sequence[Floats]) -> Floats:
 
 
 def element_names(example: Example) -> list[str]:
-    """Return each element's name: its first text that is not a feature. Empty if there are none."""
+    """Return the names of the elements, or an empty list if the user gave an array of numbers.
+
+    In a table, the name of an element is its first cell that is not a feature. In a dictionary, the
+    name is the first text. If there is none, the name is empty.
+    """
     if example.table is not None:
         numeric = example.table.numeric
         return [
@@ -155,7 +159,7 @@ def element_names(example: Example) -> list[str]:
 def feature_names(example: Example) -> list[str]:
     """Return the names of the d features.
 
-    The list is empty if they have no names, or if a category became several features.
+    The list is empty if the features have no names, or if a category became several features.
     """
     if example.table is not None:
         header = example.table.header

@@ -14,7 +14,7 @@ from ptrnet.types import Floats
 def draw_reliability(
     ax: Any, probabilities: Floats, right: NDArray[np.bool_], subject: str
 ) -> None:
-    """Draw for each bin of probabilities the share of claims that are right, with its interval.
+    """Draw the share of right claims in each bin of probabilities, with its interval.
 
     A claim is a statement to which the model gives a probability. The number at each mark is the
     number of claims in the bin.

@@ -1,12 +1,12 @@
 """Plug-ins: tasks, models, labellers and file formats from installed packages and from files.
 
 An installed package names a module in its entry points, under the group `ptrnet.plugins`. A file is
-named by `ptrnet --plugins FILE` or by the environment variable PTRNET_PLUGINS, which processes
-inherit (the system's path separator separates several files). ptrnet imports a plug-in once, when
-it first looks for the names of tasks, models, labellers or formats. The plug-in then registers its
-own, for example by `ptrnet.models.register`.
+named by `ptrnet --plugins FILE` or by the environment variable PTRNET_PLUGINS, which child
+processes inherit. In the variable, the system's path separator separates several files. ptrnet
+imports a plug-in once, when it first looks for the names of tasks, models, labellers or formats.
+The plug-in then registers its own names, for example by `ptrnet.models.register`.
 
-`Registry` finds the names of one kind: the modules of a package, and what plug-ins registered.
+`Registry` has the names of one kind: the modules of a package, and the names from plug-ins.
 """
 
 import importlib
@@ -29,7 +29,7 @@ _loading = RLock()  # other threads wait until all names are there
 
 
 def add(path: str) -> None:
-    """Add a file to the plug-ins of this process and of those that it starts."""
+    """Add a file to the plug-ins of this process and of its child processes."""
     absolute = str(Path(path).absolute())
     if absolute not in _files():
         os.environ[VARIABLE] = os.pathsep.join([*_files(), absolute])
@@ -39,7 +39,7 @@ def load() -> None:
     """Import the plug-ins that have not been imported yet.
 
     Raises:
-        InputError: a file is missing, or a plug-in fails. The message names it.
+        InputError: a file is missing, or a plug-in fails. The message names the plug-in.
     """
     with _loading:
         if GROUP not in _loaded:
@@ -59,7 +59,8 @@ def load() -> None:
 def _marked_as_loaded(name: str) -> Iterator[None]:
     """Mark a plug-in as loaded before it is imported, and unmark it if the import fails.
 
-    A plug-in may look for names, which calls `load`. The mark stops `load` from importing it again.
+    A plug-in may look for names while it is imported, which calls `load` again. The mark prevents a
+    second import.
     """
     _loaded.add(name)
     try:
@@ -74,7 +75,7 @@ def _files() -> list[str]:
 
 
 def _import_file(path: Path) -> None:
-    """Import a file as a module of this package, where other processes find its classes."""
+    """Import a file as a module of this package, so that other processes find its classes."""
     _search(path.parent)
     if path.suffix != ".py" or not path.is_file():
         raise InputError(f"{path}: expected a Python file of plug-ins")
@@ -87,7 +88,7 @@ def _import_file(path: Path) -> None:
 
 
 def _search(folder: Path) -> None:
-    """Look for modules of this package in a folder, too."""
+    """Make files in a folder importable as modules of this package."""
     if str(folder) not in __path__:
         __path__.append(str(folder))
 
@@ -96,19 +97,20 @@ def _broken(name: str, error: Exception) -> InputError:
     return InputError(f"plug-in {name}: {type(error).__name__}: {error}")
 
 
-# A process that unpickles an object of a plug-in's class imports its module before `load`.
+# A process that unpickles an object of a plug-in imports the plug-in's module without `load`. So
+# this module must know the folders already.
 for _path in _files():
     _search(Path(_path).parent)
 
 
 class Registry:
-    """Objects of one kind by their names. A hyphen in a name is an underscore in its module's.
+    """Objects of one kind, by name. A hyphen in a name is an underscore in the module's name.
 
     Args:
         kind: the kind's name in messages.
         package: the package with one module for each name.
         unlisted: modules of the package that do not belong to the registry.
-        member: the member of the module that is registered; if empty, the module itself.
+        member: the name of the object in each module. If it is empty, the object is the module.
     """
 
     def __init__(
@@ -119,25 +121,25 @@ class Registry:
         self._registered: dict[str, Any] = {}
 
     def names(self) -> list[str]:
-        """All names. Raises InputError if a plug-in fails."""
+        """Return all names. Raises InputError if a plug-in fails."""
         load()
         return sorted([*self._builtin_names(), *self._registered])
 
     def get(self, name: str) -> Any:
-        """The object of that name. Raises InputError with the nearest name if it is unknown."""
+        """Return the object of a name. Raises InputError with the nearest name if it is unknown."""
         if name not in self.names():
             raise unknown(self._kind, name, self.names())
         return self._registered[name] if name in self._registered else self.builtin(name)
 
     def builtin(self, name: str) -> Any:
-        """The object in the package's module of that name, even if the module is unlisted."""
+        """Return the object in the package's module of that name, even if it is unlisted."""
         module = importlib.import_module(f"{self._package}.{name.replace('-', '_')}")
         return getattr(module, self._member) if self._member else module
 
     def register(self, name: str, value: Any) -> None:
         """Add a name. Raises InputError if another object has it.
 
-        A class that is defined again, as by a notebook's cell, replaces its former version.
+        If a class is defined again, for example in a notebook, it replaces its former version.
         """
         former = self._registered.get(name, value)
         is_same = former is value or (isinstance(value, type) and _place(former) == _place(value))
@@ -158,5 +160,5 @@ class Registry:
 
 
 def _place(value: Any) -> tuple[Any, Any]:
-    """The module and the name of a class."""
+    """Return the module and the qualified name of a class."""
     return getattr(value, "__module__", None), getattr(value, "__qualname__", None)

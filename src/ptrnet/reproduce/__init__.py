@@ -1,1 +1,1 @@
-"""The papers' tables: what each row trains, how it is tested, and our numbers next to theirs."""
+"""Train and test the rows of the papers' tables, and compare our numbers with the papers'."""

@@ -29,7 +29,9 @@ class Figure:
 
     name: str  # PAPER/FIGURE
     title: str
-    kind: str  # "answers" (each row's model on its test's first instance) or "curves" (trainings)
+    # "answers": each row's model answers the first instance of its test. "curves": the learning
+    # curves of the rows' trainings.
+    kind: str
     rows: Sequence[Row]
 
     def path(self, results: Path) -> Path:
@@ -55,7 +57,8 @@ def draw(drawn: Figure, jobs: Sequence[Job], runs: Path, results: Path) -> Path:
     """Draw a figure from the trained models of its rows' jobs, and return its path.
 
     Raises:
-        InputError: curves of shipped models were asked for, or `results` cannot be written.
+        InputError: the figure shows curves but all jobs have shipped models, a training has no
+            logs, or `results` cannot be written.
         MissingExtraError: matplotlib is not installed.
     """
     path = drawn.path(results)
@@ -88,7 +91,7 @@ def draw(drawn: Figure, jobs: Sequence[Job], runs: Path, results: Path) -> Path:
 
 
 def _draw_panel(ax: Any, job: Job, task: Task, known: Example, outputs: Indices | None) -> None:
-    """Draw one row's answer, and the true one dashed if they differ."""
+    """Draw the answer to one row's instance, and the true answer, dashed, if it is better."""
     assert outputs is not None and known.outputs is not None
     is_right = task.is_correct(known, outputs)
     truth = None if is_right else task.draw(known.inputs, known.outputs)

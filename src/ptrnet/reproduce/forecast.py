@@ -16,9 +16,9 @@ WARMUPS, STEPS = 3, 8  # the first steps compile kernels and take memory, so the
 
 
 def seconds_left(recipes: Iterable[Recipe], runs: Path) -> dict[Path, float]:
-    """Return for each training's folder the seconds that are left; 0 if it has ended.
+    """Return the remaining seconds of each training by its folder, 0 if the training has ended.
 
-    We measure a few steps, and draw and label examples as in the training. Validations and
+    We measure a few steps, including the time to draw and label their examples. Validations and
     checkpoints are not counted.
     """
     by_folder = {folder_of(recipe, runs): recipe for recipe in recipes}
@@ -41,9 +41,9 @@ def _work_of_a_step(recipe: Recipe) -> str:
 
 
 def seconds_per_step(recipe: Recipe) -> float:
-    """Return the mean time of a few steps of a training, after its first ones.
+    """Return the mean time of STEPS steps of a training, after WARMUPS steps that are not counted.
 
-    It includes the time that a step waits for its examples.
+    The time includes waiting for the examples of a step.
     """
     recipe = replace(recipe, device=device_of(recipe.device))  # type: ignore[arg-type]
     stream = open_examples(replace(recipe, valid_batches=0), recipe.task, 0).stream

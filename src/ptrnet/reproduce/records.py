@@ -18,12 +18,12 @@ class Record:
     row: str  # the row's name in the table
     line: str  # paper, ours or best
     budget: str
-    digest: str  # checksum of everything that decides the result: line, test, budget
+    digest: str  # checksum of what decides the result: version, model, decoder, test
     model: str  # the run's folder, or the shipped model
     decoder: str
     instances: int
     metrics: Mapping[str, Mapping[str, Any]]  # by metric, a `Measure` as a dictionary
-    published: Mapping[str, float | str]  # by metric, the paper's numbers; shares in percent
+    published: Mapping[str, float | str]  # the paper's numbers, as in `Row`
     differences: Mapping[str, float]  # ours minus the paper's, in the paper's units
     algorithms: Mapping[str, float]  # by algorithm, its mean cost on the same test
     command: str
@@ -44,10 +44,10 @@ def path_of(table: str, results: Path, extension: str) -> Path:
 
 
 def read(table: str, results: Path) -> list[Record]:
-    """Return the records of a table; an empty list if there is no file.
+    """Return the records of a table, or an empty list if there is no file.
 
     Raises:
-        InputError: the file is not one of ours, or it was changed after it was written.
+        InputError: `write` did not write the file, or the file was changed afterwards.
     """
     path = path_of(table, results, ".json")
     if not path.exists():
@@ -74,7 +74,7 @@ def write(table: str, results: Path, records: Iterable[Record]) -> None:
 
 
 def put(table: str, results: Path, record: Record) -> None:
-    """Write a record. It replaces a former one of the same row, line and budget.
+    """Add a record to a table's file, in place of one of the same row, line and budget.
 
     If another process is writing a record, wait until it has finished, so that both are kept.
     """

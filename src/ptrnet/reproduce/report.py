@@ -14,7 +14,7 @@ _DIGITS = {"length": 3}  # decimals of metrics that are not shares
 
 
 def scale(metric: str) -> float:
-    """Return the factor from our unit to the paper's: papers give shares in percent."""
+    """Return the factor that converts a metric to the paper's unit: 100 for shares, else 1."""
     return 1.0 if metric in _DIGITS else 100.0
 
 
@@ -72,7 +72,7 @@ def compare(table: Table, recorded: Sequence[Record]) -> Iterator[list[str]]:
 
 
 def _cell(record: Record, metrics: Sequence[str]) -> str:
-    """Return the metrics of a record as text, the first with its interval."""
+    """Return the metrics of a record as text. Only the first one has its interval."""
     texts = []
     for metric in metrics:
         measure = record.measure(metric)
@@ -87,7 +87,7 @@ def _cell(record: Record, metrics: Sequence[str]) -> str:
 
 
 def _algorithm(row: Row, record: Record, name: str) -> str:
-    """Return the mean cost of an algorithm's answers, in the paper and on our instances."""
+    """Return the mean cost of an algorithm's answers, in the paper and on our test, as text."""
     here = f"{record.algorithms[name]:.3f}" if name in record.algorithms else "-"
     return f"{row.published.get(name, 'N/A')}; {here}"
 

@@ -32,7 +32,7 @@ class Job:
 
     row: Row
     name: str  # the line's name: paper, ours or best
-    budget: Budget  # how much of the training and the test to do
+    budget: Budget  # limits the training and the test
     seed: int | None = None  # the training's seed; None: the recipe's
 
     @property
@@ -72,7 +72,7 @@ class Job:
 def jobs_of(
     rows: Sequence[Row], lines: Sequence[str], budget: Budget, seed: int | None = None
 ) -> list[Job]:
-    """Return the jobs of these lines of rows. Jobs of the same model are next to each other."""
+    """Return a job for each of the given lines that a row has. Jobs of one model are adjacent."""
     jobs = [Job(row, line, budget, seed) for row in rows for line in lines if line in row.lines]
     order: dict[str, int] = {}
     for job in jobs:
@@ -144,9 +144,9 @@ def _differences(row: Row, measures: Mapping[str, Measure]) -> dict[str, float]:
 
 
 def _mean_costs(row: Row, test: Sequence[Example]) -> dict[str, float]:
-    """Return the mean cost of each algorithm's answers to the test.
+    """Return the mean cost of the answers of each of the row's algorithms to the test.
 
-    The test has the answers of the task's first labeller already.
+    The test already has the answers of the task's first labeller.
     """
     task = tasks.get(row.task.name)
     costs = {}

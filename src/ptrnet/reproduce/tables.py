@@ -1,9 +1,9 @@
 """The papers' tables as data: `recipes/PAPER/TABLE.toml`.
 
-A row has a test, the paper's own numbers, and up to three lines: `paper` and `ours` are recipes
-with a decoder, `best` names a shipped model. Some architectures learn the same weights by the same
-recipe, but answer differently. Their lines share one training. In each line `answered_by` names the
-architecture that answers with the trained weights.
+A row has a test, the paper's own numbers, and up to three lines. `paper` and `ours` are recipes
+with a decoder, and `best` names a shipped model. Some architectures learn the same weights by the
+same recipe, but answer differently. Lines with such architectures share one training, and
+`answered_by` names the architecture that answers with the trained weights.
 """
 
 import tomllib
@@ -32,14 +32,14 @@ class Decoding:
 
     options: DecoderOptions
     constrained: bool
-    model: str = ""  # the kind that answers with the trained weights; empty: the trained kind
+    model: str = ""  # the architecture that answers, if it is not the trained one (`answered_by`)
 
     def build(self) -> Decoder:
         """Build the decoder. Raises InputError if the name or an option is unknown."""
         return self.options.build(_SEED)
 
     def table(self) -> dict[str, Any]:
-        """Return the keys that are set, as in a line of a table's file."""
+        """Return the keys that have a value, as they are written in a table's file."""
         options = {key: value for key, value in vars(self.options).items() if value is not None}
         model = {"answered_by": self.model} if self.model else {}
         return {**options, "constrained": self.constrained, **model}
@@ -58,7 +58,7 @@ class Decoding:
 
 @dataclass(frozen=True)
 class Line:
-    """A model that answers the test of a row, and its decoder. It is trained here, or shipped."""
+    """A model that answers the test of a row, and its decoder. A recipe trains it, or it ships."""
 
     recipe: Recipe | None  # None for a shipped model
     weights: str  # the shipped model's name; empty for a training
@@ -75,7 +75,8 @@ class Row:
     trained_on: str  # sizes, as the paper gives them
     task: Task
     n: int  # elements of each instance of the test
-    published: Mapping[str, float | str]  # by metric; shares in percent, or "FAIL"
+    # The paper's numbers by metric, with shares in percent, or "FAIL". Also mean costs by labeller.
+    published: Mapping[str, float | str]
     labellers: Sequence[str]  # algorithms whose mean cost the table shows
     lines: Mapping[str, Line]
 
@@ -171,7 +172,7 @@ class Budget:
     share: float
 
     def limit(self, recipe: Recipe) -> Recipe:
-        """Return the recipe with at most `steps` steps; its schedule is shortened, too."""
+        """Return the recipe with at most `steps` steps. Its schedule is shortened, too."""
         if self.steps is None or recipe.steps <= self.steps:
             return recipe
         return replace(recipe, steps=self.steps, valid_every=min(recipe.valid_every, self.steps))
@@ -181,7 +182,7 @@ BUDGETS = {"full": Budget("full", None, 1.0), "quick": Budget("quick", 1000, 0.1
 
 
 def budget_of(name: str) -> Budget:
-    """Return the budget of a name. Raises InputError if it is unknown."""
+    """Return the budget with this name. Raises InputError if the name is unknown."""
     if name not in BUDGETS:
         raise unknown("budget", name, BUDGETS)
     return BUDGETS[name]

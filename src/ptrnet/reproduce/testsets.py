@@ -1,7 +1,7 @@
 """Test sets: generated and labelled once, and kept in the user's cache folder.
 
-They come from `ptrnet.generate`, whose random numbers are independent of those of trainings, so no
-model has seen their instances. Answers are exact: tours are proved to be the shortest.
+They come from `ptrnet.generate`, which draws other random numbers than trainings do. So no model
+has seen their instances. Answers are exact: tours are proved to be the shortest.
 """
 
 import os
@@ -24,7 +24,7 @@ COUNT, FEWER, MANY_ELEMENTS = 10_000, 1000, 50
 
 
 def count_for(n: int, share: float = 1.0) -> int:
-    """Return the number of instances of n elements in a share of a test, at least 100."""
+    """Return how many instances a share of the test for n elements has, at least 100."""
     return max(100, round(share * (COUNT if n <= MANY_ELEMENTS else FEWER)))
 
 
@@ -48,7 +48,7 @@ def open_test_set(task: Task, n: int, count: int) -> Dataset:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether a test set is there and undamaged. Prints a line if it is damaged."""
+    """Whether a test set exists and is undamaged. Print a line if it is damaged."""
     written = path.with_suffix(CHECKSUM)
     if not path.exists() or not written.exists():
         return False
@@ -59,7 +59,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def _folder() -> Path:
-    """Return the folder of this version's test sets: other versions may draw other instances."""
+    """Return the folder of this version's test sets. Other versions may draw other instances."""
     try:
         folder = cache_folder() / f"test-sets-{VERSION}"
         folder.mkdir(parents=True, exist_ok=True)

@@ -18,8 +18,8 @@ from ptrnet.training.recipe import Recipe
 def folder_of(recipe: Recipe, runs: Path) -> Path:
     """Return the folder of a recipe's training: a readable name and a digest of its settings.
 
-    The digest covers only settings that differ from the defaults, so that a field that a later
-    version adds does not change the name.
+    The digest covers only settings that differ from their defaults. So the name stays the same if a
+    later version adds settings.
     """
     task, hidden_size = recipe.task.name, recipe.network.hidden_size
     defaults = Recipe.from_table(task=task, model=recipe.model, n=recipe.n).table()
@@ -42,7 +42,7 @@ def steps_done(folder: Path) -> int:
 
 
 def solver_of(line: Line, recipe: Recipe | None, runs: Path) -> Solver:
-    """Return the solver of a line: the shipped model, or the recipe's.
+    """Return the solver of a line: the shipped model, or the model that the recipe trains.
 
     If the recipe's folder has no model yet, train it now. Resume a training that was stopped.
 
@@ -63,7 +63,7 @@ def solver_of(line: Line, recipe: Recipe | None, runs: Path) -> Solver:
 
 
 def _as_model(name: str, solver: Solver) -> Solver:
-    """Return a solver whose model is of another kind and has the same weights."""
+    """Return a solver whose model has another architecture, `name`, and the same weights."""
     trained, task = solver.model, solver.task
     model = models.build(name, task.num_features, task.num_specials, **trained.settings())
     model.load_state_dict(trained.state_dict())

@@ -29,10 +29,10 @@ _OPTIONS = ("model", "hidden_size", "steps", "batch_size", "learning_rate", "aug
 class PointerEstimator(BaseEstimator):  # type: ignore[misc]
     """Learns to answer instances by positions of their elements, as `ptrnet.fit` does.
 
-    A sample is an instance (a set of elements), so cross-validation leaves out whole sets.
+    A sample is an instance with all its elements, so cross-validation leaves out whole instances.
 
-    The constructor only stores the parameters, as scikit-learn requires. `fit` checks them. None
-    means the default of `ptrnet.fit`.
+    The constructor only stores the parameters, as scikit-learn requires. `fit` checks them. A
+    parameter that is None has the default of `ptrnet.fit`.
 
     Args:
         kind: the kind of answers, as in `ptrnet.fit`; None: inferred from the examples.
@@ -113,8 +113,8 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[np.object_]:  # noqa: N803
         """Return the answers to instances: an array `(B,)` of arrays `(m,)` of 0-based indices.
 
-        The outer array has the dtype `object`, so that answers of different lengths fit, also in
-        `cross_val_predict`. If all lengths are equal, `np.stack` makes an array `(B, m)` of it.
+        The outer array has the dtype `object`, so that answers may have different lengths, also in
+        `cross_val_predict`. If all lengths are equal, `np.stack` converts it to an array `(B, m)`.
 
         Raises:
             NotFittedError: `fit` has not been called.
@@ -133,10 +133,10 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         return _column(self.solver_.predict_proba(self._instances(X)))
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
-        """Return the mean of the main metric of the kind; higher is better.
+        """Return the mean of the kind's main metric. Higher is better.
 
-        It is `kendall_tau` for permutations, `f1` for subsets and sets, `in_place` for sequences,
-        `accuracy` for choices and `ndcg@10` for grades.
+        The metric is `kendall_tau` for permutations, `f1` for subsets and sets, `in_place` for
+        sequences, `accuracy` for choices and `ndcg@10` for grades.
 
         Args:
             X: as in `fit`.
@@ -173,7 +173,7 @@ def _graded(x: Any, values: Any, k: int) -> Example:
 
 
 def _column(values: Sequence[Any]) -> NDArray[np.object_]:
-    """Put arrays of any lengths into an array of arrays."""
+    """Return an array of dtype `object` of these arrays, which may have any lengths."""
     column = np.empty(len(values), object)
     for k, value in enumerate(values):
         column[k] = value
@@ -181,7 +181,7 @@ def _column(values: Sequence[Any]) -> NDArray[np.object_]:
 
 
 def _many(X: Any) -> list[Any]:  # noqa: N803
-    """The instances as a list. Raises InputError for a single instance."""
+    """Return the instances as a list. Raises InputError for a single instance."""
     if not is_frame(X) and records_of(X) is None:
         return split(X, "X")
     raise InputError("X: expected a list of instances, got one instance")

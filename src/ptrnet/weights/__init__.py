@@ -50,7 +50,7 @@ def load(name: str | Path) -> Solver:
 
     Raises:
         ModelError: the files are damaged, or the hub has no such model.
-        InputError: the name is unknown; the message suggests the nearest.
+        InputError: the name is unknown. The message suggests the nearest name.
 
     Examples:
         >>> model = ptrnet.load("hull")
@@ -67,7 +67,7 @@ def load(name: str | Path) -> Solver:
 
 
 def load_named(texts: Iterable[str]) -> dict[str, Solver]:
-    """Return several models by name: the last part of a folder or of a hub id.
+    """Return several models by name. The name is the last part of a folder's path or of a hub id.
 
     Raises:
         InputError: there is no such model, or two have the same name.
