@@ -1,4 +1,4 @@
-"""Constraints, which say token by token what an answer may be: one for each kind of answer."""
+"""Constraints: classes that decide which tokens may come next, one class per kind of answer."""
 
 from ptrnet.constraints.base import Constraint
 from ptrnet.constraints.sets import (

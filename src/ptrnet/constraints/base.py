@@ -1,8 +1,8 @@
 """The interface of a constraint, and the tensor operations that constraints share.
 
-A constraint is an automaton. It keeps a state for each of K prefixes of each of B instances, says
-which tokens may come next, and advances after the search has extended its prefixes. Tokens are
-numbered like the model's: the S special slots, END first, then the N elements.
+A constraint is an automaton. It has a state for each of K prefixes of each of B instances, and says
+which tokens may come next. After the search has extended its prefixes, the constraint advances the
+states. Tokens are numbered like the model's: the S special slots, END first, then the N elements.
 """
 
 from typing import Any, Protocol
@@ -49,7 +49,7 @@ class Constraint(Protocol):
         Prefix k of instance b is now the former prefix `parents[b, k]` followed by `tokens[b, k]`.
 
         Args:
-            state: the state before the step. Its K may differ from that of the step.
+            state: the state before the step. It may have another number of prefixes, K.
             parents: `(B, K)` indices of former prefixes.
             tokens: `(B, K)` tokens that extend them.
         """

@@ -1,4 +1,4 @@
-"""Constraints on elements that remain: `Free`, `Subset`, `Permutation`, `Tour`, `ClosedSubset`."""
+"""Constraints on sequences, subsets and tours of elements. `Begun` also fixes the first tokens."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from ptrnet.types import END
 class Remaining(NamedTuple):
     """The state of `Free` and the constraints that derive from it."""
 
-    tokens: Tensor  # (B, K, S + N) boolean: tokens that may still come; True for END until it came
+    tokens: Tensor  # (B, K, S + N) boolean: tokens that may still come, including END
     started: bool  # whether the prefixes have a token
 
 
@@ -83,7 +83,7 @@ class Tour(Permutation):
         return one_hot_mask(first_element, state.tokens.shape[2])
 
 
-OPEN = -1  # instead of a token: the constraint alone decides what may come
+OPEN = -1  # in `Begun.tokens`: no token is given here, and `Begun.constraint` decides alone
 
 
 class Beginning(NamedTuple):

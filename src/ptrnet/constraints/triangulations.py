@@ -1,16 +1,16 @@
 """The two constraints of triangulations: sequences of triangles, and sequences of apexes.
 
 `Triangles`: triangles of increasing indices, with or without separators. A small automaton reads
-the sequence. Its table gives the next state for each state and each kind of token. A vertex is
-larger than the one before it in its triangle, and leaves enough larger elements for the vertices
-that must follow.
+the sequence. Its table gives the next state for each state and each kind of token. A vertex must be
+larger than the vertex before it in its triangle. It must also leave enough larger elements for the
+vertices that follow in the triangle.
 
 `Apexes`: a triangulation grows along a queue of open edges (`OpenEdges`). A sequence is
 `a, b, t3, t4, ...`: a directed edge, then one token for each edge in the order of the queue. The
-queue starts with the edge from a to b. A token is either the apex of the triangle on the edge's
-left, or NONE if there is no triangle. The triangle of the edge (a, b) and the apex c has two more
-sides, b to c and c to a. If such a side is in the queue, it has its triangle now and leaves the
-queue. Otherwise its reverse joins the queue: (c, b), and then (a, c).
+queue starts with the edge from a to b. A token is either the apex of the triangle on the left of
+the edge in front, or NONE if there is no triangle. The triangle of the edge (a, b) and the apex c
+has two more sides, (b, c) and (c, a). If such a side is in the queue, it has its triangle now and
+leaves the queue. Otherwise its reverse joins the queue: first (c, b), then (a, c).
 """
 
 from dataclasses import dataclass
@@ -230,14 +230,14 @@ def _without_triangle(state: Triangulation) -> Tensor:
 
     There are two reasons against an apex:
 
-    - Another side of its triangle would be an edge that already has an answer (an apex or NONE).
-    - Its triangle would be the one on the other side of the edge in front.
+    - Another side of the new triangle would be a directed edge that has a triangle, or got NONE.
+    - The new triangle would be the one on the right of the edge in front.
     """
     tails, heads, apexes, is_open = state.edges
     _, tail, head = (ends[..., None] for ends in state.edges.front())
     is_front = (tails == tail) & (heads == head)
-    # Some edges at the two ends of the edge in front must not become sides of the triangle. So
-    # their other ends cannot be its apex.
+    # Some edges at the head or the tail of the edge in front must not be sides of its triangle. The
+    # other ends of these edges cannot be the apex.
     beyond_heads = ((tails == head) & ~is_open) | (tails == tail)
     beyond_tails = ((heads == tail) & ~is_open) | (heads == head)
     excluded = torch.cat([heads * beyond_heads, tails * beyond_tails, apexes * is_front], -1)

@@ -1,1 +1,1 @@
-"""Points: their scale, orders, distances and predicates, and random ones. NumPy alone."""
+"""Points: scales, orders, distances, predicates and random points. Uses NumPy only."""

@@ -3,13 +3,15 @@
 TSPLIB's distances are whole numbers. We use exactly the expressions of its report, because other
 expressions that are mathematically equal round some halves in the other direction.
 
-- EUC, MAN and MAX, in the plane or in space, are rounded to the nearest whole number.
+- EUC (Euclidean), MAN (Manhattan) and MAX (maximum), in the plane or in space, are rounded to the
+  nearest whole number.
 - CEIL_2D is the Euclidean distance, rounded up.
 - ATT is the square root of a tenth of the squared distance, rounded up.
 - GEO is the distance on the earth's surface in kilometres, plus one, rounded down. Coordinates are
   latitudes and longitudes, written DDD.MM (degrees and minutes).
-- XRAY1 and XRAY2 are 100 times the time that a diffractometer takes to turn three angles at once,
-  rounded to the nearest whole number. The motors of XRAY1 are equally fast, those of XRAY2 are not.
+- XRAY1 and XRAY2 are 100 times the time that a diffractometer takes to turn by three angles at
+  once, rounded to the nearest whole number. The motors of XRAY1 are equally fast, those of XRAY2
+  are not.
 - EXPLICIT is a matrix: row i of such an instance holds the distances from element i to every
   element.
 """
@@ -31,18 +33,18 @@ _PI = 3.141592  # TSPLIB's value; its published optima depend on these digits
 _EARTH_RADIUS = 6378.388  # km
 _MAX_AT_ONCE = 256  # up to this many points, all distances are computed in one expression
 _MINUTES_OF_A_DEGREE, _MAX_LATITUDE, _MAX_LONGITUDE = 60, 90, 360
-# `doubt_about` looks at the distances between at most _MAX_COMPARED points. It doubts them if
-# rounding makes at least the share _MANY of them equal, although before it these differ by more
-# than the share _MAX_SPREAD of the largest of them.
+# `doubt_about` computes the distances between at most _MAX_COMPARED points. It doubts them if at
+# least the share _MANY of them is rounded to the same number, although these distances differ by
+# more than _MAX_SPREAD times the largest of them before rounding.
 _MAX_COMPARED, _MANY, _MAX_SPREAD = 200, 1 / 3, 0.1
 
 
 def between(a: Floats, b: Floats, name: str = EUCLIDEAN) -> Floats:
-    """Return the distances `(...)` between points `(..., d)` and points `(..., d)`, broadcast.
+    """Return the distances `(...)` between points, broadcast.
 
     Args:
-        a: points.
-        b: points.
+        a: points `(..., d)`.
+        b: points `(..., d)`.
         name: the name of the distance, one of `NAMES` except EXPLICIT.
 
     Examples:
@@ -89,7 +91,7 @@ def matrix(points: Floats, name: str = EUCLIDEAN) -> Floats:
 
 
 def is_directed(matrices: Floats) -> NDArray[np.bool_]:
-    """Return `(B,)`, whether each of the EXPLICIT matrices `(B, n, n)` is not symmetric."""
+    """Return `(B,)`: True for each of the EXPLICIT matrices `(B, n, n)` that is not symmetric."""
     result: NDArray[np.bool_] = (matrices != matrices.swapaxes(1, 2)).any((1, 2))
     return result
 

@@ -65,7 +65,7 @@ def hilbert_order(points: Floats) -> Indices:
     Points that are near each other are mostly near each other in this order.
     """
     corner, opposite = points.min(-2, keepdims=True), points.max(-2, keepdims=True)
-    width = (opposite / 2 - corner / 2).max(-1, keepdims=True)  # halves: it cannot overflow
+    width = (opposite / 2 - corner / 2).max(-1, keepdims=True)  # halved, so it cannot overflow
     width = np.where(width > 0, width, 1)
     cells = ((points / 2 - corner / 2) / width * (2**_BITS - 1)).astype(np.int64)
     x, y = np.moveaxis(cells, -1, 0)
@@ -75,8 +75,8 @@ def hilbert_order(points: Floats) -> Indices:
         right, upper = (x & side) > 0, (y & side) > 0
         index = index * 4 + ((3 * right) ^ upper)
         x, y = x & (side - 1), y & (side - 1)
-        # The curve is rotated in the lower quarters: x and y change places. In the right one it is
-        # also mirrored.
+        # The curve is rotated in the two lower quarters: x and y change places. In the lower right
+        # quarter it is also mirrored.
         mirrored = right & ~upper
         x, y = np.where(mirrored, side - 1 - x, x), np.where(mirrored, side - 1 - y, y)
         x, y = np.where(upper, x, y), np.where(upper, y, x)

@@ -3,8 +3,8 @@
 Each formula is written once, on points that are pairs `(x, y)`. The coordinates may be
 
 - Python's integers: the results are exact, and serve as the reference;
-- arrays of floats: `Predicates` and `area_signs` decide nearly all signs by them, with Shewchuk's
-  (1997) bounds of the error, and compute unsure ones again in integers;
+- arrays of floats: `Predicates` and `area_signs` decide nearly all signs in floats, with Shewchuk's
+  (1997) bounds of the error, and compute the other signs again in integers;
 - floats in compiled code: labellers compile the same formulas (`labellers/compiled.py`).
 
 Some predicates allow for the rounding of the points' own coordinates. A whole number counts as
@@ -29,8 +29,8 @@ LARGEST_WHOLE = 2.0**64  # integer types end here, so larger floats were probabl
 # Bounds of the error of determinants, relative to the sum of their absolute terms: Shewchuk's,
 # rounded up.
 TURN_ERROR, CIRCLE_ERROR = 2.0**-51, 2.0**-49
-# Bound of the error by underflow, if the largest coordinate is at least 1/2. Determinants that are
-# not larger than the bound are computed exactly.
+# Bound of the error that underflow causes, if the largest coordinate is at least 1/2. Determinants
+# up to this bound are computed again exactly.
 UNDERFLOW = 1e-290
 
 Pair = Any  # (x, y): numbers or arrays
@@ -82,7 +82,7 @@ def turn_slack(a: Pair, b: Pair, c: Pair, rounded_a: Pair, rounded_b: Pair, roun
 
 
 def is_between(a: Pair, b: Pair, c: Pair) -> Any:
-    """Whether b is between a and c. Assumes that b is on their line up to rounding."""
+    """Whether b is between a and c. Assumes that b is on the line of a and c, up to rounding."""
     return (b[0] - a[0]) * (c[0] - b[0]) + (b[1] - a[1]) * (c[1] - b[1]) > 0
 
 
@@ -175,7 +175,8 @@ def doubled_area(ring: NDArray[np.object_]) -> Any:
 class Predicates:
     """Signs of turns and circles, by indices of points `(n, 2)`.
 
-    Indices are arrays that broadcast with each other. Results have their shape and are 1, 0 or -1.
+    Indices are arrays that broadcast with each other. Results are 1, 0 or -1, in the broadcast
+    shape.
 
     Examples:
         >>> predicates = Predicates(np.array([[0, 0], [1, 0], [2, 0], [1, 1.0]]))
@@ -215,7 +216,8 @@ class Predicates:
         points = self._floats(i, j, k, p)
         terms, difference = in_circle_terms(*points), _largest_difference(*reversed(points))
         # In `in_circle_slack`, each size is at most 4, and the gradients add up to at most 96
-        # difference^3: 384 in all. The rest covers the error of `in_circle`.
+        # difference^3. So the slack is at most 384 difference^3. The rest covers the error of
+        # `in_circle`.
         error = ROUNDING * (16 * terms + 512 * difference**3) + UNDERFLOW
         return _decide(in_circle(*points), error, (i, j, k, p), self._exact_circle_beyond_rounding)
 
@@ -280,7 +282,7 @@ def _signs(det: NDArray[np.object_], slack: Any) -> Indices:
 
 
 def area_signs(inputs: Floats, rings: Indices, lengths: Indices) -> Indices:
-    """Return `(B,)` signs of areas of rings: 1 counter-clockwise, -1 clockwise, 0 without area.
+    """Return `(B,)` signs of areas of rings: 1 counter-clockwise, -1 clockwise, 0 if it is zero.
 
     Args:
         inputs: `(B, n, 2)` points.

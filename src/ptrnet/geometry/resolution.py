@@ -15,13 +15,15 @@ from ptrnet.types import Floats, Indices
 
 RESOLUTION = 1e-5
 MERGED = RESOLUTION / 2  # half, so that the answer to merged points is right up to RESOLUTION
-MAX_MERGED = 1024  # larger instances are left alone, because all pairs of points are compared
+MAX_MERGED = 1024  # no points of larger instances are merged, because all pairs are compared
 # The perimeter of a convex set in the unit square is at most 4.
 AREA_RESOLUTION = 4 * RESOLUTION
 
 
 def merge_near_points(points: Floats) -> Floats:
-    """Return instances `(..., n, 2)` in which nearly equal points are moved onto the first of them.
+    """Return instances `(..., n, 2)` in which each point is moved onto the first point near to it.
+
+    Points are near if their coordinates differ by less than `MERGED`.
 
     Models have seen equal points in training. Points that float32 can just distinguish confuse
     them, because the direction from one to the other is noise.
@@ -37,7 +39,10 @@ def merge_near_points(points: Floats) -> Floats:
 
 
 def rings_are_near(points: Floats, ring: Indices, other: Indices) -> bool:
-    """Whether two rings of vertices in the same direction differ by less than RESOLUTION."""
+    """Whether two rings of vertices differ by less than RESOLUTION.
+
+    Both must run in the same direction.
+    """
     a, b = points[ring], points[other]
     gap = max(_segment_distances(a, b).max(), _segment_distances(b, a).max())
     return bool(gap < RESOLUTION and abs(_area(a) - _area(b)) < AREA_RESOLUTION)
@@ -46,8 +51,8 @@ def rings_are_near(points: Floats, ring: Indices, other: Indices) -> bool:
 def circles_are_nearly_empty(points: Floats, triangles: Indices) -> bool:
     """Whether the circumcircles of `(t, 3)` triangles are empty, or nearly so.
 
-    A point may lie inside a circle if a move of the points by RESOLUTION could put it outside. Thin
-    triangles, which could lose their area by such a move, do not count.
+    A point inside a circle is tolerated if moving the points by RESOLUTION could put it outside.
+    Thin triangles, which could lose their area by such a move, are ignored.
     """
     corners, is_thin = _corners(points, triangles)
     a, b, c = ((x[:, None], y[:, None]) for x, y in corners)
@@ -71,7 +76,7 @@ def triangles_are_near(points: Floats, triangles: Indices, others: Indices) -> b
 
 
 def _corners(points: Floats, triangles: Indices) -> tuple[list[Floats], NDArray[np.bool_]]:
-    """Return three corners `(2, t)` of triangles, counter-clockwise, and which ones are thin."""
+    """Return three corners `(2, t)` of triangles, counter-clockwise, and `(t,)` which are thin."""
     a, b, c = (points[triangles[:, k]].T for k in range(3))
     areas = turn(a, b, c)
     sides = sum(abs(p - q).sum(0) for p, q in ((a, b), (b, c), (c, a)))

@@ -17,7 +17,7 @@ Shape = tuple[int, int, int]  # (B, n, d)
 def sample_points(kind: str, rng: np.random.Generator, shape: Shape) -> Floats:
     """Return random elements `(B, n, d)` of a kind.
 
-    "mixed" is uniform half of the time, else one of the other kinds.
+    "mixed" is uniform with probability 1/2, else one of the other kinds.
 
     Examples:
         >>> sample_points("mixed", np.random.default_rng(0), (32, 50, 2)).shape
@@ -98,7 +98,10 @@ def _stretch_and_rotate(rng: np.random.Generator, points: Floats) -> Floats:
 
 
 def _place_in_cube(rng: np.random.Generator, points: Floats) -> Floats:
-    """Move instances into the unit cube. About half fill it; the others are smaller, anywhere."""
+    """Move instances into the unit cube.
+
+    About half of them fill the cube. The others are smaller and lie at random places in it.
+    """
     minimum = points.min(1, keepdims=True)
     span = (points.max(1, keepdims=True) - minimum).max(2, keepdims=True)
     points = (points - minimum) / np.where(span > 0, span, 1)

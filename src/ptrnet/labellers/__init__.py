@@ -2,7 +2,7 @@
 
 Each labeller is one file, found by its name; plug-ins register others. A labeller is a module with
 
-- `label(inputs)`: takes `(B, n, d)` float64, instances of one size, and returns their `Answers`.
+- `label(inputs)`: takes instances of one size, `(B, n, d)` float64, and returns their `Answers`.
   Labellers of tours also take the name of a distance;
 - `TAKES_RULES` (optional): whether `label` also takes `TourRules`, and distances that depend on the
   direction;
@@ -10,8 +10,8 @@ Each labeller is one file, found by its name; plug-ins register others. A labell
 - `FAILURE` (optional): the error message for an empty answer;
 - `NEEDS` (optional): a package of the extra "labels" that it imports;
 - `label_with_proof` and `UNPROVED` (optional): for a labeller that promises proofs and may fail to
-  find one. The function also returns which answers are proved; the text is the message about an
-  unproved answer.
+  find one. `label_with_proof` returns the answers, and which of them are proved. `UNPROVED` is the
+  message about an unproved answer.
 
 `compiled.py`, `edge_queue.py`, `rules.py` and `tours.py` are shared code, not labellers.
 """
@@ -95,7 +95,7 @@ def failure(name: str) -> str:
 def label_with_proof(
     name: str, inputs: Floats, **options: Any
 ) -> tuple[Answers, NDArray[np.bool_]]:
-    """Return a labeller's answers, and `(B,)` whether each is proved.
+    """Return a labeller's answers, and `(B,)` booleans: whether each is proved.
 
     All answers of a labeller that does not promise proofs count as proved.
 

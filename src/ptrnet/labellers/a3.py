@@ -1,10 +1,11 @@
 """Tours by the algorithm A3 of Vinyals et al. 2015, Table 2: Christofides (1976), then 2-opt.
 
-Take a minimum spanning tree, and add a minimum-weight perfect matching of the cities with an odd
-number of edges. The result has a closed walk over all edges. Its cities in the order of their first
-visit are a tour of at most 1.5 times the shortest. The walk may begin anywhere: we try ten to
-nineteen beginnings, or all if there are fewer than ten. We shorten each tour by 2-opt, and take
-the shortest. rustworkx (the extra "labels") computes the matching.
+Take a minimum spanning tree, and add a minimum-weight perfect matching of the cities that have an
+odd number of edges in the tree. The result has a closed walk over all edges. The cities in the
+order in which the walk first visits them are a tour. If distances obey the triangle inequality,
+this tour is at most 1.5 times as long as the shortest. The walk may begin anywhere: we try ten to
+nineteen beginnings, or all if there are fewer than ten. We shorten each tour by 2-opt, and take the
+shortest. rustworkx (the extra "labels") computes the matching.
 """
 
 from itertools import combinations
@@ -18,8 +19,8 @@ from ptrnet.types import Answers, Floats, Indices
 
 NEEDS = "rustworkx"
 STARTS = 10
-# The matching needs integer weights, so edges get weights from 0 to this one. A matching has at
-# most MAX_ELEMENTS / 2 edges, so the sum of its weights stays far below 2^63.
+# The matching needs integer weights, so we scale them to 0 to _MAX_WEIGHT. A matching has at most
+# MAX_ELEMENTS / 2 edges, so the sum of its weights stays far below 2^63.
 _MAX_WEIGHT = 2**40
 
 MAX_ELEMENTS = 5000  # memory grows as n^2; this many cities take more than half a GB
@@ -39,7 +40,7 @@ def _write_tours(dist: Floats, tours: Indices) -> None:
 
 
 def _matching(dist: Floats, odd: Indices) -> Indices:
-    """Return `(E, 2)` pairs, each of the `odd` cities in one, with the smallest total length."""
+    """Pair the `odd` cities with the smallest total length. Return the pairs `(E, 2)`."""
     import rustworkx
 
     edges = list(combinations(range(len(odd)), 2))

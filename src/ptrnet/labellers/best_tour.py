@@ -1,8 +1,8 @@
-"""Tours of the most prizes within a length, by dynamic programming over all sets of places.
+"""Tours with the most prizes within a length limit, by dynamic programming over sets of places.
 
-The recursion is that of Held and Karp (1962), without the sets that no tour within the length can
+The recursion is that of Held and Karp (1962), without the sets that no tour within the limit can
 visit. Instances may have at most 21 places, including the depot. Time grows with the number of
-sets that are left: 20 places and a length of 2, as Kool et al. (2019) draw them, take about 7
+sets that are left: 20 places and a limit of 2, as Kool et al. (2019) draw them, take about 7
 milliseconds.
 """
 
@@ -22,15 +22,15 @@ TOLERANCE = 1e-9  # a tour may exceed the length limit by this share
 def label(inputs: Floats) -> Answers:
     """Return for each instance a shortest one of the tours that collect the most prizes.
 
-    We extend this tour at its end, as long as a place without a prize can follow, because an
-    answer ends only where no place can follow.
+    An answer may end only if no place can follow. So we extend this tour at its end, as long as a
+    place without a prize can follow.
 
     Args:
         inputs: `(B, n, 5)`: two coordinates, a prize, the limit of the length, and whether
             distances are rounded. Element 0 is the depot.
     """
     n = inputs.shape[1]
-    lengths = np.empty((2 ** (n - 1), n - 1))  # few of its pages are touched
+    lengths = np.empty((2 ** (n - 1), n - 1))  # sparse: most of its memory is never touched
     return pad_answers([_best_tour(instance, lengths) for instance in inputs])
 
 
@@ -44,13 +44,13 @@ def _best_tour(instance: Floats, lengths: Floats) -> Indices:
 
 
 def lengthened(path: Sequence[int], dist: Floats, prize: Floats, limit: float) -> list[int]:
-    """Extend a path from 0 as far as possible, each time by the largest prize in reach.
+    """Return a path, extended as far as possible, each time by the largest prize in reach.
 
     Args:
         path: the places so far; the first one is the depot, 0.
-        dist: `(n, n)`.
+        dist: `(n, n)` distances.
         prize: `(n,)`.
-        limit: of the length with the way back to the depot.
+        limit: the maximum length, including the way back to the depot.
     """
     path, length = list(path), path_length(dist, path)
     while True:

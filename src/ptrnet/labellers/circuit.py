@@ -1,7 +1,8 @@
-"""Tours with the most prizes within a length, by OR-Tools' CP-SAT and its constraint of a circuit.
+"""Tours with the most prizes within a length limit, by OR-Tools' solver CP-SAT.
 
-The solver has one worker and a limit in deterministic time, so that the same instances get the same
-answers. It proves most answers of 21 elements in a second, and some of 51 within the limit.
+A circuit constraint describes a tour. The solver has one worker and a limit in deterministic time,
+so that the same instances get the same answers. It proves most answers of 21 elements in a second,
+and some of 51 within the limit.
 """
 
 import numpy as np
@@ -15,9 +16,9 @@ NEEDS = "ortools"
 UNPROVED = "no proof was found within the time limit"
 FAILURE = "no place can be visited within the limit"
 LIMIT = 10.0  # units of CP-SAT's deterministic time; a unit is about a second
-# CP-SAT computes with whole numbers. We scale distances so that the length limit becomes DIGITS,
-# unless they are rounded, and prizes so that the largest one becomes PRIZES, unless all are whole
-# numbers.
+# CP-SAT computes with whole numbers. Unless distances are rounded, we scale them so that the length
+# limit becomes DIGITS. Unless all prizes are whole numbers, we scale them so that the largest one
+# becomes PRIZES.
 DIGITS = 10**7
 PRIZES = 10**6
 
@@ -30,9 +31,10 @@ def label(inputs: Floats) -> Answers:
 def label_with_proof(inputs: Floats) -> tuple[Answers, NDArray[np.bool_]]:
     """Return the places of tours, without the depot (element 0), and whether each tour is proved.
 
-    A tour begins at the end that is nearer to the depot. No further place could be visited at its
-    end, not even one without a prize. Unless all prizes are whole numbers, they are rounded to
-    millionths of the largest one. A proof then holds up to such a millionth for each place.
+    The best tour begins at the end that is nearer to the depot. At its other end we add places
+    until none can follow, even places without a prize. Unless all prizes are whole numbers, they
+    are rounded to millionths of the largest one. A proof then holds up to such a millionth for each
+    place.
 
     Args:
         inputs: `(B, n, 5)`: two coordinates, a prize, the limit of the length, and whether
@@ -48,7 +50,7 @@ def _tour(instance: Floats) -> tuple[list[int], bool]:
     is_rounded = bool(instance[0, 4])
     dist = distances.matrix(instance[:, :2], "EUC_2D" if is_rounded else distances.EUCLIDEAN)
     prize, limit = instance[:, 2], instance[0, 3] * (1 + TOLERANCE)
-    near = np.flatnonzero(2 * dist[0] <= limit)  # the depot, and what can be visited
+    near = np.flatnonzero(2 * dist[0] <= limit)  # the depot, and the places in reach
     scale = 1.0 if is_rounded or limit == 0 else DIGITS / limit
     # First round distances down, so that no tour within the limit is left out. If the best tour
     # exceeds the limit by its true distances, round up, so that no tour exceeds it.

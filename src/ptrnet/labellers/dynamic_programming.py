@@ -1,7 +1,7 @@
 """Best knapsacks, by dynamic programming (Nemhauser and Ullmann 1969).
 
-It keeps those pairs of weight and value that no other pair dominates: no other one is at most as
-heavy and at least as valuable.
+Each set of items has a pair of weight and value. The algorithm keeps the pairs that no other pair
+dominates. A pair dominates another one if it is at most as heavy and at least as valuable.
 """
 
 import numpy as np
@@ -25,8 +25,8 @@ def _best_items(instance: Floats) -> Indices:
     weights, values, (capacity, *_) = instance.T
     limit = capacity * (1 + TOLERANCE)
     weight, value = np.zeros(1), np.zeros(1)  # of the pairs that are not dominated
-    # Each item replaces the P pairs so far by new ones. For each new pair, the item's array has the
-    # index p of the old pair it comes from, or P + p if the item was added to that pair.
+    # Each item replaces the P pairs so far by new ones. One array for each item: for each new pair,
+    # the index p of the old pair from which it comes, or P + p if the item was added to that pair.
     origins = []
     for w, v in zip(weights, values, strict=True):
         weight, value = np.append(weight, weight + w), np.append(value, value + v)

@@ -22,7 +22,7 @@ Start = tuple[int, int, int]
 
 
 class Traversal(NamedTuple):
-    """Triangulations of up to T triangles in the order of a queue, each padded at its end."""
+    """Triangulations of up to T triangles, padded, in the order in which a queue reaches them."""
 
     ordered: Indices  # (B, T, 3) tail, head and apex of each triangle
     counts: Indices  # (B,) number of triangles that are reached
@@ -59,8 +59,8 @@ def _neighbours(triangles: Indices) -> Indices:
 def _first_side(points: Floats, triangles: Indices, neighbours: Indices) -> Start:
     """Return the side, as `3 t + k`, from which the queue starts, and its vertices a and b.
 
-    a is the lexicographically smallest vertex. Two edges of the hull begin at a; the edge from a to
-    b has all points on its left.
+    a is the lexicographically smallest vertex. Two edges of the hull meet at a. We take the one
+    that has all points on its left if it runs from a to b.
     """
     a = triangles[0, 0]
     for vertex in triangles.flat:
@@ -192,9 +192,9 @@ def traverse(triangles: Indices, counts: Indices, points: Floats | None = None) 
 def triangles_of(apexes: Sequence[int]) -> list[tuple[int, int, int]]:
     """Return the triangles `(tail, head, apex)` that a sequence names, in the order of the queue.
 
-    An unconstrained model may give a token after the queue is empty, or no more than a first edge.
-    We turn such a token or edge into a triangle that repeats its last vertex. No right answer has
-    such a triangle.
+    An unconstrained model may give a token after the queue is empty, or end at the first edge. We
+    turn such a token or edge into a triangle that repeats its last vertex. No right answer has such
+    a triangle.
     """
     if len(apexes) < 3 or NO_APEX in apexes[:2]:
         elements = [apex for apex in apexes if apex != NO_APEX]

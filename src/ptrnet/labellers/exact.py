@@ -1,9 +1,9 @@
 """Shortest tours with a proof: branch and bound with 1-tree bounds (Held and Karp 1971).
 
 Iterated local search finds a tour that is nearly always the shortest, and branch and bound proves
-it. Uniformly drawn cities take a quarter of a millisecond (20 cities) or about ten milliseconds
-(50). If the search cannot prove a tour soon, it starts again with the penalties of a linear
-program.
+that it is. This takes a quarter of a millisecond for 20 uniformly drawn cities, and about ten
+milliseconds for 50. If the search cannot prove a tour soon, it starts again with the penalties of a
+linear program.
 
 The file begins with the labeller. Below are proofs of hard instances, the 1-tree bound, branch and
 bound, and the linear program.
@@ -73,8 +73,8 @@ def label_with_proof(
 def label_with_bounds(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answers, Floats]:
     """Return tours, and a lower bound `(B,)` of the lengths of all tours of each instance.
 
-    The bound is -inf if the tour is not proved. Lengths are in the units of
-    `ptrnet.labellers.tours`.
+    The bound is -inf if the tour is not proved. It is a bound of lengths by `distance_matrices`,
+    which may scale distances.
     """
     batch, n, _ = inputs.shape
     tours, bounds = np.empty((batch, n), np.int64), np.empty(batch)
@@ -202,8 +202,8 @@ def prove_with_relaxation(
         first = np.argmax(dist == 0, axis=1)  # for each city the first at distance 0, or itself
         if (first != np.arange(len(dist))).any():
             return _prove_merged(dist, tour, first, whole_numbers, max_work, work_per_call)
-        # No tour is shorter than the way to the farthest city and back. For cities on a line, a
-        # tour of this length exists.
+        # No tour is shorter than twice the longest distance. For cities on a line, a tour of this
+        # length exists.
         line = np.argsort(dist[np.argmax(dist[0])], kind="stable")
         if tour_length(dist, line) - slack <= 2 * dist.max():
             tour[:] = line
@@ -217,12 +217,12 @@ def search_from_relaxation(
     """Search from the penalties of the linear program, and return the bound of `resume`.
 
     Args:
-        dist: this and `cost` as in `search_of`.
-        cost: see `dist`.
-        tour: this and `slack` as in `prove`.
-        slack: see `tour`.
-        max_work: this and `work_per_call` as in `prove_with_relaxation`.
-        work_per_call: see `max_work`.
+        dist: as in `search_of`.
+        cost: as in `search_of`.
+        tour: as in `prove`.
+        slack: as in `prove`.
+        max_work: as in `prove_with_relaxation`.
+        work_per_call: as in `prove_with_relaxation`.
     """
     search = search_of(dist, cost)
     search.node.penalty[:] = best_penalties(dist, cost)
@@ -238,7 +238,7 @@ def search_from_relaxation(
 def _obeys_triangles(dist: Floats) -> bool:
     """Whether distances obey the triangle inequality, except for rounding errors.
 
-    Not all matrices do, nor do TSPLIB's distances that are rounded to the nearest whole number.
+    Some matrices do not, nor do TSPLIB's distances that are rounded to the nearest whole number.
     """
     # The shortest way from each city to each other one over any third city.
     shortest = np.array([(dist + dist[k]).min(1) for k in range(len(dist))])
@@ -275,15 +275,15 @@ def _prove_merged(
     return bound
 
 
-# The 1-tree bound of Held and Karp (1970, 1971). A 1-tree is a spanning tree of all cities but 0,
-# with two edges of city 0. Every tour is a 1-tree, so the cheapest 1-tree is at most as long as the
-# shortest tour. A penalty of each city is added to the cost of its edges. That makes all tours
-# longer by the same amount, and 1-trees by different amounts. We choose the penalties that bring
-# the cheapest 1-tree near the shortest tour.
+# The 1-tree bound of Held and Karp (1970, 1971). A 1-tree is a spanning tree of all cities except
+# 0, and two edges of city 0. Every tour is a 1-tree, so the cheapest 1-tree is at most as long as
+# the shortest tour. Each city has a penalty, which is added to the cost of its edges. Penalties
+# make all tours longer by the same amount, and 1-trees by different amounts. We choose penalties
+# for which the cheapest 1-tree is nearly as long as the shortest tour.
 
 # The cost of an edge is its distance, or one of these two values if the edge is decided.
 REQUIRED, EXCLUDED = -1e100, 1e100
-DECIDED = 1e90  # a cost below -DECIDED means REQUIRED, above DECIDED it means EXCLUDED
+DECIDED = 1e90  # a cost below -DECIDED means REQUIRED, and a cost above DECIDED means EXCLUDED
 
 
 class OneTree(NamedTuple):
@@ -340,7 +340,7 @@ def tour_of(tree: OneTree) -> Indices:
 
 @jit
 def cheapest_one_tree(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree) -> float:
-    """Write the cheapest 1-tree into `tree`, and return a lower bound of all tours.
+    """Write the cheapest 1-tree into `tree`, and return a lower bound of the lengths of all tours.
 
     Args:
         dist: distances `(n, n)`.
@@ -350,8 +350,8 @@ def cheapest_one_tree(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree
 
     Returns:
         The length of the 1-tree with penalties, minus the penalties that every tour pays. No tour
-        with all required edges and without excluded ones is shorter. The bound is infinite if the
-        edges that are not excluded contain no 1-tree.
+        with all required edges and no excluded ones is shorter. The bound is infinite if no 1-tree
+        is possible without excluded edges.
     """
     tree.degree[:] = 0
     total = _span(dist, cost, penalty, tree)
@@ -414,7 +414,7 @@ def _choose_neighbours_of_0(cost: Floats, penalty: Floats, tree: OneTree) -> boo
 
 @jit
 def max_path_edges(cost: Floats, penalty: Floats, tree: OneTree) -> Floats:
-    """Return `(n, n)`, the cost of the most expensive edge on the tree's path from i to j.
+    """Return `(n, n)`: the cost of the most expensive edge on the tree's path from i to j.
 
     Penalties are included. If an edge i-j from outside is put into the 1-tree, it replaces the most
     expensive edge of this path. Row and column 0 are arbitrary, because city 0 is not in the
@@ -611,7 +611,7 @@ def _decide(node: Node, num_decided: int, i: int, j: int, decision: float) -> in
 def _propagate(node: Node, num_decided: int) -> tuple[int, bool]:
     """Decide the edges that follow from the decided ones, because a city has two edges in a tour.
 
-    Return the new number of decided edges, and whether each city can still have two.
+    Return the new number of decided edges, and whether each city can still have two edges.
     """
     n, cost = len(node.dist), node.cost
     changed = True
@@ -733,7 +733,7 @@ def _try_without(node: Node, num_decided: int, branches: Branches, depth: int) -
 
 @jit
 def _edge_to_branch_at(node: Node) -> tuple[int, int]:
-    """Return an undecided edge of the 1-tree: the most expensive one at the city with most edges.
+    """Return the most expensive undecided edge of the 1-tree at the city with the most edges.
 
     Costs include the penalties.
     """
@@ -753,7 +753,7 @@ def _edge_to_branch_at(node: Node) -> tuple[int, int]:
 # optimum is the best 1-tree bound. The dual variables of the cities are the penalties that give it
 # (Held and Karp 1970). Subgradient steps converge to them too slowly if many tours are equally
 # short, or if distances have very different magnitudes.
-_MAX_ROUNDS = 60  # at most this many linear programs; each adds the sets that the last violates
+_MAX_ROUNDS = 60  # maximum number of linear programs; each adds the sets that the last one violates
 _TOLERANCE = 1e-6  # a constraint of a set is violated if it is off by more than this
 # Scale the longest distance to _MAX_DIST, because the solver's tolerances are absolute.
 _MAX_DIST = 1e3

@@ -116,9 +116,10 @@ def _improve(points: Floats, distance: str, path: Indices, kicks: int) -> Indice
 
 
 # Kicks. A kick is a double bridge: it exchanges two short neighbouring paths of the tour, which
-# 2-opt and Or-opt seldom undo. We keep the result of a kick unless it made the tour longer.
+# 2-opt and Or-opt seldom undo. We undo a kick and the descent after it if the two together made the
+# tour longer.
 NEIGHBOURS = 10  # new edges go from a city to this many of its nearest cities
-MIN_CITIES = 8  # smaller tours are solved by dynamic programming, which takes no time
+MIN_CITIES = 8  # smaller tours are solved by dynamic programming, which is fast for few cities
 _MAX_PATH = 50  # the longest path that a kick exchanges, in cities
 _SEED = 0x9E3779B97F4A7C15
 
@@ -287,13 +288,13 @@ def reverse(cities: Indices, position: Indices, start: int, end: int, mirrored: 
 # Descents by 2-opt (Croes 1958) and Or-opt (Or 1976) moves between near neighbours. Cities wait in
 # a queue, and are queued again when an edge at them changes (Bentley 1992).
 MAX_SEGMENT = 3  # the most cities that an Or-opt move carries
-# Relative to the longest distance. Smaller gains may be rounding errors: such moves could be made
-# in a circle forever.
+# The smallest gain of a move, relative to the longest distance. Smaller gains may be rounding
+# errors, and such moves could be repeated forever.
 ROUNDING = 1e-12
 
 
 class Moves(NamedTuple):
-    """The moves to try between n cities, and the gain that they must have."""
+    """Data of the moves between n cities: which of them to try, and which to make."""
 
     dist: Floats  # (n, n)
     nearest: Indices  # (n, max_nearest or n - 1) the nearest cities of each; new edges go to these

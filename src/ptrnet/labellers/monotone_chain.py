@@ -2,10 +2,10 @@
 
 Degenerate input:
 
-- a point on an edge of the hull, up to the rounding of its float64 coordinates, is not a vertex;
-  whole numbers up to 2^64 are not rounded (`ptrnet.geometry.predicates` has the rule);
-- of equal points only the first index can be a vertex;
-- if all points are on one line, the hull is its two ends; if all are equal, it is one point.
+- A point that lies on an edge of the hull, up to the rounding of float64 coordinates, is not a
+  vertex. Whole numbers up to 2^64 count as not rounded (see `ptrnet.geometry.predicates`).
+- If points are equal, only the first of them can be a vertex.
+- If all points lie on one line, the hull is the two ends. If all are equal, it is one point.
 
 If floats cannot decide a turn, the whole instance is computed again in Python's exact integers.
 """
@@ -141,14 +141,14 @@ def _distinct(points: Floats, order: Indices) -> Indices:
 
 @jit
 def _extend(inputs: Floats, points: Floats, path: Indices, stack: Indices, base: int) -> int:
-    """Walk along `path`, from left to right or back, and keep the left turns on the stack.
+    """Walk along `path` and keep on the stack the points where the chain turns left.
 
     Args:
         inputs: `(n, 2)` points.
         points: `(n, 2)` the points scaled.
-        path: indices of points, in their order.
+        path: indices of points, in lexicographic order or reversed.
         stack: the vertices so far; written from `base` on.
-        base: number of entries at the bottom of the stack that stay.
+        base: number of entries at the bottom of the stack that are kept.
 
     Returns:
         The size of the stack, 0 if floats could not decide a turn.

@@ -1,6 +1,6 @@
 """Short routes by PyVRP's hybrid genetic search (Wouda, Lan and Kool 2024), without a proof.
 
-The search stops after a number of iterations and not of seconds, so that the same instances get the
+The search stops after a number of iterations, not after a time, so that the same instances get the
 same answers on any machine.
 """
 
@@ -13,15 +13,15 @@ from ptrnet.types import Answers, Floats, pad_answers
 
 NEEDS = "pyvrp"
 ITERATIONS = 1000
-# PyVRP computes with whole numbers. We scale distances so that the longest one is LONGEST, unless
-# they are rounded, and demands so that the capacity is near FULL, unless it is larger. PyVRP's
-# penalties for overloaded vehicles are too small for much longer distances.
+# PyVRP computes with whole numbers. Unless distances are rounded, we scale them so that the longest
+# one is LONGEST. PyVRP's penalties for overloaded vehicles are too small for much longer distances.
+# Unless the capacity is larger, we scale demands so that it is near FULL.
 LONGEST, FULL = 10**4, 10**6
 SLACK = 1e-6  # how far rounding may move a product from a whole number
 
 
 def label(inputs: Floats, iterations: int = ITERATIONS) -> Answers:
-    """Return routes from a depot that is element 0, with a 0 between them.
+    """Return the routes from the depot, which is element 0, with a 0 between two routes.
 
     Args:
         inputs: `(B, n, 5)`: two coordinates, a demand, the capacity, and whether distances are
@@ -57,7 +57,7 @@ def _routes(instance: Floats, iterations: int) -> list[int]:
     for route in result.best.routes():
         left = -1  # begin with a visit to the depot
         for customer in (visit.idx + 1 for visit in route if visit.is_client()):
-            if loads[customer] > left:  # also within a route that PyVRP overloads
+            if loads[customer] > left:  # if PyVRP overloads a route, this splits it
                 answer += [0] * bool(answer)
                 left = room
             answer.append(customer)

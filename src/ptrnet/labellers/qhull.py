@@ -1,8 +1,8 @@
 """Delaunay triangulations by SciPy's Qhull (Barber, Dobkin, Huhdanpaa 1996), each with a proof.
 
 We prove each triangulation of Qhull in floats. Exact integers decide the few conditions that floats
-cannot. If Qhull's triangulation is wrong, because points are very near to each other or to a line,
-we compute a right one in exact integers.
+cannot decide. Qhull's triangulation may be wrong if points are very near to each other or to a
+line. Then we compute a right one in exact integers.
 
 Degenerate input:
 
@@ -82,10 +82,14 @@ def _triangles(inputs: Floats, scaled: Floats, shifted: Floats) -> Indices:
     return flip(inputs, triangles, wrong[:, :2]) if len(wrong) else triangles
 
 
-# The proof in floats, compiled. Triangles cover the hull once if three conditions are true: all
-# turn left; they are glued edge to edge; and the edges with only one triangle are one closed convex
-# path. They are Delaunay if the two triangles at each shared edge have no vertex in each other's
-# circle (Delaunay 1934).
+# The proof in floats, compiled. Triangles cover the hull once if three conditions are true:
+#
+# - All triangles turn left.
+# - They are glued edge to edge: neighbors have their common edge in opposite directions.
+# - The edges with only one triangle are one closed convex path.
+#
+# They are Delaunay if the two triangles at each shared edge have no vertex in each other's circle
+# (Delaunay 1934).
 
 
 class Unresolved(NamedTuple):
@@ -104,6 +108,9 @@ def unresolved(
     points: Floats, triangles: Indices, neighbors: Indices, count: int
 ) -> tuple[bool, Unresolved]:
     """Return whether triangles are glued edge to edge, and the conditions that remain to prove.
+
+    Glued triangles must also have `count` vertices, and an outer path that goes round once if it
+    turns left everywhere.
 
     Args:
         points: `(n, 2)`, scaled so that the largest coordinate is at least 1/2 and below 1.
@@ -201,8 +208,8 @@ Apexes = dict[tuple[int, int], int]
 def triangulate(points: Floats) -> Indices:
     """Return triangles `(t, 3)` of points `(n, 2)`; none if all points are on one line.
 
-    Points are inserted one by one (Bowyer 1981, Watson 1981), along Hilbert's curve, so that each
-    is near to the last one. Of equal points only the first is a vertex.
+    Points are inserted one by one (Bowyer 1981, Watson 1981). They follow Hilbert's curve, so that
+    each is near the point before it. If points are equal, only the first of them is a vertex.
     """
     pairs: list[Pair] = [tuple(p) for p in as_integers(points).tolist()]
     distinct = np.unique(first_equal(points))
@@ -297,7 +304,7 @@ def _insert(apexes: Apexes, pairs: list[Pair], p: int, edge: tuple[int, int]) ->
     stack, rim = [(i, j), (j, k), (k, i)], []
     while stack:
         i, j = stack.pop()
-        if (j, i) not in apexes:  # the triangle there is removed, too
+        if (j, i) not in apexes:  # the triangle there has been removed, too
             continue
         if _is_in_circle(pairs, j, i, apexes[j, i], p):
             k = _remove(apexes, j, i)

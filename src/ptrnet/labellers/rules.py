@@ -1,8 +1,9 @@
 """Reduce tours with rules (ends, open paths, fixed edges) to closed tours of other distances.
 
-The searches know only closed tours through all cities. So we add a city to an open path: the way
-back, at distance 0 from every city. A required first or last city becomes an edge that the tour
-must have. `exact` knows only symmetric distances, so each city of a directed problem becomes two.
+The searches know only closed tours through all cities. So we close an open path with a free end by
+one more city: the way back, at distance 0 from every city. A required first or last city becomes an
+edge that the tour must have. `exact` knows only symmetric distances, so it replaces each city of a
+directed problem by two.
 """
 
 from collections.abc import Sequence
@@ -52,9 +53,9 @@ def reduce(dist: Floats, rules: TourRules, directed: bool, names: Sequence[objec
 def restore(tour: Indices, n: int, rules: TourRules, directed: bool) -> Indices:
     """Return the tour `(n,)` that obeys the rules, given a closed tour of the reduced problem.
 
-    It begins at the first city and ends at the last one, if the rules name them. If distances are
-    symmetric and the rules name no end of an open path, both directions are right. Then the path
-    begins at the one of its two ends that has the smaller index.
+    The returned tour begins at the first city and ends at the last one, if the rules name them. If
+    distances are symmetric and the rules name no end of an open path, both directions are right.
+    Then the path begins at the end that has the smaller index.
     """
     start, end = rules.start, rules.end
     if has_way_back(n, rules):
@@ -75,7 +76,7 @@ def restore(tour: Indices, n: int, rules: TourRules, directed: bool) -> Indices:
 
 
 def has_way_back(n: int, rules: TourRules) -> bool:
-    """Whether the problem has a city for the way back: if an end of an open path is not fixed."""
+    """Whether the problem has a city for the way back, that is, an open path has a free end."""
     return rules.is_open and n > 1 and (rules.start is None or rules.end is None)
 
 
@@ -111,7 +112,7 @@ def chain(n: int, edges: Edges, directed: bool, names: Sequence[object]) -> Indi
 
 
 def with_fixed_edges(problem: Problem) -> Floats:
-    """Return `(n, n)` distances by which every shortest tour has all fixed edges."""
+    """Return distances `(n, n)` for which every shortest tour has all fixed edges."""
     dist = problem.dist.copy()
     gain = (len(dist) + 1) * (dist.max() or 1.0)  # more than the length of any tour
     for i, j in problem.fixed:

@@ -18,8 +18,8 @@ from ptrnet.jit import jit
 from ptrnet.types import Answers, Floats, Indices, pad_answers
 
 MOVES = 20_000  # per shop
-RETURN_AFTER = 3_000  # moves without a better schedule: the search returns to the best one
-SHAKES = 10  # random moves after it has returned, in addition to the first one
+RETURN_AFTER = 3_000  # moves without a better schedule, after which we return to the best one
+SHAKES = 10  # number of random moves after such a return, in addition to the first one
 NONE = -1  # no operation
 
 
@@ -82,7 +82,8 @@ def search(machine: Indices, duration: Floats, job: Indices, moves: int) -> tupl
     shortest, found_at = np.inf, 0
     best = copied(now)
     path = np.empty(count, np.int64)
-    # Entry (a, b): the first move that may put operation a ahead of job b on its machine again.
+    # Entry (a, b): the number of the first move that may put operation a ahead of job b again, on
+    # the machine of a.
     forbidden_until = np.zeros((count, job[-1] + 1), np.int64)
     tenure = 10 + (job[-1] + 1) // (machine.max() + 1)
     for move in range(1, moves + 1):
@@ -99,7 +100,7 @@ def search(machine: Indices, duration: Floats, job: Indices, moves: int) -> tupl
         source, target = choose_move(
             shop, now, path[:length], forbidden_until, move, shortest, is_shaken
         )
-        if source == target:  # the path is one job, or on one machine: no schedule is shorter
+        if source == target:  # no move. If no duration is 0, the schedule is then a shortest one
             break
         until = move + tenure + np.random.randint(0, tenure // 2)
         op, direction = path[source], 1 if target > source else -1
@@ -130,7 +131,7 @@ def copied(now: Schedule) -> Schedule:
 
 @jit
 def link(now: Schedule, first: int, second: int) -> None:
-    """Let one operation follow another on their machine. Either may be NONE."""
+    """Let operation `second` follow `first` on their machine. Either may be NONE."""
     if first != NONE:
         now.after[first] = second
     if second != NONE:
@@ -139,9 +140,9 @@ def link(now: Schedule, first: int, second: int) -> None:
 
 @jit
 def first_schedule(shop: Shop) -> Schedule:
-    """Start the operations one by one, each time the one that can start first.
+    """Return a schedule that starts operations one by one, each time one that can start first.
 
-    If several can start at the same time, start that of the job with the most work remaining.
+    If several can start first, start the one whose job has the most work remaining.
     """
     count = len(shop.job)
     jobs = shop.job[-1] + 1
@@ -179,14 +180,20 @@ def first_schedule(shop: Shop) -> Schedule:
 
 @jit
 def ready(shop: Shop, now: Schedule, op: int, by_job: bool) -> float:
-    """Return when the operation before this one ends, in its job or on its machine."""
+    """Return when the operation before this one ends; 0 if there is none.
+
+    That is the operation before it in its job if `by_job`, else on its machine.
+    """
     before = shop.before[op] if by_job else now.before[op]
     return now.start[before] + shop.duration[before] if before != NONE else 0.0
 
 
 @jit
 def rest(shop: Shop, now: Schedule, op: int, by_job: bool) -> float:
-    """Return the time that the operations after this one need, in its job or on its machine."""
+    """Return the duration and the tail of the operation after this one, added; 0 if there is none.
+
+    That is the operation after it in its job if `by_job`, else on its machine.
+    """
     after = shop.after[op] if by_job else now.after[op]
     return now.tail[after] + shop.duration[after] if after != NONE else 0.0
 
@@ -236,7 +243,7 @@ def critical_path(shop: Shop, now: Schedule, makespan: float, path: Indices) -> 
         if by_job and by_machine:
             by_job = np.random.random() < 0.5
         op = shop.before[op] if by_job else now.before[op] if by_machine else NONE
-    for k in range(length // 2):  # turn it round
+    for k in range(length // 2):  # reverse the path, which was written from its end
         path[k], path[length - 1 - k] = path[length - 1 - k], path[k]
     return length
 
@@ -253,9 +260,10 @@ def choose_move(
 ) -> tuple[int, int]:
     """Choose an operation of the critical path, and the end of its block to which it moves.
 
-    Return the places of both in `path`; both are 0 if no move is possible. If several moves promise
-    the same least makespan, choose one of them at random. If `at_random`, or if each move is
-    forbidden, choose one of all moves at random.
+    Return the positions of both in `path`, or (0, 0) if no move is possible. Choose the move that
+    promises the shortest makespan, at random among equal ones. A forbidden move may only be chosen
+    if it promises less than `shortest`. If `at_random`, or if no move may be chosen, choose one of
+    all possible moves at random.
     """
     chosen, least, ties = (0, 0), np.inf, 0
     random_one, count = (0, 0), 0
@@ -265,7 +273,7 @@ def choose_move(
             continue
         for k in range(first, end):
             for target in (first, end - 1):
-                # At the front of the first block and at the end of the last, a move is useless.
+                # Moves to the front of the first block or to the end of the last one are useless.
                 is_edge = target == 0 if target == first else target == len(path) - 1
                 if k == target or is_edge or not is_possible(shop, now, path, k, target):
                     continue
@@ -291,6 +299,8 @@ def choose_move(
 def is_possible(shop: Shop, now: Schedule, path: Indices, source: int, target: int) -> bool:
     """Whether an operation can move behind or ahead of another one of its block.
 
+    `source` and `target` are the positions of the two in `path`.
+
     Operation a cannot move behind b if b must wait for the operation that follows a in a's job. The
     tail of this follower is then at least as long as b and b's tail, so we compare the two. For a
     move ahead of b, we compare the end of b with the start of the operation before a in a's job.
@@ -315,7 +325,7 @@ def promised(shop: Shop, now: Schedule, path: Indices, source: int, target: int)
     starts = np.empty(size)
     end = ready(shop, now, path[low], False)
     for k in range(size):
-        op = path[low + (k + shift) % size]  # the new order is the old one, turned by one place
+        op = path[low + (k + shift) % size]  # the new order is rotated by one place
         starts[k] = max(ready(shop, now, op, True), end)
         end = starts[k] + shop.duration[op]
     longest = 0.0

@@ -17,12 +17,16 @@ _MAX_DISTANCES = 2**22  # maximum number of distances in memory at a time: 32 MB
 
 
 def distance_matrices(inputs: Floats, distance: str) -> Iterator[tuple[slice, Floats]]:
-    """Yield slices of a batch of cities `(B, n, 2)`, each with the distances of its instances.
+    """Yield slices of the batch, each with the distances of its instances.
 
     The distances are `(B, n, n)`, where B is the size of the slice. For Euclidean distances, the
-    instances are scaled by a power of two, so that no distance overflows. If a matrix has negative
-    distances, all are increased by the same number, so that none is below 0. Neither the scaling
-    nor the increase changes which tour is shortest.
+    instances are scaled by a power of two, so that no distance overflows. If matrices contain
+    negative distances, all distances of the batch are increased by the same number, so that none is
+    below 0. Neither the scaling nor the increase changes which tour is shortest.
+
+    Args:
+        inputs: `(B, n, d)` cities, or `(B, n, n)` distances.
+        distance: a name of `ptrnet.geometry.distances`.
     """
     batch, n, _ = inputs.shape
     points = scale_by_power_of_two(inputs) if distance == distances.EUCLIDEAN else inputs
@@ -40,10 +44,10 @@ def label_tours(
     """Return tours of cities.
 
     Args:
-        inputs: `(B, n, 2)` cities.
+        inputs: `(B, n, d)` cities, or `(B, n, n)` distances.
         distance: a name of `ptrnet.geometry.distances`.
-        write_tours: a function that computes the tours of instances by their distances `(B, n, n)`,
-            and writes them into an array `(B, n)`.
+        write_tours: a function that takes the distances `(B, n, n)` of instances, and writes their
+            tours into an array `(B, n)`.
     """
     batch, n, _ = inputs.shape
     tours = np.empty((batch, n), np.int64)
@@ -53,7 +57,7 @@ def label_tours(
 
 
 def is_plain(inputs: Floats, distance: str, rules: TourRules) -> bool:
-    """Whether tours are closed, have no rules, and have symmetric distances."""
+    """Whether tours are closed and have no rules, and no distance depends on the direction."""
     is_directed = distance == distances.EXPLICIT and distances.is_directed(inputs).any()
     return rules == CLOSED and not is_directed
 
@@ -119,8 +123,8 @@ def walk(neighbours: Indices, start: int) -> Indices:
     return tour
 
 
-# An exchange must shorten its edges by more than this share. A smaller gain may be a rounding
-# error, and exchanges could go round forever.
+# An exchange must shorten its two edges by more than this share. A smaller gain may be a rounding
+# error, and such exchanges could be repeated forever.
 _ROUNDING = 1e-12
 
 
@@ -162,8 +166,8 @@ def open_pass(dist: Floats, path: Indices) -> bool:
 def exchange(dist: Floats, tour: Indices, i: int, j: int) -> bool:
     """Reverse positions i + 1 to j if that makes the tour shorter. Return whether it did.
 
-    This replaces the edges after the positions i and j. The edge after the last position leads to
-    the first.
+    This replaces the edge after position i and the edge after position j. The edge after the last
+    position leads to the first city.
     """
     a, b, c, d = tour[i], tour[i + 1], tour[j], tour[(j + 1) % len(tour)]
     before, after = dist[a, b] + dist[c, d], dist[a, c] + dist[b, d]

@@ -1,7 +1,7 @@
-"""The tasks, one file for each. Plug-ins register further ones.
+"""The tasks, one file for each. Plug-ins can register more.
 
-Problems (`ptrnet.problems`) are tasks, too. `kind` and `get` know them, but `names` leaves out
-the built-in ones, because they need another network (`ptrnet.models.state_ptr_net`).
+Problems (`ptrnet.problems`) are tasks, too. `kind` and `get` accept their names. `names` leaves out
+the built-in problems, because they need another network (`ptrnet.models.state_ptr_net`).
 
 Examples:
     >>> from ptrnet import tasks
@@ -26,7 +26,7 @@ _problems = Registry(
 
 
 def names() -> list[str]:
-    """The names of the tasks that draw instances: the reference tasks, and those of plug-ins."""
+    """The names of the built-in tasks, except problems and `custom`, and of plug-ins' tasks."""
     return _registry.names()
 
 
@@ -56,7 +56,7 @@ def register(cls: type[Task]) -> type[Task]:
 
 
 def kind(name: str) -> type[Task]:
-    """The class of a task. Raises InputError if it is unknown, and suggests the nearest name."""
+    """The class of a task. Raises InputError with the nearest name if the name is unknown."""
     if name == CUSTOM:
         return cast(type[Task], _registry.builtin(CUSTOM))
     if name in names():  # first, so that solving a task does not import the problems

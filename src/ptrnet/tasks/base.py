@@ -1,4 +1,4 @@
-"""The interface of tasks. A task describes a kind of question and knows nothing of networks.
+"""The interface of tasks. A task defines its instances, answers and metrics, but no network.
 
 The class `Task` has three parts: methods that a task must define, methods that it may define, and
 methods that all tasks share. Its base class `Labelling` computes answers by algorithms.
@@ -37,7 +37,7 @@ class Labelling(ABC):
     takes_matrices: ClassVar[bool] = False  # whether labellers accept matrices of distances
 
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
-        """Bring answers into canonical form, so that equivalent answers become equal.
+        """Return the answers in canonical form, in which equivalent answers are equal.
 
         Models are trained to give answers in this form.
 
@@ -58,7 +58,7 @@ class Labelling(ABC):
             distance: the distance between elements, one of the task's `distances`.
 
         Raises:
-            InputError: the labeller does not serve this task, or not that many elements.
+            InputError: the labeller does not serve this task, or does not take that many elements.
 
         Examples:
             >>> task = ptrnet.tasks.get("sort")
@@ -78,7 +78,7 @@ class Labelling(ABC):
         """Return the answers of `label`, and `(B,)` booleans: False if a proof is missing.
 
         A labeller that proves its answers may run out of time: `exact` then returns its best tour
-        without a proof. Labellers that do not try to prove anything have True.
+        without a proof. Answers of labellers that do not promise proofs have True.
 
         Call `check_labeller` first. This method does not, because it is called for every batch.
 
@@ -106,11 +106,11 @@ class Labelling(ABC):
         """
 
     def check_labeller(self, labeller: str | None) -> None:
-        """Check that an algorithm serves this task.
+        """Check that a labeller serves this task, and that its package is installed.
 
         Raises:
-            InputError: it does not; the message suggests the nearest name.
-            MissingExtraError: the algorithm needs a package that is not installed.
+            InputError: the labeller does not serve this task; the message has the nearest name.
+            MissingExtraError: the labeller needs a package that is not installed.
         """
         from ptrnet import labellers
 
@@ -122,10 +122,10 @@ class Labelling(ABC):
         labellers.check_package(name)
 
     def check_max_elements(self, labeller: str | None, n: int) -> None:
-        """Check that an algorithm of this task takes n elements.
+        """Check that a labeller of this task takes n elements.
 
         Raises:
-            InputError: it does not. The message names the algorithms that do.
+            InputError: the labeller takes fewer. The message names the labellers that take n.
         """
         from ptrnet import labellers
 
@@ -148,7 +148,7 @@ class Drawing:
         lines: polylines `(num_points, 2)`, in the order of the answer.
         equal_axes: whether both axes have the same scale.
         has_colors: whether each line has a color of its own.
-        axes: names of both axes, if the features have no names.
+        axes: names of the x and the y axis, used if the features have no names.
         bars: a schedule (Gantt chart), drawn instead of points and lines.
     """
 
@@ -202,7 +202,7 @@ class Task(Settings, Labelling):
 
     @abstractmethod
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
-        """Return why `outputs` cannot answer any instance of n elements, or None if they can.
+        """Return why `outputs` answers no instance of n elements, or None if it may answer some.
 
         Args:
             n: number of elements of the instance.
@@ -232,32 +232,36 @@ class Task(Settings, Labelling):
 
     min_elements: ClassVar[int] = 1  # the smallest number of elements of an instance
     item_size: ClassVar[int] = 1  # the number of indices in an item of an answer
-    symmetric: ClassVar[bool] = False  # whether rotating or flipping the square keeps answers right
+    # Whether answers stay right if the unit square is rotated by 90 degrees or mirrored.
+    symmetric: ClassVar[bool] = False
     # Whether the answer to an instance follows from the answers to its parts. For example, the hull
     # of a set is the hull of the hulls of its parts. `Incremental` decoding needs this.
     decomposable: ClassVar[bool] = False
     # Whether an answer is a closed tour, which may start anywhere and run in either direction.
     circular: ClassVar[bool] = False
-    stdout_format: ClassVar[str] = "txt"  # the format of printed answers without an input file
-    fixed: ClassVar[int] = 0  # leading elements that augmentation must not move
+    stdout_format: ClassVar[str] = "txt"  # the format of printed answers if there is no input file
+    fixed: ClassVar[int] = 0  # number of first elements that augmentation must not permute
     exact_inputs: ClassVar[bool] = False  # whether models get instances as float64
     recipe: ClassVar[
         Mapping[str, Any]
-    ] = {}  # defaults of its trainings that differ from a recipe's
+    ] = {}  # settings of recipes that have another default for this task
 
     @property
     def reversible(self) -> bool:
-        """Whether instances can be read backwards: `backwards` and `answers_backwards` exist."""
+        """Whether instances can be read backwards, that is, whether the task has `backwards`."""
         return type(self).backwards is not Task.backwards
 
     def backwards(self, inputs: Floats) -> Floats:
-        """Return instances `(B, n, d)` backwards. Backwards twice, they are the same again."""
+        """Return instances `(B, n, d)` read backwards, such as job shops with each job reversed.
+
+        Reading them backwards twice gives the same instances again.
+        """
         raise NotImplementedError
 
     def answers_backwards(self, inputs: Floats, answers: Answers) -> Answers:
         """Return answers to `backwards(inputs)`, given valid answers to `inputs`.
 
-        No returned answer may cost more than the given one.
+        A returned answer must not cost more than the given one.
         """
         raise NotImplementedError
 
@@ -265,14 +269,14 @@ class Task(Settings, Labelling):
     def relative_range(self) -> tuple[Floats, Floats]:
         """The standard deviation and the smallest value of each feature, divided by its mean.
 
-        Both are `(d,)`. Features that are not positive in all examples have 0 and 1 instead. So do
-        all features if the examples are unknown.
+        Both are `(d,)`. A feature that is 0 or negative in some example has 0 and 1 instead. If the
+        examples are unknown, every feature has 0 and 1.
         """
         return np.zeros(self.num_features), np.ones(self.num_features)
 
     @property
     def special_names(self) -> tuple[str, ...]:
-        """The names of the special slots in pictures: END, and those that the task adds."""
+        """The names that pictures show for the special slots: END, and those that the task adds."""
         return ("end",)
 
     @property
@@ -296,7 +300,7 @@ class Task(Settings, Labelling):
 
     @property
     def schema(self) -> Schema | None:
-        """How dictionaries become numbers; None if elements are numbers."""
+        """How elements that are dictionaries become numbers; None if elements are numbers."""
         return None
 
     @property
@@ -305,7 +309,10 @@ class Task(Settings, Labelling):
         return False
 
     def free_constraint(self) -> "Constraint":
-        """Return the constraint of unconstrained decoding. It only checks the smallest length."""
+        """Return the constraint that is left in unconstrained decoding.
+
+        It only forbids padding, and END before `min_length` indices.
+        """
         from ptrnet.constraints import Free
 
         return Free(self.min_length)
@@ -313,13 +320,13 @@ class Task(Settings, Labelling):
     def from_fields(self, fields: Mapping[str, Any], source: str) -> Any:
         """Convert a dictionary that a user gave as an instance.
 
-        Subclasses of `Problem` return an array `(n, d)`. Other tasks return it unchanged: for them,
-        a dictionary is one element with named fields, and an instance is a list of these.
+        Subclasses of `Problem` return an array `(n, d)`. Other tasks return the dictionary
+        unchanged. To them it is one element with named fields, and an instance is a list of these.
         """
         return fields
 
     def read_instance(self, row: dict[str, Any], source: str) -> Any:
-        """Remove an instance from the object of a JSON line and return it, still unchecked.
+        """Remove the instance from `row`, a parsed JSON line, and return it unchecked.
 
         Raises:
             InputError: a key is missing.
@@ -348,17 +355,17 @@ class Task(Settings, Labelling):
         return None
 
     def beginning(self, example: Example) -> list[int]:
-        """Return the elements that a network's answer has to begin with, by the example's rules."""
+        """Return the elements that must begin a network's answer, to obey the example's rules."""
         return []
 
     def obey(self, example: Example, outputs: Indices) -> Indices:
-        """Change a network's answer in canonical form so that it obeys the example's rules."""
+        """Return a network's canonical answer, changed so that it obeys the example's rules."""
         return outputs
 
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
-        """Return copies of an example whose answer is an open path, each with another fixed end.
+        """Return copies of an example that asks for an open path, each with another fixed end.
 
-        The solver answers each of them, and keeps the best path.
+        The network answers each copy, and the solver keeps the best path.
 
         Args:
             example: the example.
@@ -368,13 +375,13 @@ class Task(Settings, Labelling):
         return []
 
     def unreadable(self, example: Example) -> str | None:
-        """Return why networks cannot answer an instance that algorithms can; None if they can."""
+        """Return why algorithms can answer an instance, but networks cannot; None if both can."""
         return None
 
     def left_out(self, inputs: Floats) -> tuple[int, int] | None:
-        """Return two equal elements `(unused, used)`, or None if all differ.
+        """Return the indices `(unused, used)` of two equal elements, or None if there are none.
 
-        Answers only have the second of the two.
+        Answers contain only the second one. Tasks whose answers contain both return None.
         """
         return None
 
@@ -391,7 +398,7 @@ class Task(Settings, Labelling):
         return [None] * len(outputs)
 
     def normalize(self, inputs: Floats) -> Floats:
-        """Scale instances `(..., n, d)` to the unit cube, as models read them."""
+        """Return instances `(..., n, d)` as models read them: in the unit cube."""
         return fit_unit_cube(inputs)
 
     def settle(self, inputs: Floats, outputs: Indices) -> Indices:
@@ -416,13 +423,15 @@ class Task(Settings, Labelling):
         return Answers(tokens, answers.lengths + 1)
 
     def from_tokens(self, tokens: Indices) -> Indices:
-        """Return the answer of a sequence of tokens `(m,)` without END."""
+        """Convert a sequence of tokens `(m,)`, without END, to an answer."""
         return tokens[tokens >= self.num_specials] - self.num_specials
 
     def score_elements(
         self, examples: Sequence[Example], scores: Sequence[Floats]
     ) -> dict[str, "Scores"]:
-        """Return metrics of a model's scores `(n,)` of each example's elements; none by default.
+        """Return metrics of the scores `(n,)` that a model gave to the elements of each example.
+
+        By default there are none.
 
         Returns:
             The same form as that of `score`.
@@ -450,7 +459,7 @@ class Task(Settings, Labelling):
     def costs(self, example: Example, answers: Sequence[Indices]) -> Floats | None:
         """Return the cost of each answer; lower is better.
 
-        None if the task has no costs, so that answers can only be compared with the right one.
+        None if the task has no costs. Then answers can only be compared with the right one.
         """
         return None
 
@@ -467,12 +476,13 @@ class Task(Settings, Labelling):
         Args:
             n: number of elements of the instance.
             outputs: the answer.
-            in_order: the grades of its elements, `(m,)`, if the example has grades.
+            in_order: the grades `(m,)` of the elements in `outputs`, in the same order. None if
+                the example has no grades.
         """
         return None
 
     def answer_stats(self, answered: Example) -> dict[str, float]:
-        """Return numbers to report with an answer, such as a tour's length in units of its file."""
+        """Return numbers to report with an answer, such as a tour's length in its file's units."""
         return {}
 
     # ---- Members that all tasks share.
@@ -491,7 +501,7 @@ class Task(Settings, Labelling):
         return np.tile(np.arange(inputs.shape[1]), (len(inputs), 1))
 
     def check_answers(self, answers: Answers, inputs: Floats, source: str) -> None:
-        """See `Labelling`. This accepts empty answers, which the caller refuses."""
+        """See `Labelling`. Empty answers pass, because `ptrnet.labels` has a message for them."""
         count, n = inputs.shape[:2]
         indices, lengths = (np.asarray(part) for part in answers)
         are_whole = indices.dtype.kind in "iu" and lengths.dtype.kind in "iu"

@@ -1,6 +1,6 @@
-"""The task of your own examples. Its settings are inferred from them.
+"""The task of a user's own examples. Its settings are inferred from the examples.
 
-It has no labeller, so `tasks.names()` does not list it. Only the files of a model name it.
+It has no labeller, and `tasks.names()` does not list it. Its name occurs only in files of models.
 """
 
 from collections.abc import Iterable, Sequence
@@ -45,7 +45,7 @@ MAX_NORMALIZED = 1000.0  # standardized features are clipped to this
 
 @dataclass(frozen=True)
 class Custom(Task):
-    """The task `custom`: answers are of one of several kinds.
+    """The task `custom`. All its answers are of one kind, a setting.
 
     An instance is `(n, d)`, an answer `(m,)`. These are the kinds:
 
@@ -158,7 +158,7 @@ class Custom(Task):
     def relative_range(self) -> tuple[Floats, Floats]:
         center, spread = np.array(self.center), np.array(self.spread)
         lowest = np.array(self.lowest) if self.lowest else np.zeros(len(center))
-        is_positive = (lowest > 0) & (center > 0)  # the center of a category is 0
+        is_positive = (lowest > 0) & (center > 0)  # False for categories, whose center is 0
         mean = np.where(is_positive, center, 1)
         return np.where(is_positive, spread / mean, 0), np.where(is_positive, lowest / mean, 1)
 
@@ -200,7 +200,7 @@ class Custom(Task):
         grades = np.zeros(n)
         if self.kind == "set":
             grades[outputs] = 1
-        else:  # an order without ties has grades, too
+        else:  # an order without ties gets the grades n, n - 1, ..., 1
             grades[outputs] = np.arange(n, 0, -1) if in_order is None else in_order
         return grades
 
@@ -254,7 +254,7 @@ class Custom(Task):
 
 
 def kind_of(kind: str | None, constraint: str | None = None) -> Kind | None:
-    """Return the kind that a user gave, by its own name or as a constraint; None if neither.
+    """Return the kind that a user gave, by its own name or as a constraint; None if not given.
 
     Raises:
         InputError: a name is unknown, or both are given.

@@ -6,11 +6,12 @@ Each triangle is three increasing indices. Triangles are sorted by their incente
 y. With `separator`, a model's sequence has the slot `<ENDT>` between triangles, as in the files of
 Vinyals et al.
 
-With `sequence = "apexes"`, the model continues the triangulation edge by edge instead. It begins
-with an edge of the hull that starts at the lexicographically smallest point and has all points on
-its left. Then it takes open edges from a queue, first in, first out. For each it gives the apex of
-the triangle on the edge's left, or the slot NONE if there is no triangle. Triangles are
-counter-clockwise and in the order of their edges in the queue (`labellers/edge_queue.py`).
+With `sequence = "apexes"`, the model builds the triangulation edge by edge instead. The first edge
+is an edge of the hull that starts at the lexicographically smallest point and has all points on its
+left. It is the first in a queue of open edges: edges whose left side has not been decided. For each
+edge of the queue, first in, first out, the model gives the apex of the triangle on the edge's left,
+or the slot NONE if there is no triangle. Triangles are counter-clockwise and in the order of their
+edges in the queue (`labellers/edge_queue.py`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,8 +44,7 @@ ENDT = 1  # the special slot between triangles
 class Delaunay(Task):
     """The task `delaunay`: triangles whose circumcircles contain no point.
 
-    An instance is `(n, 2)` with n of at least 3. An answer is `(t, 3)`, the vertices of each
-    triangle.
+    An instance is `(n, 2)` with n >= 3. An answer is `(t, 3)`, the vertices of each triangle.
 
     Metrics:
 
@@ -124,7 +124,7 @@ class Delaunay(Task):
             return _in_order_of_edges(scale_by_power_of_two(inputs), answers)
         batch = len(answers.indices)
         triangles = np.sort(answers.indices.reshape(batch, -1, 3), 2)
-        real = answers.mask[:, ::3]  # False for padding, by triangle
+        real = answers.mask[:, ::3]  # (B, T) False for padding
         center = _incenters(scale_by_power_of_two(inputs), triangles)
         order = np.lexsort((center[..., 1], center[..., 0], ~real), axis=-1)
         ordered = np.take_along_axis(triangles, order[..., None], 1)
@@ -148,8 +148,9 @@ class Delaunay(Task):
     def from_tokens(self, tokens: Indices) -> Indices:
         """The triangles `(t, 3)`.
 
-        An incomplete triangle repeats its last vertex, so that it counts as wrong. A repeated
-        triangle with the same order of vertices is kept once, except for apexes.
+        An incomplete triangle repeats its last vertex, so that it counts as wrong. If a triangle is
+        repeated with the same order of vertices, it is returned once. Triangles of apexes are all
+        returned.
         """
         if self.sequence == "apexes":
             from ptrnet.labellers.edge_queue import triangles_of
@@ -196,8 +197,8 @@ class Delaunay(Task):
     def settle(self, inputs: Floats, outputs: Indices) -> Indices:
         """Return the exact triangulation if the answer differs from it by less than RESOLUTION.
 
-        Such an answer would be right if its points moved by RESOLUTION. Return any other answer as
-        it is.
+        Such an answer would be right if its points moved by RESOLUTION. Return any other answer
+        unchanged.
         """
         from ptrnet.metrics.triangulation import is_delaunay
 
@@ -223,7 +224,7 @@ class Delaunay(Task):
 
 
 def _in_order_of_edges(points: Floats, answers: Answers) -> Answers:
-    """Sort triangles in the order in which `traverse` reaches them; unreached ones come last."""
+    """Return triangles in the order in which `traverse` reaches them, unreached ones last."""
     from ptrnet.labellers.edge_queue import traverse  # compiles kernels
 
     batch = len(answers.indices)

@@ -7,7 +7,7 @@ The first vertex is a setting, because the papers differ:
 - `lower-left`: the vertex nearest to the lower-left corner (Wang and Wang 2016)
 
 With `closed`, a model's sequence repeats the first vertex at the end, as in figure 1 of Vinyals et
-al.
+al. (2015).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -31,7 +31,7 @@ class Schema:
     Args:
         fields: the names of the fields.
         categories: the known texts of each field; empty for a number.
-        ignores_unknown: whether to encode an unknown text as all 0 instead of refusing it.
+        ignores_unknown: whether to encode an unknown text as zeros instead of refusing it.
         fills: for each field that may be missing, the number that replaces it.
         context: the fields that all elements of an instance share.
 
@@ -56,7 +56,7 @@ class Schema:
 
     @property
     def is_category(self) -> NDArray[np.bool_]:
-        """Whether each feature `(d,)` is a flag, 0 or 1: of a category, or of a missing number."""
+        """Whether each feature `(d,)` is 0 or 1: it marks a category or a missing number."""
         pairs = zip(self.categories, self.widths, strict=True)
         parts = [[bool(texts)] + [True] * (width - 1) for texts, width in pairs]
         return np.array([feature for part in parts for feature in part], bool)
@@ -71,7 +71,7 @@ class Schema:
 
     @property
     def feature_names(self) -> list[str]:
-        """The names of the d features: the field, with the text for a category."""
+        """The names of the d features, such as `price`, `price is missing` or `colour = blue`."""
         names = []
         for field, texts, width in zip(self.fields, self.categories, self.widths, strict=True):
             names += [f"{field} = {text}" for text in texts] or [field]
@@ -113,7 +113,7 @@ class Schema:
             place: names element k in messages.
 
         Raises:
-            InputError: a value that the field cannot have.
+            InputError: the field cannot have one of the values.
         """
         name, texts = self.fields[field], self.categories[field]
         if texts:
@@ -257,8 +257,8 @@ def _listed(texts: Iterable[str]) -> str:
 def _text_of(value: float, texts: tuple[str, ...]) -> str:
     """Return the category that a number stands for.
 
-    If the sizes in training were 10, 12.5 and XL, they were read as texts. In a table without XL,
-    the same sizes are read as numbers.
+    If the sizes in training were 10, 12.5 and XL, they were read as texts. A later table without XL
+    has numbers instead, which stand for the same categories.
     """
     written = [str(value)]
     if isinstance(value, float) and value.is_integer():

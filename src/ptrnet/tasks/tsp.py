@@ -6,7 +6,7 @@ A tour starts at the first city of the instance and runs counter-clockwise: its 
 positive. If that area is zero, or the cities are not points of the plane, the second city has a
 smaller index than the last one. A tour of directed distances keeps its direction.
 
-Algorithms also take what networks do not: points of space, matrices of distances, fixed edges.
+Labellers also take points of space, matrices of distances and fixed edges. Networks do not.
 `TourRules` say where a tour begins and ends, whether it is open, and which edges it must have.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
     from ptrnet.metrics.interval import Scores
 
-MAX_ENDS = 32  # cities that are tried as a free end of a path
+MAX_ENDS = 32  # maximum number of cities that are tried as the free end of a path
 
 
 @dataclass(frozen=True)
@@ -69,16 +69,19 @@ class Tsp(Task):
         distance: str = EUCLIDEAN,
         rules: TourRules = CLOSED,
     ) -> Answers:
-        """Begin each tour at city 0 and run counter-clockwise, unless rules determine its ends."""
+        """Return each tour counter-clockwise from city 0, or from the ends that the rules fix.
+
+        Open paths, and tours with both ends fixed, are returned unchanged.
+        """
         tours, lengths = answers
         n = tours.shape[1]
         if n < 2 or rules.is_open or None not in (rules.start, rules.end):
-            return answers  # labellers write these from the first city to the last one
+            return answers  # labellers write such tours from their first city to their last one
         steps = np.arange(n)
         tours = np.take_along_axis(tours, (steps + np.argmin(tours, axis=1)[:, None]) % n, 1)
         if distance in PLANAR:
             signs = area_signs(inputs, tours, lengths)
-        else:  # a tour of directed distances cannot be turned round
+        else:  # a tour of directed distances must keep its direction
             directed = is_directed(inputs) if distance == EXPLICIT else np.zeros(len(tours), bool)
             signs = directed.astype(np.int64)
         backwards = (signs < 0) | ((signs == 0) & (tours[:, 1] > tours[:, -1]))
@@ -96,7 +99,11 @@ class Tsp(Task):
         distance: str = EUCLIDEAN,
         rules: TourRules = CLOSED,
     ) -> tuple[Answers, NDArray[np.bool_]]:
-        """See `Labelling`. Raises InputError if the labeller does not take rules or directions."""
+        """See `Labelling`.
+
+        Raises:
+            InputError: there are rules or directed distances, and the labeller does not take them.
+        """
         from ptrnet import labellers
 
         name = labeller or self.labellers[0]
@@ -110,15 +117,20 @@ class Tsp(Task):
         return super().label_with_proof(inputs, labeller, distance, rules)
 
     def beginning(self, example: Example) -> list[int]:
-        """Return the last city and the first one, so that an edge of the closed tour joins them."""
+        """Return the required last and first city; nothing unless the rules fix both.
+
+        If a tour begins with these two, it has the edge between them. So it can be rotated to begin
+        at one and end at the other.
+        """
         start, end = example.rules.start, example.rules.end
         return [] if start is None or end is None else [end, start]
 
     def obey(self, example: Example, outputs: Indices) -> Indices:
-        """Return the tour in a form that obeys the rules.
+        """Return the tour, changed so that it obeys the rules.
 
-        It begins at the given start. If an end of an open path is free, the tour is cut at its
-        longest edge, or at the longer one of the two edges at the given city.
+        A tour with fixed ends is rotated, and reversed if necessary. An open path with two free
+        ends is the tour without its longest edge. If one end is fixed, the longer edge of that city
+        is removed instead.
         """
         (start, end, is_open, _), n = example.rules, len(example.inputs)
         if n < 2 or self.answer_error(n, outputs) is not None:
@@ -142,9 +154,10 @@ class Tsp(Task):
         return path[::-1].copy() if is_backwards else path
 
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
-        """Return copies of the example. Each copy fixes another city as the given end.
+        """Return copies of the example. Each copy fixes another city at the end named `end`.
 
-        These are the `MAX_ENDS` cities that are nearest to the answer's end.
+        The cities are the `MAX_ENDS` nearest to that end of the answer, itself included. The other
+        end is fixed as in the answer.
         """
         rules, n = example.rules, len(example.inputs)
         is_free = rules.start is None if end == "start" else rules.end is None
@@ -196,7 +209,7 @@ class Tsp(Task):
 
     def is_correct(self, example: Example, outputs: Indices) -> bool:
         (gap,) = self.score([example], [outputs])["gap"]
-        return bool(gap < 1e-9)  # a tour from another start adds up its edges in another order
+        return bool(gap < 1e-9)  # another start adds up the same edges with other rounding errors
 
     def costs(self, example: Example, answers: Sequence[Indices]) -> Floats:
         """Return the lengths of tours. Answers that are not tours have infinite length."""
@@ -226,7 +239,7 @@ def with_ends(examples: Iterable[Example], task: Task, ends: Ends) -> Iterator[E
     """Yield the examples, with rules for where their tours begin and end.
 
     Raises:
-        InputError: another task, no such city, or no tour obeys the rules.
+        InputError: the task is not `tsp`, a city does not exist, or no tour obeys the rules.
     """
     check_ends(task, ends)
     if ends == Ends():
@@ -237,7 +250,7 @@ def with_ends(examples: Iterable[Example], task: Task, ends: Ends) -> Iterator[E
 
 
 def check_ends(task: Task, ends: Ends) -> None:
-    """Raise InputError if the task has no ends, because it is not `tsp`."""
+    """Raise InputError if ends are given, but the task is not `tsp`."""
     if ends != Ends() and task.name != Tsp.name:
         raise InputError(f"start, end and open need task tsp, got {task.name}")
 
@@ -257,7 +270,7 @@ def _with_ends(example: Example, ends: Ends) -> Example:
 
 
 def checked_rules(example: Example) -> Example:
-    """The example. Raises InputError if no tour obeys its rules."""
+    """Return the example. Raises InputError if no tour obeys its rules."""
     from ptrnet.labellers.rules import reduce
 
     rules, n = example.rules, len(example.inputs)
