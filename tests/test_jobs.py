@@ -1,6 +1,8 @@
 """Jobs: what a stopped run leaves, which run may resume it, and which damage is noticed."""
 
 import json
+import multiprocessing
+import os
 from functools import partial
 
 import numpy as np
@@ -25,8 +27,8 @@ def sorted_chunk(number):
     return Dataset.of([Example(x, np.argsort(x[:, 0])) for x in numbers])
 
 
-def run(path, function=sorted_chunk, key=None, processes=1):
-    source = Source(range(4), ROWS, {})
+def run(path, function=sorted_chunk, key=None, processes=1, can_resume=True):
+    source = Source(range(4), ROWS, {} if can_resume else None)
     job(function, source, TASK, str(path), "sorting", key or {"seed": 1}, processes)
 
 
@@ -151,3 +153,22 @@ def test_standard_output_gets_all_rows_and_unknown_formats_are_refused(tmp_path,
     assert capsys.readouterr().out.count("\n") == ROWS
     with pytest.raises(InputError):
         job(refuse, Source([], 0, {}), TASK, str(tmp_path / "a.xyz"), "sorting", {})
+
+
+def test_chunks_of_input_that_cannot_be_read_again_are_never_resumed(tmp_path):
+    """A killed job on arrays in memory must not give its rows to a job on other arrays."""
+
+    def kill(number):
+        if number == 1:
+            os._exit(9)
+        return sorted_chunk(3)
+
+    process = multiprocessing.get_context("fork").Process(
+        target=run, args=(tmp_path / "a.txt", kill), kwargs={"can_resume": False}
+    )
+    process.start()
+    process.join()
+    assert process.exitcode == 9
+    run(tmp_path / "a.txt", can_resume=False)
+    run(tmp_path / "expected.txt")
+    assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "expected.txt").read_bytes()

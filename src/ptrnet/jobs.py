@@ -182,8 +182,8 @@ def _claimed(output: str, key: Mapping[str, Any], source: Source) -> Iterator[Pa
 
     After an interrupt, a killed worker process or a full disk, the folder stays if it has chunks
     and the job can be resumed. Any other error would come again. So this run then removes the
-    folder if it created it, and keeps the folder of an earlier run. Standard output has a temporary
-    folder.
+    folder if it created it, and keeps the folder of an earlier run. A job that cannot be resumed
+    has a temporary folder: chunks of other input must never get into its output.
     """
     if output == "-":
         with TemporaryDirectory() as temporary:
@@ -193,15 +193,19 @@ def _claimed(output: str, key: Mapping[str, Any], source: Source) -> Iterator[Pa
     check_writable(path)
     folder = path.with_name(f"{path.name}.partial")
     try:
+        if source.key is None:
+            with TemporaryDirectory(prefix=f"{path.name}.", dir=path.parent) as temporary:
+                yield Path(temporary)
+            return
         folder.mkdir(exist_ok=True)
         with locked(folder, wait=False):
             is_new = not (folder / KEY).exists()
-            _claim(folder, {**key, **(source.key or {"input": "standard input"})}, is_new)
+            _claim(folder, {**key, **source.key}, is_new)
             try:
                 yield folder
             except BaseException as error:
                 is_stop = isinstance(error, KeyboardInterrupt | KilledError | OSError | OutputError)
-                if _numbers(folder) and source.key is not None and (is_stop or not is_new):
+                if _numbers(folder) and (is_stop or not is_new):
                     print(
                         f"the finished part is kept in {folder}; "
                         "the same command continues from there",

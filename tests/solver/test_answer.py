@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ptrnet
-from ptrnet.types import Example
+from ptrnet.types import Example, TourRules
 
 POINTS = np.random.default_rng(0).random((9, 2))
 
@@ -93,3 +93,11 @@ def test_invalid_instances_axes_and_decoders_are_refused(small):
         hull.sample([])
     with pytest.raises(ptrnet.InputError, match=r"expected a model as ptrnet\.load"):
         ptrnet.export_onnx("sort", "folder")
+
+
+def test_rules_that_no_network_obeys_are_refused(small):
+    solver = small("tsp")
+    example = Example(POINTS, rules=TourRules(fixed=((0, 4),)))
+    for method in (solver.solve, solver.answer):
+        with pytest.raises(ptrnet.InputError, match="fixed edges, which networks do not keep"):
+            method([example])

@@ -65,3 +65,19 @@ def test_choices_that_no_logit_predicts_have_hardly_any_share_of_it():
     pairs = choices(600, 4, lambda x: -8 * np.abs(np.linalg.norm(x, axis=1) - 1))
     model = ptrnet.fit(pairs, "choice", seed=1, hidden_size=16, steps=200)
     assert model.model.networks()[0].logit_share < 0.2
+
+
+def test_a_training_that_starts_with_other_weights_forgets_their_logit(tmp_path):
+    """The logit fits the examples of the other training, so validation must not use it."""
+    few = {"ensemble": 1, "hidden_size": 8}
+    first = ptrnet.fit(choices(200, seed=2), "choice", output=tmp_path / "first", steps=2, **few)
+    assert first.model.logit_share > 0.5
+    again = ptrnet.fit(
+        choices(40, seed=5),
+        "choice",
+        weights=str(tmp_path / "first"),
+        steps=1,
+        valid_share=0,
+        **few,
+    )
+    assert again.model.logit_share == 0

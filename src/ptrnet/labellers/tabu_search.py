@@ -205,7 +205,7 @@ def update_times(shop: Shop, now: Schedule) -> float:
     waits_for = np.empty(count, np.int64)
     filled = 0
     for op in range(count):
-        waits_for[op] = (shop.before[op] != NONE) + (now.before[op] != NONE)
+        waits_for[op] = int(shop.before[op] != NONE) + int(now.before[op] != NONE)
         if waits_for[op] == 0:
             now.order[filled] = op
             filled += 1

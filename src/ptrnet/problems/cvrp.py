@@ -63,9 +63,7 @@ class Cvrp(Problem):
         position = rng.random((count, n, 2))
         demand = rng.integers(1, LARGEST_DEMAND + 1, (count, n)).astype(float)
         demand[:, 0] = 0
-TOLERANCE = 1e-9  # a load may exceed the capacity by this share, because sums are rounded
-LARGEST_DEMAND = 9  # of random instances
-# Values of n and capacities of Kool et al. Other sizes get interpolated capacities.
+        capacity = self.capacity or np.floor(np.interp(n, KNOWN_SIZES, CAPACITIES))
         return self.pack(
             position=position,
             demand=demand,

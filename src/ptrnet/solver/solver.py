@@ -140,6 +140,8 @@ class Solver(HubMixin):
         """
         instances = self._sets(instances, set_id=set_id)
         data, is_one = instances_of(instances, self.task)
+        for example in data:
+            self._check_readable(example)
         began = perf_counter()
         job = self.job(decoder, constrained, augment)
         solved = [row for chunk in data.chunks(CHUNK_SIZE) for row in job(chunk)]
@@ -241,10 +243,13 @@ class Solver(HubMixin):
             InputError: no network can read an instance, for example a matrix of distances.
         """
         for example in examples:
-            reason = self.task.unreadable(example)
-            if reason:
-                raise InputError(f"{example.source}: {reason}")
+            self._check_readable(example)
             self.trained_range.warn(self.messages_of(example, decoder))
+
+    def _check_readable(self, example: Example) -> None:
+        """Raise InputError if no network can read an instance."""
+        if reason := self.task.unreadable(example):
+            raise InputError(f"{example.source}: {reason}")
 
     def _check_options(self, decoder: Decoder, augment: int) -> None:
         """Raise InputError if the decoder cannot be used with the task, or `augment` is invalid."""

@@ -51,6 +51,13 @@ def mix_with_logits(model: PointerModel, task: Task, examples: TrainingExamples)
     return best
 
 
+def forget_logits(model: PointerModel) -> None:
+    """Set the share of the logits in the probabilities of a model to 0."""
+    for network in model.networks():
+        if isinstance(network, SetPtrNet) and network.answer == "one":
+            network.get_buffer("logit_share").zero_()
+
+
 def fit_logit(examples: Sequence[Example], task: Task) -> Floats:
     """Return the weights `(d,)` of a conditional logit, fitted to choices by maximum likelihood.
 

@@ -242,9 +242,10 @@ def _saved(data: Dataset, folder: Path) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         with atomic_folder(saved) as temporary:
             stored.save([data], temporary, EXAMPLES)
-        yield saved.resolve()
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
+    try:
+        yield saved.resolve()
     except BaseException:
         if not exists(folder / run_folder.RECIPE):
             shutil.rmtree(saved, ignore_errors=True)

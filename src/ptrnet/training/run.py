@@ -17,7 +17,7 @@ from ptrnet.solver import Solver
 from ptrnet.tasks.base import Task
 from ptrnet.training import checkpoint, run_folder
 from ptrnet.training.callbacks import BestWeights, Hooks, diverged_error
-from ptrnet.training.conditional_logit import mix_with_logits
+from ptrnet.training.conditional_logit import forget_logits, mix_with_logits
 from ptrnet.training.costs import CostModule, CostProblem, open_instances, task_costs
 from ptrnet.training.examples import TrainingExamples, fresh_test_examples, open_examples
 from ptrnet.training.module import TrainingModule
@@ -193,6 +193,7 @@ def _load_weights(model: PointerModel, recipe: Recipe, task: Task) -> None:
                 f"weights: {recipe.weights} has {key} {actual.get(key)}, the recipe has {value}"
             )
     model.load_state_dict(solver.model.state_dict())
+    forget_logits(model)  # they fit the choices that the other model learned from
 
 
 def _model_of(name_or_path: str) -> Solver:
