@@ -94,6 +94,34 @@ class Raises(Right):
         return state["missing"]
 
 
+class BackwardsWithoutAnswers(Right):
+    def backwards(self, inputs):
+        return inputs
+
+
+class BackwardsOnce(Right):
+    """Reading the instances backwards twice doubles the prices twice."""
+
+    def backwards(self, inputs):
+        return 2 * inputs
+
+    def answers_backwards(self, inputs, answers):
+        return answers
+
+
+class CostlyBackwards(Right):
+    """High prices become low ones, so an answer in the same order may cost more."""
+
+    def backwards(self, inputs):
+        return 1 - inputs  # exact for some numbers only, so the sample rounds
+
+    def sample(self, rng, count, n):
+        return np.round(64 * super().sample(rng, count, n)) / 64
+
+    def answers_backwards(self, inputs, answers):
+        return answers
+
+
 @pytest.mark.parametrize("name", names())
 def test_built_in_problems_pass_all_checks(name):
     assert "all checks passed" in check_problem(tasks.get(name))
@@ -111,6 +139,9 @@ def test_built_in_problems_pass_all_checks(name):
         (LargeFeatures, "features: expected magnitudes of about 1"),
         (RemainsLess, "remaining: expected True for all elements that are allowed"),
         (Raises, "allowed: raised KeyError"),
+        (BackwardsWithoutAnswers, "backwards: expected backwards and answers_backwards"),
+        (BackwardsOnce, "backwards: expected the same instances again after two calls"),
+        (CostlyBackwards, "answers_backwards: expected a cost of at most"),
     ],
 )
 def test_each_fault_gives_its_message(kind, complaint):

@@ -1,6 +1,8 @@
 """A training in two processes has the batches and gradients of one, and resumes like it."""
 
 import json
+import os
+import signal
 import socket
 import subprocess
 from dataclasses import replace
@@ -122,6 +124,17 @@ def test_two_killed_and_resumed_processes_learn_the_same_as_one(
         for weights in (one, two, start.model.state_dict())
     )
     assert (one - two).norm() < 1e-4 * (one - start).norm()
+
+
+def test_sigterm_to_all_processes_ends_them(tmp_path, stalled_training):
+    """As a cluster stops a training. Each process may be in another operation then."""
+    run, options = tmp_path / "run", [*OPTIONS, "--steps", "1000000"]
+    training = stalled_training(run, "sort", "--n", "5", *options, stall_at=-1)
+    children = children_of(training.process.pid)
+    os.killpg(training.process.pid, signal.SIGTERM)
+    assert training.process.wait(60) == 130
+    wait_until(lambda: not any(map(is_running, children)))
+    assert "resume with: ptrnet train" in training.log.read_text()
 
 
 def children_of(process):

@@ -38,7 +38,7 @@ class Side(NamedTuple):
 
     run: Callable[[], object]
     every: int = 1  # run only in every n-th round, if the side is slow
-    warmups: int = 0  # untimed runs before each timed run, for work that users also repeat
+    warmups: int = 0  # untimed runs before each timed run, for work that users run again and again
 
 
 class Spread(NamedTuple):
@@ -271,7 +271,7 @@ class Measured(NamedTuple):
         return spread(self.times[side].values()).median
 
     def baseline(self, name: str, side: str, than: str) -> Baseline:
-        """Return `side` as the baseline of the side `than`."""
+        """Return `side` as the baseline that the side `than` is compared with."""
         times = self.times[side], self.times[than]
         return Baseline(name, self.median(side), ratio(*times), self.peak_mb[side])
 

@@ -9,7 +9,7 @@ tile is the product of 4 rows of `a` and a panel, which is 64 columns of `b`. A 
 of sums, enough to keep the processor's multipliers busy. If fewer than 4 rows remain at the end,
 each of them has tiles of its own. Missing columns of the last panel are packed as zeros.
 
-A packed panel consists of lines. Step k of a tile reads line k, and word k of each row of `a`:
+A packed panel consists of lines. Step k of a tile reads line k, and word k (32 bits) of each row:
 
                       columns  0..15      16..31     32..47     48..63
                             ┌──────────┬──────────┬──────────┬──────────┐

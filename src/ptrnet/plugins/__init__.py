@@ -6,7 +6,8 @@ processes inherit. In the variable, the system's path separator separates severa
 imports a plug-in once, when it first looks for the names of tasks, models, labellers or formats.
 The plug-in then registers its own names, for example by `ptrnet.models.register`.
 
-`Registry` has the names of one kind: the modules of a package, and the names from plug-ins.
+A `Registry` has all names of tasks, or of models, and so on: those of a package's modules, and
+those from plug-ins.
 """
 
 import importlib

@@ -23,7 +23,8 @@ from ptrnet.tasks.base import Task
 FORMAT = 1
 CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
 # CONFIG has two checksums. The first is that of the file TENSORS, the second that of CONFIG without
-# the second checksum itself. Users who edit one of the files have to remove its checksum.
+# the second checksum itself. Users who edit CONFIG have to remove the second one.
+# Users who replace TENSORS have to remove both.
 _CHECKSUM, _CONFIG_CHECKSUM = "sha256", "config_sha256"
 _KEYS = {
     "format": int,
@@ -201,7 +202,7 @@ def registered_name(model: PointerModel) -> str:
     """
     kind = type(model.networks()[0])
     own = kind.__module__.rpartition(".")[2].replace("_", "-")
-    # Try the name that equals the module's first, so that no other network is imported.
+    # First try the name that equals the module's, so that no other network is imported.
     for name in sorted([*models.names(), models.STATES], key=lambda name: name != own):
         known = models.kind(name)
         # Compare names, because a cell of a notebook may have defined the class again.

@@ -43,8 +43,8 @@ class Problem(Task):
     0 comes before it.
     """
 
-    element_fields: ClassVar[Mapping[str, int]]  # numbers that each element has, by name
-    shared_fields: ClassVar[Mapping[str, int]] = {}  # numbers that an instance has once
+    element_fields: ClassVar[Mapping[str, int]]  # how many numbers each field of an element has
+    shared_fields: ClassVar[Mapping[str, int]] = {}  # the same for fields of the instance
     optional: ClassVar[Mapping[str, float]] = {}  # defaults of shared fields that files may lack
     ways: ClassVar[int] = 1  # ways to an element: 1, or 2 (directly, or via element 0)
     fixed: ClassVar[int] = 0  # leading elements that are not chosen, such as a depot

@@ -12,7 +12,7 @@ import numpy as np
 
 from ptrnet.errors import InputError
 from ptrnet.problems.base import STAY, Problem, State
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.types import Example, Floats, Indices, pad_answers
 
 BATCH, TINY_ROLLOUTS = 8, 64  # rollouts in a batch, also on the tiny instance
 MAX_ANSWERS = 20_000  # exhaustive search stops after this many answers
@@ -28,6 +28,7 @@ def check_problem(problem: Problem, sizes: tuple[int, ...] = (), seed: int = 0) 
     - An instance has the same features, choices and costs alone and in a batch.
     - Features and costs are finite, and features are not too large for a network.
     - If the elements are in another order, their features, choices and costs are the same.
+    - Instances that are read backwards have valid answers that cost no more (`Problem.backwards`).
     - Answers can be converted to tokens and back, and the problem accepts its own answers.
     - On a tiny instance, exhaustive search finds every answer of a rollout.
 
@@ -57,6 +58,7 @@ def check_problem(problem: Problem, sizes: tuple[int, ...] = (), seed: int = 0) 
         answers = _rollout(problem, instance, np.random.default_rng(seed))
         _check_costs(problem, instance, answers)
         _check_order(problem, instance, answers, np.random.default_rng(seed))
+        _check_backwards(problem, instance, answers)
         rollouts += len(answers)
     rng = np.random.default_rng(seed)
     count = _check_all_answers(problem, problem.sample(rng, 1, least + 3)[0], rng)
@@ -180,6 +182,32 @@ def _check_order(
         _check(
             np.isclose(*costs),
             f"cost: depends on the order of the elements: {costs[0]} and {costs[1]}",
+        )
+
+
+def _check_backwards(problem: Problem, instance: Floats, answers: list[Indices]) -> None:
+    """Check that backwards instances and answers agree with the given ones."""
+    has_answers = type(problem).answers_backwards is not Problem.answers_backwards
+    _check(
+        problem.reversible == has_answers,
+        "backwards: expected backwards and answers_backwards, or neither",
+    )
+    if not problem.reversible:
+        return
+    backwards = _call("backwards", problem.backwards, instance)
+    _check(
+        np.array_equal(problem.backwards(backwards), instance),
+        "backwards: expected the same instances again after two calls",
+    )
+    others = list(problem.answers_backwards(instance, pad_answers(answers)).rows())
+    for inputs, other_inputs, answer, other in zip(
+        instance, backwards, answers, others, strict=True
+    ):
+        before = problem.costs(Example(inputs), [answer])[0]
+        after = problem.costs(Example(other_inputs), [other])[0]  # infinite if it is not valid
+        _check(
+            after <= before or np.isclose(after, before),
+            f"answers_backwards: expected a cost of at most {before}, got {after}",
         )
 
 

@@ -28,7 +28,7 @@ from ptrnet.version import VERSION
 
 @dataclass(frozen=True)
 class Job:
-    """One line of a row to train and test, such as `paper` (see `tables.py`)."""
+    """A model to train and test for a table's row: its line, such as `paper` (see `tables.py`)."""
 
     row: Row
     name: str  # the line's name: paper, ours or best
@@ -144,7 +144,7 @@ def _differences(row: Row, measures: Mapping[str, Measure]) -> dict[str, float]:
 
 
 def _mean_costs(row: Row, test: Sequence[Example]) -> dict[str, float]:
-    """Return the mean cost of the answers of each of the row's algorithms to the test.
+    """Return, for each of the row's algorithms, the mean cost of its answers to the test.
 
     The test already has the answers of the task's first labeller.
     """

@@ -145,7 +145,7 @@ def prepare(settings: Settings, models: Mapping[str, Solver]) -> FastAPI:
 def warm_up(models: Mapping[str, Solver]) -> None:
     """Load compiled code, or compile it if this machine has not done so yet.
 
-    This is the code of the networks, of the exact answers of traces, and of the metrics. Otherwise
+    It belongs to the networks, to the metrics, and to the exact answers that traces show. Otherwise
     the first requests would wait until it is loaded.
     """
     for solver in models.values():

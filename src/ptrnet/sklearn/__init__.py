@@ -27,7 +27,7 @@ _OPTIONS = ("model", "hidden_size", "steps", "batch_size", "learning_rate", "aug
 
 
 class PointerEstimator(BaseEstimator):  # type: ignore[misc]
-    """Learns to answer instances by positions of their elements, as `ptrnet.fit` does.
+    """Learns answers that are positions of an instance's elements, as `ptrnet.fit` does.
 
     A sample is an instance with all its elements, so cross-validation leaves out whole instances.
 

@@ -317,7 +317,7 @@ class Solver(HubMixin):
 
     def messages_of(self, example: Example, decoder: Decoder) -> Iterator[Message]:
         """Yield a message for each way in which an instance is out of distribution."""
-        if not decoder.needs_decomposable:  # decoders that need it only solve smaller parts
+        if not decoder.needs_decomposable:  # the other decoders solve only smaller parts
             yield from self.trained_range.size_messages(example)
         yield from self.trained_range.feature_messages(example)
 
@@ -663,7 +663,7 @@ class Solver(HubMixin):
             decoder: as in `solve`, like `constrained` and `augment`.
             start: the first city of each tour, as in `ptrnet.label`.
             end: the last city of each tour. If both ends are given, ptrnet begins the network's
-                answer with `end`, followed by `start`, and the network chooses the other cities.
+                closed tour with `end` and `start`, so these are neighbours, and then rotates it.
                 Otherwise the network answers with any closed tour, which ptrnet then rotates,
                 reverses or cuts open. At a free end of an open path, ptrnet then also tries other
                 cities, except with `ptrnet.Reconstruct`.
@@ -792,8 +792,8 @@ class Solver(HubMixin):
         """Draw the model's answer to one instance.
 
         If the true answer is better, it is drawn, too, with dashed lines. The first labeller of the
-        task computes the true answer. If the task has no labeller, or is a `Problem`, the true
-        answer is that of the example, if `points` is an example.
+        task computes the true answer. If the task has no labeller, or is a `Problem`, there is
+        a true answer only if `points` is an example that has one.
 
         Args:
             points: an instance, as in `solve`, or an example, or an `Answer`, which is drawn as it

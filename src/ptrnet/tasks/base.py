@@ -202,7 +202,7 @@ class Task(Settings, Labelling):
 
     @abstractmethod
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
-        """Return why `outputs` answers no instance of n elements, or None if it may answer some.
+        """Return why `outputs` fits no instance of n elements, or None if it may fit one.
 
         Args:
             n: number of elements of the instance.
@@ -321,7 +321,7 @@ class Task(Settings, Labelling):
         """Convert a dictionary that a user gave as an instance.
 
         Subclasses of `Problem` return an array `(n, d)`. Other tasks return the dictionary
-        unchanged. To them it is one element with named fields, and an instance is a list of these.
+        unchanged. For these it is one element with named fields; an instance is a list of elements.
         """
         return fields
 
@@ -355,7 +355,7 @@ class Task(Settings, Labelling):
         return None
 
     def beginning(self, example: Example) -> list[int]:
-        """Return the elements that must begin a network's answer, to obey the example's rules."""
+        """Return the elements that a network's answer must begin with to obey `example.rules`."""
         return []
 
     def obey(self, example: Example, outputs: Indices) -> Indices:

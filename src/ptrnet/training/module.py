@@ -1,5 +1,7 @@
 """Lightning module that computes the loss and accuracy of a batch, and builds the optimiser."""
 
+import signal
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -79,6 +81,12 @@ class TrainingModule(pl.LightningModule):
         # Losses of each network. Set at the first step, because the model has its device only then.
         self._training_losses: list[Losses] = []
         self.valid_losses: list[Tensor] = []  # (B,) of the batches of the last validation
+
+    def on_train_start(self) -> None:
+        if self.trainer.world_size > 1 and threading.current_thread() is threading.main_thread():
+            # SIGTERM does what Ctrl-C does. Lightning's handler would wait for the other processes
+            # to take part in a broadcast, but they may be waiting for us in another operation.
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
 
     def training_step(self, batch: Batch | CutBatch, index: int) -> dict[str, Tensor]:
         if not self._training_losses:

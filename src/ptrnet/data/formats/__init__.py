@@ -71,8 +71,8 @@ class Capabilities:
         task: the only task that the format serves; None for all tasks.
         binary: whether `write` takes a stream of bytes instead of text.
         stdout_format: the format of answers on standard output; empty for the same format.
-        package: an optional package that the format needs. The extra that installs it has the name
-            of the extension.
+        package: an optional package that the format needs. The optional dependencies of
+            ptrnet that install it (`ptrnet[EXTENSION]`) have the name of the extension.
     """
 
     multiple: bool = True
@@ -89,7 +89,7 @@ class Capabilities:
     def is_unanswered(self) -> bool:
         """Whether `write` ignores answers.
 
-        It does not ignore them for a .csv, although `read` cannot get the answer back.
+        False for a .csv: `write` puts its rows in the answer's order, but `read` cannot see that.
         """
         return bool(self.stdout_format) and not self.answers
 
