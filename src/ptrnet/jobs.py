@@ -28,7 +28,7 @@ from ptrnet.progress import Bar
 from ptrnet.tasks.base import Task
 from ptrnet.version import VERSION
 
-# Rows of a chunk. If a job is stopped, each process loses at most one chunk. `generate` has a
+# Rows of a chunk. If a job is stopped, chunks that are not written yet are lost. `generate` has a
 # random generator for each chunk, so another value would change the examples of a seed.
 CHUNK = 250
 KEY = "job.json"

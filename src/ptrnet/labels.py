@@ -308,7 +308,7 @@ def _generate_chunk(
     strict: bool,
     number: int,
 ) -> Dataset:
-    """Return chunk `number`, whose first example is number `number * CHUNK` of `count` examples."""
+    """Return chunk `number` of `count` examples. It begins at example `number * CHUNK`, from 0."""
     rng = np.random.default_rng([seed, GENERATED, number])
     first = number * CHUNK
     # Draw the sizes of a full chunk even if it is the last one, so that examples do not depend on

@@ -143,7 +143,7 @@ def _local(jobs: int) -> AbstractContextManager[Any]:
 
     # joblib replaces a worker that has grown by 300 MB, which happens with PyTorch and compiled
     # code. No result is lost, so we ignore joblib's warning. If the user turns warnings into
-    # errors, it would end the thread that waits for results.
+    # errors, this warning would end the thread that waits for results.
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
     return parallel_config(
         backend="loky", n_jobs=jobs, initializer=_start_worker, initargs=(os.getpid(),)
@@ -151,7 +151,7 @@ def _local(jobs: int) -> AbstractContextManager[Any]:
 
 
 def _start_worker(parent: int) -> None:
-    """Ignore Ctrl-C, because the parent ends its workers, and end if the parent is killed.
+    """Ignore Ctrl-C, because the parent ends its workers. End this worker if the parent is killed.
 
     The parent sends its own process id `parent`. If the parent is killed while the worker starts,
     `os.getppid` already returns another id. Without `parent`, the worker would not notice that its

@@ -14,7 +14,7 @@ from ptrnet.version import VERSION
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # of glibc's malloc.h
 _MAX_INT = 2**31 - 1
-_PRIMITIVES = 128  # compiled products that oneDNN caches; a training step needs about 20
+_PRIMITIVES = 128  # compiled operations that oneDNN caches; a training step needs about 20
 
 
 def cache_folder() -> Path:
@@ -31,7 +31,7 @@ def tune() -> None:
       and gets new, zeroed pages for the next one, which takes a third of an LSTM layer's time.
     - Idle OpenMP threads sleep early. The compiled kernels run on threads of their own, which get a
       core only while torch's threads sleep.
-    - oneDNN caches the code of fewer products. It compiles code for each shape. If sizes of
+    - oneDNN caches the code of fewer operations. It compiles code for each shape. If sizes of
       instances vary, its default of 1,024 fills gigabytes with code that is rarely used again.
     - Python's garbage collector runs less often. Importing torch creates many objects that all
       stay. By default, the collector takes a fifteenth of the time of this import.

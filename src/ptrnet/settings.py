@@ -72,8 +72,8 @@ def setting(
 ) -> Any:
     """Declare a setting: a field of a dataclass that derives from `Settings`.
 
-    The type of the field is a Literal of texts, bool, int, float, str, `tuple[T, ...]` of one of
-    these, or a class with a method `parse`. The type may be optional, as in `int | None`.
+    The type of the field is bool, int, float, str, `tuple[T, ...]` of one of these, a Literal of
+    texts, or a class with a method `parse`. The type may be optional, as in `int | None`.
 
     Args:
         default: the default; MISSING if the setting is required.

@@ -30,7 +30,7 @@ def rows(
     repeats: int = 40,
     seed: int = 0,
 ) -> Iterator[Row]:
-    """A row for each shipped model of all tasks, or of `task`. By default n is the largest trained.
+    """A row for each shipped model, or for those of `task`. Default of n: the largest trained size.
 
     Raises:
         InputError: an unknown task, or instances that cannot be answered.

@@ -1,7 +1,7 @@
 """Code that all measurements of `ptrnet bench` share.
 
 A measurement compares sides, such as ptrnet and a naive implementation of the same work. `measure`
-first runs each side in a separate process, and measures the peak memory of that process. Then it
+first runs each setup in a separate process, and measures the peak memory of that process. Then it
 times the sides in turn in its own process, so that other work on the machine slows all of them
 equally.
 
@@ -181,7 +181,7 @@ class Row:
         count: how many units a run handles.
         unit: the unit of the rate.
         facts: the settings, and other measured values, by their names in JSON.
-        peak_mb: the peak of memory of a process that does only this.
+        peak_mb: the peak of memory, in MiB, of a process that runs only this side.
         roofline_ms: the least time that this machine could take.
         baseline: the side that `time` is compared with.
         note: printed at the end of the row.

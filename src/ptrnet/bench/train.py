@@ -3,8 +3,8 @@
 AdamW and clipping are those of `ptrnet train`; answers are padded to the longest of the batch.
 
 The roofline is the time of the step's products, forward and backward, at the rate of a large one.
-The baseline of the Ptr-Net is the naive Ptr-Net, which takes the same batches from the same weights
-in float32.
+The baseline of the Ptr-Net is the naive Ptr-Net. It begins with the same weights, trains on the
+same batches, and computes in float32.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -33,7 +33,7 @@ from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch, CutBatch
 
 SHIPPED = ("ptr-net", "transformer-ptr-net", "remaining-ptr-net")  # architectures, by default
-SIZES: dict[str, tuple[int, ...]] = {"ptr-net": (256, 512)}  # units; other models: their default
+SIZES: dict[str, tuple[int, ...]] = {"ptr-net": (256, 512)}  # units; other models: 256
 NAIVE_EVERY = 4  # rounds, because the naive step is about ten times as slow
 COUNTED = 8  # examples whose products are counted
 

@@ -87,8 +87,8 @@ def bench(
     The roofline is the least time that the machine could take. We compute it from a part of the
     work alone, at a rate that is measured in the same run: the matrix products (train, solve), the
     divisions (score), or reading the bytes (data).
-    Memory is the peak of a process that does only this, including libraries. Run the command on an
-    idle machine, because other work changes the numbers. It prints the load before the run.
+    Memory is the peak of a process that runs only this work, including libraries. Run the command
+    on an idle machine, because other work changes the numbers. It prints the load before the run.
 
     Examples:
         ptrnet bench train --model transformer-ptr-net

@@ -30,7 +30,7 @@ def convert(
 ) -> None:
     """Write the examples of IN in the format of OUT.
 
-    With --set-id, one of the two is a long table (.csv, .parquet), in which each row is an element.
+    With --set-id, IN, OUT or both are long tables (.csv, .parquet), in which rows are elements.
     A .svmlight file always is one. Other columns of the table become fields of objects in a .jsonl,
     and vice versa.
 

@@ -155,7 +155,7 @@ def add_settings(
     shows that default in brackets.
 
     Args:
-        command: its other parameters have annotations for typer.
+        command: the command. Its parameters before `**options` have annotations for typer.
         settings: the settings.
         completions: functions that return the words that a shell offers, by setting.
     """

@@ -47,7 +47,7 @@ def reproduce(
 ) -> None:
     """Train and test the models of the papers' tables; print our number next to the paper's.
 
-    Each recipe is trained once, one after another. The command first measures a few steps of each
+    The recipes are trained in turn, each only once. The command first measures a few steps of each
     and says how long all trainings will take; so does --list, in a minute or two for all tables. If
     the command is stopped, the same command continues; finished rows do not run again.
 

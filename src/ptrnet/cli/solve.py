@@ -71,9 +71,9 @@ def solve(
 ) -> None:
     """Answer every instance of FILE with a trained model.
 
-    Answers are written in FILE's format: 1-based after `output` in .txt, 0-based in .jsonl, and the
-    rows in the answer's order in .csv. Answers to a .tsp file are a .tour. Answers to .parquet are
-    printed as .jsonl. TASK may be left out with --model.
+    Without --output, answers are printed in FILE's format: .txt has 1-based indices after `output`,
+    .jsonl has 0-based indices, and .csv has the rows in the answer's order. Answers to a .tsp file
+    are printed as .tour, and answers to .parquet as .jsonl. TASK may be left out with --model.
 
     With --set-id, FILE is a long table: each row is an element. The output is the same table with
     one more column for the answers. Its name is place, chosen or member, unless --rank, --chosen

@@ -20,7 +20,7 @@ class Remaining(NamedTuple):
 
 @dataclass(frozen=True)
 class Free:
-    """Any token that is not padding may come at any time.
+    """Any token that is not padding may come, but END only after `min_length` tokens.
 
     Args:
         min_length: minimum number of tokens of an answer, 0 or 1.

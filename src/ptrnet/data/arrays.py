@@ -68,7 +68,7 @@ def real_array(values: Any, source: str, expected: str) -> Floats:
 
 
 def _exact_numbers(values: Any) -> Any:
-    """Return the numbers in their own types. `to_numpy` converts all columns to one type."""
+    """Return the numbers in their own types. A frame's `to_numpy` would give them one type."""
     if is_frame(values):
         return [[*row.values()] for row in rows_of(values)]
     return _convert_nested(values)

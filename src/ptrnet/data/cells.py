@@ -2,8 +2,9 @@
 
 The readers of `.csv`, of long tables, of `.jsonl` and of frames share these rules. A column of
 texts is not a feature. But some texts are numbers in another notation, such as `1,5` or `3 kg`, and
-some numeric columns have missing cells. We refuse such columns. If we skipped them, the next
-numeric column, perhaps one of ids, would silently be read as a coordinate.
+some numeric columns have missing cells. We refuse such columns, unless the model reads named
+fields. If we skipped them, the next numeric column, perhaps one of ids, would silently be read as a
+coordinate.
 """
 
 import math

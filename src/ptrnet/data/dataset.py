@@ -79,7 +79,9 @@ class Dataset(Sequence[Example]):
 
     @classmethod
     def of(cls, examples: Iterable[Example], item_size: int = 1) -> "Dataset":
-        """Make a dataset of examples that have been validated before. Return a dataset unchanged.
+        """Make a dataset of examples that have been validated before.
+
+        If the examples are a `Dataset` already, return it unchanged.
 
         Args:
             examples: the examples. All their elements must have the same number of features.
@@ -305,7 +307,7 @@ def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
     Args:
         values: an `Example` or a tuple `(inputs, outputs)`, or a list of these, or a `Dataset`. If
             an `Example` holds arrays, only the range of its indices is checked, because its answer
-            may come from a model. We also measure such answers if the task does not allow them.
+            may come from a model. We measure such answers even if the task does not allow them.
         task: the task of the examples.
 
     Raises:

@@ -26,8 +26,8 @@ from ptrnet.tasks.schema import Schema
 from ptrnet.types import Example, Floats, Indices
 
 _CHUNK = 2**12  # how many examples are in memory at a time
-# For `warn_of_positions`: it needs at least this many answers, looks at up to this many answers of
-# one size, and warns if at least this share of the answers has one of its forms.
+# For `warn_of_positions`, in this order: the fewest answers that it judges, the most answers of one
+# size that it looks at, and the smallest share of answers of one form that makes it warn.
 _MIN_ANSWERS, _MAX_ANSWERS, _MIN_SHARE = 10, 10_000, 0.95
 _MIN_CHANCE = 1e-6  # we assume that anything less likely than this is not chance
 
@@ -378,8 +378,8 @@ def warn_of_positions(examples: Dataset) -> None:
     a model that sees positions would learn nothing else.
 
     Warns:
-        AmbiguousInputWarning: at least 95% of the answers have the same one of these forms. Fewer
-            than 10 answers never cause a warning.
+        AmbiguousInputWarning: one of these forms fits at least 95% of the answers. Fewer than 10
+            answers never cause a warning.
     """
     counts = {
         "the first elements in order": 0,

@@ -10,6 +10,6 @@ FILE_ORDER, FILE_TRANSFORMS = 3, 4  # order and transforms of the examples of a 
 HELD_OUT = 5  # which examples of a file are kept for validation
 CUTS = 6  # where answers are cut in training
 INSTANCE_ORDER = 7  # order of instances without answers
-EXPORTED = 8  # instances that compare an exported graph with its model
+EXPORTED = 8  # instances on which an exported graph is compared with its model
 DROPOUT = 9  # units that dropout leaves out at a training step
 WINDOW = 10  # which earlier batch a training learns from again (self-labelling)

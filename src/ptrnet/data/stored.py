@@ -6,7 +6,7 @@ SHA-256 of the content and, if elements have named fields, the SHA-256 of the sc
 file gets a new subfolder, and no run overwrites arrays that another run reads. A subfolder holds:
 
 inputs.npy         (num_elements, d) float64, the elements of all instances, one after another
-starts.npy         (num_examples + 1,) int64, first row of each instance, and the number of rows
+starts.npy         (num_examples + 1,) int64, where each instance begins, and num_elements
 answers.npy        (num_indices,) int32, all answers, flat, 0-based, in the order of the file
 answer_starts.npy  (num_examples + 1,) int64, where each answer begins, and num_indices
 grades.npy         (num_elements,) float64, only if the examples have grades

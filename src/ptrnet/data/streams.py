@@ -114,9 +114,9 @@ class ExampleStream(FreshStream[Batch]):
         return pad_batch(list(inputs), answers.rows(), self.task)
 
     def _number(self, k: int) -> int:
-        """Return the number of batch k among the different batches.
+        """Return which of the `num_batches` different batches batch k is.
 
-        If no batch is repeated, this is k.
+        If no batch is repeated, return k.
         """
         if self.num_batches is None:
             return k
@@ -146,8 +146,8 @@ class EpochStream(BatchStream[AnyBatch]):
         sizes: the sizes to train on; rows of other sizes are left out.
         batch_size: the number of rows in a batch, B.
         seed: decides the order of the rows, and which rows are held out.
-        valid_share: the share of the rows that is held out for validation.
-        max_valid: the maximum number of rows that are held out.
+        valid_share: the share of the rows that each network holds out for validation.
+        max_valid: the maximum number of rows that a network holds out.
         num_parts: the number of networks. Each network holds out a share of the rows, and no two
             shares have a row in common. If there is only one network, the rows that it holds out
             are in no batch. If there are several, batches include all rows. `Batch.held_out_by`

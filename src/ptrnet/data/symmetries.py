@@ -17,8 +17,8 @@ def augment(
 ) -> tuple[Floats, Answers]:
     """Shuffle the elements of each example and apply the symmetries that the task allows.
 
-    Symmetries rotate or mirror the square, or read about half of the examples backwards. Correct
-    answers remain correct, but may no longer be canonical.
+    If the task is symmetric, rotate or mirror the square. If it is reversible, read about half of
+    the examples backwards. Correct answers remain correct, but may no longer be canonical.
 
     Args:
         rng: draws the order and the symmetry of each example.

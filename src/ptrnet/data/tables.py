@@ -81,7 +81,7 @@ class Columns(Settings):
 
     @property
     def answer(self) -> tuple[str, str]:
-        """The setting that names the column of answers, such as "rank", and the column.
+        """The setting that gives the column of answers, such as "rank", and the column's name.
 
         Both are empty if there is no such column.
         """
@@ -370,7 +370,8 @@ class Sets:
     def answered(self, answers: Iterable[Indices], kind: str) -> Table:
         """Return the table with a column of answers; see `answer_cells`.
 
-        The new column replaces the column of answers that the table may have.
+        If the table already has a column of such answers, the new column replaces it. A column of
+        answers of another form, such as grades for an order, is kept.
 
         Args:
             answers: one for each set.

@@ -23,16 +23,17 @@ from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.types import END, Floats
 
-TOLERANCE = 1e-4  # error of a log-probability; a relative error if it is below -1
+TOLERANCE = 1e-4  # error of a log-probability; a relative error if the log-probability is below -1
 FLOAT32_ERRORS = 4  # differences up to this many times PyTorch's float32 error are tolerated, too
-# `EdgeFrames` reads positions relative to the edge to the token with the highest score so far. If
-# two tokens have nearly equal scores, rounding decides which edge this is. Log-probabilities may
-# differ a lot then. To detect such an instance, we change its coordinates at random by about a
-# relative NUDGE, and compute its log-probabilities in float64. We do this NUDGES times. If a
-# log-probability changes by more than JUMP, we say that the instance is at a jump.
+# `EdgeFrames` reads positions relative to an edge. In most rounds, this edge ends at the token with
+# the highest score so far. If two tokens have nearly equal scores, rounding decides which edge it
+# is. Log-probabilities may differ a lot then. To detect such an instance, we change its coordinates
+# at random by about a relative NUDGE, and compute its log-probabilities in float64. We do this
+# NUDGES times. If a log-probability changes by more than JUMP, we say that the instance is at a
+# jump.
 JUMP = 0.01
 NUDGE, NUDGES = 2.0**-20, 16
-LARGEST = 60  # most elements of a compared instance, unless the model takes only larger ones
+LARGEST = 60  # most elements of a compared instance, unless all trained sizes are larger
 BATCH = 128
 
 

@@ -2,7 +2,7 @@
 
     python example.py points.csv     # one element a row; prints the 0-based indices of the answer
 
-Columns of names and a header are skipped. But if the manifest names fields, the file must have a
+A header and columns of names are skipped. But if the manifest names fields, the file must have a
 header with their names.
 
 manifest.json describes the steps of this program; docs/export.md of ptrnet explains them.

@@ -188,7 +188,8 @@ def _record(model: PointerModel, batch: int, n: int, prefixes: int, steps: int) 
     tensors = tensors_of(encoded)
     return _Recording(
         (batch, n, first + n, prefixes, steps, steps + 1, 1 + 2 * steps, 3 + 2 * steps),
-        # The exporter restores the module's mode, and sets the model's to it. So use eval here.
+        # After the export, PyTorch calls `train` with this module's former mode, which also sets
+        # the mode of `model`. So use `eval` here.
         EncoderGraph(model).eval(),
         StepGraph(model, encoded).eval(),
         {"inputs": inputs, "lengths": lengths},
@@ -247,7 +248,7 @@ def write_graph(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, p
     torch.onnx.register_custom_op_symbolic("aten::copysign", _copysign, RECORDED_OPSET)
     try:
         with _silent_stdout(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # constants may be wrong: `agreement.py` checks
+            warnings.simplefilter("ignore")  # that constants may be wrong; `agreement.py` checks it
             torch.onnx.export(
                 module,
                 tuple(inputs.values()),

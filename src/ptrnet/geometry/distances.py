@@ -33,9 +33,9 @@ _PI = 3.141592  # TSPLIB's value; its published optima depend on these digits
 _EARTH_RADIUS = 6378.388  # km
 _MAX_AT_ONCE = 256  # up to this many points, all distances are computed in one expression
 _MINUTES_OF_A_DEGREE, _MAX_LATITUDE, _MAX_LONGITUDE = 60, 90, 360
-# `doubt_about` computes the distances between at most _MAX_COMPARED points. It doubts them if at
-# least the share _MANY of them is rounded to the same number, although these distances differ by
-# more than _MAX_SPREAD times the largest of them before rounding.
+# `doubt_about` compares the distances between at most _MAX_COMPARED points. It returns a doubt if
+# at least the share _MANY of the distances is rounded to the same number, and if these distances
+# differ by more than _MAX_SPREAD times the largest one before rounding.
 _MAX_COMPARED, _MANY, _MAX_SPREAD = 200, 1 / 3, 0.1
 
 

@@ -282,7 +282,7 @@ def _signs(det: NDArray[np.object_], slack: Any) -> Indices:
 
 
 def area_signs(inputs: Floats, rings: Indices, lengths: Indices) -> Indices:
-    """Return `(B,)` signs of areas of rings: 1 counter-clockwise, -1 clockwise, 0 if it is zero.
+    """Return `(B,)` signs of areas of rings: 1 counter-clockwise, -1 clockwise, 0 for no area.
 
     Args:
         inputs: `(B, n, 2)` points.

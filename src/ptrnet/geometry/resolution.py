@@ -76,7 +76,7 @@ def triangles_are_near(points: Floats, triangles: Indices, others: Indices) -> b
 
 
 def _corners(points: Floats, triangles: Indices) -> tuple[list[Floats], NDArray[np.bool_]]:
-    """Return three corners `(2, t)` of triangles, counter-clockwise, and `(t,)` which are thin."""
+    """Return the corners `(2, t)` of triangles, counter-clockwise; `(t,)`: whether each is thin."""
     a, b, c = (points[triangles[:, k]].T for k in range(3))
     areas = turn(a, b, c)
     sides = sum(abs(p - q).sum(0) for p, q in ((a, b), (b, c), (c, a)))

@@ -51,7 +51,7 @@ def _greedy_path(first: Indices, second: Indices, n: int) -> Indices:
         n: number of cities.
     """
     neighbours = np.full((n, 2), -1)  # the neighbours of each city on its path so far
-    other_end = np.arange(n)  # of a city at one end of a path: the city at the other end
+    other_end = np.arange(n)  # for a city at one end of a path, the city at the other end
     for k in range(len(first)):
         i, j = first[k], second[k]
         if neighbours[i, 1] >= 0 or neighbours[j, 1] >= 0 or other_end[i] == j:

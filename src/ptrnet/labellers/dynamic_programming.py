@@ -13,7 +13,7 @@ TOLERANCE = 1e-9
 
 
 def label(inputs: Floats) -> Answers:
-    """Return the items with the largest value within the capacity, in increasing order.
+    """Return the set of items with the largest total value within the capacity, as sorted indices.
 
     Args:
         inputs: `(B, n, 3)`: weight and value of each item, and the capacity.
@@ -25,8 +25,8 @@ def _best_items(instance: Floats) -> Indices:
     weights, values, (capacity, *_) = instance.T
     limit = capacity * (1 + TOLERANCE)
     weight, value = np.zeros(1), np.zeros(1)  # of the pairs that are not dominated
-    # Each item replaces the P pairs so far by new ones. One array for each item: for each new pair,
-    # the index p of the old pair from which it comes, or P + p if the item was added to that pair.
+    # Each item replaces the P pairs so far by new ones. Its array in `origins` has, for each new
+    # pair, the index p of the old pair from which it comes, or P + p if it contains the item.
     origins = []
     for w, v in zip(weights, values, strict=True):
         weight, value = np.append(weight, weight + w), np.append(value, value + v)

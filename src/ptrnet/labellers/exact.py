@@ -73,8 +73,8 @@ def label_with_proof(
 def label_with_bounds(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answers, Floats]:
     """Return tours, and a lower bound `(B,)` of the lengths of all tours of each instance.
 
-    The bound is -inf if the tour is not proved. It is a bound of lengths by `distance_matrices`,
-    which may scale distances.
+    The bound is -inf if the tour is not proved. Lengths are sums of the distances that
+    `distance_matrices` yields, which may be scaled or increased.
     """
     batch, n, _ = inputs.shape
     tours, bounds = np.empty((batch, n), np.int64), np.empty(batch)
@@ -753,7 +753,7 @@ def _edge_to_branch_at(node: Node) -> tuple[int, int]:
 # optimum is the best 1-tree bound. The dual variables of the cities are the penalties that give it
 # (Held and Karp 1970). Subgradient steps converge to them too slowly if many tours are equally
 # short, or if distances have very different magnitudes.
-_MAX_ROUNDS = 60  # maximum number of linear programs; each adds the sets that the last one violates
+_MAX_ROUNDS = 60  # maximum number of linear programs; each adds sets that the one before violates
 _TOLERANCE = 1e-6  # a constraint of a set is violated if it is off by more than this
 # Scale the longest distance to _MAX_DIST, because the solver's tolerances are absolute.
 _MAX_DIST = 1e3

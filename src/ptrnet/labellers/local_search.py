@@ -84,7 +84,7 @@ def tour_by_pieces(points: Floats, distance: str, kicks: int) -> Indices:
     """Return a tour `(n,)` of many cities.
 
     Args:
-        points: the cities `(n, 2)`, n of `PIECE` or more.
+        points: the cities `(n, 2)`, with n >= `PIECE`.
         distance: a name of `ptrnet.geometry.distances`.
         kicks: the number of kicks per city in all rounds together, raised to the next larger
             multiple of `ROUNDS`.
@@ -231,7 +231,7 @@ class ArrayTour(NamedTuple):
 
 @jit
 def new_array_tour(cities: Indices) -> ArrayTour:
-    """Return the tour of these cities. It holds `cities` itself, and changes it in place."""
+    """Return the tour of these cities. It holds `cities` itself, so moves change this array."""
     position = np.empty(len(cities), np.int64)
     for k in range(len(cities)):
         position[cities[k]] = k

@@ -129,7 +129,7 @@ def _lost_digits(inputs: Floats, points: Floats) -> bool:
 
 @jit
 def _distinct(points: Floats, order: Indices) -> Indices:
-    """Return the indices in `order` without those of points equal to the one before."""
+    """Return `order` without the points that equal the point before them."""
     distinct, size = np.empty(len(order), np.int64), 0
     for j in order:  # equal points follow each other, the first index first
         last = distinct[size - 1]

@@ -15,7 +15,7 @@ NEEDS = "pyvrp"
 ITERATIONS = 1000
 # PyVRP computes with whole numbers. Unless distances are rounded, we scale them so that the longest
 # one is LONGEST. PyVRP's penalties for overloaded vehicles are too small for much longer distances.
-# Unless the capacity is larger, we scale demands so that it is near FULL.
+# We scale demands and the capacity by one factor: the capacity is then near FULL, or larger.
 LONGEST, FULL = 10**4, 10**6
 SLACK = 1e-6  # how far rounding may move a product from a whole number
 

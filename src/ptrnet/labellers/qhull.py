@@ -109,8 +109,8 @@ def unresolved(
 ) -> tuple[bool, Unresolved]:
     """Return whether triangles are glued edge to edge, and the conditions that remain to prove.
 
-    Glued triangles must also have `count` vertices, and an outer path that goes round once if it
-    turns left everywhere.
+    The first result is True only if the triangles also have `count` vertices, and if their outer
+    path goes round once, provided that it turns left everywhere.
 
     Args:
         points: `(n, 2)`, scaled so that the largest coordinate is at least 1/2 and below 1.

@@ -1,7 +1,7 @@
 """Good schedules of job shops of any size, by tabu search.
 
 The search walks from schedule to schedule. In each it finds a critical path: operations without a
-pause between them, from time 0 to the makespan. A block is a longest run of them on one machine. A
+pause between them, from time 0 to the makespan. A block is a maximal run of them on one machine. A
 schedule can only get shorter if an operation of a block moves to the front or the end of its block
 (Brucker, Jurisch and Sievers 1994; the moves are some of those of Balas and Vazacopoulos 1998). The
 search makes the move that promises the shortest makespan, even if the schedule gets longer. It may
@@ -302,7 +302,7 @@ def is_possible(shop: Shop, now: Schedule, path: Indices, source: int, target: i
     `source` and `target` are the positions of the two in `path`.
 
     Operation a cannot move behind b if b must wait for the operation that follows a in a's job. The
-    tail of this follower is then at least as long as b and b's tail, so we compare the two. For a
+    tail of this follower is then at least as long as b plus b's tail, so we compare both. For a
     move ahead of b, we compare the end of b with the start of the operation before a in a's job.
     """
     op, other = path[source], path[target]

@@ -78,8 +78,8 @@ def read_curves(run: Path, batch_size: int) -> Curves:
 def draw_curves(figure: Any, runs: Sequence[Curves], x: Axis) -> None:
     """Draw loss, accuracy and cost, if the runs have them, each on its own axes.
 
-    Thin lines show the training, thick lines the validation. A value of the training is the mean of
-    the steps since the line before it in the log.
+    Thin lines show the training, thick lines the validation. The training's value at a step is the
+    mean over all steps since the previous line of the log.
     """
     metrics = [m for m in METRICS if any(m in r.values or f"valid_{m}" in r.values for r in runs)]
     grid = figure.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0]

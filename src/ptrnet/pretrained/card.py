@@ -65,7 +65,7 @@ def compose(title: str, summary: str, facts: Iterable[str], sections: Mapping[st
 
 
 def with_front_matter(card: str, name: str, saved: Saved, license: str | None = None) -> str:
-    """Return a card with the facts that the hub reads in front.
+    """Return a card that begins with the facts that the hub reads.
 
     If the card already begins with such facts, only its license is replaced, if one is given.
     """

@@ -14,7 +14,7 @@ from ptrnet.errors import InputError
 from ptrnet.problems.base import STAY, Problem, State
 from ptrnet.types import Example, Floats, Indices, pad_answers
 
-BATCH, TINY_ROLLOUTS = 8, 64  # rollouts in a batch, also on the tiny instance
+BATCH, TINY_ROLLOUTS = 8, 64  # rollouts in a batch, and on the tiny instance
 MAX_ANSWERS = 20_000  # exhaustive search stops after this many answers
 LARGEST_FEATURE = 1000.0  # networks learn badly from larger numbers
 

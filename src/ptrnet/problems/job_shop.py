@@ -160,7 +160,7 @@ class JobShop(Problem):
             np.take_along_axis(part, visit, 2)[..., 0] for part in (work_until, left)
         )
         reaches = np.maximum(start + visit_work - visit_duration - now, 0)
-        # Some times grow with the number of jobs. Divide them by a lower bound of the time left, so
+        # Times that grow with the number of jobs are divided by a lower bound of the time left, so
         # that a network can answer instances with more jobs than those of its training.
         time_left = np.where(longest > now, longest - now, 1)
         by_rule = self.makespans_by_rule(state)
@@ -242,8 +242,8 @@ class JobShop(Problem):
         """Return active schedules in which no operation ends later than in the answers.
 
         We build each schedule step by step, and take the allowed operation that starts first in the
-        answer. If it starts there later than an operation could end, we take the operation that
-        could end first instead, because this delays no other operation.
+        answer. If an operation could end before that start, we take the operation that could end
+        first instead, because this delays no other operation.
         """
         batch, n, _ = inputs.shape
         starts = np.full((batch, n, MOST + 1), np.inf)

@@ -58,7 +58,8 @@ def draw(drawn: Figure, jobs: Sequence[Job], runs: Path, results: Path) -> Path:
 
     Raises:
         InputError: the figure shows curves but all jobs have shipped models, a training has no
-            logs, or `results` cannot be written.
+            logs, or the picture cannot be written.
+        OSError: the folder `results` cannot be created.
         MissingExtraError: matplotlib is not installed.
     """
     path = drawn.path(results)

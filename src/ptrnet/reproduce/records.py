@@ -27,7 +27,7 @@ class Record:
     differences: Mapping[str, float]  # ours minus the paper's, in the paper's units
     algorithms: Mapping[str, float]  # by algorithm, its mean cost on the same test
     command: str
-    seed: int | None  # the training's seed; None for a shipped model
+    seed: int | None  # the training's seed; None if the model does not name it
     commit: str
     machine: str
     minutes: float | None  # duration of the training
@@ -74,7 +74,7 @@ def write(table: str, results: Path, records: Iterable[Record]) -> None:
 
 
 def put(table: str, results: Path, record: Record) -> None:
-    """Add a record to a table's file, in place of one of the same row, line and budget.
+    """Add a record to a table's file. It replaces a record of the same row, line and budget.
 
     If another process is writing a record, wait until it has finished, so that both are kept.
     """

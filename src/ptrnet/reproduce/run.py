@@ -28,7 +28,7 @@ from ptrnet.version import VERSION
 
 @dataclass(frozen=True)
 class Job:
-    """A model to train and test for a table's row: its line, such as `paper` (see `tables.py`)."""
+    """The training and the test of a line of a table's row, such as `paper` (see `tables.py`)."""
 
     row: Row
     name: str  # the line's name: paper, ours or best

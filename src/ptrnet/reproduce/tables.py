@@ -58,7 +58,7 @@ class Decoding:
 
 @dataclass(frozen=True)
 class Line:
-    """A model that answers the test of a row, and its decoder. A recipe trains it, or it ships."""
+    """A model that answers the test of a row, and its decoder. ptrnet trains or ships the model."""
 
     recipe: Recipe | None  # None for a shipped model
     weights: str  # the shipped model's name; empty for a training

@@ -13,7 +13,7 @@ from ptrnet.errors import InputError, PtrnetError, short, unknown
 from ptrnet.serve.schemas import MethodOptions
 
 PROBLEM = "application/problem+json"
-CLOSE = {"Connection": "close"}  # for responses that we send before we have read the whole body
+CLOSE = {"Connection": "close"}  # closes instead of reading the rest of the body
 
 
 class Problem(Exception):

@@ -64,7 +64,7 @@ class SolveRequest(MethodOptions):
 
 
 class EvaluateRequest(SolveRequest):
-    """Instances with their true answers: `outputs` is a list of answers, or one for `instance`."""
+    """Instances with true answers. `outputs` is a list of answers, or the answer to `instance`."""
 
     outputs: SkipValidation[list[Outputs] | Outputs | None] = None
 
@@ -153,7 +153,7 @@ class TraceResponse(Header):
     answer: Answer
     exact: ExactAnswer | None  # null if pending, or if no labeller can answer the instance
     pending: bool  # true if the exact answer is still being computed: send the request again later
-    correct: bool | None  # whether the model's answer is as good as a proved exact one; else null
+    correct: bool | None  # whether it is as good as the proved exact answer; null if none is proved
     metrics: dict[str, float | None]
     seconds: float
 

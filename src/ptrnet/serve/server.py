@@ -145,8 +145,8 @@ def prepare(settings: Settings, models: Mapping[str, Solver]) -> FastAPI:
 def warm_up(models: Mapping[str, Solver]) -> None:
     """Load compiled code, or compile it if this machine has not done so yet.
 
-    It belongs to the networks, to the metrics, and to the exact answers that traces show. Otherwise
-    the first requests would wait until it is loaded.
+    Networks, metrics and the exact answers of traces use such code. Without this call, the first
+    requests would wait until it is loaded.
     """
     for solver in models.values():
         use_compiled_kernels()

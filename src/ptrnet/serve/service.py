@@ -134,7 +134,7 @@ class Service:
     async def trace(self, name: str, body: bytes, parse: Parse) -> TraceResponse:
         """Answer the instance of a body, and return the steps of the search.
 
-        Compare the answer with the exact answer, if that is ready at most `EXACT_SECONDS` later.
+        Compare the model's answer with the exact one, if that is ready `EXACT_SECONDS` after it.
         """
         start, solver = perf_counter(), self.models[name]
         task = solver.task

@@ -28,8 +28,8 @@ def steps_of(task: Task, example: Example, traced: Traced) -> tuple[list[int], l
     Args:
         task: the task of the model.
         example: the instance.
-        traced: the search, whose last batch must be this instance alone. Its tokens number the
-            elements in the order in which the model read them. We convert them to the order of the
+        traced: the search, whose last batch must be this instance alone. The model may have read
+            the elements in another order. We convert the tokens of the search to the order of the
             instance.
     """
     _, order = augmented_view(0, task, task.normalize(example.inputs))

@@ -34,7 +34,7 @@ Job = TypeVar("Job", bound=PredictJob)
 
 
 def _for_many(job: Job, count: int | None) -> Job:
-    """Return the job with `is_long` set if `count` instances are several chunks, or unknown."""
+    """Return the job. `is_long` is True if `count` is more than a chunk, or None (unknown)."""
     return replace(job, is_long=count is None or count > CHUNK)
 
 

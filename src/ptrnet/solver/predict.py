@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 # The maximum number of elements in a batch, including padding. A beam of K counts each element K
 # times. At 256 hidden units, the attention keys of that many elements take 64 MB.
 MAX_BATCH_ELEMENTS = 65_536
-# A second thread does not make a batch faster if it has at most this many prefixes and, counted for
-# each prefix, at most this many elements.
+# Maximum numbers of prefixes, and of elements times prefixes, of a batch that is decoded in one
+# thread. A second thread would not make such a small batch faster.
 ROWS_OF_ONE_THREAD, ELEMENTS_OF_ONE_THREAD = 8, 256
 
 
@@ -45,7 +45,7 @@ class PredictJob:
         constrained: whether to consider only answers that the task allows.
         augment: the number of views of each instance to answer. The best answer is kept.
         is_long: whether the job has several chunks. Then every chunk uses compiled kernels from its
-            first step. Otherwise each process would compute its first steps in plain PyTorch, and
+            first step. Without it, each process would compute its first steps in plain PyTorch, and
             the answers to a chunk would depend on the process that computes it.
     """
 

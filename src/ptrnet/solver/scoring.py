@@ -1,6 +1,6 @@
 """Log-likelihoods of known answers, scores of single elements, and the job that evaluates.
 
-The score of an element says how early it comes in the answer, or how surely it belongs to it.
+The score of an element says how early it comes in the answer, or how likely it is a part of it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,8 @@ from ptrnet.types import END, Batch, Example, Floats, Indices, pad_answers
 # Maximum number of elements in a batch with known answers. All steps of such a batch are computed
 # at once, so a larger batch would not be faster.
 MAX_KNOWN_ELEMENTS = 8_192
-# A full batch has at most this many scores for each of its elements, and 8 MB of scores in all.
+# Maximum number of log-probabilities (one for each step and token) for each element of a full
+# batch. All of them together take 8 MB.
 SCORES_PER_ELEMENT = 256
 ONE_FIRST = ("permutation", "choice", "grades")  # kinds of answers with one best element
 
@@ -132,9 +133,9 @@ def element_scores(model: PointerModel, task: Custom, data: Dataset) -> list[Flo
     - `permutation`, `choice`, `grades`: the log-probability that the element comes first.
     - `subset`, `set`, `sequence`: the log-odds that the element belongs to the answer. These are
       the log-odds that the model emits the element rather than END, at the step of the greedy
-      answer that emits the element. If no step emits it, they are taken at the step of END. In a
-      Plackett-Luce model, elements and END have fixed scores. Then they are the log-odds that the
-      element comes before END, and do not depend on the greedy answer.
+      answer that emits the element. If no step emits it, we take those at the step of END. In a
+      Plackett-Luce model, elements and END have fixed scores. So the result does not depend on the
+      greedy answer: it is the log-odds that the element comes before END.
     """
     if task.kind in ONE_FIRST:
         answers = [np.zeros(0, np.int64)] * len(data)

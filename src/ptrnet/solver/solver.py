@@ -85,7 +85,7 @@ class Solver(HubMixin):
             decoder: the search. None means `ptrnet.Greedy()`. `ptrnet.Beam(8)` searches wider.
             set_id: the name of a column, if the instances are a table (a frame or a file) with a
                 row for each element. Rows with the same value in this column are an instance. The
-                model finds the columns that it reads by their names.
+                model finds its columns by their names.
             constrained: whether to consider only answers that the task allows.
             augment: the number of views of each instance to answer, 1 or more. A view is the
                 instance itself or a shuffled copy. If the task allows it, a copy is also rotated,
@@ -180,7 +180,7 @@ class Solver(HubMixin):
 
         Args:
             data: validated instances: a `Dataset`, or rows of one.
-            decoder: as in `solve`, like `constrained` and `augment`.
+            decoder: as in `solve`. So are `constrained` and `augment`.
             jobs: the number of processes, 1 or more. -1 means one per core.
             backend: where the processes run: "local", or a cluster of "dask" or "ray".
             activity: the label of a progress bar. There is no bar if it is empty.
@@ -317,7 +317,7 @@ class Solver(HubMixin):
 
     def messages_of(self, example: Example, decoder: Decoder) -> Iterator[Message]:
         """Yield a message for each way in which an instance is out of distribution."""
-        if not decoder.needs_decomposable:  # the other decoders solve only smaller parts
+        if not decoder.needs_decomposable:  # decoders that need it read only small groups
             yield from self.trained_range.size_messages(example)
         yield from self.trained_range.feature_messages(example)
 
@@ -399,7 +399,7 @@ class Solver(HubMixin):
     ) -> dict[str, Any]:
         """Measure the importance of each field: how much a metric falls if the field is shuffled.
 
-        This is permutation importance (Breiman 2001). The metric is the main one of the kind of
+        This is permutation importance (Breiman 2001). The metric is the main one for this kind of
         answers. If two fields have the same information, the metric may hardly fall if only one of
         them is shuffled.
 
@@ -410,9 +410,9 @@ class Solver(HubMixin):
             columns: the columns of a long table, as in `evaluate`.
 
         Returns:
-            A dictionary: `metric`, its `value` with the 95% interval `low` to `high` over `count`
-            instances, and `importance`, the loss of the metric for each field, with its interval.
-            The largest loss comes first.
+            A dictionary. `metric` is the name of the metric. Its `value` over `count` instances has
+            the 95% interval from `low` to `high`. `importance` has the loss of the metric for each
+            field, with its interval. The largest loss comes first.
 
         Raises:
             InputError: as in `evaluate`, or the model was not trained on your own examples.
@@ -428,7 +428,7 @@ class Solver(HubMixin):
         """Return the measures of `explain` as objects.
 
         Args:
-            examples: as in `explain`, like `repeats` and `seed`.
+            examples: as in `explain`. So are `repeats` and `seed`.
             activity: the label of a progress bar. There is no bar if it is empty.
         """
         from ptrnet.solver.explain import importance_of_fields
@@ -549,7 +549,7 @@ class Solver(HubMixin):
         Args:
             examples: examples with the true answers, in any form that `log_likelihoods` takes, or
                 a table, as in `solve`.
-            decoder: as in `solve`, like `constrained` and `augment`.
+            decoder: as in `solve`. So are `constrained` and `augment`.
             columns: the columns of a long table: `set_id` and one of `chosen`, `rank`, `grade` and
                 `member`, as in `ptrnet.read_table`.
 
@@ -587,7 +587,7 @@ class Solver(HubMixin):
 
         Args:
             examples: examples with the true answers.
-            decoder: as in `predict`, like the other arguments.
+            decoder: as in `predict`. So are the arguments after it.
 
         Examples:
             >>> data = ptrnet.generate("hull", n="5-10", count=100, seed=1)
@@ -660,13 +660,13 @@ class Solver(HubMixin):
             output: the file for the answers. Its extension is the format. "-" is standard output.
                 From standard input to standard output, each instance is answered and printed as
                 soon as its line has been read.
-            decoder: as in `solve`, like `constrained` and `augment`.
+            decoder: as in `solve`. So are `constrained` and `augment`.
             start: the first city of each tour, as in `ptrnet.label`.
-            end: the last city of each tour. If both ends are given, ptrnet begins the network's
-                closed tour with `end` and `start`, so these are neighbours, and then rotates it.
-                Otherwise the network answers with any closed tour, which ptrnet then rotates,
-                reverses or cuts open. At a free end of an open path, ptrnet then also tries other
-                cities, except with `ptrnet.Reconstruct`.
+            end: the last city of each tour. If both ends are given, the network completes a closed
+                tour that begins with `end` and then `start`. ptrnet rotates this tour, so that it
+                begins at `start` and ends at `end`. In other cases, ptrnet rotates, reverses or
+                cuts open any closed tour of the network. If an end of an open path is free, ptrnet
+                also tries other cities there, except with `ptrnet.Reconstruct`.
             open: whether the tour is a path that does not return to its first city.
             jobs: the number of processes, 1 or more. -1 means one per core.
             backend: where the processes run: "local", or a cluster of "dask" or "ray".
@@ -711,7 +711,7 @@ class Solver(HubMixin):
             file: the examples, in any format. "-" is standard input.
             output: a .jsonl or .parquet file for the examples, each with the model's `answer` and
                 its scores. A stopped call can be resumed as in `solve_file`. None writes no file.
-            decoder: as in `solve_file`, like the other arguments that are not described here.
+            decoder: as in `solve_file`. So are all arguments that are not described here.
             by: a key of each line, or a field with the same value for all elements of an instance.
                 The result then also has the measures for each of its values.
             columns: the columns of a long table, as in `solve_file`.
@@ -765,7 +765,7 @@ class Solver(HubMixin):
                 training.
             output: a file for the examples, each with the model's `answer` and its scores, as in
                 `evaluate_file`.
-            decoder: as in `solve_file`, like the other arguments that are not described here.
+            decoder: as in `solve_file`. So are all arguments that are not described here.
             points: the distribution of the points, for tasks with the setting `points`. None means
                 the distribution of the training.
             seed: the seed of the instances, 0 or more.

@@ -78,7 +78,7 @@ class Labelling(ABC):
         """Return the answers of `label`, and `(B,)` booleans: False if a proof is missing.
 
         A labeller that proves its answers may run out of time: `exact` then returns its best tour
-        without a proof. Answers of labellers that do not promise proofs have True.
+        without a proof. If a labeller does not promise proofs, all its booleans are True.
 
         Call `check_labeller` first. This method does not, because it is called for every batch.
 
@@ -321,7 +321,7 @@ class Task(Settings, Labelling):
         """Convert a dictionary that a user gave as an instance.
 
         Subclasses of `Problem` return an array `(n, d)`. Other tasks return the dictionary
-        unchanged. For these it is one element with named fields; an instance is a list of elements.
+        unchanged: for them, it is a single element with named fields, not a whole instance.
         """
         return fields
 
@@ -363,7 +363,7 @@ class Task(Settings, Labelling):
         return outputs
 
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
-        """Return copies of an example that asks for an open path, each with another fixed end.
+        """Return copies of an example that asks for an open path, each with its own fixed end.
 
         The network answers each copy, and the solver keeps the best path.
 
@@ -469,7 +469,7 @@ class Task(Settings, Labelling):
         return type(self).costs is not Task.costs
 
     def grades(self, n: int, outputs: Indices, in_order: Floats | None) -> Floats | None:
-        """Return grades `(n,)` of the elements, or None if an answer has no ties.
+        """Return grades `(n,)` of the elements, or None if answers of the task never have ties.
 
         Elements with equal grades may come in any order.
 

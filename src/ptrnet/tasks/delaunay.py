@@ -149,8 +149,8 @@ class Delaunay(Task):
         """The triangles `(t, 3)`.
 
         An incomplete triangle repeats its last vertex, so that it counts as wrong. If a triangle is
-        repeated with the same order of vertices, it is returned once. Triangles of apexes are all
-        returned.
+        repeated with the same order of vertices, it is returned once. For a sequence of apexes, all
+        triangles are returned, repeated ones too.
         """
         if self.sequence == "apexes":
             from ptrnet.labellers.edge_queue import triangles_of

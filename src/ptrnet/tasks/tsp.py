@@ -69,7 +69,7 @@ class Tsp(Task):
         distance: str = EUCLIDEAN,
         rules: TourRules = CLOSED,
     ) -> Answers:
-        """Return each tour counter-clockwise from city 0, or from the ends that the rules fix.
+        """Return each tour counter-clockwise. It begins at city 0, unless the rules fix an end.
 
         Open paths, and tours with both ends fixed, are returned unchanged.
         """
@@ -156,8 +156,8 @@ class Tsp(Task):
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
         """Return copies of the example. Each copy fixes another city at the end named `end`.
 
-        The cities are the `MAX_ENDS` nearest to that end of the answer, itself included. The other
-        end is fixed as in the answer.
+        These cities are the answer's city at that end, and the cities nearest to it, `MAX_ENDS` in
+        all. The other end is fixed as in the answer.
         """
         rules, n = example.rules, len(example.inputs)
         is_free = rules.start is None if end == "start" else rules.end is None

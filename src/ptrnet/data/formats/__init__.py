@@ -71,8 +71,8 @@ class Capabilities:
         task: the only task that the format serves; None for all tasks.
         binary: whether `write` takes a stream of bytes instead of text.
         stdout_format: the format of answers on standard output; empty for the same format.
-        package: an optional package that the format needs. The optional dependencies of
-            ptrnet that install it (`ptrnet[EXTENSION]`) have the name of the extension.
+        package: an optional package that the format needs. `pip install ptrnet[EXTENSION]`
+            installs it, where EXTENSION is the extension of the format's files.
     """
 
     multiple: bool = True
@@ -413,7 +413,7 @@ def num_features(path: str) -> int:
 
 
 def count_instances(path: str) -> int | None:
-    """Return about how many instances a file has, for a progress bar; None for a binary file."""
+    """Return about how many instances a file has, for a progress bar; None if it is not known."""
     capabilities = format_of(path).capabilities
     if not capabilities.multiple:
         return 1

@@ -118,7 +118,7 @@ def _batches(path: str, column: str | None = None) -> Iterator["pa.RecordBatch"]
 
 
 def _elements(cell: "pa.Scalar", d: int) -> ArrayLike:
-    """Return the elements in a cell as an array `(n, d)`. Return any other value as lists."""
+    """Return the elements in a cell: an array `(n, d)` if all have d numbers, otherwise lists."""
     import pyarrow as pa
     from pyarrow import compute
 
