@@ -9,6 +9,7 @@ from ptrnet import Beam, models, tasks
 from ptrnet.data.batches import batch_of
 from ptrnet.solver import Solver
 from ptrnet.training.losses import losses
+from ptrnet.training.recipe import Recipe
 from ptrnet.types import Example
 
 NAMES = ["set-ptr-net", "ptr-net", "transformer-ptr-net", "remaining-ptr-net"]
@@ -81,3 +82,17 @@ def test_ensemble_members_are_trained_independently(tmp_path):
     )
     first, second = (dict(m.named_parameters()) for m in model.model.networks())
     assert all(not torch.equal(first[key], second[key]) for key in first if "weight" in key)
+
+
+def test_an_ensemble_answers_problems_of_several_sizes_like_its_members():
+    """Networks of problems read float64, and instances of one size at a time."""
+    recipe = Recipe.from_table(task="knapsack", learning="answers", ensemble=2, hidden_size=8)
+    torch.manual_seed(2)
+    network = models.for_task(recipe.model, recipe.task, recipe.network).float().eval()
+    task = recipe.task
+    rng = np.random.default_rng(1)
+    instances = [task.sample(rng, 1, n)[0] for n in (6, 9, 6)]
+    together = Solver(network, task, {}).solve(instances)
+    alone = [Solver(network, task, {}).solve([x])[0] for x in instances]
+    assert [a.tolist() for a in together] == [a.tolist() for a in alone]
+    assert network.exact_inputs and network.one_size

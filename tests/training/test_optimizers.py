@@ -3,7 +3,10 @@
 import pytest
 import torch
 
+from ptrnet import models
+from ptrnet.training import optimizers
 from ptrnet.training.optimizers import AdadeltaThenRMSprop, Muon, MuonAndAdamW, orthogonal
+from ptrnet.training.recipe import Recipe
 
 
 def gradient(parameter, step):
@@ -113,3 +116,14 @@ def test_the_schedule_applies_to_muon_and_to_adamw():
     train(network, optimizer, range(2))
     for parameter, expected in zip(network.parameters(), before, strict=True):
         assert torch.equal(parameter, expected)
+
+
+def test_a_network_without_linear_layers_is_trained_by_adamw():
+    recipe = Recipe.from_table(task="hull", optimizer="muon", score="dot", hidden_size=8)
+    network = models.for_task(recipe.model, recipe.task, recipe.network)
+    before = [parameter.detach().clone() for parameter in network.parameters()]
+    optimizer = optimizers.optimizer(recipe, network)
+    network.log_probs(torch.rand(2, 3, 2), None, torch.tensor([[1, 2], [2, 3]])).sum().backward()
+    optimizer.step()
+    for parameter, old in zip(network.parameters(), before, strict=True):
+        assert parameter.grad is None or not torch.equal(parameter, old)

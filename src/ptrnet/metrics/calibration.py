@@ -14,7 +14,10 @@ GAPS = tuple(f"gap {b}" for b in range(BINS))
 
 
 def bin_of(probabilities: Floats) -> Indices:
-    """Return the bin of each probability. A bin includes its lower edge, and the last bin 1."""
+    """Return the bin of each probability.
+
+    A bin includes its lower edge. The last bin also includes 1.
+    """
     return np.minimum((probabilities * BINS).astype(np.int64), BINS - 1)
 
 

@@ -33,6 +33,7 @@ class Ensemble(PointerModel):
         super().__init__(first.features, first.num_specials, first._settings)
         self.members = nn.ModuleList(members)
         self.n = first.n
+        self.exact_inputs, self.one_size = first.exact_inputs, first.one_size
 
     def networks(self) -> list[PointerModel]:
         """The members."""

@@ -11,7 +11,7 @@ from ptrnet.models.settings import AttentionSettings
 class MemoryPtrNet(PtrNet):
     """`u_j = v' tanh(W1 e'_j + W2 d_i)`, where a second encoder with its own weights computes `e'`.
 
-    The decoder starts from the last state of the first encoder. Its other states are not used.
+    The decoder starts from the last state of the first encoder, whose other states are not used.
     """
 
     def __init__(self, features: int, num_specials: int, settings: AttentionSettings) -> None:

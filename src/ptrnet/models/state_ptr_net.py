@@ -6,7 +6,7 @@ run again at every step, as in Drakulic et al. (BQ-NCO, 2023) and Luo et al. (LE
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -55,8 +55,8 @@ class StatePtrNet(PointerModel):
     """
 
     Settings = LayerSettings
-    exact_inputs: ClassVar[bool] = True
-    one_size: ClassVar[bool] = True
+    exact_inputs = True
+    one_size = True
 
     def __init__(self, problem: "Problem", settings: LayerSettings) -> None:
         super().__init__(problem.num_features, problem.num_specials, settings)
@@ -201,7 +201,7 @@ class StatePtrNet(PointerModel):
 
 
 def _distinct_rows(state: "State") -> tuple[np.ndarray, np.ndarray]:
-    """Return indices of distinct rows, and for each row the position of its equal among them."""
+    """Return indices of distinct rows, and for each row the position of the one that equals it."""
     parts = [
         np.ascontiguousarray(rows).reshape(len(rows), -1).view(np.uint8) for rows in state.values()
     ]

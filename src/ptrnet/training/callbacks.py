@@ -109,9 +109,9 @@ class BestWeights(pl.Callback):
     """Stops early. Keeps the weights of the latest validation that is about as good as the best.
 
     A validation is about as good if its mean loss exceeds the lowest one by at most one standard
-    error. This is the standard error of the mean difference of the examples' losses. With few
-    examples the lowest loss is partly chance, and weights that were trained longer do better on new
-    data (one-standard-error rule; Breiman et al. 1984).
+    error: that of the mean difference between each example's losses in the two validations. With
+    few examples the lowest loss is partly chance, and weights that were trained longer do better on
+    new data (one-standard-error rule; Breiman et al. 1984).
 
     The callback's state is part of every checkpoint, so a resumed run stops at the same step.
 

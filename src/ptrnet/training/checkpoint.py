@@ -25,7 +25,7 @@ class Checkpoint(NamedTuple):
     content: dict[str, Any]
 
     def make_last(self) -> None:
-        """If this is the previous checkpoint, make it the last one, which is damaged or missing."""
+        """If this was read from PREVIOUS, rename it to LAST, which is damaged or missing."""
         if self.path.name == PREVIOUS:
             self.path.replace(self.path.with_name(LAST))
 

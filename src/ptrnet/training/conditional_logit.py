@@ -23,7 +23,7 @@ MAX_EXAMPLES = 20_000  # more would not change the few weights of a logit
 
 
 def mix_with_logits(model: PointerModel, task: Task, examples: TrainingExamples) -> float:
-    """Fit a logit for each network of a trained model, and set the share of the logits in them.
+    """Fit a logit for each network of a trained model, and set its share of the probabilities.
 
     The share is the one of SHARES that gives the validation examples the highest likelihood. Each
     network and its logit are compared on examples that neither of them learned from.

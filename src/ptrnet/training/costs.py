@@ -95,7 +95,7 @@ class Sampler:
 
         Args:
             answered: the instances with their known answers.
-            num_kept: `(B,)` number of tokens of each known answer to begin with.
+            num_kept: `(B,)` number of tokens to keep from the start of each known answer.
             size: number of answers to each instance.
             seed: seed of the random numbers.
         """

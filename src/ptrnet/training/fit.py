@@ -180,7 +180,8 @@ def _fit_answers(
 def _inferred(examples: Any, recipe: dict[str, Any]) -> tuple[InferredTask, bool]:
     """Infer the task of the examples. Also return whether its kind was guessed.
 
-    If the recipe names columns, the examples are a table. These keys are removed from `recipe`.
+    If the recipe names columns, the examples are a table. The names of columns
+    are removed from `recipe`.
     """
     kind, reading = kind_and_reading(recipe)
     columns = Columns(**{key: recipe.pop(key) for key in options_of(Columns) if key in recipe})

@@ -7,7 +7,8 @@ from ptrnet.data.dataset import Dataset
 from ptrnet.tasks.base import Task
 from ptrnet.types import Floats, Indices
 
-# Factor of a penalty, which makes a weight 0 if its feature is the same for all elements of a set.
+# Factor of a penalty. If all elements of each set have the same value of a feature, the penalty
+# makes the weight of this feature 0.
 RIDGE = 1e-4
 # Largest number of pairs of neighbours in answers. More would not tell more about the order.
 MAX_PAIRS = 10_000

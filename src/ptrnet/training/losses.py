@@ -61,7 +61,7 @@ def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def cut_losses(model: PointerModel, batch: CutBatch) -> tuple[Tensor, Tensor]:
-    """Return the losses `(B,)` of cut answers, and if the right first token of each is likeliest.
+    """Return the losses `(B,)` of cut answers, and which first tokens `(B,)` are predicted right.
 
     The first token is the first one after the cut. The mean of the losses is the sum of two means
     of -log p(a right token): over the first tokens, and over all later tokens. So the first token

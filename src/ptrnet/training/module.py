@@ -29,7 +29,7 @@ Losses = Callable[[Any], tuple[Tensor, Tensor]]
 
 
 def metric_of(task: Task) -> str | None:
-    """Return the metric of greedy answers that a training on answers logs, if there is one."""
+    """Return the metric of greedy answers to log in validations on answers, or None."""
     if isinstance(task, Problem):
         return "gap"
     is_scored = isinstance(task, Custom) and task.metric != "accuracy"
@@ -114,8 +114,8 @@ class TrainingModule(pl.LightningModule):
     def _loss_weight(self, batch: Batch | CutBatch) -> Tensor | float:
         """Return this process's number of tokens divided by the mean over all processes.
 
-        DDP averages the losses of the processes. With this weight, the average equals the mean over
-        all tokens.
+        DDP averages the losses of the processes. With this weight, the average of `losses` equals
+        the mean over all tokens.
         """
         if self.trainer.world_size == 1:
             return 1.0

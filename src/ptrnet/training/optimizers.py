@@ -56,8 +56,8 @@ class Muon(Optimizer):
     """Makes the singular values of each matrix's mean gradient about equal (Jordan et al. 2024).
 
     The steps have the size of AdamW's (Liu et al. 2025, "Muon is scalable for LLM training"), so a
-    rate for AdamW is of the right order. `torch.optim.Muon` computes in bfloat16, which a processor
-    without such instructions emulates: there its step takes as long as that of a whole network.
+    rate for AdamW is of the right order. We do not use `torch.optim.Muon`, which computes in
+    bfloat16. A processor that has to emulate bfloat16 would take twice as long for a training step.
 
     Args:
         matrices: the parameters to train, each with two axes.
@@ -68,7 +68,7 @@ class Muon(Optimizer):
 
     def __init__(
         self,
-        matrices: Iterable[Parameter],
+        matrices: Iterable[Tensor],
         rate: float,
         weight_decay: float,
         momentum: float = 0.95,
@@ -95,7 +95,7 @@ class Muon(Optimizer):
 
 
 def orthogonal(matrix: Tensor) -> Tensor:
-    """Return about the nearest matrix whose singular values are equal: they are 0.7 to 1.2.
+    """Approximate the nearest orthogonal matrix: most singular values are between 0.68 and 1.2.
 
     Five Newton-Schulz iterations with the coefficients of Jordan et al. (2024), which trade
     precision for speed.
@@ -126,10 +126,11 @@ class MuonAndAdamW(Optimizer):
         of_layers = {id(matrix) for matrix in matrices}
         others = [p for p in network.parameters() if id(p) not in of_layers]
         super().__init__([*matrices, *others], {"lr": rate})
-        self._both = (
-            Muon(matrices, rate, weight_decay),
-            AdamW(others, rate, betas=betas, weight_decay=weight_decay, fused=True),
-        )
+        adamw = AdamW(others, rate, betas=betas, weight_decay=weight_decay, fused=True)
+        # A recurrent network may have no linear layer.
+        self._both: list[Optimizer] = [adamw]
+        if matrices:
+            self._both.append(Muon(matrices, rate, weight_decay))
         self._share_groups()
 
     def _share_groups(self) -> None:

@@ -50,7 +50,7 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
     model = given.get("model") or _model(inferred, ordered, is_exact, given)
     chosen: dict[str, Any] = {"model": model}
     names = models.setting_names(model)
-    if model not in (SETS, SEQUENCES):  # other models: 256 units; patience ends the training
+    if model not in (SETS, SEQUENCES):  # `hidden_size` stays 256; patience ends the training
         chosen |= {"steps": 20_000, "valid_every": 500}
     else:
         rows = SIZES[-1:] if is_exact else SIZES

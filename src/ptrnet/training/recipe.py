@@ -190,7 +190,7 @@ class Recipe(Settings):
     def from_table(cls, table: Mapping[str, Any] = {}, /, **changes: Any) -> Self:
         """Return the recipe of flat keys. `changes` replace some of them.
 
-        Keys are the settings of the recipe, of its task and of its model, and `task`, a name.
+        Keys are the settings of the recipe and of its task, model and columns, and `task`, a name.
 
         Raises:
             InputError: a key that is none of these (the nearest is suggested), or a bad value.
@@ -314,7 +314,7 @@ def _check_answers(recipe: Recipe) -> None:
             option needs another one.
     """
     task = recipe.task
-    any_start = task.circular and recipe.cuts > 0  # cuts do not teach where a tour starts
+    any_start = task.circular and recipe.cuts > 0  # cuts start tours at random cities
     if task.depends_on_indices and not (recipe.network.sees_order or any_start):
         ways = ["sort elements (order lexicographic)"]
         if "see_indices" in options_of(type(recipe.network)):

@@ -56,7 +56,7 @@ def end_with_launcher() -> None:
 
 @contextlib.contextmanager
 def _named_as_launcher() -> Iterator[None]:
-    """Give processes that start within the context the process id of this one, their launcher."""
+    """In this context, put our process id into the environment, for processes that we launch."""
     if not is_main_process():
         yield
         return
@@ -163,7 +163,7 @@ def run_trainer(
     except SystemExit:  # Lightning raises it after an interrupt
         raise KeyboardInterrupt from None
     finally:
-        if torch.distributed.is_initialized():  # or its threads abort this process at exit
+        if torch.distributed.is_initialized():  # otherwise its threads abort this process at exit
             torch.distributed.destroy_process_group()
 
 

@@ -75,7 +75,7 @@ def prepared_scores(keys: Tensor, v: Tensor, key_lengths: Tensor | None = None) 
 
 
 class PreparedKeys:
-    """Function that scores the same keys for changing queries. It computes their exponentials once.
+    """Function that scores the same keys for changing queries. The keys' exponentials are kept.
 
     If an exponential is too large, a call computes `additive_scores` instead.
 

@@ -78,7 +78,7 @@ class _Scores(torch.autograd.Function):
         grid = (batch, triton.cdiv(m, block[0]), triton.cdiv(n, block[1]))
         tensors = (keys, queries, v, key_lengths, query_lengths, scores)
         _launch(_forward, grid, *tensors, n, m, units, *block)
-        # Not the contiguous copies, so that the gradients can be differentiated again.
+        # Save the inputs and not the copies, so that gradients can be differentiated again.
         ctx.save_for_backward(*inputs)
         return scores
 

@@ -60,7 +60,7 @@ def with_deviations(inputs: Tensor, lengths: Tensor) -> Tensor:
 
 
 class Logs(nn.Module):
-    """Logarithms of features. Features that are not above 0 in all examples have 0 instead.
+    """Logarithms of features. A feature that is 0 or negative in some example has 0.
 
     A linear function of logarithms can compare ratios or products of features. The smallest
     logarithm is that of the smallest value in the examples, even if a feature is smaller.
@@ -291,8 +291,8 @@ _PARTS = (EncoderLayer, SelfAttention, FeedForward, nn.Linear, nn.ReLU, nn.Dropo
 def _parts(rows: Tensor, *layers: nn.Module) -> list[slice]:
     """Split B examples of rows `(B, L, H)` into chunks of at most MAX_ROWS rows, or one example.
 
-    Do not split them if compiled code could not compute these layers: for example if gradients are
-    needed, or a layer has a forward hook.
+    Do not split them unless the rows are plain float32 on a CPU (`is_plain_float32`) and the layers
+    were not subclassed, patched or hooked (`is_unchanged`).
     """
     # This check must come before we read any size, as in `attend`.
     if not is_plain_float32(rows) or not all(is_unchanged(layer, _PARTS) for layer in layers):

@@ -336,8 +336,9 @@ class OpenEdgeFeatures(FrameFeatures):
     def along_last_edge(self) -> Tensor:
         """Features `(11, B, M, S + N)` in the first round.
 
-        They are those of the base class, three signed logarithms of the sine, and three flags:
-        whether the edge, its tail, and the answer's first element are known.
+        They are those of the base class (its first and last element are the edge's tail and head),
+        three signed logarithms of the sine, and three flags: whether the edge, its tail, and the
+        answer's first element are known.
         """
         features = super().along_last_edge()
         logs = signed_logs(features[1:2])[0]

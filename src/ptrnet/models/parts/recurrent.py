@@ -54,7 +54,7 @@ class Stack(Recurrent):
         first_states = [None] * len(self.layers) if state is None else self._split(state)
         for layer, first_state in zip(self.layers, first_states, strict=True):
             # Under autocast a layer may return bfloat16. Convert it to the dtype of the inputs,
-            # because the first state of the next layer has the dtype of what that layer reads.
+            # because the next layer creates its first state in the dtype of the rows it reads.
             outputs, last_state = layer(outputs.to(inputs.dtype), lengths, first_state)
             last_states.append(last_state)
         return outputs, _join(last_states)

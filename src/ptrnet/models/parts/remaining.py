@@ -92,8 +92,8 @@ class RelativePositions(nn.Module):
     """Embedding of points, `W [x; r; |r|; g; |g|; log s; sin(pi r); cos(pi r); ...] + b`.
 
     For a point x, a current point c and a goal e: `r = (x - c) / s` and `g = (x - e) / s`. The
-    scale s is the largest absolute coordinate of any `x - c`. It is computed in float32 or better
-    even under autocast.
+    scale s is the largest absolute coordinate of any `x - c`. The embedding is computed in float32
+    or better even under autocast.
 
     Args:
         features: numbers in a point, d.
@@ -140,13 +140,13 @@ def aligned(points: Tensor, goal: Tensor) -> tuple[Tensor, Tensor]:
     axis = torch.where(_vector_length(goal) > least, goal, points.mean(1, keepdim=True))
     length = _vector_length(axis)
     has_axis = length > least
-    cos, sin = (axis / torch.where(has_axis, length, 1)).split(1, -1)
+    cos, sin = (axis / torch.where(has_axis, length, 1)).chunk(2, -1)
     cos, sin = torch.where(has_axis, cos, 1), torch.where(has_axis, sin, 0)
-    x, y = points.split(1, -1)
+    x, y = points.chunk(2, -1)
     side = torch.where((y * cos - x * sin).mean(1, keepdim=True) < -least, -1.0, 1.0)
 
     def turn(vectors: Tensor) -> Tensor:
-        x, y = vectors.split(1, -1)
+        x, y = vectors.chunk(2, -1)
         return torch.cat([x * cos + y * sin, (y * cos - x * sin) * side], -1)
 
     return turn(points), turn(goal)
@@ -169,8 +169,8 @@ class DistanceBias(nn.Module):
     def forward(self, points: Tensor, mask: Tensor) -> Tensor:
         """Return the scores `(R, heads, L, L)` of points `(R, L, d)`; padding has mask False."""
         with torch.autocast(points.device.type, enabled=False):
-            coordinates = points.unbind(-1)
-            dist = safe_sqrt(sum((x[:, :, None] - x[:, None]).square() for x in coordinates))
+            squares = [(x[:, :, None] - x[:, None]).square() for x in points.unbind(-1)]
+            dist = safe_sqrt(torch.stack(squares).sum(0))
             is_pair = (dist > 0) & mask[:, None] & mask[:, :, None]
             nearest = dist.masked_fill(~is_pair, torch.inf).amin(-1)
             has_neighbour = nearest.isfinite()
