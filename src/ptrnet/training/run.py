@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ptrnet import models, weights
+from ptrnet import models
 from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError, NotFiniteError
 from ptrnet.kernels.eager import use_compiled_kernels
@@ -207,6 +207,8 @@ def _model_of(name_or_path: str) -> Solver:
     )
     begun = checkpoint.read_last(folder) if has_run and not has_model else None
     if begun is None:
+        from ptrnet import weights
+
         return weights.load(name_or_path)
     recipe = Recipe.read(folder / run_folder.RECIPE)
     model = _network(recipe, recipe.task)
