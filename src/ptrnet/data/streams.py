@@ -114,7 +114,7 @@ class ExampleStream(FreshStream[Batch]):
         return pad_batch(list(inputs), answers.rows(), self.task)
 
     def _number(self, k: int) -> int:
-        """Return which of the `num_batches` different batches batch k is.
+        """Return the number, below `num_batches`, of the batch that batch k repeats.
 
         If no batch is repeated, return k.
         """

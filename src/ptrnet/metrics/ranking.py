@@ -134,7 +134,7 @@ def score_chosen(chosen: Sequence[int], scores: Sequence[Floats]) -> dict[str, S
 
 
 def score_members(grades: Sequence[Floats], scores: Sequence[Floats]) -> dict[str, Scores]:
-    """Return `map`, the average precision of each of B instances, ordered by their scores."""
+    """Return `map`: the average precision of each of B instances, its elements sorted by score."""
     values = [average_precision(g, _best_first(s)) for g, s in zip(grades, scores, strict=True)]
     return {"map": np.array(values, float)}
 

@@ -162,7 +162,7 @@ def _is_score(score: Any) -> bool:
 
 
 def _check_content(path: Path, expected: str | None) -> None:
-    """Refuse a file that is missing or has another checksum. None accepts any checksum."""
+    """Refuse a file that is missing, or whose checksum is not `expected` (None: any)."""
     try:
         actual = checksum(path)
     except FileNotFoundError:

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 # The maximum number of elements in a batch, including padding. A beam of K counts each element K
 # times. At 256 hidden units, the attention keys of that many elements take 64 MB.
 MAX_BATCH_ELEMENTS = 65_536
-# Maximum numbers of prefixes, and of elements times prefixes, of a batch that is decoded in one
-# thread. A second thread would not make such a small batch faster.
+# A batch is decoded in one thread if it has at most this many prefixes, and at most this many
+# elements (with padding, and counted once for each prefix). A second thread would not make such a
+# small batch faster.
 ROWS_OF_ONE_THREAD, ELEMENTS_OF_ONE_THREAD = 8, 256
 
 
@@ -45,8 +46,8 @@ class PredictJob:
         constrained: whether to consider only answers that the task allows.
         augment: the number of views of each instance to answer. The best answer is kept.
         is_long: whether the job has several chunks. Then every chunk uses compiled kernels from its
-            first step. Without it, each process would compute its first steps in plain PyTorch, and
-            the answers to a chunk would depend on the process that computes it.
+            first step. Otherwise each process would compute its first steps in plain PyTorch, and
+            the answers to a chunk would depend on how many steps its process took before.
     """
 
     activity: ClassVar[str] = "solving"
@@ -82,7 +83,7 @@ class PredictJob:
                     )
             for row, *candidates in zip(rows, *views, strict=True):
                 best = best_candidate(self.task, data[row], list(chain(*candidates)))
-                # `_with_best_ends` fixes both ends of a path, and `reconstruct` cannot keep both.
+                # `_with_best_ends` decodes paths with fixed ends, which `reconstruct` would ignore.
                 if not self.decoder.needs_circular:
                     best = self._with_best_ends(data[row], best, constraint)
                 outputs = settle_valid(self.task, data[row].inputs, best.outputs)

@@ -78,7 +78,7 @@ class Labelling(ABC):
         """Return the answers of `label`, and `(B,)` booleans: False if a proof is missing.
 
         A labeller that proves its answers may run out of time: `exact` then returns its best tour
-        without a proof. If a labeller does not promise proofs, all its booleans are True.
+        without a proof. A labeller that promises no proofs misses none: all its booleans are True.
 
         Call `check_labeller` first. This method does not, because it is called for every batch.
 
@@ -321,7 +321,7 @@ class Task(Settings, Labelling):
         """Convert a dictionary that a user gave as an instance.
 
         Subclasses of `Problem` return an array `(n, d)`. Other tasks return the dictionary
-        unchanged: for them, it is a single element with named fields, not a whole instance.
+        unchanged. Their instances are lists of such dictionaries, one for each element.
         """
         return fields
 

@@ -109,7 +109,8 @@ class BestWeights(pl.Callback):
     """Stops early. Keeps the weights of the latest validation that is about as good as the best.
 
     A validation is about as good if its mean loss exceeds the lowest one by at most one standard
-    error: that of the mean difference between each example's losses in the two validations. With
+    error. Subtract each example's loss in the best validation from its loss in this one: it is the
+    standard error of the mean of these differences. With
     few examples the lowest loss is partly chance, and weights that were trained longer do better on
     new data (one-standard-error rule; Breiman et al. 1984).
 

@@ -58,7 +58,8 @@ class EdgeFrames(nn.Module):
     - Before the first element there is no edge. Instead of cosines and sines, the network reads
       zeros in the first round, and differences of coordinates in further rounds.
 
-    A special slot has the position of the answer's first element. In the first round, the network
+    A special slot has the position of the answer's first element; with an open edge, it has
+    angle 0 and distance 1. In the first round, the network
     also reads `A q + B k`, where q is the decoder's state and k the token's state.
 
     A sequence of apexes builds a triangulation; see `ptrnet.constraints.triangulations`. Each token
@@ -336,9 +337,9 @@ class OpenEdgeFeatures(FrameFeatures):
     def along_last_edge(self) -> Tensor:
         """Features `(11, B, M, S + N)` in the first round.
 
-        They are those of the base class (its first and last element are the edge's tail and head),
-        three signed logarithms of the sine, and three flags: whether the edge, its tail, and the
-        answer's first element are known.
+        The first five are those of the base class, with the edge's tail and head in place of its
+        first and last element. Three signed logarithms of the sine follow, and three flags: whether
+        the edge, its tail, and the answer's first element are known.
         """
         features = super().along_last_edge()
         logs = signed_logs(features[1:2])[0]
