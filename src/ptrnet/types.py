@@ -1,6 +1,6 @@
 """The types that all of ptrnet shares. Indices are 0-based.
 
-Shapes are batch-first and use the same letters everywhere:
+Shapes are batch-first and mostly use these letters:
 
 - B: instances in a batch
 - N: elements, including padding; n: elements of one instance

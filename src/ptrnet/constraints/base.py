@@ -19,8 +19,8 @@ class Constraint(Protocol):
 
     Each constraint chooses the type of its state. The methods must not change a state in place,
     because several prefixes may share it. They must not read values of a tensor either (`.item()`,
-    `bool(tensor)`), because the search may be recorded as a CUDA graph. `allowed` must leave each
-    prefix that has not ended at least one token.
+    `bool(tensor)`), because the search may be recorded as a CUDA graph. `allowed` must
+    allow at least one token after each prefix that has not ended.
 
     Examples:
         >>> constraint = Permutation()

@@ -48,7 +48,7 @@ class BatchStream(ABC, Generic[AnyBatch]):
 
     first: int = 0
     num_prefetch: int = 4
-    # Examples for validation, in parts: one for each network, or a single one for all networks.
+    # Examples for validation, in parts: a part for each network, or a single part for all.
     held_out: Sequence[Sequence[Example]] = field(default=(), init=False)
     # Identifies the data. A training is not resumed with other data.
     fingerprint: str = field(default="", init=False)
@@ -114,7 +114,7 @@ class ExampleStream(FreshStream[Batch]):
         return pad_batch(list(inputs), answers.rows(), self.task)
 
     def _number(self, k: int) -> int:
-        """Return the number, below `num_batches`, of the batch that batch k repeats.
+        """Return the index of batch k among the `num_batches` different batches.
 
         If no batch is repeated, return k.
         """
@@ -158,7 +158,7 @@ class EpochStream(BatchStream[AnyBatch]):
         InputError: no row has one of the sizes, or all rows are held out.
     """
 
-    order: ClassVar[int]  # the random stream that decides the order
+    order: ClassVar[int]  # a stream of `random_streams`, which decides the order
 
     examples: Dataset
     task: Task

@@ -181,7 +181,7 @@ def full_lengths(batch: Tensor) -> Tensor:
 
 
 def masked_log_softmax(scores: Tensor, lengths: Tensor) -> Tensor:
-    """Log-softmax of scores `(B, K, S + N)` over the first `lengths` `(B,)` tokens, else -inf."""
+    """Log-softmax of scores `(B, K, S + N)` of the first `lengths` `(B,)` tokens; others: -inf."""
     padding = ~length_mask(lengths, scores.shape[-1])
     return scores.masked_fill(padding[:, None], -torch.inf).log_softmax(-1)
 

@@ -6,8 +6,8 @@ processes inherit. In the variable, the system's path separator separates severa
 imports a plug-in once, when it first looks for the names of tasks, models, labellers or formats.
 The plug-in then registers its own names, for example by `ptrnet.models.register`.
 
-A `Registry` has all names of tasks, or of models, and so on: those of a package's modules, and
-those from plug-ins.
+A `Registry` has all names of one kind, such as tasks: those of ptrnet's own modules, and those
+that plug-ins registered.
 """
 
 import importlib

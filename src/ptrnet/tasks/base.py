@@ -29,7 +29,7 @@ class Labelling(ABC):
 
     name: ClassVar[str]
     labellers: ClassVar[tuple[str, ...]]  # names of algorithms; the first is the default
-    # Whether a labeller that should prove its answers may return an answer without a proof.
+    # Whether the task has a labeller that promises proofs and may fail to find one.
     may_be_unproved: ClassVar[bool] = False
     distances: ClassVar[tuple[str, ...]] = (
         EUCLIDEAN,
@@ -212,7 +212,7 @@ class Task(Settings, Labelling):
 
     @abstractmethod
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
-        """Score each answer against the example's outputs, by the metrics of the papers.
+        """Score each answer against the example's outputs, by the metrics of the task.
 
         Returns:
             For each metric `(B,)` booleans (right or wrong) or floats. A score is NaN if the metric
@@ -269,8 +269,8 @@ class Task(Settings, Labelling):
     def relative_range(self) -> tuple[Floats, Floats]:
         """The standard deviation and the smallest value of each feature, divided by its mean.
 
-        Both are `(d,)`. A feature that is 0 or negative in some example has 0 and 1 instead. If the
-        examples are unknown, every feature has 0 and 1.
+        Both are `(d,)`. If a feature is 0 or negative in some training example, its two
+        numbers are 0 and 1 instead. So are those of all features if the examples are unknown.
         """
         return np.zeros(self.num_features), np.ones(self.num_features)
 
@@ -318,7 +318,7 @@ class Task(Settings, Labelling):
         return Free(self.min_length)
 
     def from_fields(self, fields: Mapping[str, Any], source: str) -> Any:
-        """Convert a dictionary that a user gave as an instance.
+        """Convert a dictionary that a user gave, alone or in a list.
 
         Subclasses of `Problem` return an array `(n, d)`. Other tasks return the dictionary
         unchanged. Their instances are lists of such dictionaries, one for each element.
@@ -363,7 +363,7 @@ class Task(Settings, Labelling):
         return outputs
 
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
-        """Return copies of an example that asks for an open path, each with its own fixed end.
+        """Return copies of an example that asks for an open path. Each fixes another city at `end`.
 
         The network answers each copy, and the solver keeps the best path.
 
@@ -469,9 +469,9 @@ class Task(Settings, Labelling):
         return type(self).costs is not Task.costs
 
     def grades(self, n: int, outputs: Indices, in_order: Floats | None) -> Floats | None:
-        """Return grades `(n,)` of the elements, or None if answers of the task never have ties.
+        """Return the grades `(n,)` that decide in training which orders of the elements are right.
 
-        Elements with equal grades may come in any order.
+        Higher grades come first, equal ones in any order. None: the task never has ties.
 
         Args:
             n: number of elements of the instance.

@@ -12,7 +12,7 @@ A module may also have these members:
   files show d.
 - `table(path)` and `write_table(stream, table)`: read and write a `ptrnet.data.tables.Table`. They
   are for formats of long tables, in which each row is an element.
-- `COLUMNS`: the columns of ids and answers, if they have the same names in all long tables
+- `COLUMNS`: the columns of ids and answers, if their names are the same in all of its files
 - `dictionaries(path)`: returns an iterator over pairs: the elements of an instance, as a list of
   dictionaries, and the source of the instance. It is for formats whose elements may have named
   fields. If the elements of the first instance are numbers, it returns None. If the elements of a
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 _registry = Registry("file format", __name__)
 _ALIASES = {"svm": "svmlight", "libsvm": "svmlight"}
-_CHECKED_TOGETHER = 2**14  # check answers together until they have about this many elements
+_CHECKED_TOGETHER = 2**14  # check examples in groups of about this many elements
 _IN_MEMORY = 2**26  # how many bytes of output are kept in memory before we use a temporary file
 
 
@@ -118,7 +118,7 @@ class Format:
         return hasattr(self.module, member)
 
     def dictionaries(self, path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]] | None:
-        """Return an iterator over pairs of an instance's elements, as dictionaries, and its source.
+        """Return an iterator over pairs: an instance's elements, as dictionaries, and its source.
 
         Return None if the elements are numbers.
         """
@@ -371,8 +371,8 @@ def read_table(
     Args:
         table: a file (.csv, .parquet, .svmlight), a frame of pandas or polars, or a list of
             dictionaries.
-        set_id: the column whose value the rows of a set share. In an example's `extra`, this value
-            has the column's name as key.
+        set_id: the column whose value the rows of a set share. The `extra` of an example
+            has this value under the column's name.
         chosen: the column that is 1 in the row that was chosen, and 0 in the others of the set.
         rank: the column with the rank of each element, any number; the lowest comes first. Equal
             ranks are ties. The cell of an element that is not in the answer is empty.
@@ -498,7 +498,7 @@ def check_input(path: str) -> Format:
 
 
 def check_output(path: str, task: Task | None = None, has_answers: bool = True) -> None:
-    """Refuse an output file that cannot be written, or cannot hold answers if `has_answers`.
+    """Refuse an output file that cannot be written. If `has_answers`, it must hold answers, too.
 
     `task` is None if it is not known yet.
     """
