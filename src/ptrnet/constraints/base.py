@@ -1,8 +1,9 @@
 """The interface of a constraint, and the tensor operations that constraints share.
 
-A constraint is an automaton. It has a state for each of K prefixes of each of B instances, and says
-which tokens may come next. After the search has extended its prefixes, the constraint advances the
-states. Tokens are numbered like the model's: the S special slots, END first, then the N elements.
+A constraint is an automaton. For each of B instances and each of K prefixes, the automaton has a
+state, which says which tokens may come next. After the search has extended the prefixes, the
+constraint advances the states. A token is the number of a slot that the model can point at. The S
+special slots come first, beginning with END. The N elements follow.
 """
 
 from typing import Any, Protocol
@@ -15,12 +16,12 @@ from ptrnet.types import END
 
 
 class Constraint(Protocol):
-    """Which tokens may come next after each prefix.
+    """A rule that says which tokens may come next after each prefix.
 
     Each constraint chooses the type of its state. The methods must not change a state in place,
-    because several prefixes may share it. They must not read values of a tensor either (`.item()`,
-    `bool(tensor)`), because the search may be recorded as a CUDA graph. `allowed` must
-    allow at least one token after each prefix that has not ended.
+    because several prefixes may share the state. The methods must not read values of a tensor, as
+    `.item()` and `bool(tensor)` do, because the search may be recorded as a CUDA graph. `allowed`
+    must allow at least one token after each prefix that has not ended.
 
     Examples:
         >>> constraint = Permutation()
@@ -32,12 +33,12 @@ class Constraint(Protocol):
     """
 
     def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Any:
-        """Return the state of the empty prefixes, one for each instance (K = 1).
+        """Return the state before the first token: an empty prefix for each instance (K = 1).
 
         Args:
             lengths: `(B,)` number of elements of each instance.
-            num_specials: special slots S.
-            num_tokens: S + N, padding included.
+            num_specials: number of special slots, S.
+            num_tokens: number of special slots and elements, S + N, padding included.
         """
 
     def allowed(self, state: Any) -> Tensor:
@@ -49,9 +50,9 @@ class Constraint(Protocol):
         Prefix k of instance b is now the former prefix `parents[b, k]` followed by `tokens[b, k]`.
 
         Args:
-            state: the state before the step. It may have another number of prefixes, K.
+            state: the state before the step. The number of prefixes, K, may have been different.
             parents: `(B, K)` indices of former prefixes.
-            tokens: `(B, K)` tokens that extend them.
+            tokens: `(B, K)` tokens that extend these prefixes.
         """
 
 
@@ -64,8 +65,8 @@ def allowed_tokens(
         constraint: which tokens may come next.
         tokens: `(B, M)` the sequences.
         lengths: `(B,)` number of elements of each instance.
-        num_specials: special slots S.
-        num_tokens: S + N, padding included.
+        num_specials: number of special slots, S.
+        num_tokens: number of special slots and elements, S + N, padding included.
     """
     state = constraint.initial_state(lengths, num_specials, num_tokens)
     parents = torch.zeros_like(tokens[:, :1])
@@ -77,7 +78,7 @@ def allowed_tokens(
 
 
 def gather_prefixes(rows: Tensor, parents: Tensor) -> Tensor:
-    """Return the rows `(B, K, ...)` of the parents `(B, K)`."""
+    """Return, for each new prefix, the row of its parent: `rows[b, parents[b, k]]`."""
     # Greedy decoding has one prefix, whose only parent is itself: there is nothing to copy.
     return rows if rows.shape[1] == parents.shape[1] == 1 else gather_rows(rows, parents)
 

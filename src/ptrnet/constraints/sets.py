@@ -20,7 +20,7 @@ class Remaining(NamedTuple):
 
 @dataclass(frozen=True)
 class Free:
-    """Any token that is not padding may come, but END only after `min_length` tokens.
+    """Constraint that allows all tokens except padding, and END only after `min_length` tokens.
 
     Args:
         min_length: minimum number of tokens of an answer, 0 or 1.
@@ -42,7 +42,10 @@ class Free:
 
 
 class Anything:
-    """Every token may come, for models that give forbidden tokens probability 0 themselves."""
+    """Constraint that allows every token, even padding.
+
+    This class is for models that give forbidden tokens probability 0 themselves.
+    """
 
     def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Tensor:
         return torch.ones(1, 1, num_tokens, dtype=torch.bool, device=lengths.device)
@@ -55,7 +58,7 @@ class Anything:
 
 
 class Subset(Free):
-    """Each element at most once. The answer is a subset in some order."""
+    """Constraint that allows each element at most once: the answer is a subset in some order."""
 
     def advance(self, state: Remaining, parents: Tensor, tokens: Tensor) -> Remaining:
         remaining, started = super().advance(state, parents, tokens)
@@ -63,16 +66,16 @@ class Subset(Free):
 
 
 class Permutation(Subset):
-    """Each element exactly once."""
+    """Constraint that requires each element exactly once."""
 
     def allowed(self, state: Remaining) -> Tensor:
         return with_end(state.tokens, ~state.tokens[..., END + 1 :].any(-1))
 
 
 class Tour(Permutation):
-    """Each element exactly once, beginning with element 0.
+    """Constraint that requires each element exactly once, beginning with element 0.
 
-    A tour is a circle, so any city can be its first. With a fixed first city, each circle can be
+    A tour is a circle that can begin at any city. If the first city is fixed, each circle can be
     written in only two ways, one for each direction.
     """
 
@@ -83,14 +86,16 @@ class Tour(Permutation):
         return one_hot_mask(first_element, state.tokens.shape[2])
 
 
-OPEN = -1  # in `Begun.tokens`: no token is given here, and `Begun.constraint` decides alone
+# In `Begun.tokens`: the token of this step is not given, so `Begun.constraint` decides which tokens
+# are allowed.
+OPEN = -1
 
 
 class Beginning(NamedTuple):
     """The state of `Begun`."""
 
     state: Any  # the state of `Begun.constraint`
-    step: int  # number of tokens of the prefixes
+    step: int  # number of tokens in each prefix
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +104,7 @@ class Begun:
 
     Args:
         constraint: the constraint on the tokens that follow.
-        tokens: `(B, k)` the first k tokens of each instance; `OPEN` where they are not given.
+        tokens: `(B, k)` the first k tokens of each instance; `OPEN` for a token that is not given.
     """
 
     constraint: Constraint
@@ -130,9 +135,9 @@ class Polygon(NamedTuple):
 
 @dataclass(frozen=True)
 class ClosedSubset:
-    """Each element at most once, then the first one again, then END.
+    """Constraint on closed polygons: each element at most once, then the first element, then END.
 
-    Vinyals et al. (2015) draw hulls as such closed polygons.
+    Vinyals et al. (2015) write hulls as closed polygons.
     """
 
     def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Polygon:

@@ -1,16 +1,17 @@
 """The two constraints of triangulations: sequences of triangles, and sequences of apexes.
 
 `Triangles`: triangles of increasing indices, with or without separators. A small automaton reads
-the sequence. Its table gives the next state for each state and each kind of token. A vertex must be
-larger than the vertex before it in its triangle. It must also leave enough larger elements for the
-vertices that follow in the triangle.
+the sequence. The automaton's table gives the next state for each state and each kind of token. A
+vertex must be larger than the previous vertex of the same triangle. The vertex must also leave
+enough larger elements for the vertices that follow in the triangle.
 
 `Apexes`: a triangulation grows along a queue of open edges (`OpenEdges`). A sequence is
 `a, b, t3, t4, ...`: a directed edge, then one token for each edge in the order of the queue. The
 queue starts with the edge from a to b. A token is either the apex of the triangle on the left of
 the edge in front, or NONE if there is no triangle. The triangle of the edge (a, b) and the apex c
-has two more sides, (b, c) and (c, a). If such a side is in the queue, it has its triangle now and
-leaves the queue. Otherwise its reverse joins the queue: first (c, b), then (a, c).
+has two more sides, (b, c) and (c, a). If one of these sides is in the queue, the side has its
+triangle now and leaves the queue. Otherwise the reversed side joins the queue: first (c, b), then
+(a, c).
 """
 
 from dataclasses import dataclass
@@ -29,8 +30,8 @@ class Phase(IntEnum):
     """The state of the automaton: what a prefix needs next."""
 
     FIRST = 0  # the first vertex of a triangle must come
-    SECOND = 1  # its second vertex must come
-    THIRD = 2  # its third vertex must come
+    SECOND = 1  # the second vertex of the triangle must come
+    THIRD = 2  # the third vertex of the triangle must come
     COMPLETE = 3  # the last triangle is complete: END, a separator or another triangle may come
     ENDED = 4
     FORBIDDEN = 5  # a forbidden token came
@@ -57,7 +58,7 @@ SEPARATED_TRIANGLES = (
     (ENDED, _, _),  # ENDED
     (_, _, _),  # FORBIDDEN
 )
-# By phase: the number of vertices of the same triangle that must follow the next vertex.
+# For each phase: how many more vertices the triangle needs after the next vertex.
 VERTICES_TO_FOLLOW = (2, 1, 0, 2, 0, 0)
 
 
@@ -82,10 +83,10 @@ class OpenTriangle(NamedTuple):
 
 @dataclass(frozen=True)
 class Triangles:
-    """One triangle or more, each written as three increasing indices.
+    """Constraint on sequences of triangles: one or more, each as three increasing indices.
 
     Args:
-        num_specials: special slots S: 1 (END), or 2 (END, and a separator between triangles).
+        num_specials: number of special slots, S: 1 (END), or 2 (END and a separator of triangles).
     """
 
     num_specials: int
@@ -106,26 +107,29 @@ class Triangles:
 
     def advance(self, state: OpenTriangle, parents: Tensor, tokens: Tensor) -> OpenTriangle:
         transitions = _tables(self.num_specials, tokens.device)[0]
-        kind = tokens.clamp(max=self.num_specials)  # the last kind: any vertex
+        kind = tokens.clamp(max=self.num_specials)  # all vertices are of the last kind
         phase = transitions[gather_prefixes(state.phase, parents), kind]
         unfinished = (phase == Phase.SECOND) | (phase == Phase.THIRD)
         return state._replace(phase=phase, previous=torch.where(unfinished, tokens, 0))
 
 
 class FrontEdge(NamedTuple):
-    """The edge whose triangle the next token decides, as tokens `(B, K)`; 0 if there is none."""
+    """The first open edge of each queue, as tokens `(B, K)`.
 
-    first: Tensor  # the first element of the prefix
-    tail: Tensor
-    head: Tensor  # also 0 if the prefix has only one element
+    The next token decides the triangle of this edge.
+    """
+
+    first: Tensor  # the first element of the prefix; 0 if the prefix is empty
+    tail: Tensor  # 0 if the prefix or the queue is empty
+    head: Tensor  # 0 also if the prefix has only one element
 
 
 class OpenEdges(NamedTuple):
     """Every edge that has ever joined the queue of a prefix, in order.
 
-    Every token adds two of the E columns, so that all prefixes have the same shape. A column
-    without an edge is 0 and not open. Only the first column is open before it has an edge: the
-    first two tokens become its tail and its head.
+    Every token adds two columns to the E columns, so that all prefixes have the same shape. A
+    column without an edge is 0 and not open. The first column is an exception: the column is open
+    before the prefix has an edge. The first two tokens become the tail and the head of this edge.
     """
 
     tails: Tensor  # (B, K, E) tokens
@@ -152,13 +156,13 @@ class OpenEdges(NamedTuple):
         is_element = (tokens > NONE) & waits
         is_apex = is_element & (head > 0)
         names_tail, names_head = is_element & (tail == 0), is_element & (tail > 0) & (head == 0)
-        leaves = is_apex | (tokens == NONE)  # the edge in front has its answer
+        leaves = is_apex | (tokens == NONE)  # the edge in front leaves the queue
         tails = self.tails.scatter(-1, index, torch.where(names_tail, tokens, tail))
         heads = self.heads.scatter(-1, index, torch.where(names_head, tokens, head))
         is_open = self.is_open.scatter(-1, index, waits & ~leaves)
 
-        # The new triangle's two sides, head to apex and apex to tail. `has_triangle` `(B, K, 2, E)`
-        # finds them in the queue.
+        # The other two sides of the new triangle: head to apex, and apex to tail. `has_triangle`
+        # `(B, K, 2, E)` marks the columns of the queue that hold these sides.
         starts, ends = torch.cat([head, tokens], -1), torch.cat([tokens, tail], -1)
         has_triangle = (tails[..., None, :] == starts[..., None]) & is_apex[..., None]
         has_triangle = has_triangle & (heads[..., None, :] == ends[..., None])
@@ -172,7 +176,7 @@ class OpenEdges(NamedTuple):
         )
 
     def _front(self) -> tuple[Tensor, Tensor]:
-        """Return the column `(B, K, 1)` of the first open edge, and whether there is one."""
+        """Return the column `(B, K, 1)` of the first open edge, and whether an edge is open."""
         # argmax returns the first of equal values, but does not take booleans.
         index = self.is_open.to(torch.uint8).argmax(-1, keepdim=True)
         return index, self.is_open.gather(-1, index)
@@ -190,12 +194,13 @@ class Triangulation(NamedTuple):
 
 @dataclass(frozen=True)
 class Apexes:
-    """Two different elements, then apexes or NONE until the queue is empty, then END.
+    """Constraint on sequences of apexes: two elements, then apexes or NONE, then END.
 
-    The first edge must have an apex. No triangle comes twice. A directed edge is a side of at most
-    one triangle, and of none if NONE was its answer. There are at most 2 n - 5 triangles, which is
-    the maximum for n points. After that many, only NONE is allowed, so every sequence reaches its
-    end.
+    The first two elements must differ. END comes when the queue is empty. The first edge must have
+    an apex. No triangle comes twice. A directed edge is a side of at most one triangle. If the
+    token for an edge was NONE, the edge is a side of no triangle. A triangulation of n points has
+    at most 2 n - 5 triangles. After 2 n - 5 triangles only NONE is allowed until the queue is
+    empty, so every sequence ends.
     """
 
     def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Triangulation:
@@ -230,14 +235,14 @@ def _without_triangle(state: Triangulation) -> Tensor:
 
     There are two reasons against an apex:
 
-    - Another side of the new triangle would be a directed edge that has a triangle, or got NONE.
-    - The new triangle would be the one on the right of the edge in front.
+    - Another side of the new triangle would be a directed edge that already has a triangle or NONE.
+    - The new triangle would be the triangle on the right of the edge in front.
     """
     tails, heads, apexes, is_open = state.edges
     _, tail, head = (ends[..., None] for ends in state.edges.front())
     is_front = (tails == tail) & (heads == head)
-    # Some edges at the head or the tail of the edge in front must not be sides of its triangle. The
-    # other ends of these edges cannot be the apex.
+    # Find the edges that share an end with the edge in front, but must not be sides of the new
+    # triangle. The other end of such an edge cannot be the apex.
     beyond_heads = ((tails == head) & ~is_open) | (tails == tail)
     beyond_tails = ((heads == tail) & ~is_open) | (heads == head)
     excluded = torch.cat([heads * beyond_heads, tails * beyond_tails, apexes * is_front], -1)

@@ -1,8 +1,13 @@
 """Convert arrays, tensors and frames of other libraries to NumPy arrays.
 
-Other modules use these functions. They accept NumPy arrays, objects with NumPy's array
-interface, torch tensors (on any device, also with a gradient), frames and series with `to_numpy`
-(pandas, polars), and nested lists of numbers. They do not import torch, pandas or polars.
+The functions accept:
+
+- NumPy arrays, and objects with NumPy's array interface
+- torch tensors, on any device, also with a gradient
+- frames and series with `to_numpy` (pandas, polars)
+- nested lists of numbers
+
+This module does not import torch, pandas or polars.
 """
 
 import contextlib
@@ -68,7 +73,10 @@ def real_array(values: Any, source: str, expected: str) -> Floats:
 
 
 def _exact_numbers(values: Any) -> Any:
-    """Return the numbers in their own types. A frame's `to_numpy` would give them one type."""
+    """Return the numbers, each in its own type.
+
+    A frame's `to_numpy` would convert all columns to one type.
+    """
     if is_frame(values):
         return [[*row.values()] for row in rows_of(values)]
     return _convert_nested(values)
@@ -95,7 +103,7 @@ def to_array(values: Any, source: str, expected: str) -> NDArray[Any]:
 
 
 def _objects_to_floats(array: NDArray[Any]) -> Floats:
-    """Convert Python objects to floats. Raises TypeError for the first that is not a number."""
+    """Convert Python objects to floats. Raises TypeError for an object that is not a number."""
     flat = array.ravel().tolist()
     for value in flat:
         if isinstance(value, str):
@@ -108,10 +116,10 @@ def _objects_to_floats(array: NDArray[Any]) -> Floats:
 
 
 def _convert_nested(values: Any) -> Any:
-    """Convert arrays to NumPy arrays, also in nested lists.
+    """Convert an array, or all arrays in nested lists, to NumPy arrays.
 
-    Nested lists of numbers are returned unchanged, because NumPy converts them faster than we can.
-    Raises TypeError for dictionaries, sets, masked arrays, and booleans in lists.
+    Return nested lists of numbers unchanged: NumPy converts these lists faster than we can. Raises
+    TypeError for dictionaries, sets, masked arrays, and booleans in lists.
     """
     if isinstance(values, list | tuple):
         types = {*map(type, values)}
@@ -133,7 +141,7 @@ def _convert_array(values: Any) -> Any:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(values, torch.Tensor):
         tensor = values.detach().cpu().to_dense()
-        if tensor.dtype is torch.bfloat16:  # NumPy has no such type
+        if tensor.dtype is torch.bfloat16:  # NumPy has no bfloat16
             tensor = tensor.float()
         return tensor.resolve_conj().resolve_neg().numpy()
     if hasattr(values, "to_numpy"):
@@ -165,7 +173,7 @@ def split(values: Any, source: str) -> list[Any]:
 def unpack_objects(values: Any) -> Any:
     """Convert an array or series of Python objects to a list. Return other values unchanged.
 
-    Such an array may hold instances of different sizes.
+    An array of objects may hold instances of different sizes.
     """
     array = values if is_frame(values) else _convert_array(values)
     if isinstance(array, np.ndarray) and array.dtype.kind == "O" and array.ndim == 1:
@@ -187,7 +195,7 @@ def depth(values: Any) -> int:
 
 
 def count_features(values: Any) -> int:
-    """Return d if the values are an instance `(n, d)`, and 1 if they are not."""
+    """Return d for an instance `(n, d)`, and 1 for all other values."""
     try:
         shape = np.shape(_convert_nested(values))
     except (TypeError, ValueError, RecursionError):
@@ -205,9 +213,9 @@ def is_frame(values: Any) -> bool:
 
 
 def records_of(values: Any) -> list[Mapping[str, Any]] | None:
-    """Return the elements of an instance if they have named fields: dictionaries, or frame rows.
+    """Return elements with named fields as dictionaries, and None for elements that are numbers.
 
-    Return None if the elements are numbers, as in a frame whose columns are all numeric.
+    The rows of a frame are numbers if all columns of the frame are numeric.
     """
     if isinstance(values, list | tuple):
         return list(values) if values and isinstance(values[0], Mapping) else None
@@ -220,7 +228,7 @@ def records_of(values: Any) -> list[Mapping[str, Any]] | None:
 
 
 def named_records_of(values: Any) -> list[Mapping[str, Any]] | None:
-    """As `records_of`, but also return the rows of a numeric frame if all its names are texts."""
+    """As `records_of`, but return the rows of every frame whose column names are all texts."""
     if is_frame(values) and all(isinstance(name, str) for name in values.columns):
         return rows_of(values)
     return records_of(values)
@@ -245,7 +253,10 @@ def columns_of(frame: Any) -> dict[str, list[Any]]:
 
 
 def _check_frame(frame: Any) -> None:
-    """Refuse frames of other libraries, and duplicate column names, which would lose a column."""
+    """Refuse frames of other libraries, and frames with duplicate column names.
+
+    A dictionary would keep only one of the columns with the same name.
+    """
     if not hasattr(frame, "to_dicts") and not hasattr(frame, "to_dict"):
         raise InputError(f"expected a frame of pandas or polars, got {type(frame).__name__}")
     names = list(frame.columns)

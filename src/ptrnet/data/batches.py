@@ -63,7 +63,7 @@ def pad_batch(
         instances: `(n, d)` each.
         answers: `(m,)` each.
         task: the task of the instances.
-        in_order: the grades `(m,)` of the elements of each answer, in the order of the answer. None
+        in_order: for each answer, the grades `(m,)` of its elements, in the answer's order. None
             for an example without grades.
     """
     inputs, lengths = pad_instances(instances, task.exact_inputs)
@@ -87,16 +87,16 @@ def pad_batch(
 def right_tokens(batch: Batch, num_tokens: int, first: int, stop: int) -> Tensor | None:
     """Return the mask `(B, stop - first, S + N)` of the tokens that are correct at each step.
 
-    If elements are tied, any of them may come next. So the correct tokens are the elements with the
-    target's grade that did not come earlier in the answer. If the target is a special slot, only
-    this slot is correct. Return None if the batch has no grades, because then only the targets are
-    correct.
+    Elements with equal grades are tied: any of these elements may come next. So the correct tokens
+    are the elements with the target's grade that did not come earlier in the answer. If the target
+    is a special slot such as END, only this slot is correct. If the batch has no grades, only the
+    targets are correct, and the function returns None.
 
     Args:
         batch: the batch, with the targets of all steps.
-        num_tokens: S + N.
+        num_tokens: number of special slots and elements, S + N.
         first: the first step.
-        stop: the step after the last one.
+        stop: the step after the last step.
     """
     if batch.grades is None:
         return None
@@ -119,15 +119,15 @@ def right_tokens(batch: Batch, num_tokens: int, first: int, stop: int) -> Tensor
 def token_log_likelihoods(
     log_probs: Tensor, batch: Batch, first: int = 0
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the log of the total probability `(B, R)` of all correct tokens at each of R steps.
+    """Return `(B, R)`: the log of the correct tokens' total probability at each of R steps.
 
-    Also return the mask of `right_tokens`, or None if only the targets are correct. Values after
-    the END of an answer have no meaning.
+    Also return the result of `right_tokens`: the mask of correct tokens, or None if only the
+    targets are correct. Values after the END of an answer have no meaning.
 
     Args:
-        log_probs: `(B, R, S + N)` of R steps.
+        log_probs: `(B, R, S + N)` log-probabilities of all tokens at R steps.
         batch: the batch, with the targets of all steps.
-        first: the number of the first of the R steps.
+        first: the number of the first step in `log_probs`.
     """
     stop = first + log_probs.shape[1]
     right = right_tokens(batch, log_probs.shape[2], first, stop)
@@ -150,8 +150,8 @@ def bucket_by_size(
 
     Args:
         sizes: the size of each item.
-        max_total: the maximum size of a bucket, padding included. A larger item gets a bucket of
-            its own.
+        max_total: the maximum size of a bucket, padding included. A larger item gets a separate
+            bucket.
         one_size: whether all items of a bucket must have the same size.
 
     Examples:

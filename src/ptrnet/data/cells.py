@@ -2,9 +2,9 @@
 
 The readers of `.csv`, of long tables, of `.jsonl` and of frames share these rules. A column of
 texts is not a feature. But some texts are numbers in another notation, such as `1,5` or `3 kg`, and
-some numeric columns have missing cells. We refuse such columns, unless the model reads named
-fields. If we skipped them, the next numeric column, perhaps one of ids, would silently be read as a
-coordinate.
+some numeric columns have missing cells. Unless the model reads named fields, we refuse columns with
+such cells. If we skipped these columns, we would silently read the next numeric column, perhaps a
+column of ids, as a coordinate.
 """
 
 import math
@@ -38,7 +38,7 @@ _DIRECTIONS = {*"NSEWO"}
 
 
 def is_number(text: str) -> bool:
-    """Whether `float` accepts a text. It also accepts `nan` and `1e400`, which are not finite."""
+    """Whether `float` accepts a text. `nan` and `1e400` count, although they are not finite."""
     try:
         float(text)
     except ValueError:
@@ -57,7 +57,7 @@ def is_plain_number(text: str) -> bool:
 
 
 def parse_cells(column: Sequence[str]) -> list[Any]:
-    """Return the numbers of cells, None for missing ones, and all other texts unchanged.
+    """Parse cells: to numbers, or None for missing cells. All other texts stay unchanged.
 
     All readers of .csv use this rule. A number beyond float64 becomes infinity.
 
@@ -78,7 +78,9 @@ def _parse_cell(cell: str) -> Any:
 
 
 def parse_column(column: Sequence[str]) -> Sequence[Any]:
-    """Parse a column as numbers and None. If another cell is a text, return all cells as texts.
+    """Return a column of numbers as numbers, with None for missing cells.
+
+    If a cell is another text, or all cells are missing, return the column unchanged.
 
     Long tables use this rule, because any of their columns may hold names.
     """
@@ -90,8 +92,8 @@ def parse_column(column: Sequence[str]) -> Sequence[Any]:
 def are_foreign_numbers(texts: Collection[str]) -> bool:
     """Whether texts are numbers in a notation that Python cannot read.
 
-    If they have units, all must have the same one, but directions (N, S, E, W, O) may differ.
-    Return False if all texts are digits alone, because codes and ids are written like this.
+    The texts must not have different units, except directions (N, S, E, W, O). If all texts consist
+    of digits only, return False: codes and ids are written like this.
 
     Examples:
         >>> are_foreign_numbers(["1,5", "2,25"]), are_foreign_numbers(["3 kg", "1 m"])
@@ -155,14 +157,15 @@ def numeric_columns(
     d: int,
     place: Callable[[Any, int], str],
 ) -> list[Any]:
-    """Return the keys of the numeric columns. If there are more than d, leave out ids.
+    """Return the keys of the numeric columns. If more than d are numeric, leave out ids.
 
     Args:
         columns: the values of each column, by its key.
         misfits: for each column, the positions of the values that are not numbers.
-        names: the names of the columns. We recognize columns of ids by their names.
-        d: the expected number of numeric columns. The caller checks that the result has d.
-        place: returns the name of value k of a column in error messages.
+        names: the names of the columns, by which we recognize columns of ids.
+        d: the expected number of numeric columns. The caller checks that the result has d keys.
+        place: takes the key of a column and a position k. Returns the name of this value in error
+            messages.
 
     Raises:
         InputError: a column that is not numeric was probably meant to be numeric.
@@ -197,19 +200,19 @@ def _hides_numbers(misfits: Sequence[Any], has_numbers: bool) -> bool:
 
 
 def is_id(name: Any) -> bool:
-    """Whether a name of a column or field is one that people give to ids."""
+    """Whether people give this name to columns or fields of ids, such as `index` or `no`."""
     return isinstance(name, str) and name.strip().lower() in _ID_NAMES
 
 
 def without_ids(columns: Sequence[Any], names: Sequence[Any], d: int) -> list[Any]:
-    """Return the columns. If there are more than d, leave out those that are named as ids."""
+    """Return the columns. If there are more than d, leave out the columns with names of ids."""
     if len(columns) <= d:
         return list(columns)
     return [column for column, name in zip(columns, names, strict=True) if not is_id(name)]
 
 
 def check_no_ids(names: Iterable[Any], d: int, source: str) -> None:
-    """Refuse columns of ids as features, unless d is 1.
+    """If d is more than 1, refuse features that have names of ids.
 
     If d is 1, the ids may be the numbers that the user wants to sort.
     """

@@ -1,7 +1,8 @@
 """Validate instances and answers.
 
 In every function `source` is the file and line, or the argument, that the values came from. Each
-error message begins with it. `task` is the task of the instance, and n is its number of elements.
+error message begins with `source`. `task` is the task of the instance, and n is the number of
+elements in the instance.
 """
 
 import warnings
@@ -20,8 +21,8 @@ from ptrnet.tasks.schema import Element, to_numbers
 from ptrnet.types import Answers, Example, Floats, Indices
 
 # The limit for coordinates whose distances are rounded to whole numbers, and for given distances.
-# A distance is then at most 6e10 (MAN_3D), and a tour of LARGEST elements at most 6e15. That is
-# less than 2^53, so float64 adds up the distances exactly. XRAY1 and XRAY2 multiply by 100, but
+# A distance is then at most 6e10 (MAN_3D), and a tour of LARGEST elements at most 6e15. The length
+# is less than 2^53, so float64 adds up the distances exactly. XRAY1 and XRAY2 multiply by 100, but
 # their coordinates are angles.
 MAX_COORDINATE = 1e10
 
@@ -34,12 +35,12 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
     Args:
         values: numbers `(n, d)`, or `(n,)` if d is 1, in any form that `real_array` accepts. Or
             elements with named fields: dictionaries, or a frame. A task with a schema reads the
-            fields of its schema. Other tasks read all numeric fields. If there are more than d,
-            these tasks leave out ids.
+            fields of its schema. Other tasks read all numeric fields. If there are more than d
+            numeric fields, other tasks leave out fields with names of ids.
 
     Raises:
-        InputError: the values are not an instance of the task, ids would be read as coordinates,
-            or n is less than the task's `min_elements` or more than LARGEST.
+        InputError: the values are not an instance of the task, or ids would be read as
+            coordinates. Or n is less than the task's `min_elements`, or more than LARGEST.
     """
     d, schema = task.num_features, task.schema
     elements = records_of(values)
@@ -129,7 +130,7 @@ def check_solvable(inputs: Floats, task: Task, source: str) -> None:
     """Refuse an instance that has no solution, such as a triangulation of points on one line.
 
     Warns:
-        AmbiguousInputWarning: two elements are equal, so answers leave out the second one.
+        AmbiguousInputWarning: two elements are equal, and answers have only the first of them.
     """
     reason = task.instance_error(inputs)
     if reason:
@@ -149,7 +150,7 @@ def check_solvable(inputs: Floats, task: Task, source: str) -> None:
 
 
 def required_answer(example: Example, task: Task, source: str = "") -> Indices:
-    """Return the answer of an example. Raises InputError if it has none."""
+    """Return the answer of an example. Raises InputError if the example has no answer."""
     if example.outputs is None:
         advice = labeller_advice(task)
         if task.schema is not None:
@@ -162,17 +163,22 @@ def required_answer(example: Example, task: Task, source: str = "") -> Indices:
 
 
 def labeller_advice(task: Task) -> str:
-    """Return advice for the end of an error message. It is empty if the task has no labeller."""
+    """Return the advice to compute answers, for the end of an error message.
+
+    Return an empty text if the task has no labeller, an algorithm that computes answers.
+    """
     if not task.labellers:
         return ""
     return f"; ptrnet label {task.name} computes answers by an algorithm"
 
 
 def check_answer(values: Sequence[int], n: int, task: Task, source: str, first: int = 0) -> Indices:
-    """Convert indices to a valid answer: 0-based, `(m,)`, or `(t, item_size)` for t items.
+    """Convert indices to a valid answer of 0-based indices.
+
+    The answer is `(m,)`, or `(t, item_size)` for t items such as triangles.
 
     Args:
-        values: the indices, flat.
+        values: the indices, in a flat list.
         first: the index of the first element: 1 in formats that count from 1.
 
     Raises:
@@ -232,11 +238,11 @@ def check_feasible(examples: Iterable[Example], task: Task) -> None:
     """Refuse an answer that is not feasible for its instance, such as an overloaded route.
 
     `check_answer` only looks at the indices. This function also looks at the inputs. Pass many
-    examples at a time: problems replay answers step by step, and replaying hundreds of answers
-    together takes little longer than replaying one.
+    examples at a time. Some tasks replay answers step by step, and hundreds of answers together
+    take little longer than a single answer.
 
     Args:
-        examples: the examples. Those without an answer are not checked.
+        examples: the examples. Examples without an answer are not checked.
         task: the task of the examples.
     """
     answered = [(e, e.outputs) for e in examples if e.outputs is not None]
@@ -253,7 +259,7 @@ def check_matrix(values: Any, task: Task, source: str) -> Floats:
     """Convert finite numbers to a matrix `(n, n)` of distances, with 0 on the diagonal.
 
     Args:
-        values: in any form that `real_array` accepts. Their diagonal is ignored.
+        values: a square matrix, in any form that `real_array` accepts. We ignore its diagonal.
     """
     dist = real_array(values, source, "a square matrix of distances").copy()
     if dist.ndim != 2 or dist.shape[0] != dist.shape[1]:
@@ -273,7 +279,7 @@ def check_matrix(values: Any, task: Task, source: str) -> Floats:
 def check_distances(inputs: Floats, distance: str, source: str) -> None:
     """Refuse coordinates or given distances that are too large for exact sums of whole distances.
 
-    Euclidean distances are not rounded, so their coordinates are not checked.
+    Euclidean distances are not rounded, so the coordinates of Euclidean instances may be large.
 
     Warns:
         AmbiguousInputWarning: coordinates of GEO cannot be degrees and minutes, or distances are

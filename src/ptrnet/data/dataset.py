@@ -1,12 +1,12 @@
-"""`Dataset`: a table of instances, with their answers if these are known.
+"""`Dataset`: a table whose rows are instances, each with its answer if the answer is known.
 
-Functions that solve, label, evaluate or train take a `Dataset`, and do not check its rows again. So
-each instance and each answer is validated once, before it becomes a row:
+Functions that solve, label, evaluate or train take a `Dataset`, and do not check its rows again.
+Each instance and each answer is validated once, before the row is made:
 
 - `instances_of` and `examples_of` validate values in memory.
 - `chunks_of` takes the examples of a file, which the file's reader has validated.
 
-The shape of values decides whether they are one instance or many:
+The shape of values decides whether the values are one instance or many:
 
 - One instance is an array, tensor or frame `(n, d)`, or nested lists of that shape. If d is 1, the
   shape may also be `(n,)`.
@@ -40,23 +40,24 @@ _CARRIED = tuple(
 class Dataset(Sequence[Example]):
     """B instances of different sizes, whose elements are stored one after another.
 
-    Instance i is a row: it has the elements `elements[starts[i]:starts[i + 1]]`. A dataset is a
-    sequence of `Example`s: `data[3]` is a row, `data[10:20]` is a view of ten rows, and each row
+    Row i is an instance with the elements `elements[starts[i]:starts[i + 1]]`. A dataset is a
+    sequence of `Example`s: `data[3]` is a row, and `data[10:20]` is a view of ten rows. Each row
     unpacks as `(inputs, outputs)`. The arrays may be memory maps.
 
     Args:
         elements: `(num_elements, d)` float64, the elements of all instances.
-        starts: `(B + 1,)`, where each instance begins in `elements`, and the end.
+        starts: `(B + 1,)`, the index in `elements` where each instance begins, then num_elements.
         answers: `(num_indices,)` 0-based indices of all answers, flat; None if no answer is known.
-        answer_starts: `(B + 1,)`, where each answer begins in `answers`, and the end.
-        is_answered: `(B,)`, which answers are known; None if all are.
+        answer_starts: `(B + 1,)`, the index in `answers` where each answer begins, then
+            num_indices.
+        is_answered: `(B,)`, which answers are known; None if all answers are known.
         item_size: the number of indices in one item of an answer, such as 3 for triangles.
-        log_probs: `(B,)`, the log-probabilities of the answers, if a model gave them.
+        log_probs: `(B,)`, the log-probabilities of the answers; None if no model gave the answers.
         grades: `(num_elements,)`, the grade of each element, NaN in rows without grades. None if
             no row has grades.
-        carried: the B values of other fields of `Example`, by the name of the field: `source`,
+        carried: for other fields of `Example`, a list of B values by the field's name: `source`,
             `extra`, `table`, `nodes`, `distance`, `rules`, `elements` (the user's dictionaries).
-        fingerprint: identifies the content of memory maps and of long tables; otherwise empty.
+        fingerprint: identifies the content of memory maps and long tables; empty for other data.
 
     Examples:
         >>> data, is_one = instances_of([[0.3, 0.1], [0.5, 0.2, 0.4]], tasks.get("sort"))
@@ -81,10 +82,11 @@ class Dataset(Sequence[Example]):
     def of(cls, examples: Iterable[Example], item_size: int = 1) -> "Dataset":
         """Make a dataset of examples that have been validated before.
 
-        If the examples are a `Dataset` already, return it unchanged.
+        A `Dataset` is returned unchanged.
 
         Args:
-            examples: the examples. All their elements must have the same number of features.
+            examples: the examples. The elements of all examples must have the same number of
+                features.
             item_size: the number of indices in one item of an answer.
         """
         if isinstance(examples, Dataset):
@@ -130,7 +132,7 @@ class Dataset(Sequence[Example]):
 
         Args:
             answers: B answers, `(m,)` or `(t, item_size)` each; None for an unknown answer.
-            log_probs: `(B,)`, if a model gave the answers.
+            log_probs: `(B,)` log-probabilities of the answers; None if no model gave the answers.
         """
         known = [np.zeros(0, np.int64) if a is None else a.ravel() for a in answers]
         return replace(
@@ -155,7 +157,7 @@ class Dataset(Sequence[Example]):
 
     @property
     def indices(self) -> Indices:
-        """`(num_indices,)`: a copy of all answers, flat. All of them have to be known."""
+        """`(num_indices,)`: a flat copy of all answers. All answers have to be known."""
         assert self.answers is not None
         return self.answers.astype(np.int64)
 
@@ -192,7 +194,7 @@ class Dataset(Sequence[Example]):
         return inputs, Answers(np.where(mask, flat, 0).astype(np.int64), lengths)
 
     def chunks(self, size: int) -> Iterator["Dataset"]:
-        """Yield views of `size` consecutive rows; the last one may have fewer."""
+        """Yield views of `size` consecutive rows; the last view may have fewer rows."""
         for first in range(0, len(self), size):
             yield self[first : first + size]
 
@@ -248,9 +250,9 @@ def _starts_of(counts: Sequence[int]) -> Indices:
 
 
 def chunks_of(examples: Iterable[Example], task: Task, size: int) -> Iterator[Dataset]:
-    """Yield examples as datasets of `size` rows; the last one may have fewer.
+    """Yield examples as datasets of `size` rows; the last dataset may have fewer rows.
 
-    The examples are not checked, so they must have been validated before.
+    This function does not check the examples: the caller must have validated them.
     """
     rest = iter(examples)
     while chunk := list(islice(rest, size)):
@@ -258,7 +260,7 @@ def chunks_of(examples: Iterable[Example], task: Task, size: int) -> Iterator[Da
 
 
 def groups_of(examples: Iterable[Example], num_elements: int) -> Iterator[list[Example]]:
-    """Yield lists of examples. Each has `num_elements` elements or more, except the last list."""
+    """Split examples into lists. Each list except the last has at least `num_elements` elements."""
     group, count = list[Example](), 0
     for example in examples:
         group.append(example)
@@ -278,7 +280,8 @@ def instances_of(values: Any, task: Task) -> tuple[Dataset, bool]:
 
     Args:
         values: see the docstring of this module. A dictionary holds the fields of one instance of a
-            problem. A `Dataset` is returned unchanged. Outputs of tuples are checked, but not kept.
+            problem (`ptrnet.problems`). A `Dataset` is returned unchanged. The outputs of a tuple
+            `(inputs, outputs)` are checked, but not kept.
         task: the task of the instances.
     """
     if isinstance(values, Dataset):
@@ -305,9 +308,9 @@ def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
     """Validate one example or many. Return a dataset, and whether `values` was a single example.
 
     Args:
-        values: an `Example` or a tuple `(inputs, outputs)`, or a list of these, or a `Dataset`. If
-            an `Example` holds arrays, only the range of its indices is checked, because its answer
-            may come from a model. We measure such answers even if the task does not allow them.
+        values: an `Example` or a tuple `(inputs, outputs)`, a list of examples or tuples, or a
+            `Dataset`. If an `Example` holds arrays, only the range of its indices is checked. Its
+            answer may come from a model, and we also measure answers that the task does not allow.
         task: the task of the examples.
 
     Raises:
@@ -329,7 +332,7 @@ def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
 
 
 def one_example(values: Any, task: Task) -> Example:
-    """Validate a single instance, and its answer if it has one."""
+    """Validate a single instance, with or without an answer, and return it as an `Example`."""
     data, is_one = (examples_of if has_answer(values, task) else instances_of)(values, task)
     if not is_one:
         raise InputError(f"expected one instance, got a list of {len(data)}")
@@ -369,7 +372,7 @@ def _is_instance(values: Any, d: int) -> bool:
 
 
 def checked_instance(values: Any, task: Task, source: str) -> Example:
-    """Validate one instance. If it is an `Example`, its other fields are kept."""
+    """Validate one instance, and return an `Example`. An `Example` keeps its other fields."""
     example = values if isinstance(values, Example) else Example(values, source=source)
     source = example.source or source
     # Prefer named elements, because `inputs` may be features that another model's schema made.
@@ -396,7 +399,7 @@ def checked_example(pair: Any, task: Task, source: str) -> Example:
 
 
 def _instance_of(values: Any, task: Task, source: str) -> tuple[Floats, list[Element] | None]:
-    """Validate an instance. Return its features, and its elements if they have named fields."""
+    """Validate an instance. Return its features, and the result of `records_of`."""
     if task.schema is not None and is_frame(values):
         values = rows_of(values)
     return checks.check_instance(values, task, source), records_of(values)
@@ -412,7 +415,7 @@ def _check_indices(outputs: NDArray[Any], n: int, source: str) -> None:
 
 
 def example_name(number: int, item: Any) -> str:
-    """Return the name of item `number` of a list in error messages, with its source if any."""
+    """Return what error messages call an item of a list: its number and, if known, its source."""
     source = item.source if isinstance(item, Example) else ""
     return f"example {number}" + (f" ({source})" if source else "")
 

@@ -16,7 +16,7 @@ Missing = Literal["fill", "refuse"]
 
 
 class Field:
-    """A field, and a summary of all values that have been added to it."""
+    """Summary of a field: of all values that have been passed to `add`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -73,12 +73,12 @@ class Field:
         """Return the different texts in alphabetical order; an empty tuple for numbers.
 
         Raises:
-            InputError: there are too many different texts, or the texts are numbers in quotes and
-                missing values.
+            InputError: there are too many different texts, or some texts are numbers in quotes
+                and all others are missing values.
 
         Warns:
             AmbiguousInputWarning: all texts are numbers, in quotes or in a notation that we do not
-                read, and one of them has a point or a comma.
+                read. At least one text has a point or a comma.
         """
         if self.is_number:
             return ()
@@ -126,8 +126,8 @@ def schema_of(fields: Sequence[Field], missing: Missing = "fill") -> Schema:
     Args:
         fields: the fields, in the order in which the model reads them.
         missing: "refuse" refuses missing values. "fill" replaces a missing number by the mean of
-            its field, and adds a feature that marks filled numbers. It replaces a missing text by
-            the empty text.
+            its field, and adds a feature that marks filled numbers. "fill" replaces a missing
+            text by the empty text.
     """
     gaps = [field for field in fields if field.missing and (field.is_number or missing == "refuse")]
     if gaps and missing == "refuse":
@@ -147,9 +147,9 @@ def infer_schema(
     """Infer the schema of all elements of the training instances.
 
     Args:
-        instances: the elements of each instance, and its source.
-        fields: the fields that the model reads, in this order. By default all fields of the first
-            element. Other elements must then have the same fields.
+        instances: pairs of the elements of an instance, and the source of the instance.
+        fields: the fields that the model reads, in this order. By default, the model reads all
+            fields of the first element, and all other elements must have the same fields.
         missing: see `schema_of`.
 
     Raises:
@@ -197,13 +197,13 @@ def check_names(fields: Sequence[Any], source: str) -> None:
 def context_of(data: Dataset, schema: Schema, named: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the names of the context fields.
 
-    The value of such a field is the same in all elements of an instance, and differs between
+    A context field has the same value in all elements of an instance. Its value differs between
     instances.
 
     Args:
         data: the examples, encoded by the schema.
         schema: the schema of the examples.
-        named: the fields that the user named as context. If empty, the context is inferred.
+        named: the context fields that the user named. If empty, the context fields are inferred.
 
     Raises:
         InputError: the model does not read a named field, or a named field differs within an

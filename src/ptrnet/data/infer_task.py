@@ -1,8 +1,8 @@
 """Infer the task of a user's own examples: the kind of answers, and the scale of the features.
 
-The kind is not known while we read the examples. So we first read them for the loosest task, which
-accepts every answer. Then we infer the kind from all answers, or check that all answers are of the
-kind that the user named.
+The kind of answers, such as "set" or "permutation", is not known while we read the examples. So we
+first read the examples for the loosest task, which accepts every answer. Then we infer the kind
+from all answers. If the user named a kind, we check instead that all answers are of this kind.
 """
 
 import warnings
@@ -26,10 +26,12 @@ from ptrnet.tasks.schema import Schema
 from ptrnet.types import Example, Floats, Indices
 
 _CHUNK = 2**12  # how many examples are in memory at a time
-# For `warn_of_positions`, in this order: the fewest answers that it judges, the most answers of one
-# size that it looks at, and the smallest share of answers of one form that makes it warn.
+# Limits of `warn_of_positions`, in this order:
+# - the minimum number of answers for a warning
+# - the maximum number of answers that are examined, for each size of instances
+# - the minimum share of answers of the same form for a warning
 _MIN_ANSWERS, _MAX_ANSWERS, _MIN_SHARE = 10, 10_000, 0.95
-_MIN_CHANCE = 1e-6  # we assume that anything less likely than this is not chance
+_MIN_CHANCE = 1e-6  # we assume that a smaller probability rules out chance
 
 
 class InferredTask(NamedTuple):
@@ -43,7 +45,7 @@ class Reading(NamedTuple):
     """How to read elements with named fields.
 
     Args:
-        fields: the fields that the model reads; all if empty.
+        fields: the fields that the model reads; if empty, the model reads all fields.
         unknown_category: whether the model refuses or ignores a text that no example has.
         missing: whether missing values are filled in or refused.
         context: the fields that all elements of an instance share; inferred if empty.
@@ -64,7 +66,7 @@ def infer_task(
     reading: Reading = AS_IT_IS,
     columns: Columns | None = None,
 ) -> InferredTask:
-    """Infer the task of the examples of a file. Return it with the examples.
+    """Infer the task of the examples in a file. Return the task and the examples.
 
     Args:
         path: the file.
@@ -74,7 +76,7 @@ def infer_task(
 
     Raises:
         InputError: the file cannot be read, an element lacks a field, an example has no answer, or
-            an answer is not of the kind. The message names the line.
+            an answer is not of the given kind. The message names the line.
 
     Warns:
         AmbiguousInputWarning: no kind is given, and the answers look like masks, closed cycles or
@@ -106,7 +108,7 @@ def infer_task(
 def infer_task_of_sets(
     sets: Sets, kind: Kind | None = None, reading: Reading = AS_IT_IS
 ) -> InferredTask:
-    """As `infer_task`, for a long table. The column of its answers tells their kind."""
+    """As `infer_task`, for a long table. If `kind` is None, the answers' column tells the kind."""
     source = sets.table.source
     if not sets.columns.answer[0]:
         raise InputError(
@@ -139,9 +141,9 @@ def infer_task_of(
     center, spread, lowest = feature_scaling(examples)
     schema = loosest.schema
     if schema is not None:
-        # Missing numbers of the examples are filled with the schema's mean. A loaded model fills
-        # them with its center. Both must be equal, but `feature_scaling` rounds the mean
-        # differently, so use the schema's.
+        # In the examples, missing numbers are filled with the schema's mean. A loaded model fills
+        # missing numbers with its center. Mean and center must be equal, but `feature_scaling`
+        # rounds the mean differently, so use the schema's mean as the center.
         center = np.where(schema.is_filled, loosest.center, center)
         center = np.where(schema.is_category, 0, center)
         spread = np.where(schema.is_category, 1, spread)
@@ -209,7 +211,7 @@ def task_of(schema: Schema, unknown_category: Unknown = "refuse") -> Custom:
 def feature_scaling(examples: Dataset) -> tuple[Floats, Floats, Floats]:
     """Return the mean, the standard deviation and the smallest value `(d,)` of each feature.
 
-    The deviation of a constant feature counts as 1, because we divide by it.
+    The deviation of a constant feature counts as 1, because we divide by the deviation.
 
     We read the elements four times: for the smallest values, the largest values, the mean, and the
     squared deviations. A single pass could add up the squares of the values instead. But if values
@@ -218,7 +220,7 @@ def feature_scaling(examples: Dataset) -> tuple[Floats, Floats, Floats]:
     parts = [part.elements for part in examples.chunks(_CHUNK)]
     lowest = np.min([part.min(0) for part in parts], 0)
     highest = np.max([part.max(0) for part in parts], 0)
-    unit = np.maximum(np.abs(lowest), np.abs(highest))  # divide by it, so that squares are finite
+    unit = np.maximum(np.abs(lowest), np.abs(highest))  # divide by `unit`, so squares are finite
     unit = np.where(unit > 0, unit, 1)
     count = len(examples.elements)
     mean = np.sum([(part / unit).sum(0) for part in parts], axis=0) / count
@@ -299,7 +301,7 @@ def _check_answers(path: str, task: Custom, examples: Dataset, repeats: NDArray[
 
 
 def _refuse(path: str, task: Custom, examples: Dataset, row: int) -> NoReturn:
-    """Raise the error about the answer of a row. The message names its line."""
+    """Raise InputError for the answer of a row. The message names the line of the row."""
     rows: Iterable[Example] = [examples[row]]
     key = "outputs"
     if "source" not in examples.carried:  # memory maps have no sources, so read the file again
@@ -334,7 +336,7 @@ def _warn_of_other_forms(examples: Dataset) -> None:
 
 
 def _are_masks(examples: Dataset) -> bool:
-    """Whether all answers have a 0 or 1 for every element, and one has three indices or more."""
+    """Whether all answers have a 0 or 1 for every element, and an instance has over 2 elements."""
     is_long = examples.lengths == examples.sizes
     return bool(examples.sizes.max() > 2 and is_long.all() and (examples.indices <= 1).all())
 
@@ -373,13 +375,13 @@ _FORMS: dict[Callable[[Dataset], bool], str] = {
 def warn_of_positions(examples: Dataset) -> None:
     """Warn if nearly all answers follow from the positions of the elements alone.
 
-    Such answers are the first elements in order, the last elements in reverse order, or the same
-    positions in all instances of one size. A model that ignores positions cannot learn them, and
-    a model that sees positions would learn nothing else.
+    These answers have one of three forms: the first elements in order, the last elements in reverse
+    order, or the same positions in all instances of one size. A model that ignores positions cannot
+    learn the answers, and a model that sees positions would learn nothing else.
 
     Warns:
-        AmbiguousInputWarning: one of these forms fits at least 95% of the answers. Fewer than 10
-            answers never cause a warning.
+        AmbiguousInputWarning: one of the three forms fits at least 95% of the answers. Fewer than
+            10 answers never cause a warning.
     """
     counts = {
         "the first elements in order": 0,

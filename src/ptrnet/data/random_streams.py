@@ -1,7 +1,8 @@
-"""The numbers of the random streams, which are independent although they share a seed.
+"""The numbers of the random streams.
 
-The generator of a stream is `np.random.default_rng([seed, stream, ...])`. Do not change these
-numbers: a resumed training would then draw other batches.
+The generator of a stream is `np.random.default_rng([seed, stream, ...])`. Streams with different
+numbers are independent, although they share a seed. Do not change the numbers: a resumed training
+would draw other batches.
 """
 
 TRAIN, VALID = 0, 1  # instances that the task draws

@@ -6,13 +6,13 @@ from typing import Self
 
 from ptrnet.errors import InputError, short
 
-# The size of the largest instance that is read, generated or solved. We refuse larger ones before
-# we allocate memory for them.
+# The maximum size of an instance that is read, generated or solved. We refuse larger instances
+# before we allocate memory for them.
 LARGEST = 100_000
 
 
 class Sizes(tuple[int, ...]):
-    """The sizes of instances in increasing order. `str` returns the text that they were read from.
+    """Sizes of instances in increasing order. `str` returns the text that the sizes came from.
 
     Examples:
         >>> list(Sizes("5,10-12"))
@@ -44,7 +44,7 @@ class Sizes(tuple[int, ...]):
 
     @classmethod
     def parse(cls, text: str | int) -> Self:
-        """Parse the value of a setting; `ptrnet.settings.check` calls this."""
+        """Parse the value of a setting; `ptrnet.settings.check` calls this method."""
         return cls(text)
 
     @classmethod

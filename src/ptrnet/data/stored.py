@@ -1,9 +1,10 @@
 """Convert the examples of a file to memory maps once, and open them in later runs.
 
-The arrays of `FILE` are saved in `FILE.packed/`, or in the user's cache folder if `FILE.packed/`
-cannot be written. The name of a subfolder is the fingerprint of the file: the task, a version, the
-SHA-256 of the content and, if elements have named fields, the SHA-256 of the schema. So a changed
-file gets a new subfolder, and no run overwrites arrays that another run reads. A subfolder holds:
+The arrays of `FILE` are saved in `FILE.packed/`. If this folder cannot be written, the arrays are
+saved in the user's cache folder. The name of a subfolder is the fingerprint of the file: the task,
+a version, and the SHA-256 of the content. If elements have named fields, the SHA-256 of the schema
+follows. So a changed file gets a new subfolder, and no run overwrites arrays that another run
+reads. A subfolder holds:
 
 inputs.npy         (num_elements, d) float64, the elements of all instances, one after another
 starts.npy         (num_examples + 1,) int64, where each instance begins, and num_elements
@@ -12,9 +13,9 @@ answer_starts.npy  (num_examples + 1,) int64, where each answer begins, and num_
 grades.npy         (num_elements,) float64, only if the examples have grades
 checksums.json     the SHA-256 of each of these files; damaged arrays are built again
 
-Each run hashes the file and its arrays, which takes little time compared with the training. We do
-not compare the size and the modification time instead, because copying a file changes its time, and
-an edit may keep its size.
+Each run hashes the file and its arrays, which takes little time compared with the training. The
+size and the modification time are not enough to detect a change: copying a file changes its time,
+and an edit may keep its size.
 """
 
 import contextlib
@@ -45,7 +46,7 @@ from ptrnet.progress import track
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
-VERSION = 3  # of the arrays' format; increase it if the content of the arrays changes
+VERSION = 3  # increase this version if the format or the content of the arrays changes
 ARRAYS = INPUTS, STARTS, ANSWERS, ANSWER_STARTS = (
     "inputs.npy",
     "starts.npy",
@@ -60,7 +61,7 @@ _GROUP = 4000  # how many examples are in memory as objects at a time
 
 
 def open_file(path: str, task: Task) -> Dataset:
-    """Return the examples of a file as memory maps. Build these first if they do not exist.
+    """Return the examples of a file as memory maps. If the arrays do not exist, build them first.
 
     Raises:
         InputError: the file cannot be read, a line cannot be used, an example has no answer, or
@@ -151,7 +152,7 @@ def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
     """Write the arrays of a dataset, given in parts, into an empty folder.
 
     Args:
-        parts: consecutive rows, all with answers. Either all parts have grades, or none has.
+        parts: consecutive rows, all with answers. Either all parts have grades, or no part has.
         folder: the empty folder.
         source: the name of the examples in error messages.
 
@@ -180,7 +181,7 @@ def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
             raise InputError(f"{source}: every answer is empty")
         for name, stream in streams.items():
             stream.flush()
-            flat = np.memmap(stream, _DTYPES[name], "r")  # need not fit into memory
+            flat = np.memmap(stream, _DTYPES[name], "r")  # values need not fit into memory
             np.save(folder / name, flat.reshape(-1, d) if name == INPUTS else flat)
     np.save(folder / STARTS, starts)
     np.save(folder / ANSWER_STARTS, answer_starts)
@@ -189,7 +190,7 @@ def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
 
 
 def with_answers(examples: Iterable[Example]) -> Iterator[Example]:
-    """Yield the examples, and check that they can be trained on.
+    """Check that examples can be used for training, and yield the examples.
 
     Raises:
         InputError: an example has no answer, or only some of the examples have grades.
@@ -207,7 +208,7 @@ def with_answers(examples: Iterable[Example]) -> Iterator[Example]:
 
 
 def _fingerprint(path: str, task: Task) -> str:
-    """Return the name of the folder of arrays for the current content of the file."""
+    """Return the name of the subfolder for the arrays of the file's current content."""
     if exists(path) and not os.path.isfile(path):  # noqa: PTH113  as files.exists
         raise InputError(f"{path}: expected a regular file, because it is read more than once")
     try:
@@ -230,7 +231,7 @@ def _folders(path: Path) -> tuple[Path, Path]:
 
 
 def _first_writable(folders: tuple[Path, Path]) -> Path:
-    """Create and return the first folder that is writable. Raises InputError if none is."""
+    """Create and return the first writable folder. Raises InputError if no folder is writable."""
     for folder in folders:
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
@@ -242,7 +243,8 @@ def _first_writable(folders: tuple[Path, Path]) -> Path:
 def _remove_outdated(folder: Path, fingerprint: str, task: Task) -> None:
     """Remove the arrays of earlier contents of the file.
 
-    Keep the arrays of other schemas, because another run may be about to open them.
+    Keep arrays of the current content with other schemas, because another run may be about to open
+    these arrays.
     """
     current = fingerprint[: len(f"{task.name}-v{VERSION}-") + _DIGITS]
     for outdated in folder.glob(f"{task.name}-v[0-9]*"):

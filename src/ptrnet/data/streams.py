@@ -1,7 +1,7 @@
 """Streams of training batches: random examples, a dataset, or instances without answers.
 
 Batch k of a stream depends only on k and on the arguments of the stream. So a resumed training
-continues with the batches that an uninterrupted one would have drawn.
+continues with the batches that an uninterrupted training would have drawn.
 """
 
 from abc import ABC, abstractmethod
@@ -48,14 +48,14 @@ class BatchStream(ABC, Generic[AnyBatch]):
 
     first: int = 0
     num_prefetch: int = 4
-    # Examples for validation, in parts: a part for each network, or a single part for all.
+    # Examples for validation, in parts: a part for each network, or one part for all networks.
     held_out: Sequence[Sequence[Example]] = field(default=(), init=False)
     # Identifies the data. A training is not resumed with other data.
     fingerprint: str = field(default="", init=False)
 
     @abstractmethod
     def batch(self, k: int, rank: int = 0, world_size: int = 1) -> AnyBatch:
-        """Return batch k, or the part of it that process `rank` of `world_size` trains on."""
+        """Return the rows of batch k that process `rank` of `world_size` trains on."""
 
     def batches(self, rank: int = 0, world_size: int = 1) -> Iterator[AnyBatch]:
         """Yield the batches from `first` on, without end. A process gets its part of each batch."""
@@ -68,11 +68,11 @@ class BatchStream(ABC, Generic[AnyBatch]):
 
 @dataclass(eq=False)
 class FreshStream(BatchStream[AnyBatch]):
-    """Random instances, drawn by the task. All instances of a batch have one size.
+    """Random instances, drawn by the task. All instances of a batch have the same size.
 
     Args:
         task: draws the instances.
-        sizes: the size of each batch's instances is drawn uniformly from these.
+        sizes: the possible sizes of a batch's instances, all equally likely.
         batch_size: the number of instances in a batch, B.
         seed: the seed of the stream.
         split: `TRAIN` or `VALID`, which draw different instances.
@@ -85,7 +85,7 @@ class FreshStream(BatchStream[AnyBatch]):
     split: int = TRAIN
 
     def draw(self, number: int, rank: int, world_size: int) -> Floats:
-        """Draw the instances `(B, n, d)` of a batch. Return those that one process trains on."""
+        """Draw the instances `(B, n, d)` of a batch. Return the instances of one process."""
         rng = np.random.default_rng([self.seed, self.split, number])
         n = int(rng.choice(np.asarray(self.sizes)))
         inputs = self.task.sample(rng, self.batch_size, n)
@@ -97,8 +97,8 @@ class ExampleStream(FreshStream[Batch]):
     """Random instances with answers that an algorithm computes.
 
     Args: those of `FreshStream`, and
-        labeller: the algorithm, one of `task.labellers`; by default the first of them.
-        num_batches: the number of different batches. Each epoch has all of them once, in a new
+        labeller: the algorithm, one of `task.labellers`; by default the first labeller.
+        num_batches: the number of different batches. Each epoch has every batch once, in a new
             random order. If None, no batch is repeated.
     """
 
@@ -121,8 +121,8 @@ class ExampleStream(FreshStream[Batch]):
         if self.num_batches is None:
             return k
         epoch, place = divmod(k, self.num_batches)
-        # The seed has four numbers, because the seeds of batches have three. So the generators
-        # are independent.
+        # The seeds of the batches' generators have three numbers. A seed of four numbers makes
+        # this generator independent of the batches' generators.
         order = np.random.default_rng([self.seed, self.split, epoch, 1])
         return int(order.permutation(self.num_batches)[place])
 
@@ -149,16 +149,17 @@ class EpochStream(BatchStream[AnyBatch]):
         valid_share: the share of the rows that each network holds out for validation.
         max_valid: the maximum number of rows that a network holds out.
         num_parts: the number of networks. Each network holds out a share of the rows, and no two
-            shares have a row in common. If there is only one network, the rows that it holds out
-            are in no batch. If there are several, batches include all rows. `Batch.held_out_by`
-            says which network holds out a row. All other networks learn from this row.
+            shares have a row in common. If there is only one network, no batch has the rows that
+            the network holds out. If there are several networks, batches include all rows.
+            `Batch.held_out_by` says which network holds out a row. All other networks learn from
+            this row.
         name: the name of the examples in error messages, such as the path of their file.
 
     Raises:
         InputError: no row has one of the sizes, or all rows are held out.
     """
 
-    order: ClassVar[int]  # a stream of `random_streams`, which decides the order
+    order: ClassVar[int]  # the stream of `random_streams` that orders the rows
 
     examples: Dataset
     task: Task
@@ -199,7 +200,7 @@ class EpochStream(BatchStream[AnyBatch]):
         self._shuffled = (-1, list[Indices]())  # the last epoch, and the rows of its batches
 
     def learned_by(self, network: int, max_count: int) -> list[Example]:
-        """Return the examples that a network learns from, at most `max_count`, evenly spaced."""
+        """Return at most `max_count` examples, evenly spaced, that a network learns from."""
         rows = self._drawn
         if self._held_out_by is not None:
             rows = rows[self._held_out_by[rows] != network]
@@ -233,9 +234,10 @@ class DatasetStream(EpochStream[Batch]):
     is_augmented: bool = False
 
     def batch(self, k: int, rank: int = 0, world_size: int = 1) -> Batch:
-        """See `BatchStream`. If a process gets no row, it gets one example without target tokens.
+        """See `BatchStream`. A process without rows gets one example without target tokens.
 
-        All processes have to run every training step, because they average their gradients.
+        Every process has to run every training step, because the gradients of all processes are
+        averaged.
         """
         indices, sizes = self.rows(k), self.examples.sizes
         rng = np.random.default_rng([self.seed, FILE_TRANSFORMS, k])
@@ -268,7 +270,7 @@ class KnownInstances(EpochStream[InstanceBatch]):
     order: ClassVar[int] = INSTANCE_ORDER
 
     def batch(self, k: int, rank: int = 0, world_size: int = 1) -> InstanceBatch:
-        """See `BatchStream`. If a process gets no row, it gets the first instance of the batch."""
+        """See `BatchStream`. A process without rows gets the batch's first instance."""
         indices = self.rows(k)
         part = indices[rows_of_rank(len(indices), rank, world_size)]
         rows = part if len(part) else indices[:1]
@@ -303,12 +305,12 @@ class CutStream(BatchStream[CutBatch]):
 
 
 def cut_batch(rng: np.random.Generator, task: Task, batch: Batch, num_cuts: int) -> CutBatch:
-    """Return the examples with a random number of known tokens, the same number for all.
+    """Return a batch whose answers are all cut after the same random number of known tokens.
 
     If answers are closed tours (`Task.circular`), any element may be first and both directions are
-    correct. Then the batch has `num_cuts` copies of each example. The first element and the
-    direction of each copy are random, and at least the first token is known. Other examples are
-    not repeated, because all copies would be equal.
+    correct. Then the returned batch has `num_cuts` copies of each example. The first element and
+    the direction of each copy are random, and at least the first token is known. Examples of other
+    tasks are not repeated, because all copies would be equal.
     """
     num_cuts = num_cuts if task.circular else 1
     inputs, lengths, targets, target_lengths = (
@@ -326,7 +328,10 @@ def cut_batch(rng: np.random.Generator, task: Task, batch: Batch, num_cuts: int)
 
 
 def _random_rotations(rng: np.random.Generator, targets: Tensor, lengths: Tensor) -> Tensor:
-    """Rotate circular sequences `(B, M)` of `lengths` `(B,)` at random. Reverse about half."""
+    """Rotate circular sequences `(B, M)` at random, and reverse about half of them.
+
+    `lengths` `(B,)` are the lengths of the sequences.
+    """
     starts = torch.from_numpy(rng.integers(lengths.clamp(min=1).numpy()))
     directions = torch.from_numpy(rng.integers(2, size=len(lengths)) * 2 - 1)
     steps = torch.arange(targets.shape[1]).expand_as(targets)
@@ -336,7 +341,7 @@ def _random_rotations(rng: np.random.Generator, targets: Tensor, lengths: Tensor
 
 
 def instance_batch(instances: Sequence[Floats], task: Task) -> InstanceBatch:
-    """Return a batch of instances `(n, d)`, normalized and sorted as the model reads them."""
+    """Return a batch of instances `(n, d)`, normalized and in the order that the model reads."""
     scaled = [task.normalize(instance) for instance in instances]
     orders = [task.element_order(inputs[None])[0] for inputs in scaled]
     read = [inputs[order] for inputs, order in zip(scaled, orders, strict=True)]
@@ -359,7 +364,7 @@ def prefetch(make: Callable[[int], Item], first: int, num_prefetch: int) -> Iter
         >>> next(squares), next(squares)
         (9, 16)
     """
-    # Do not use a daemon thread. If it is inside torch at exit, it aborts the process.
+    # Do not use a daemon thread: a daemon thread that is inside torch at exit aborts the process.
     thread = ThreadPoolExecutor(1, "examples")
     try:
         ready = deque(thread.submit(make, first + k) for k in range(num_prefetch))
@@ -372,9 +377,10 @@ def prefetch(make: Callable[[int], Item], first: int, num_prefetch: int) -> Iter
 
 
 def rows_of_rank(count: int, rank: int, world_size: int) -> slice:
-    """Return the rows of a batch of `count` examples that process `rank` of `world_size` trains on.
+    """Return which rows of a batch process `rank` of `world_size` trains on.
 
-    The parts differ by at most one row, and may be empty.
+    The batch has `count` rows. The numbers of rows of two processes differ by at most one. A
+    process may get no row.
 
     Examples:
         >>> [rows_of_rank(5, rank, 2) for rank in (0, 1)]
@@ -396,7 +402,7 @@ def shuffled_batches(
         indices: `(num_examples,)`, the examples to draw.
         sizes: the number of elements of each example, by its index.
         batch_size: the number of examples in a batch, B.
-        rng: draws both orders.
+        rng: draws the order of the examples, and the order of the batches.
     """
     order = rng.permutation(indices)
     order = order[np.argsort(sizes[order], kind="stable")]
@@ -409,7 +415,7 @@ def draw_held_out(
 ) -> list[Indices]:
     """Draw the examples for validation. Return the indices of each part, in increasing order.
 
-    There is no part if the share or the maximum is 0. A single part has at least one example.
+    If the share or the maximum is 0, there is no part. A single part has at least one example.
     If there are several parts and fewer examples than parts, some parts are empty.
 
     Args:

@@ -1,6 +1,6 @@
 """Augmentation: permute elements, rotate or mirror the unit square, and read instances backwards.
 
-`apply_symmetry` and `permute_elements` change instances, and `remap_indices` changes their answers
+`apply_symmetry` and `permute_elements` change instances, and `remap_indices` changes the answers
 accordingly. `canonicalize` sorts the elements into the order that the model reads.
 """
 
@@ -17,14 +17,14 @@ def augment(
 ) -> tuple[Floats, Answers]:
     """Shuffle the elements of each example and apply the symmetries that the task allows.
 
-    If the task is symmetric, rotate or mirror the square. If it is reversible, read about half of
-    the examples backwards. Correct answers remain correct, but may no longer be canonical.
+    If the task is symmetric, rotate or mirror the square. If the task is reversible, read about
+    half of the examples backwards. Correct answers remain correct, but may no longer be canonical.
 
     Args:
         rng: draws the order and the symmetry of each example.
         task: the task of the examples.
         inputs: `(B, n, d)` instances in the unit cube.
-        answers: their answers.
+        answers: the answers to the instances.
     """
     batch, n, _ = inputs.shape
     if task.symmetric:
@@ -51,15 +51,15 @@ def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, I
     """Return a view of an instance for test-time augmentation: transformed and shuffled.
 
     Args:
-        number: the number of the view; 0 is the instance itself. If the task is symmetric, the
-            view has symmetry `number % 8`. If it is reversible, views with odd numbers are
+        number: the number of the view; view 0 is the instance itself. If the task is symmetric, the
+            view has symmetry `number % 8`. If the task is reversible, views with odd numbers are
             backwards. The number is also the seed of the shuffle.
-        task: the task of the instance. If it sets the order that the model reads, the view has
-            this order.
+        task: the task of the instance. If the task sets the order that the model reads, the view
+            has this order.
         instance: `(n, d)` in the unit cube.
 
     Returns:
-        The view `(n, d)`, and `(n,)`: for each of its elements the index in the instance.
+        The view `(n, d)`, and the index in the instance of each element of the view, `(n,)`.
     """
     order = np.arange(len(instance))
     if number:
@@ -106,8 +106,9 @@ def permute_elements(inputs: Floats, order: Indices) -> Floats:
 def remap_indices(answers: Answers, indices: Indices) -> Answers:
     """Replace each index i in the answer of row b by `indices[b, i]`.
 
-    With the `order` of `permute_elements`, this converts answers of the permuted instances to
-    answers of the original ones. With the argsort of `order`, it does the opposite.
+    If `indices` is the `order` of `permute_elements`, this function converts answers of the
+    permuted instances to answers of the original instances. If `indices` is the argsort of `order`,
+    the function converts in the opposite direction.
 
     Examples:
         >>> answers = Answers(np.array([[0, 2]]), np.array([2]))

@@ -1,8 +1,8 @@
 """Long tables: each row is an element, and one column says to which set the element belongs.
 
-A `Table` holds columns of cells, read from a file or a frame. `Sets` groups its rows by set; the
-rows of a set need not be next to each other. `Sets.for_training` makes a `Dataset` to train on, and
-`Sets.dataset` makes one for an existing task.
+A `Table` holds columns of cells, read from a file or a frame. `Sets` groups the rows of a table by
+set. The rows of a set need not be next to each other. `Sets.for_training` makes a `Dataset` to
+train on, and `Sets.dataset` makes a `Dataset` for an existing task.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -52,10 +52,10 @@ class Columns(Settings):
         set_id: all rows of a set have the same value in this column. Empty if the data is not a
             long table.
         chosen: 1 in the row that was chosen, 0 in the other rows of its set.
-        rank: the element's rank, any number; the lowest comes first. Equal ranks are ties. The cell
-            of an element that is not in the answer is empty.
-        grade: the element's grade, a number; the highest comes first.
-        member: 1 if the element belongs to the answer, 0 if not. Such an answer has no order.
+        rank: the element's rank, any number. The lowest rank comes first, and equal ranks are ties.
+            The cell of an element that is not in the answer is empty.
+        grade: the element's grade, a number. The highest grade comes first.
+        member: 1 if the element belongs to the answer, 0 if not. The answer has no order.
     """
 
     set_id: str = setting("", "long table: the column whose value the rows of a set share")
@@ -83,7 +83,7 @@ class Columns(Settings):
     def answer(self) -> tuple[str, str]:
         """The setting that gives the column of answers, such as "rank", and the column's name.
 
-        Both are empty if there is no such column.
+        If no setting gives a column of answers, both texts are empty.
         """
         return next(((n, getattr(self, n)) for n in ANSWERS if getattr(self, n)), ("", ""))
 
@@ -99,7 +99,7 @@ class Table:
         columns: the cells of each column, by its name. All columns have the same length.
         source: the name of the table in error messages.
         place: returns the name of row k in error messages, such as `sets.csv:12`.
-        is_text: whether all cells are texts that still have to be parsed, as those of a .csv.
+        is_text: whether all cells are texts that still have to be parsed, as in a .csv file.
         default: the value of a field that has no column; None refuses a missing column.
         arrow: the `pyarrow.Table` that the columns were read from, or None. A .parquet file that we
             write again gets the types of its columns from this table.
@@ -142,7 +142,7 @@ class Table:
         return self.columns[name]
 
     def values(self, name: str) -> Sequence[Any]:
-        """Return a column with its texts parsed: a list of numbers and None, or of texts."""
+        """Return a parsed column: numbers, with None for missing cells, or texts."""
         if name not in self.columns and self.default is not None:
             return np.full(len(self), self.default).tolist()
         column = self.cells(name)
@@ -155,8 +155,8 @@ class Table:
     def encode(self, schema: Schema) -> Floats:
         """Return the features of each row, `(n, d)`.
 
-        Categories are read as they were written. In a numeric field, a text that is not a number
-        stays a text, so that the error message can name its row.
+        Categories are read as they were written. If a text in a numeric field is not a number, the
+        text stays unchanged, and the error message can name its row.
         """
         parts = []
         for k, (name, categories) in enumerate(zip(schema.fields, schema.categories, strict=True)):
@@ -180,7 +180,7 @@ class Sets:
 
     Args:
         table: the table.
-        columns: the names of its columns of ids and answers.
+        columns: the names of the table's columns of ids and answers.
 
     Raises:
         InputError: a column is missing, or a cell cannot be an id.
@@ -221,7 +221,7 @@ class Sets:
         return self._split(self._sorted(self.table.elements(self.names)))
 
     def examples(self) -> list[Example]:
-        """Return an example for each set. Its `inputs` are its elements, as dictionaries."""
+        """Return an example for each set. Its `inputs` are the set's elements, as dictionaries."""
         answers: list[Any] = [None] * len(self.ids)
         grades: list[Any] = [None] * len(self.ids)
         if self.columns.answer[0]:
@@ -245,8 +245,8 @@ class Sets:
         """Return the sets as instances of an existing task.
 
         Args:
-            task: if it has a schema, the schema says which fields are read.
-            with_answers: whether to read the column of answers, if there is one.
+            task: the task. If the task has a schema, only the schema's fields are read.
+            with_answers: whether to read the answers, if the table has a column of answers.
 
         Raises:
             InputError: a column is missing, a cell cannot be used, or the task does not allow an
@@ -273,7 +273,7 @@ class Sets:
         fields: Sequence[str] = (),
         missing: Missing = "fill",
     ) -> tuple[Schema, Dataset]:
-        """Infer the schema of the elements. Return it, and the sets encoded by it.
+        """Infer the schema of the elements. Return the schema, and the sets encoded by the schema.
 
         Args:
             fields: the columns that the model reads. By default all columns, except ids and
@@ -316,7 +316,10 @@ class Sets:
 
     @property
     def kind(self) -> Kind:
-        """The kind of the answers, which follows from the column that holds them."""
+        """The kind of the answers, by the setting that names their column.
+
+        For a column of ranks, the kind also depends on whether ranks have ties or are missing.
+        """
         role, name = self.columns.answer
         kinds: dict[str, Kind] = {"chosen": "choice", "member": "set", "grade": "grades"}
         if role in kinds:
@@ -330,7 +333,7 @@ class Sets:
     def _answers(self) -> tuple[list[Indices], Floats | None]:
         """The answer of each set, and the grades of all elements in the order of `rows`.
 
-        Grades are None unless the column holds grades, or ranks with ties.
+        If the column holds neither grades nor ranks with ties, the second value is None.
         """
         role, name = self.columns.answer
         column = self._sorted(self.table.cells(name))
@@ -370,11 +373,11 @@ class Sets:
     def answered(self, answers: Iterable[Indices], kind: str) -> Table:
         """Return the table with a column of answers; see `answer_cells`.
 
-        If the table already has a column of such answers, the new column replaces it. A column of
-        answers of another form, such as grades for an order, is kept.
+        If `columns` names a column of the same form, the new column replaces this column. A column
+        of another form is kept. For example, grades are kept next to a new column of ranks.
 
         Args:
-            answers: one for each set.
+            answers: an answer for each set.
             kind: the kind of the answers.
 
         Raises:
@@ -395,7 +398,7 @@ class Sets:
         return replace(table, columns={**table.columns, name: column.tolist()}, arrow=arrow)
 
     def answer_column(self, kind: str) -> str:
-        """Return the name of the column that answers of a kind are written to.
+        """Return the name of the column for answers of a kind, which `answered` writes.
 
         Raises:
             InputError: the table already has another column of this name.
@@ -413,16 +416,17 @@ class Sets:
         return name
 
 
-# The setting of `Columns` that suits answers of a kind; "rank" for all other kinds.
+# By kind of answers: the setting of `Columns` that names their column; "rank" for all other kinds.
 _ROLES = {"choice": "chosen", "set": "member"}
 
 
 def answer_cells(role: str, outputs: Indices, n: int, source: str) -> list[Any]:
-    """Return the cells of an answer, one for each of n elements.
+    """Return an answer as the cells of a column: a cell for each of n elements.
 
     Args:
-        role: "chosen" or "member" for cells of 1 and 0; "rank" for the position in the answer,
-            counted from 1, and None for elements that are not in it.
+        role: "chosen" or "member" for cells of 1 in the answer, and 0 elsewhere. "rank" for the
+            position in the answer, counted from 1, and None for elements that are not in the
+            answer.
         outputs: the answer.
         n: the number of elements.
         source: the name of the answer in error messages.
@@ -442,18 +446,18 @@ def answer_cells(role: str, outputs: Indices, n: int, source: str) -> list[Any]:
 def table_of_examples(examples: Iterable[Example], columns: Columns, source: str) -> Table:
     """Return a long table with a row for each element of the examples.
 
-    Its columns are the id, the answer, the other keys of `extra`, and the fields of the elements.
+    The columns are the id, the answer, the other keys of `extra`, and the fields of the elements.
     The values of `extra` are repeated in each row of an instance. Dictionaries in `extra` are left
-    out. A `context` is one of these, and the elements already have its fields.
+    out. One such dictionary is `context`, whose fields the elements already have.
 
     Args:
-        examples: examples that have `elements`. Their id is in `extra`, under the name
-            `columns.set_id`. If no example has an `extra`, instances are numbered from 1.
+        examples: examples that have `elements`. The id of an example is in its `extra`, under the
+            name `columns.set_id`. If no example has an `extra`, instances are numbered from 1.
         columns: the names of the columns of the id and the answer.
         source: the name of the examples in error messages.
 
     Raises:
-        InputError: an id or an answer is missing, an answer has an element twice, an element
+        InputError: an id or an answer is missing, or an answer has an element twice. Or an element
             has other fields than the first element, or two columns would have the same name.
     """
     role, answer = columns.answer
@@ -492,7 +496,7 @@ def table_of_examples(examples: Iterable[Example], columns: Columns, source: str
     return Table.of(rows)
 
 
-# Ids and ranks. We never convert them to float64, because different long numbers may become equal.
+# Ids and ranks stay exact: in float64, different long numbers may become equal.
 
 
 def _id(value: Any, source: str) -> Any:
@@ -514,7 +518,7 @@ def _check_unrounded(value: Any, source: str) -> None:
 
 
 def _rank(value: Any, source: str) -> Any:
-    """Return a rank as an exact number, and None for a missing one."""
+    """Return a rank as an exact number, or None for a missing rank."""
     value = value.item() if isinstance(value, np.generic) else value
     if is_missing(value):
         return None
@@ -531,7 +535,7 @@ def _rank(value: Any, source: str) -> Any:
 
 
 def _grades_of_ranks(ranks: Sequence[Any]) -> Floats:
-    """Convert ranks to grades: 1 for the last rank, more for earlier ones, 0 for no rank."""
+    """Convert ranks to grades: 1 for the last rank, more for earlier ranks, 0 for missing ranks."""
     distinct = sorted({rank for rank in ranks if rank is not None}, reverse=True)
     grades = {rank: grade for grade, rank in enumerate(distinct, 1)}
     return np.array([0 if rank is None else grades[rank] for rank in ranks], np.float64)

@@ -1,13 +1,13 @@
 """Plug-ins: tasks, models, labellers and file formats from installed packages and from files.
 
-An installed package names a module in its entry points, under the group `ptrnet.plugins`. A file is
-named by `ptrnet --plugins FILE` or by the environment variable PTRNET_PLUGINS, which child
+An installed package names a module in its entry points, under the group `ptrnet.plugins`. Users
+name a file by `ptrnet --plugins FILE` or in the environment variable PTRNET_PLUGINS, which child
 processes inherit. In the variable, the system's path separator separates several files. ptrnet
-imports a plug-in once, when it first looks for the names of tasks, models, labellers or formats.
-The plug-in then registers its own names, for example by `ptrnet.models.register`.
+imports each plug-in once, before the first look-up of a task, model, labeller or format by name.
+The plug-in then registers its names, for example by `ptrnet.models.register`.
 
-A `Registry` has all names of one kind, such as tasks: those of ptrnet's own modules, and those
-that plug-ins registered.
+A `Registry` has all names of one kind, such as tasks: the names of ptrnet's own modules, and the
+names that plug-ins registered.
 """
 
 import importlib
@@ -48,7 +48,7 @@ def load() -> None:
                 for entry in entry_points(group=GROUP):
                     try:
                         entry.load()
-                    except Exception as error:  # the code of others may raise anything
+                    except Exception as error:  # a plug-in may raise any exception
                         raise _broken(f"{entry.name} ({entry.value})", error) from error
         for path in _files():
             if path not in _loaded:
@@ -58,10 +58,10 @@ def load() -> None:
 
 @contextmanager
 def _marked_as_loaded(name: str) -> Iterator[None]:
-    """Mark a plug-in as loaded before it is imported, and unmark it if the import fails.
+    """Mark a plug-in as loaded before the import. If the import fails, remove the mark.
 
-    A plug-in may look for names while it is imported, which calls `load` again. The mark prevents a
-    second import.
+    While ptrnet imports a plug-in, the plug-in may look up names, which calls `load` again. The
+    mark prevents a second import.
     """
     _loaded.add(name)
     try:
@@ -82,7 +82,7 @@ def _import_file(path: Path) -> None:
         raise InputError(f"{path}: expected a Python file of plug-ins")
     try:
         module = importlib.import_module(f"{__name__}.{path.stem}")
-    except Exception as error:  # a user's code may raise anything
+    except Exception as error:  # a plug-in may raise any exception
         raise _broken(str(path), error) from error
     if Path(str(module.__file__)).resolve() != path.resolve():
         raise InputError(f"{path}: {module.__file__} is a plug-in of the same name; rename one")
@@ -108,10 +108,10 @@ class Registry:
     """Objects of one kind, by name. A hyphen in a name is an underscore in the module's name.
 
     Args:
-        kind: the kind's name in messages.
+        kind: what messages call an object of the registry, such as "task".
         package: the package with one module for each name.
         unlisted: modules of the package that do not belong to the registry.
-        member: the name of the object in each module. If it is empty, the object is the module.
+        member: the name of the object in each module. If empty, the module is the object.
     """
 
     def __init__(
@@ -127,20 +127,24 @@ class Registry:
         return sorted([*self._builtin_names(), *self._registered])
 
     def get(self, name: str) -> Any:
-        """Return the object of a name. Raises InputError with the nearest name if it is unknown."""
+        """Return the object of a name.
+
+        Raises:
+            InputError: the name is unknown. The message suggests the nearest name.
+        """
         if name not in self.names():
             raise unknown(self._kind, name, self.names())
         return self._registered[name] if name in self._registered else self.builtin(name)
 
     def builtin(self, name: str) -> Any:
-        """Return the object in the package's module of that name, even if it is unlisted."""
+        """Return the object in the package's module `name`, even if the module is unlisted."""
         module = importlib.import_module(f"{self._package}.{name.replace('-', '_')}")
         return getattr(module, self._member) if self._member else module
 
     def register(self, name: str, value: Any) -> None:
-        """Add a name. Raises InputError if another object has it.
+        """Register an object. Raises InputError if another object has the name.
 
-        If a class is defined again, for example in a notebook, it replaces its former version.
+        If a class is defined again, for example in a notebook, the new class replaces the old.
         """
         former = self._registered.get(name, value)
         is_same = former is value or (isinstance(value, type) and _place(former) == _place(value))

@@ -16,7 +16,7 @@ _FACTS = ("n", "steps", "batch_size", "seed", "changed")  # keys of `Saved.train
 
 
 def read(folder: Path) -> str:
-    """Return the card in a model's folder; empty if the folder has none that can be read."""
+    """Return the card in a model's folder, or an empty text if there is no readable card."""
     try:
         return (folder / CARD).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -56,8 +56,8 @@ def compose(title: str, summary: str, facts: Iterable[str], sections: Mapping[st
     Args:
         title: the title.
         summary: one paragraph.
-        facts: the items of a list: facts of the network and its training.
-        sections: text by heading, in order; empty ones are left out.
+        facts: facts about the network and its training, which become the items of a list.
+        sections: the text under each heading, in order. Sections without text are left out.
     """
     listed = "\n".join(f"- {fact}" for fact in facts)
     written = [f"## {heading}\n\n{text}" for heading, text in sections.items() if text]
@@ -65,9 +65,10 @@ def compose(title: str, summary: str, facts: Iterable[str], sections: Mapping[st
 
 
 def with_front_matter(card: str, name: str, saved: Saved, license: str | None = None) -> str:
-    """Return a card that begins with the facts that the hub reads.
+    """Return a card that begins with YAML front matter: the facts that the hub reads.
 
-    If the card already begins with such facts, only its license is replaced, if one is given.
+    A card that already begins with front matter keeps its facts. If `license` is given, only the
+    license in these facts is replaced.
     """
     if card.startswith(_FENCE):
         return card if license is None else _with_license(card, license)
@@ -97,7 +98,7 @@ def with_front_matter(card: str, name: str, saved: Saved, license: str | None = 
 
 
 def _with_license(card: str, license: str) -> str:
-    """Return a card that begins with facts for the hub, with another license in these facts."""
+    """Replace the license in the front matter of a card. Return the new card."""
     from huggingface_hub import ModelCard
 
     known = ModelCard(card, ignore_metadata_errors=True)
@@ -106,7 +107,7 @@ def _with_license(card: str, license: str) -> str:
 
 
 def _scores(trained: dict[str, Any]) -> Iterator[tuple[Any, str, "Measure"]]:
-    """Yield n, metric and measure of each score in a model's files."""
+    """Yield the size n, the metric and the measure of each score in a model's configuration."""
     from ptrnet.metrics.interval import Measure
 
     for score in trained.get("scores", []):

@@ -40,7 +40,11 @@ def fetch(repository: str) -> Path:
 
 
 def push(folder: Path, repository: str, *, private: bool) -> str:
-    """Upload a model's folder and return its address. Raises ModelError if the hub refuses."""
+    """Upload a model's folder to the hub, and return the address of the repository.
+
+    Raises:
+        ModelError: the name is not of the form OWNER/NAME, or the hub refuses the upload.
+    """
     match = _ID.fullmatch(repository)
     if match is None or match[2]:
         raise ModelError(f"expected OWNER/NAME on the hub, got {short(repository)}")

@@ -22,9 +22,9 @@ from ptrnet.tasks.base import Task
 
 FORMAT = 1
 CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
-# CONFIG has two checksums. The first is that of the file TENSORS, the second that of CONFIG without
-# the second checksum itself. Users who edit CONFIG have to remove the second one.
-# Users who replace TENSORS have to remove both.
+# CONFIG has two checksums: `sha256` of the file TENSORS, and `config_sha256` of all other keys in
+# CONFIG. Users who edit CONFIG have to remove `config_sha256`. Users who replace TENSORS have to
+# remove both checksums.
 _CHECKSUM, _CONFIG_CHECKSUM = "sha256", "config_sha256"
 _KEYS = {
     "format": int,
@@ -47,11 +47,11 @@ class Saved(NamedTuple):
 
 
 def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None:
-    """Write the configuration and the weights. Make the folder if it is missing.
+    """Write the configuration and the weights. If the folder is missing, make it.
 
     Raises:
-        InputError: a number of the model is not finite, or the folder cannot be made. Then nothing
-            is written.
+        InputError: a value in a tensor is not finite, or the folder cannot be made. In both cases
+            no file is written.
     """
     tensors = {k: v.to(dtype).contiguous() for k, v in saved.model.state_dict().items()}
     for name, tensor in tensors.items():
@@ -72,8 +72,8 @@ def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None
     content = to_bytes(tensors, metadata={"format": "pt"})
     config[_CHECKSUM] = checksum(content)
     config[_CONFIG_CHECKSUM] = json_checksum(config)
-    # Write both files before either is renamed, because each is of no use without the other. Rename
-    # the configuration last, because a folder that has one counts as a model.
+    # First write both files under temporary names, because either file is useless alone. Then
+    # rename them, the configuration last: a folder with a configuration counts as a model.
     with atomic_path(folder / CONFIG) as config_path, atomic_path(folder / TENSORS) as path:
         path.write_bytes(content)
         config_path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
@@ -88,9 +88,9 @@ def load(folder: Path) -> Saved:
     """Return the model of a folder, in float32 and in evaluation mode.
 
     Raises:
-        ModelError: the folder has no model, a key is unknown or missing, a file is damaged, the
-            weights belong to another configuration, or a tensor is missing, unknown, misshapen or
-            not finite.
+        ModelError: the folder has no model, a file is damaged, or a key is unknown or missing. Or
+            the weights belong to another configuration. Or a tensor is missing, unknown, of another
+            shape or not finite.
     """
     config = _read_config(folder / CONFIG)
     for kind, name, known in (
@@ -105,7 +105,7 @@ def load(folder: Path) -> Saved:
     try:
         task = tasks.get(config["task"], **config["task_settings"])
         settings = models.settings_of(config["model"], **config["model_settings"])
-        with torch.device("meta"):  # without memory for weights, which come from the file
+        with torch.device("meta"):  # allocate no memory: the weights come from the file
             model = models.for_task(config["model"], task, settings)
     except InputError as error:
         raise ModelError(f"{folder / CONFIG}: {error}") from None
@@ -154,7 +154,7 @@ def _is_score(score: Any) -> bool:
     """Whether a value in the configuration has the keys and types of a score."""
     if not isinstance(score, dict) or not {"n", "metric", "count"} <= score.keys():
         return False
-    # The default is a text, because a missing key must be refused but None is allowed.
+    # None is allowed, but a missing key is not. So the default is a text, which is refused.
     values = (score.get(key, "") for key in ("value", "low", "high"))
     return isinstance(score["count"], int) and all(
         value is None or isinstance(value, int | float) for value in values
@@ -162,7 +162,7 @@ def _is_score(score: Any) -> bool:
 
 
 def _check_content(path: Path, expected: str | None) -> None:
-    """Refuse a file that is missing, or whose checksum is not `expected` (None: any)."""
+    """Refuse a missing file. If `expected` is not None, also refuse any other checksum."""
     try:
         actual = checksum(path)
     except FileNotFoundError:
@@ -195,14 +195,14 @@ def _check_tensors(path: Path, tensors: dict[str, torch.Tensor], model: PointerM
 
 
 def registered_name(model: PointerModel) -> str:
-    """Return the name of a model's architecture, as `ptrnet train --model` takes it.
+    """Return the name of a model's architecture, such as `ptrnet train --model` accepts.
 
     Raises:
-        ModelError: the class has no name, so its files could not be loaded.
+        ModelError: the model's class is not registered, so a saved model could not be loaded.
     """
     kind = type(model.networks()[0])
     own = kind.__module__.rpartition(".")[2].replace("_", "-")
-    # First try the name that equals the module's, so that no other network is imported.
+    # First try the name of the class's module, to avoid importing other networks.
     for name in sorted([*models.names(), models.STATES], key=lambda name: name != own):
         known = models.kind(name)
         # Compare names, because a cell of a notebook may have defined the class again.

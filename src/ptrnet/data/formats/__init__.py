@@ -1,6 +1,6 @@
 """Read and write examples in many file formats, chosen by the extension.
 
-Each format is a module of this folder, which is found by its name. It has these members:
+Each format is a module in this folder, with the file extension as its name. Its members are:
 
 - `CAPABILITIES`: what its files can hold
 - `read(path, task)`: yields the examples of a file; text formats also accept `-`
@@ -8,23 +8,23 @@ Each format is a module of this folder, which is found by its name. It has these
 
 A module may also have these members:
 
-- `num_features(path)`: returns d, the number of features of an element. It is for formats whose
-  files show d.
-- `table(path)` and `write_table(stream, table)`: read and write a `ptrnet.data.tables.Table`. They
-  are for formats of long tables, in which each row is an element.
-- `COLUMNS`: the columns of ids and answers, if their names are the same in all of its files
-- `dictionaries(path)`: returns an iterator over pairs: the elements of an instance, as a list of
-  dictionaries, and the source of the instance. It is for formats whose elements may have named
-  fields. If the elements of the first instance are numbers, it returns None. If the elements of a
-  later instance are numbers, the iterator raises InputError.
+- `num_features(path)`, for formats whose files show d: returns d, the number of features of an
+  element.
+- `table(path)` and `write_table(stream, table)`, for formats of long tables, in which each row is
+  an element: read and write a `ptrnet.data.tables.Table`.
+- `COLUMNS`, for formats whose files all use the same names: the columns of ids and answers
+- `dictionaries(path)`, for formats whose elements may have named fields: returns an iterator over
+  pairs. A pair is the elements of an instance, as a list of dictionaries, and the source of the
+  instance. If the elements of the first instance are numbers, `dictionaries` returns None. If the
+  elements of a later instance are numbers, the iterator raises InputError.
 
-Plug-ins register such a module, or a class with these members. The folder `parts/` has code that
-several formats share.
+Plug-ins register a module or a class with these members. The folder `parts/` has code that several
+formats share.
 
 In the functions below, `path` is a file, or `-` for standard input or output, and `task` is the
 task of the examples. The functions raise InputError if a file does not exist, its extension is
-unknown, its format serves another task, or a line cannot be used. They raise MissingExtraError if a
-format needs a package that is not installed.
+unknown, its format serves another task, or a line cannot be used. If a format needs a package that
+is not installed, the functions raise MissingExtraError.
 """
 
 import os
@@ -70,7 +70,7 @@ class Capabilities:
         dictionaries: whether elements may have named fields.
         task: the only task that the format serves; None for all tasks.
         binary: whether `write` takes a stream of bytes instead of text.
-        stdout_format: the format of answers on standard output; empty for the same format.
+        stdout_format: the format of answers on standard output; empty if it is this format.
         package: an optional package that the format needs. `pip install ptrnet[EXTENSION]`
             installs it, where EXTENSION is the extension of the format's files.
     """
@@ -89,7 +89,8 @@ class Capabilities:
     def is_unanswered(self) -> bool:
         """Whether `write` ignores answers.
 
-        False for a .csv: `write` puts its rows in the answer's order, but `read` cannot see that.
+        False for .csv: `write` sorts the rows into the answer's order, but `read` cannot tell that
+        rows were sorted.
         """
         return bool(self.stdout_format) and not self.answers
 
@@ -109,7 +110,7 @@ class Format:
 
     @property
     def columns(self) -> "Columns | None":
-        """The columns of ids and answers, if they have the same names in all files; or None."""
+        """The columns of ids and answers; None if the format does not fix their names."""
         columns: Columns | None = getattr(self.module, "COLUMNS", None)
         return columns
 
@@ -160,7 +161,7 @@ class Format:
     def checked(
         self, examples: Iterable[Example], task: Task, keep_answers: bool = False
     ) -> Iterator[Example]:
-        """Yield the examples. Raises InputError for the first that the format cannot hold.
+        """Yield the examples. Raises InputError for an example that the format cannot hold.
 
         Args:
             examples: the examples.
@@ -173,7 +174,7 @@ class Format:
                 others = _alternatives(example, task, "multiple")
                 raise InputError(f"{name} holds one instance; write several to {others}")
             lost, needs = "", ""
-            # A chained comparison: the distance is Euclidean, and the format cannot hold it.
+            # A chained comparison: the distance is Euclidean, and is not in `can.distances`.
             if example.distance == EUCLIDEAN not in can.distances:
                 lost = "would round every distance to a whole number, in the unit square to 0 or 1"
             elif example.distance not in can.distances:
@@ -197,8 +198,8 @@ def _alternatives(example: Example, task: Task, needs: str) -> str:
 
     Args:
         example: the example.
-        task: its task.
-        needs: the name of a capability that the formats must also have; empty for none.
+        task: the task of the example.
+        needs: a capability that the formats must also have, such as "extra"; empty for none.
     """
     found = []
     for name in names():
@@ -211,7 +212,7 @@ def _alternatives(example: Example, task: Task, needs: str) -> str:
 
 
 def extensions_for(task: Task) -> str:
-    """List the extensions of the formats for this task alone; see `_listed`."""
+    """List the extensions of formats that serve only this task, as in `.csv, .jsonl or .txt`."""
     return _listed(name for name in names() if get(name).capabilities.task == task.name)
 
 
@@ -230,7 +231,8 @@ def register(extension: str, module: Any) -> None:
     """Add a format: a module or a class with `CAPABILITIES`, `read` and `write`.
 
     Raises:
-        InputError: one of these is missing or of the wrong type, or the extension is taken.
+        InputError: a member is missing, `CAPABILITIES` has the wrong type, or the extension is
+            taken.
 
     Examples:
         >>> class Points:  # each line is an instance: x1,y1,x2,y2,...
@@ -267,7 +269,7 @@ def format_of(path: str) -> Format:
     """Return the format of a file by its extension. The format of `-` is `txt`.
 
     Raises:
-        InputError: the extension is missing or unknown. The message suggests a similar one.
+        InputError: the extension is missing or unknown. The message lists or suggests extensions.
     """
     extension = "txt" if path == "-" else Path(path).suffix.removeprefix(".").lower()
     extension = _ALIASES.get(extension, extension)
@@ -292,7 +294,7 @@ def output_format(path: str, like: str | None) -> Format:
 
     Args:
         path: the output. A file has the format of its extension.
-        like: the file of the instances, or None. It sets the format of standard output.
+        like: the file of the instances, or None. This file sets the format of standard output.
     """
     if path != "-" or like is None:
         return format_of(path)
@@ -321,7 +323,7 @@ def read(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Ex
     else:
         examples = source.module.read(path, task)
     group: list[Example] = []
-    # Check each example of standard input immediately, because the next one may come much later.
+    # Check each example of standard input immediately: the next example may come much later.
     for group in groups_of(examples, 1 if path == "-" else _CHECKED_TOGETHER):
         checks.check_feasible(group, task)
         yield from group
@@ -373,15 +375,15 @@ def read_table(
             dictionaries.
         set_id: the column whose value the rows of a set share. The `extra` of an example
             has this value under the column's name.
-        chosen: the column that is 1 in the row that was chosen, and 0 in the others of the set.
-        rank: the column with the rank of each element, any number; the lowest comes first. Equal
-            ranks are ties. The cell of an element that is not in the answer is empty.
-        grade: the column with the grade of each element, a number; the highest comes first.
-        member: the column that is 1 if the element belongs to the answer, which has no order.
+        chosen: the column that is 1 in the chosen row of a set, and 0 in the other rows of the set.
+        rank: the column with the rank of each element, any number. The lowest rank comes first, and
+            equal ranks are ties. The cell of an element that is not in the answer is empty.
+        grade: the column with the grade of each element, a number. The highest grade comes first.
+        member: the column that is 1 for each element of the answer. The answer has no order.
 
     Raises:
-        InputError: a file or column does not exist, or a cell cannot be used. The message names
-            its line or row.
+        InputError: a file or column does not exist, or a cell cannot be used. For a cell, the
+            message names the line or row.
 
     Examples:
         >>> orders = {"order": [1, 1, 2, 2], "price": [3.0, 2.5, 9.0, 8.0], "bought": [0, 1, 0, 1]}
@@ -413,7 +415,7 @@ def num_features(path: str) -> int:
 
 
 def count_instances(path: str) -> int | None:
-    """Return about how many instances a file has, for a progress bar; None if it is not known."""
+    """Return the approximate number of instances in a file, for a progress bar; None if unknown."""
     capabilities = format_of(path).capabilities
     if not capabilities.multiple:
         return 1
@@ -430,7 +432,7 @@ def write(path: str, examples: Iterable[Example], task: Task, like: str | None =
         path: the file; `-` is standard output.
         examples: the examples.
         task: the task of the examples.
-        like: the file that the instances came from, if any. It sets the format of standard output.
+        like: the file of the instances, or None. This file sets the format of standard output.
 
     Raises:
         InputError: the format cannot hold one of the examples.
@@ -455,7 +457,7 @@ def write_checked(
 
 
 def write_table(path: str, table: "Table") -> None:
-    """Write a long table. On standard output its format is .csv."""
+    """Write a long table to a file, or as .csv to standard output."""
     target = get("csv") if path == "-" else format_of(path)
     target.check_has("write_table", path)
     with _opened(path, target) as stream:
@@ -464,7 +466,7 @@ def write_table(path: str, table: "Table") -> None:
 
 @contextmanager
 def _opened(path: str, target: Format) -> Iterator[IO[Any]]:
-    """Open a stream for `write`. At the end, its content replaces the file or is printed."""
+    """Open a stream for `write`. At the end, the content replaces the file or is printed."""
     text: dict[str, Any] = {"encoding": "utf-8", "newline": "\n"}
     if path == "-":
         with SpooledTemporaryFile(_IN_MEMORY, "w+", **text) as stream:
@@ -486,7 +488,7 @@ def print_stream(examples: Iterable[Example], task: Task) -> None:
         to_standard_output([text.getvalue()])
 
 
-# Commands check their files with these functions before they do any work.
+# Commands call these functions to check their files before any work.
 
 
 def check_input(path: str) -> Format:
@@ -498,9 +500,10 @@ def check_input(path: str) -> Format:
 
 
 def check_output(path: str, task: Task | None = None, has_answers: bool = True) -> None:
-    """Refuse an output file that cannot be written. If `has_answers`, it must hold answers, too.
+    """Refuse an output file that cannot be written, or whose format serves another task.
 
-    `task` is None if it is not known yet.
+    If `has_answers` is true, also refuse a format that cannot hold answers. `task` is None if the
+    task is not known yet.
     """
     target = format_of(path)
     if has_answers and target.capabilities.is_unanswered:
@@ -520,7 +523,10 @@ def check_keeps_extra(path: str, task: Task) -> None:
 
 
 def check_not_overwritten(path: str, output: str) -> None:
-    """Refuse to write answers over the file of the instances if the format cannot hold both."""
+    """Refuse to overwrite an instance with its answer.
+
+    If the output's format can hold both, the output may be the file of the instances.
+    """
     if "-" in (path, output) or format_of(output).capabilities.answers:
         return
     if exists(output) and os.path.samefile(path, output):  # noqa: PTH121  as files.exists

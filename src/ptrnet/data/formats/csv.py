@@ -1,14 +1,14 @@
 """CSV: the whole file is one instance, and each row is an element.
 
-A header is optional. The numeric columns are the features. If there are too many, those named as
-ids are left out. Other columns are kept, and are written again with their rows. A model that reads
-named fields finds its columns by the header instead. As in long tables, cells such as 007 and 1_000
-are not numbers.
+A header is optional. The numeric columns are the features. If there are too many numeric columns,
+columns with names of ids are left out. Other columns are kept, and are written again with their
+rows. A model that reads named fields finds its columns by the header instead. As in long tables,
+cells such as 007 and 1_000 are not numbers.
 
-An answer is written as the rows that it points at, in its order. A triangle is three rows.
+An answer is written as the rows of its elements, in the answer's order. A triangle is three rows.
 
 Tasks that accept distances also read a square matrix of distances. Its rows and columns may have
-names. The answer is then written as a list of these names.
+names. The answer is then a list of these names. Without names, the answer is a list of indices.
 """
 
 import csv
@@ -44,8 +44,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`.
 
     Warns:
-        AmbiguousInputWarning: the first row may be a header of pandas, which numbers unnamed
-            columns.
+        AmbiguousInputWarning: the first row is 0, 1, ... and may be a header. pandas numbers
+            unnamed columns like this.
     """
     source = display_name(path)
     rows: list[Row] = []
@@ -122,7 +122,7 @@ def _rows(path: str) -> Iterator[tuple[Row, str]]:
     try:
         for row in csv.reader(lines(), strict=True):
             if len(row) < 2 and not any(cell.strip() for cell in row):
-                continue  # skip blank lines; those in quoted texts are parts of a cell
+                continue  # skip blank lines; a blank line within quotes is part of a cell
             width = len(row) if width is None else width
             if len(row) != width:
                 expected = f"expected {width} columns, got {len(row)}"
@@ -135,11 +135,11 @@ def _rows(path: str) -> Iterator[tuple[Row, str]]:
 
 
 def _read_matrix(rows: list[Row], task: Task, source: str) -> Example | None:
-    """Return the instance if the rows are a matrix of distances, and None if they are not.
+    """Return the instance of a matrix of distances, or None if the rows are not a matrix.
 
     A matrix is a square of at least 3 x 3 numbers. The cells of its diagonal are equal, and may be
-    empty. There may be a row of names above the matrix, and a column of names to its left. If there
-    are both, the names are the same.
+    empty. There may be a row of names above the matrix, and a column of names to its left. If both
+    exist, they must have equal names.
     """
     height, width = len(rows), len(rows[0])
     has_header = height > width or (height == width and not cells.is_number(rows[0][0]))
@@ -180,7 +180,7 @@ def _long_table(rows: list[Row], places: list[str], source: str) -> "tables.Tabl
     if len(rows) < 2:
         raise InputError(f"{source}: expected a header and at least one row")
     header, place = rows[0], places[0]
-    if len({*header}) != len(header):  # a dictionary would lose one of the columns
+    if len({*header}) != len(header):  # a dictionary would lose a column
         twice = next(name for name in header if header.count(name) > 1)
         raise InputError(f"{place}: duplicate column name {short(twice)}")
     if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
@@ -196,7 +196,7 @@ def _long_table(rows: list[Row], places: list[str], source: str) -> "tables.Tabl
 def _read_numbers(rows: list[Row], places: list[str], task: Task, source: str) -> Example:
     """Return the instance whose features are the numeric columns."""
     d, first, place = task.num_features, rows[0], places[0]
-    # The first row may be a header, so only the rows below it tell which columns are numeric.
+    # The first row may be a header, so only the other rows tell which columns are numeric.
     columns = {k: column[1:] or column for k, column in enumerate(zip(*rows, strict=True))}
     parsed = {k: cells.parse_cells(column) for k, column in columns.items()}
     misfits = {
@@ -234,7 +234,7 @@ def _read_numbers(rows: list[Row], places: list[str], task: Task, source: str) -
 
 
 def _check_order(names: list[str], expected: Sequence[str], place: str) -> None:
-    """Refuse columns whose names say that they are in another order than the task reads."""
+    """Refuse columns whose names show another order than the order that the task reads."""
     for name, wanted in zip(names, expected, strict=False):
         if name != wanted and name in expected:
             raise InputError(
@@ -246,11 +246,11 @@ def _check_order(names: list[str], expected: Sequence[str], place: str) -> None:
 def _check_separators(rows: list[Row], below: list[str], misfits: Mapping[int, list[int]]) -> None:
     """Refuse a table whose columns are separated by semicolons, tabs or spaces.
 
-    Such a table may have decimal commas, at which we split its rows: `2,5;3,5` becomes the cells
-    `2`, `5;3` and `5`, and `2,5 3,5` becomes `2`, `5 3` and `5`.
+    If the table has decimal commas, `csv.reader` has split its rows at these commas. The line
+    `2,5;3,5` becomes the cells `2`, `5;3` and `5`. The line `2,5 3,5` becomes `2`, `5 3` and `5`.
 
     Args:
-        rows: the rows of the table. The first one may be the header.
+        rows: the rows of the table. The first row may be the header.
         below: the places of the rows below the first row.
         misfits: for each column, the positions of cells below the first row that are not numbers.
     """
@@ -271,7 +271,7 @@ def _is_header(first: Row, numeric: list[int], ids: list[int], source: str) -> b
 
     Raises:
         InputError: the row has texts above some features and ids but not above all, or texts that
-            may be numbers. Such a row is probably a damaged element, not a header.
+            may be numbers. The row is then probably a damaged element, not a header.
     """
     titles = [k for k in (*ids, *numeric) if not cells.is_plain_number(first[k])]
     if not titles:
@@ -295,9 +295,9 @@ def _may_be_number(cell: str) -> bool:
 
 
 def _warn_of_numbered_columns(rows: list[Row], source: str) -> None:
-    """Warn if the first row is 0, 1, ... and all other rows are fractions.
+    """Warn if the first row is 0, 1, ... and all cells below it have a decimal point.
 
-    pandas writes such a header for unnamed columns.
+    pandas writes the header 0, 1, ... for unnamed columns.
     """
     is_count = len(rows[0]) > 1 and rows[0] == [str(k) for k in range(len(rows[0]))]
     if is_count and len(rows) > 1 and all("." in cell for row in rows[1:] for cell in row):

@@ -1,11 +1,11 @@
 """JSON lines: `{"inputs": [[...], ...], "outputs": [...]}`, with 0-based indices.
 
 Elements may be objects, as in `{"inputs": [{"price": 3.5, "colour": "red"}, ...]}`. An answer does
-not repeat its first index at the end. The key `distance` names a distance other than the Euclidean
-one. `"open": true` marks an open path of task `tsp`. A user's own examples may have `grades`, a
-number for each element, and `context`, an object with fields that all elements share. An instance
-of a problem has the problem's fields as keys instead of `inputs`. All other keys are kept in the
-example's `extra`, and are written again.
+not repeat its first index at the end. The key `distance` names a distance that is not Euclidean.
+`"open": true` marks an open path of task `tsp`. A user's own examples may have `grades`, a number
+for each element, and `context`, an object with fields that all elements share. An instance of a
+problem (`ptrnet.problems`) has the problem's fields as keys instead of `inputs`. All other keys are
+kept in the example's `extra`, and are written again.
 """
 
 import json
@@ -34,7 +34,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
     for row, source in _rows(path):
         values = task.read_instance(row, source)
-        # Problems make an array of their fields. Their lines have no "inputs" to name in errors.
+        # If the task is a problem, `read_instance` has made an array of the problem's fields. The
+        # line then has no "inputs" to name in error messages.
         is_array = isinstance(values, np.ndarray)
         inputs = checks.check_instance(values, task, source if is_array else f'{source}: "inputs"')
         example = json_values.example_from_row(inputs, row, task, source)
@@ -75,13 +76,13 @@ def num_features(path: str) -> int:
 
 
 def _rows(path: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield the JSON object of each line, and its source."""
+    """Yield pairs for all lines: the JSON object, and the source of the line."""
     for source, text in filled_lines(path):
         yield json_values.parse_object(text, source), source
 
 
 def _inputs(path: str) -> Iterator[tuple[Any, str]]:
-    """Yield the unchecked `inputs` of each line, or None if it has none, and their source."""
+    """Yield the unchecked `inputs` of each line, with their source. Missing inputs are None."""
     for row, source in _rows(path):
         values = with_context(row.get("inputs"), row.get("context"), source)
         yield values, f'{source}: "inputs"'

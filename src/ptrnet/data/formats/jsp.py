@@ -1,7 +1,8 @@
 """The standard text format of job shops, `.jsp`: the whole file is one instance of `job-shop`.
 
-Lines that begin with # are comments. The first other line has the number of jobs and the number of
-machines. Each further line is a job, a list of pairs: a machine, counted from 0, and a duration.
+Lines that begin with # are comments. The first line that is not a comment has the number of jobs
+and the number of machines. Each further line is a job: pairs of a machine, counted from 0, and a
+duration.
 """
 
 from collections.abc import Iterable, Iterator

@@ -100,7 +100,7 @@ def _batches(path: str, column: str | None = None) -> Iterator["pa.RecordBatch"]
                     "a long table needs --set-id"
                 )
             for batch in file.iter_batches(_BATCH_ROWS):
-                batch.validate(full=True)  # without it, Arrow accepts texts that are not UTF-8
+                batch.validate(full=True)  # refuses texts that are not UTF-8
                 yield batch
                 count += len(batch)
             if count != file.metadata.num_rows:
@@ -118,7 +118,7 @@ def _batches(path: str, column: str | None = None) -> Iterator["pa.RecordBatch"]
 
 
 def _elements(cell: "pa.Scalar", d: int) -> ArrayLike:
-    """Return the elements in a cell: an array `(n, d)` if all have d numbers, otherwise lists."""
+    """Return a cell's elements: an array `(n, d)` if each has d numbers, otherwise nested lists."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -134,7 +134,7 @@ def _elements(cell: "pa.Scalar", d: int) -> ArrayLike:
 
 
 def _to_python(cell: "pa.Scalar", source: str) -> Any:
-    """Return the value of a cell, or its text if Python has no such type, such as nanoseconds."""
+    """Return the value of a cell. If Python lacks its type, as for nanoseconds, return a text."""
     from pyarrow import ArrowException
 
     try:
@@ -150,7 +150,7 @@ def _column_to_python(column: "pa.ChunkedArray", path: str, name: str) -> list[A
     try:
         values: list[Any] = column.to_pylist()
         return values
-    except (ValueError, OverflowError):  # Python has no such type
+    except (ValueError, OverflowError):  # Python lacks the type of a cell
         return [_to_python(cell, f'{path}: row {k}: "{name}"') for k, cell in enumerate(column, 1)]
 
 
@@ -203,11 +203,11 @@ def _columns(
     Args:
         examples: the examples of a row group.
         task: the task of the examples.
-        schema: the schema of the file. None for the first row group: Arrow infers its types.
+        schema: the schema of the file; None for the first row group. Then Arrow infers the types.
 
     Raises:
         InputError: an example has a key without a column, or a value of another type. Arrow does
-            not say which example has the value, so the message names the first of the row group.
+            not say which example has the value, so the message names the row group's first example.
     """
     import pyarrow as pa
 
@@ -240,7 +240,7 @@ def _columns(
 
 
 def _offsets(counts: list[int]) -> "pa.Array":
-    """Return the offsets of an Arrow list array whose lists have these lengths."""
+    """Return the offsets of an Arrow list array whose lists have the lengths `counts`."""
     import pyarrow as pa
 
     return pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())

@@ -1,8 +1,8 @@
-"""CVRPLIB's `.sol`: the routes of the `.vrp` file in the same folder, and their length.
+"""CVRPLIB's `.sol`: routes for the `.vrp` file in the same folder, and their total length.
 
 A line `Route #1: 4 2 7` lists the customers of a route. Customers are numbered from 1, in the order
-of the `.vrp` file without the depot. `Cost 1234` is the length. We read `NAME.sol` together with
-`NAME.vrp`.
+of the `.vrp` file without the depot. `Cost 1234` is the total length. We read `NAME.sol` together
+with `NAME.vrp`.
 """
 
 from collections.abc import Iterable, Iterator

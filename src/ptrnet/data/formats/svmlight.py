@@ -72,7 +72,7 @@ def table(path: str) -> Table:
 
 
 def _query_ids(path: str, count: int) -> list[str]:
-    """Return the id of each row's set, counted from 1. `FILE.query` has the sizes of the sets."""
+    """Return the number of each row's set, from 1, as a text. `FILE.query` lists the set sizes."""
     file = f"{path}.query"
     if not Path(file).is_file():
         raise InputError(

@@ -1,7 +1,7 @@
 """TSPLIB's `.tour`: tours through the cities of the `.tsp` or `.atsp` file in the same folder.
 
-The cities of `NAME.tour` and of `NAME.opt.tour` are in `NAME.tsp` or, if it does not exist, in
-`NAME.atsp`. -1 ends a tour. If a file has several tours, each of them is an example.
+The cities of `NAME.tour` and `NAME.opt.tour` are in `NAME.tsp`. If this file does not exist, the
+cities are in `NAME.atsp`. -1 ends a tour. If a file has several tours, each tour is an example.
 """
 
 from collections.abc import Iterable, Iterator
@@ -75,7 +75,7 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 
 def _tours(file: tsp.TsplibFile, ids: list[int]) -> Iterator[Indices]:
     """Yield the tours `(n,)` of a file as indices of elements."""
-    sources: dict[int, str] = {}  # by city of the current tour
+    sources: dict[int, str] = {}  # of the cities in the current tour
     source, is_first = file.path, True
     nodes = file.listed_nodes(SECTION, ids, "a city of the .tsp file")
     for k, place in chain(nodes, [(None, "")]):  # the last tour may lack its -1

@@ -1,7 +1,7 @@
 """TSPLIB's `.tsp` (Reinelt 1995): the whole file is one instance, of points or of distances.
 
 A file has lines `KEYWORD : value` in any order, with or without spaces around the colon, and
-sections of data. EOF may be missing. `.tour` files have the same form, so `parse` reads them, too.
+sections of data. EOF may be missing. `parse` also reads `.tour` files, which have the same form.
 The answer to `NAME.tsp` is in `NAME.tour`. This module also reads and writes `.atsp` files.
 """
 
@@ -182,7 +182,7 @@ class TsplibFile:
     Args:
         path: the file.
         keywords: the value and the source of each keyword.
-        sections: the rows of each section, by the keyword that begins it.
+        sections: the rows of each section, by the keyword of the section.
     """
 
     path: str
@@ -244,12 +244,12 @@ class TsplibFile:
     def listed_nodes(
         self, section: str, ids: list[int], expected: str
     ) -> Iterator[tuple[int | None, str]]:
-        """Yield the index of each node in a section (None for -1), and its file and line.
+        """Yield the index of each node in a section, or None for -1, and the source of the line.
 
         Args:
             section: the keyword that begins the section. A missing section counts as empty.
             ids: the ids of the nodes, in the order of the elements.
-            expected: the name of a node of this section in error messages.
+            expected: what error messages call a node of this section.
         """
         positions = {node: k for k, node in enumerate(ids)}
         for source, fields in self.sections.get(section, []):

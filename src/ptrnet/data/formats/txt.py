@@ -1,9 +1,9 @@
 """Text: `x1 y1 x2 y2 ... output i1 i2 ...`, one example per line, with 1-based indices.
 
 Vinyals, Fortunato and Jaitly published their data in this format. Hulls and tours repeat their
-first index at the end. Triangles have `<ENDT>` between them. We write answers like this. We also
-read hulls and tours without the repeated index, and triangles without any `<ENDT>` or with an
-`<ENDT>` after the last one.
+first index at the end. `<ENDT>` separates triangles. We write answers in this form. We also read
+hulls and tours without the repeated index. Triangles may be without any `<ENDT>`, or may have an
+`<ENDT>` after the last triangle.
 """
 
 import warnings
@@ -28,7 +28,7 @@ class Syntax(NamedTuple):
     """How the answers of a task are written. By default they are plain indices."""
 
     closed: bool = False  # whether the first index is repeated at the end
-    separator: str = ""  # the word between items; empty for none
+    separator: str = ""  # the word between items such as triangles; empty for none
 
 
 _SYNTAX = {
@@ -65,7 +65,7 @@ def read_block(block: Block, path: str, task: Task) -> Iterator[Example]:
 
 
 def _parse(lines: Iterable[tuple[str, str]], task: Task) -> Iterator[Example]:
-    """Yield the examples of lines, given by their sources and texts."""
+    """Yield an example for each line. `lines` are pairs: the source and the text of a line."""
     for source, text in lines:
         fields = text.split()
         count = fields.index("output") if "output" in fields else len(fields)
@@ -88,8 +88,8 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 def _answer_fields(indices: Indices, task: Task, is_open: bool) -> list[str]:
     """Return the fields of an answer, `(m,)` or `(t, item_size)`, with 1-based indices.
 
-    The format cannot mark open paths. We write them without a repeated index, and read them back as
-    closed tours.
+    The format cannot mark open paths. We write an open path without a repeated index, and read the
+    path back as a closed tour.
     """
     closed, separator = _SYNTAX.get(task.name, Syntax())
     if separator:
@@ -129,7 +129,7 @@ def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
 
 
 def _parse_answer(fields: list[str], offset: int, n: int, task: Task, source: str) -> Indices:
-    """Parse the answer in the last fields of a line. The first of these is field `offset`."""
+    """Parse the answer in the last fields of a line. The answer begins with field `offset`."""
     if not fields and task.answer_error(n, np.zeros(0, np.int64)) is not None:
         raise InputError(
             f"{source}: expected indices after 'output', got none; is the line cut off?"

@@ -69,7 +69,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 
 def _numbers(file: tsp.TsplibFile, ids: list[int], section: str) -> dict[int, float]:
-    """Return the number of each node, by its id."""
+    """Return the demand or prize of each node, by the node's id."""
     numbers: dict[int, float] = {}
     for source, fields in file.section(section):
         if len(fields) != 2:
@@ -89,7 +89,7 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     """See `ptrnet.data.formats`.
 
     Raises:
-        InputError: distances are not rounded. Programs that read the file would round them.
+        InputError: distances are not rounded. Programs that read the file would round distances.
     """
     assert isinstance(task, Problem)
     form = _FORMS[task.name]

@@ -67,12 +67,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: str) -> Example:
-    """Return the example of a row.
+    """Return an example of the instance and the other keys in a row.
 
     Args:
-        inputs: `(n, d)`, already checked.
-        row: the other keys of the row. Keys that have a meaning are removed from it. The others
-            become the example's `extra`.
+        inputs: the instance, `(n, d)`, already checked.
+        row: the keys of the row, except the instance. This function removes keys that have a
+            meaning, such as `outputs`. The remaining keys become the example's `extra`.
         task: the task of the example.
         source: the name of the row in error messages.
 
@@ -132,7 +132,7 @@ def other_keys(example: Example) -> dict[str, Any]:
 
 
 def records(values: Any, source: str) -> list[Mapping[str, Any]]:
-    """Check that elements are JSON objects, and return them."""
+    """Check that elements are JSON objects, and return the elements."""
     if not isinstance(values, list) or not values:
         raise InputError(f"{source}: expected a list of objects")
     for k, element in enumerate(values, 1):

@@ -12,8 +12,8 @@ from typing import BinaryIO, NamedTuple, TextIO
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError
 
-# In bytes. An element takes up to about 60: two numbers of 25 characters, and an index. We allow
-# twice that.
+# In bytes. An element takes up to about 60 bytes: two numbers of 25 characters, and an index. We
+# allow 128 bytes for each element.
 LONGEST_LINE = 128 * LARGEST
 # In bytes, a few thousand lines. Parsing a block takes at most a second.
 BLOCK = 2**22
@@ -58,7 +58,7 @@ def standard_input_is_json() -> bool:
     return _is_json(_standard_input())
 
 
-@functools.cache  # because peeking does not work any more once we have read the first bytes
+@functools.cache  # peek only once, because the first bytes may have been read since
 def _is_json(stream: TextIO) -> bool:
     assert isinstance(stream.buffer, io.BufferedReader)
     return stream.buffer.peek().removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{")
@@ -71,10 +71,10 @@ def _standard_input() -> TextIO:
 
 
 def blocks(path: str) -> Iterator[Block]:
-    """Yield blocks of about BLOCK bytes of a file, which processes can read independently.
+    """Split a file into blocks of about BLOCK bytes, which processes can read independently.
 
-    A block ends with a whole line, unless the line is longer than LONGEST_LINE. The reader of the
-    block then refuses the line.
+    A block ends with a whole line. If the line is longer than LONGEST_LINE, the block may end
+    within the line, and the reader of the block refuses the line.
 
     Raises:
         InputError: the file cannot be read.
@@ -108,7 +108,7 @@ def lines_of_block(block: Block, path: str) -> Iterator[tuple[str, str]]:
 
 @contextlib.contextmanager
 def _opened(path: str) -> Iterator[BinaryIO]:
-    """Open a file for reading bytes. Raises InputError if it cannot be read."""
+    """Open a file for reading bytes. Raises InputError if the file cannot be read."""
     try:
         with Path(path).open("rb") as stream:
             yield stream
