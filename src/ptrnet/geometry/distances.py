@@ -1,4 +1,4 @@
-"""Distances between points: Euclidean, and those of TSPLIB (Reinelt 1991, report of 1995).
+"""Distances between points: Euclidean, and TSPLIB's distances (Reinelt 1991, report of 1995).
 
 TSPLIB's distances are whole numbers. We use exactly the expressions of its report, because other
 expressions that are mathematically equal round some halves in the other direction.
@@ -10,9 +10,9 @@ expressions that are mathematically equal round some halves in the other directi
 - GEO is the distance on the earth's surface in kilometres, plus one, rounded down. Coordinates are
   latitudes and longitudes, written DDD.MM (degrees and minutes).
 - XRAY1 and XRAY2 are 100 times the time that a diffractometer takes to turn by three angles at
-  once, rounded to the nearest whole number. The motors of XRAY1 are equally fast, those of XRAY2
-  are not.
-- EXPLICIT is a matrix: row i of such an instance holds the distances from element i to every
+  once, rounded to the nearest whole number. The motors of XRAY1 are equally fast, the motors of
+  XRAY2 are not.
+- EXPLICIT is a matrix: row i of the instance holds the distances from element i to every
   element.
 """
 
@@ -33,9 +33,9 @@ _PI = 3.141592  # TSPLIB's value; its published optima depend on these digits
 _EARTH_RADIUS = 6378.388  # km
 _MAX_AT_ONCE = 256  # up to this many points, all distances are computed in one expression
 _MINUTES_OF_A_DEGREE, _MAX_LATITUDE, _MAX_LONGITUDE = 60, 90, 360
-# `doubt_about` compares the distances between at most _MAX_COMPARED points. It returns a doubt if
-# at least the share _MANY of the distances is rounded to the same number, and if these distances
-# differ by more than _MAX_SPREAD times the largest one before rounding.
+# `doubt_about` compares the distances between at most _MAX_COMPARED points. Two conditions give a
+# doubt: at least the share _MANY of the distances is rounded to the same number, and before
+# rounding these distances differ by more than _MAX_SPREAD times the largest distance among them.
 _MAX_COMPARED, _MANY, _MAX_SPREAD = 200, 1 / 3, 0.1
 
 
@@ -63,7 +63,7 @@ def unrounded(a: Floats, b: Floats, name: str) -> Floats:
         return _great_circle(a, b)
     differences = np.moveaxis(a - b, -1, 0)
     if name == EUCLIDEAN:
-        return np.hypot(*differences)  # unlike the root of squares, it does not overflow
+        return np.hypot(*differences)  # unlike the root of squares, `hypot` does not overflow
     if name.startswith(("MAN", "MAX")):
         return np.abs(differences).sum(0) if name.startswith("MAN") else np.abs(differences).max(0)
     if name in MOTORS:
@@ -124,7 +124,7 @@ def _radians(points: Floats) -> Floats:
 
 
 def doubt_about(points: Floats, name: str) -> str:
-    """Return why distances may not be what the user meant; empty if they seem right.
+    """Return why distances may not be what the user meant; empty if distances seem right.
 
     Coordinates of GEO may not be degrees and minutes. Distances may be equal only because they were
     rounded.
@@ -133,7 +133,7 @@ def doubt_about(points: Floats, name: str) -> str:
 
 
 def _geo_doubt(inputs: Floats) -> str:
-    """Return why coordinates of GEO may not be what the user meant; empty if they seem right."""
+    """Return why coordinates may not be GEO's degrees and minutes; empty if they seem right."""
     beyond = np.abs(inputs) > (_MAX_LATITUDE, _MAX_LONGITUDE)
     if beyond.any():
         return (
@@ -150,9 +150,10 @@ def _geo_doubt(inputs: Floats) -> str:
 
 
 def _rounding_doubt(inputs: Floats, distance: str) -> str:
-    """Return why whole numbers may be too coarse for these points; empty if they are not.
+    """Return why rounded distances may be too coarse to compare tours; empty if they are not.
 
-    They are too coarse if many rounded distances are equal, although the unrounded ones differ.
+    Rounded distances are too coarse if many of them are equal, although the unrounded distances
+    differ.
     """
     if distance == EXPLICIT:
         return ""

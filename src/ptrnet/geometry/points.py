@@ -8,12 +8,12 @@ SMALLEST_RANGE = 2.0**-6  # instances in the unit cube with a smaller range are 
 
 
 def scale_by_power_of_two(points: Floats) -> Floats:
-    """Multiply each of the instances `(..., n, d)` by its own power of two.
+    """Multiply each of the instances `(..., n, d)` by a power of two.
 
     The largest absolute coordinate is then at least 1/2 and below 1. So products of coordinates do
-    not overflow, and only those of very small coordinates underflow. A power of two keeps all
-    digits, except for coordinates that are 1e290 times smaller than the largest. An instance of
-    zeros stays as it is.
+    not overflow, and only products of very small coordinates underflow. A power of two keeps all
+    digits, except for coordinates that are 1e290 times smaller than the largest coordinate. An
+    instance of zeros stays unchanged.
     """
     largest = np.abs(points).max(axis=(-2, -1), keepdims=True, initial=0)
     _, exponent = np.frexp(largest)
@@ -21,10 +21,10 @@ def scale_by_power_of_two(points: Floats) -> Floats:
 
 
 def scale_axes_by_powers_of_two(points: Floats) -> Floats:
-    """Multiply each axis of each instance by its own power of two.
+    """Scale each axis of each instance by a power of two, to a largest coordinate of 1/2 to 1.
 
     Ratios of areas and crossings of edges stay the same. Areas do not underflow, even if one axis
-    is 1e300 times longer than the other.
+    is 1e300 times longer than the other axis.
     """
     largest = np.abs(points).max(axis=-2, keepdims=True, initial=0)
     _, exponent = np.frexp(largest)
@@ -65,7 +65,7 @@ def hilbert_order(points: Floats) -> Indices:
     Points that are near each other are mostly near each other in this order.
     """
     corner, opposite = points.min(-2, keepdims=True), points.max(-2, keepdims=True)
-    width = (opposite / 2 - corner / 2).max(-1, keepdims=True)  # halved, so it cannot overflow
+    width = (opposite / 2 - corner / 2).max(-1, keepdims=True)  # halved to avoid overflow
     width = np.where(width > 0, width, 1)
     cells = ((points / 2 - corner / 2) / width * (2**_BITS - 1)).astype(np.int64)
     x, y = np.moveaxis(cells, -1, 0)
@@ -76,7 +76,7 @@ def hilbert_order(points: Floats) -> Indices:
         index = index * 4 + ((3 * right) ^ upper)
         x, y = x & (side - 1), y & (side - 1)
         # The curve is rotated in the two lower quarters: x and y change places. In the lower right
-        # quarter it is also mirrored.
+        # quarter the curve is also mirrored.
         mirrored = right & ~upper
         x, y = np.where(mirrored, side - 1 - x, x), np.where(mirrored, side - 1 - y, y)
         x, y = np.where(upper, x, y), np.where(upper, y, x)
@@ -84,6 +84,6 @@ def hilbert_order(points: Floats) -> Indices:
 
 
 def first_equal(points: Floats) -> Indices:
-    """Return `(n,)`, for each of the points `(n, d)` the index of the first point equal to it."""
+    """Return for each of the points `(n, d)` the index of the first equal point, `(n,)`."""
     _, first, inverse = np.unique(points, axis=0, return_index=True, return_inverse=True)
     return first[inverse.ravel()]

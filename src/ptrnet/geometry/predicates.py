@@ -11,7 +11,7 @@ Some predicates allow for the rounding of the points' own coordinates. A whole n
 exact. Any other coordinate, such as 0.1, may be off by an error. A determinant is computed from
 three or four points. We assume that the error of each x is at most `ROUNDING` times the sum of |x|
 over these points. The same holds for y. The `slack` of a determinant is how much these errors may
-change it.
+change the determinant.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def turn(a: Pair, b: Pair, c: Pair) -> Any:
 
 
 def turn_terms(a: Pair, b: Pair, c: Pair) -> Any:
-    """Return the sum of the absolute terms of `turn`, for the bound of its error in floats."""
+    """Return the sum of the absolute terms of `turn`, from which we compute an error bound."""
     return abs((b[0] - a[0]) * (c[1] - a[1])) + abs((b[1] - a[1]) * (c[0] - a[0]))
 
 
@@ -61,11 +61,11 @@ def turn_slack(a: Pair, b: Pair, c: Pair, rounded_a: Pair, rounded_b: Pair, roun
 
     Args:
         a: first argument of `turn`.
-        b: second argument.
-        c: third argument.
+        b: second argument of `turn`.
+        c: third argument of `turn`.
         rounded_a: 1 for each coordinate of a that may be off by rounding, else 0.
-        rounded_b: the same for b.
-        rounded_c: the same for c.
+        rounded_b: 1 for each coordinate of b that may be off by rounding, else 0.
+        rounded_c: 1 for each coordinate of c that may be off by rounding, else 0.
     """
     in_x = (
         rounded_a[0] * abs(b[1] - c[1])
@@ -106,7 +106,7 @@ def in_circle(a: Pair, b: Pair, c: Pair, p: Pair) -> Any:
 
 
 def in_circle_terms(a: Pair, b: Pair, c: Pair, p: Pair) -> Any:
-    """Return the sum of the absolute terms of `in_circle`, for the bound of its error in floats."""
+    """Return the sum of the absolute terms of `in_circle`, from which we compute an error bound."""
     ax, ay, bx, by = a[0] - p[0], a[1] - p[1], b[0] - p[0], b[1] - p[1]
     cx, cy = c[0] - p[0], c[1] - p[1]
     return (
@@ -121,7 +121,7 @@ def in_circle_slack(points: tuple[Pair, ...], rounded: tuple[Pair, ...]) -> Any:
 
     Args:
         points: the four arguments of `in_circle`.
-        rounded: for each coordinate, 1 if it may be off by rounding, else 0.
+        rounded: 1 for each coordinate that may be off by rounding, else 0.
     """
     gradients = in_circle_gradients(*points)
     slack: Any = 0
@@ -160,7 +160,7 @@ def as_integers(points: Floats) -> NDArray[np.object_]:
 def is_rounded(points: Floats) -> NDArray[np.bool_]:
     """Whether each coordinate may be off by rounding: all may, except whole numbers up to 2^64.
 
-    Whole numbers are exact, because readers of data refuse those that float64 does not hold
+    Whole numbers are exact, because readers of data refuse numbers that float64 does not hold
     (`ptrnet.data.arrays`).
     """
     return (points != np.rint(points)) | (np.abs(points) > LARGEST_WHOLE)
@@ -173,10 +173,10 @@ def doubled_area(ring: NDArray[np.object_]) -> Any:
 
 
 class Predicates:
-    """Signs of turns and circles, by indices of points `(n, 2)`.
+    """Exact signs of `turn` and `in_circle` for points `(n, 2)`.
 
-    Indices are arrays that broadcast with each other. Results are 1, 0 or -1, in the broadcast
-    shape.
+    Methods take indices of points, as arrays that broadcast with each other. Results are 1, 0 or
+    -1, in the broadcast shape.
 
     Examples:
         >>> predicates = Predicates(np.array([[0, 0], [1, 0], [2, 0], [1, 1.0]]))
@@ -189,13 +189,13 @@ class Predicates:
         self._scaled = scale_by_power_of_two(points)
 
     def turn(self, i: Indices, j: Indices, k: Indices) -> Indices:
-        """Return 1 if point k is left of the line from i to j, 0 on it, -1 right of it."""
+        """Return 1 if point k is left of the line from i to j, 0 on the line, -1 right of it."""
         points = self._floats(i, j, k)
         error = TURN_ERROR * turn_terms(*points) + UNDERFLOW
         return _decide(turn(*points), error, (i, j, k), self._exact_turn)
 
     def turn_beyond_rounding(self, i: Indices, j: Indices, k: Indices) -> Indices:
-        """Return `turn`, but 0 if it could be 0 within the rounding of the coordinates."""
+        """Return `turn`, but 0 if unrounded coordinates could put the points on one line."""
         points = self._floats(i, j, k)
         # In `turn_slack`, each size is at most 3, because points are scaled. All differences
         # together are at most 8 times the largest difference from point i. So the slack is at most
@@ -204,7 +204,7 @@ class Predicates:
         return _decide(turn(*points), error, (i, j, k), self._exact_turn_beyond_rounding)
 
     def in_circle(self, i: Indices, j: Indices, k: Indices, p: Indices) -> Indices:
-        """Return 1 if p is inside the circle through i, j, k, 0 if on it, -1 if outside.
+        """Return 1 if p is inside the circle through i, j, k, 0 on the circle, -1 outside.
 
         i, j, k must turn left."""
         points = self._floats(i, j, k, p)
@@ -212,12 +212,12 @@ class Predicates:
         return _decide(in_circle(*points), error, (i, j, k, p), self._exact_in_circle)
 
     def in_circle_beyond_rounding(self, i: Indices, j: Indices, k: Indices, p: Indices) -> Indices:
-        """Return `in_circle`, but 0 if it could be 0 within the rounding of the coordinates."""
+        """Return `in_circle`, but 0 if unrounded coordinates could put p on the circle."""
         points = self._floats(i, j, k, p)
         terms, difference = in_circle_terms(*points), _largest_difference(*reversed(points))
         # In `in_circle_slack`, each size is at most 4, and the gradients add up to at most 96
-        # difference^3. So the slack is at most 384 difference^3. The rest covers the error of
-        # `in_circle`.
+        # difference^3. So the slack is at most 384 difference^3. The rest of `error` covers the
+        # rounding error of `in_circle`.
         error = ROUNDING * (16 * terms + 512 * difference**3) + UNDERFLOW
         return _decide(in_circle(*points), error, (i, j, k, p), self._exact_circle_beyond_rounding)
 
@@ -277,7 +277,7 @@ def _decide(
 
 
 def _signs(det: NDArray[np.object_], slack: Any) -> Indices:
-    """Return the signs of integers, 0 for those within the slack."""
+    """Return the signs of integers, 0 for integers within the slack."""
     return (det > slack).astype(np.int64) - (det < -slack).astype(np.int64)
 
 
@@ -294,12 +294,12 @@ def area_signs(inputs: Floats, rings: Indices, lengths: Indices) -> Indices:
     next_step = np.where(steps + 1 < lengths[:, None], steps + 1, 0)
     points = np.take_along_axis(scale_by_power_of_two(inputs), rings[..., None], axis=1)
     x, y = np.moveaxis(points, -1, 0)
-    x, y = x - x[:, :1], y - y[:, :1]  # far from the origin the sum would lose its digits
+    x, y = x - x[:, :1], y - y[:, :1]  # sums of large coordinates would lose digits
     plus = np.where(mask, x * np.take_along_axis(y, next_step, 1), 0)
     minus = np.where(mask, np.take_along_axis(x, next_step, 1) * y, 0)
     areas = (plus - minus).sum(1)
     terms = (np.abs(plus) + np.abs(minus)).sum(1)
-    # Each term has the relative error of three roundings, and each addition adds one.
+    # Each term has the relative error of three roundings, and each addition adds another rounding.
     error = (2 * len(steps) + 8) * 2.0**-53 * terms + UNDERFLOW
     signs = np.sign(areas).astype(np.int64)
     for b in np.flatnonzero(np.abs(areas) <= error):

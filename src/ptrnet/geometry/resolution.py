@@ -1,10 +1,13 @@
 """Answers that are right up to the resolution of models, for instances in the unit square.
 
-Models compute in float32, and their training points are rarely very close to each other. So they
-cannot make decisions that depend on differences below `RESOLUTION`: which of two nearly equal
-points is a vertex, on which side of an edge a point lies, or which diagonal of four points nearly
-on one circle belongs to a triangulation. If an answer is right except for such decisions,
-`Task.settle` replaces it by the exact one.
+Models compute in float32, and their training points are rarely very close to each other. So models
+cannot make decisions that depend on differences below `RESOLUTION`:
+
+- which of two nearly equal points is a vertex
+- on which side of an edge a point lies
+- which diagonal belongs to the triangulation of four points nearly on one circle
+
+If an answer is right except for such decisions, `Task.settle` replaces it by the exact answer.
 """
 
 import numpy as np
@@ -26,7 +29,7 @@ def merge_near_points(points: Floats) -> Floats:
     Points are near if their coordinates differ by less than `MERGED`.
 
     Models have seen equal points in training. Points that float32 can just distinguish confuse
-    them, because the direction from one to the other is noise.
+    them, because the direction from one point to the other is noise.
     """
     may_be_near = (np.diff(np.sort(points[..., 0])) < MERGED).any(-1)
     if points.shape[-2] > MAX_MERGED or not may_be_near.any():
@@ -41,7 +44,7 @@ def merge_near_points(points: Floats) -> Floats:
 def rings_are_near(points: Floats, ring: Indices, other: Indices) -> bool:
     """Whether two rings of vertices differ by less than RESOLUTION.
 
-    Both must run in the same direction.
+    Both rings must run in the same direction.
     """
     a, b = points[ring], points[other]
     gap = max(_segment_distances(a, b).max(), _segment_distances(b, a).max())
@@ -49,10 +52,10 @@ def rings_are_near(points: Floats, ring: Indices, other: Indices) -> bool:
 
 
 def circles_are_nearly_empty(points: Floats, triangles: Indices) -> bool:
-    """Whether the circumcircles of `(t, 3)` triangles are empty, or nearly so.
+    """Whether the circumcircles of `(t, 3)` triangles are empty or nearly empty.
 
-    A point inside a circle is tolerated if moving the points by RESOLUTION could put it outside.
-    Thin triangles, which could lose their area by such a move, are ignored.
+    A point inside a circle is tolerated if moving all points by RESOLUTION could put this point
+    outside. Thin triangles (see `_corners`) are ignored.
     """
     corners, is_thin = _corners(points, triangles)
     a, b, c = ((x[:, None], y[:, None]) for x, y in corners)
@@ -65,18 +68,21 @@ def circles_are_nearly_empty(points: Floats, triangles: Indices) -> bool:
 def triangles_are_near(points: Floats, triangles: Indices, others: Indices) -> bool:
     """Whether triangles cover the centers of `others` and have nearly the same total area.
 
-    The centers of thin triangles need not be covered.
+    The centers of thin triangles (see `_corners`) need not be covered.
     """
     areas = [abs(turn(*_corners(points, part)[0])).sum() / 2 for part in (triangles, others)]
     corners, is_thin = _corners(points, others)
     a, b, c = _corners(points, triangles)[0]
-    p = np.mean(corners, axis=0)[:, ~is_thin, None]  # the centers of the others
+    p = np.mean(corners, axis=0)[:, ~is_thin, None]  # the centers of `others`
     is_covered = (turn(a, b, p) >= 0) & (turn(b, c, p) >= 0) & (turn(c, a, p) >= 0)
     return abs(areas[0] - areas[1]) < AREA_RESOLUTION and bool(is_covered.any(1).all())
 
 
 def _corners(points: Floats, triangles: Indices) -> tuple[list[Floats], NDArray[np.bool_]]:
-    """Return the corners `(2, t)` of triangles, counter-clockwise; `(t,)`: whether each is thin."""
+    """Return the corners `(2, t)` of triangles, counter-clockwise, and `(t,)`: which are thin.
+
+    A triangle is thin if moving its corners by RESOLUTION could reduce its area to 0.
+    """
     a, b, c = (points[triangles[:, k]].T for k in range(3))
     areas = turn(a, b, c)
     sides = sum(abs(p - q).sum(0) for p, q in ((a, b), (b, c), (c, a)))

@@ -1,6 +1,6 @@
 """Random elements in the unit cube: uniform, and kinds with clusters, curves, ties or duplicates.
 
-All instances of a call are of one kind, so that they are about equally hard.
+All instances of a call are of one kind, so that the instances are about equally hard.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Shape = tuple[int, int, int]  # (B, n, d)
 def sample_points(kind: str, rng: np.random.Generator, shape: Shape) -> Floats:
     """Return random elements `(B, n, d)` of a kind.
 
-    "mixed" is uniform with probability 1/2, else one of the other kinds.
+    For "mixed", draw the kind: "uniform" with probability 1/2, else another kind.
 
     Examples:
         >>> sample_points("mixed", np.random.default_rng(0), (32, 50, 2)).shape
@@ -80,7 +80,7 @@ def _grid(rng: np.random.Generator, shape: Shape) -> Floats:
 
 
 def _duplicates(rng: np.random.Generator, shape: Shape) -> Floats:
-    """Draw uniform points, and replace a share of 0.1 to 0.9 by copies of others."""
+    """Draw uniform points, and replace a share of 0.1 to 0.9 by copies of other points."""
     batch, n, _ = shape
     points = rng.random(shape)
     indices = rng.integers(0, n, (batch, n))
@@ -100,7 +100,8 @@ def _stretch_and_rotate(rng: np.random.Generator, points: Floats) -> Floats:
 def _place_in_cube(rng: np.random.Generator, points: Floats) -> Floats:
     """Move instances into the unit cube.
 
-    About half of them fill the cube. The others are smaller and lie at random places in it.
+    About half of the instances fill the cube. The other instances are smaller, and lie at random
+    places in the cube.
     """
     minimum = points.min(1, keepdims=True)
     span = (points.max(1, keepdims=True) - minimum).max(2, keepdims=True)

@@ -1,6 +1,7 @@
 """Labellers: algorithms that compute answers. They use NumPy and numba, not torch.
 
-Each labeller is one file, found by its name; plug-ins register others. A labeller is a module with
+Each built-in labeller is a file with the name of the labeller. Plug-ins register further labellers.
+A labeller is a module with
 
 - `label(inputs)`: takes instances of one size, `(B, n, d)` float64, and returns their `Answers`.
   Labellers of tours also take the name of a distance;
@@ -8,10 +9,10 @@ Each labeller is one file, found by its name; plug-ins register others. A labell
   direction;
 - `MAX_ELEMENTS` (optional): the maximum number of elements;
 - `FAILURE` (optional): the error message for an empty answer;
-- `NEEDS` (optional): a package of the extra "labels" that it imports;
+- `NEEDS` (optional): a package of the extra "labels" that the labeller imports;
 - `label_with_proof` and `UNPROVED` (optional): for a labeller that promises proofs and may fail to
-  find one. `label_with_proof` returns the answers, and which of them are proved. `UNPROVED` is the
-  message about an unproved answer.
+  find a proof. `label_with_proof` returns the answers, and `(B,)` booleans: whether each answer is
+  proved. `UNPROVED` is the message about an unproved answer.
 
 `compiled.py`, `edge_queue.py`, `rules.py` and `tours.py` are shared code, not labellers.
 """
@@ -55,7 +56,10 @@ def register(name: str, module: ModuleType) -> None:
 
 
 def get(name: str) -> Labeller:
-    """Return the labeller of that name. Raises InputError with the nearest name if it is unknown.
+    """Return the function `label` of a labeller.
+
+    Raises:
+        InputError: the name is unknown; the message has the nearest name.
 
     Examples:
         >>> labellers.get("argsort")(np.array([[[0.3], [0.1], [0.2]]])).rows()
@@ -66,12 +70,12 @@ def get(name: str) -> Labeller:
 
 
 def is_plugin(name: str) -> bool:
-    """Whether a plug-in registered the labeller. We check the answers of such labellers."""
+    """Whether a plug-in registered the labeller. We check the answers of plug-ins."""
     return _registry.is_plugin(name)
 
 
 def max_elements(name: str) -> float:
-    """Return the maximum number of elements of a labeller; infinity if there is none."""
+    """Return the maximum number of elements of a labeller; infinity without a maximum."""
     return float(getattr(_module(name), "MAX_ELEMENTS", math.inf))
 
 
@@ -95,7 +99,7 @@ def failure(name: str) -> str:
 def label_with_proof(
     name: str, inputs: Floats, **options: Any
 ) -> tuple[Answers, NDArray[np.bool_]]:
-    """Return a labeller's answers, and `(B,)` booleans: whether each is proved.
+    """Return a labeller's answers, and `(B,)` booleans: whether each answer is proved.
 
     All answers of a labeller that does not promise proofs count as proved.
 

@@ -4,7 +4,7 @@ The paper used a solver of D. Mishin, whose method we repeat (Steiglitz and Wein
 
 - Take the shortest edge that neither closes a cycle nor gives a city a third edge, until all cities
   are on one path.
-- Make three passes that exchange pairs of the path's edges if this shortens the path (2-opt).
+- Make three passes that exchange pairs of the path's edges if the path gets shorter (2-opt).
 - Join the ends of the path, however far apart they are.
 """
 
@@ -28,7 +28,7 @@ def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
 def _write_tours(dist: Floats, tours: Indices) -> None:
     first, second = np.triu_indices(dist.shape[1], 1)  # the cities of each edge
     for b in range(len(dist)):
-        # Sort by NumPy, because numba takes two seconds to compile a sort of its own.
+        # Sort by NumPy, because numba takes two seconds to compile a sort.
         order = np.argsort(dist[b][first, second], kind="stable")
         _write_tour(dist[b], first[order], second[order], tours[b])
 

@@ -4,8 +4,8 @@ Take a minimum spanning tree, and add a minimum-weight perfect matching of the c
 odd number of edges in the tree. The result has a closed walk over all edges. The cities in the
 order in which the walk first visits them are a tour. If distances obey the triangle inequality,
 this tour is at most 1.5 times as long as the shortest. The walk may begin anywhere: we try ten to
-nineteen beginnings, or all if there are fewer than ten. We shorten each tour by 2-opt, and take the
-shortest. rustworkx (the extra "labels") computes the matching.
+nineteen beginnings, or all beginnings if there are fewer than ten. We shorten each tour by 2-opt,
+and take the shortest. rustworkx (the extra "labels") computes the matching.
 """
 
 from itertools import combinations
@@ -47,7 +47,7 @@ def _matching(dist: Floats, odd: Indices) -> Indices:
     if not edges:
         return np.empty((0, 2), np.int64)
     lengths = dist[odd[:, None], odd]
-    # All perfect matchings have the same number of edges, so the one with the largest sum of
+    # All perfect matchings have the same number of edges, so the matching with the largest sum of
     # (longest - length) is the shortest.
     scale = _MAX_WEIGHT / (lengths.max() or 1.0)
     weights = ((lengths.max() - lengths) * scale).astype(np.int64).tolist()
@@ -81,7 +81,7 @@ def _closed_walk(parent: Indices, pairs: Indices) -> Indices:
     """Return the cities on a closed walk that takes every edge once (Hierholzer 1873).
 
     Args:
-        parent: `(n,)` each city's parent in the spanning tree; city 0 has none.
+        parent: `(n,)` each city's parent in the spanning tree; city 0 has no parent.
         pairs: `(E, 2)` the edges of the matching.
     """
     n = len(parent)
@@ -129,7 +129,7 @@ def _incident_edges(n: int, edges: Indices) -> tuple[Indices, Indices]:
 
 @jit
 def _shortest_tour(dist: Floats, walk: Indices) -> Indices:
-    """Return the shortest tour of those that begin at about `STARTS` positions of the walk."""
+    """Return the shortest of the tours that begin at about `STARTS` positions of the walk."""
     n, size = len(dist), len(walk)
     shortest, best = np.inf, np.zeros(n, np.int64)
     for start in range(0, size, max(1, size // STARTS)):

@@ -2,8 +2,8 @@
 
 The recursion is that of Held and Karp (1962), without the sets that no tour within the limit can
 visit. Instances may have at most 21 places, including the depot. Time grows with the number of
-sets that are left: 20 places and a limit of 2, as Kool et al. (2019) draw them, take about 7
-milliseconds.
+sets that are left. Instances of Kool et al. (2019), with 20 places and a limit of 2, take about 7
+milliseconds each.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ TOLERANCE = 1e-9  # a tour may exceed the length limit by this share
 
 
 def label(inputs: Floats) -> Answers:
-    """Return for each instance a shortest one of the tours that collect the most prizes.
+    """Return for each instance a shortest tour among all tours with the most prizes.
 
     An answer may end only if no place can follow. So we extend this tour at its end, as long as a
     place without a prize can follow.
@@ -44,10 +44,10 @@ def _best_tour(instance: Floats, lengths: Floats) -> Indices:
 
 
 def lengthened(path: Sequence[int], dist: Floats, prize: Floats, limit: float) -> list[int]:
-    """Return a path, extended as far as possible, each time by the largest prize in reach.
+    """Return a path, extended as far as possible, always by the largest prize in reach.
 
     Args:
-        path: the places so far; the first one is the depot, 0.
+        path: the places so far; the first place is the depot, 0.
         dist: `(n, n)` distances.
         prize: `(n,)`.
         limit: the maximum length, including the way back to the depot.
@@ -78,8 +78,7 @@ def best_tour(dist: Floats, prize: Floats, limit: float, lengths: Floats) -> Ind
         limit: the maximum length of the tour.
         lengths: `(2^(n - 1), n - 1)`, memory that is overwritten. A set s of places is an
             integer, whose bit j stands for place j + 1. `lengths[s, j]` becomes the length of a
-            shortest path that starts at the depot, visits all places of s, and ends at its member
-            j + 1.
+            shortest path from the depot through all places of s that ends at place j + 1.
     """
     m = len(prize) - 1
     reached = np.zeros(1 << m, np.bool_)

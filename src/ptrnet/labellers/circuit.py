@@ -1,8 +1,8 @@
 """Tours with the most prizes within a length limit, by OR-Tools' solver CP-SAT.
 
 A circuit constraint describes a tour. The solver has one worker and a limit in deterministic time,
-so that the same instances get the same answers. It proves most answers of 21 elements in a second,
-and some of 51 within the limit.
+so that the same instances get the same answers. The solver proves most answers for 21 elements in a
+second, and some answers for 51 elements within the limit.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ UNPROVED = "no proof was found within the time limit"
 FAILURE = "no place can be visited within the limit"
 LIMIT = 10.0  # units of CP-SAT's deterministic time; a unit is about a second
 # CP-SAT computes with whole numbers. Unless distances are rounded, we scale them so that the length
-# limit becomes DIGITS. Unless all prizes are whole numbers, we scale them so that the largest one
+# limit becomes DIGITS. Unless all prizes are whole numbers, we scale them so that the largest prize
 # becomes PRIZES.
 DIGITS = 10**7
 PRIZES = 10**6
@@ -33,8 +33,8 @@ def label_with_proof(inputs: Floats) -> tuple[Answers, NDArray[np.bool_]]:
 
     The best tour begins at the end that is nearer to the depot. At its other end we add places
     until none can follow, even places without a prize. Unless all prizes are whole numbers, they
-    are rounded to millionths of the largest one. A proof then holds up to such a millionth for each
-    place.
+    are rounded to millionths of the largest prize. A proof then holds up to one such millionth for
+    each place.
 
     Args:
         inputs: `(B, n, 5)`: two coordinates, a prize, the limit of the length, and whether
@@ -46,7 +46,7 @@ def label_with_proof(inputs: Floats) -> tuple[Answers, NDArray[np.bool_]]:
 
 
 def _tour(instance: Floats) -> tuple[list[int], bool]:
-    """Return the tour through an instance `(n, 5)`, and whether it is proved."""
+    """Return the tour through an instance `(n, 5)`, and whether the tour is proved."""
     is_rounded = bool(instance[0, 4])
     dist = distances.matrix(instance[:, :2], "EUC_2D" if is_rounded else distances.EUCLIDEAN)
     prize, limit = instance[:, 2], instance[0, 3] * (1 + TOLERANCE)
@@ -67,7 +67,7 @@ def _tour(instance: Floats) -> tuple[list[int], bool]:
 
 
 def _best_circuit(dist: Indices, limit: int, prize: Floats) -> tuple[list[int], bool]:
-    """Return the best tour `(m,)` from 0 in whole distances, and whether it is proved.
+    """Return the best tour `(m,)` from place 0, and whether the tour is proved.
 
     Args:
         dist: `(n, n)` distances, whole numbers.
@@ -99,7 +99,7 @@ def _best_circuit(dist: Indices, limit: int, prize: Floats) -> tuple[list[int], 
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.max_deterministic_time = LIMIT
-    solver.parameters.linearization_level = 2  # proves ten times as fast
+    solver.parameters.linearization_level = 2  # makes proofs ten times as fast
     status = solver.solve(model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return [], False

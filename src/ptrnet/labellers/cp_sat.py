@@ -1,4 +1,4 @@
-"""Job shops by OR-Tools' solver CP-SAT, with a proof if it is found in time.
+"""Job shops by OR-Tools' solver CP-SAT, with a proof if time permits.
 
 The solver has one worker and a limit in deterministic time, so that the same instances get the same
 answers.

@@ -1,7 +1,7 @@
 """Best knapsacks, by dynamic programming (Nemhauser and Ullmann 1969).
 
 Each set of items has a pair of weight and value. The algorithm keeps the pairs that no other pair
-dominates. A pair dominates another one if it is at most as heavy and at least as valuable.
+dominates. Pair a dominates pair b if a is at most as heavy as b, and at least as valuable.
 """
 
 import numpy as np
@@ -25,8 +25,8 @@ def _best_items(instance: Floats) -> Indices:
     weights, values, (capacity, *_) = instance.T
     limit = capacity * (1 + TOLERANCE)
     weight, value = np.zeros(1), np.zeros(1)  # of the pairs that are not dominated
-    # Each item replaces the P pairs so far by new ones. Its array in `origins` has, for each new
-    # pair, the index p of the old pair from which it comes, or P + p if it contains the item.
+    # Each item replaces the P pairs so far by new pairs, and each new pair comes from an old pair
+    # p. The item's array in `origins` has p for a new pair without the item, else P + p.
     origins = []
     for w, v in zip(weights, values, strict=True):
         weight, value = np.append(weight, weight + w), np.append(value, value + v)

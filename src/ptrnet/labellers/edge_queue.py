@@ -1,10 +1,11 @@
 """Put triangles into the order in which a queue of edges reaches them, and write them as apexes.
 
-The queue starts with one directed edge. Each step takes the front edge, from u to v, and answers
-it: with the apex w of the triangle on the left of the edge, or with NO_APEX if there is no such
-triangle or it has been reached before. A triangle (u, v, w) has two more sides, and the edges
-(w, v) and (u, w) join the queue in this order. An edge does not join if its reverse is in the
-queue: the reverse waited for this triangle, and leaves the queue.
+The queue starts with one directed edge. Each step takes the front edge, from u to v, and writes the
+apex w of the triangle on the left of the edge. If there is no triangle, or if a former step has
+reached the triangle, the step writes NO_APEX. A triangle (u, v, w) has two more sides, and the
+edges (w, v) and (u, w) join the queue in this order. If the reverse of one of these edges is in the
+queue, the reverse waited for this triangle. The reverse then leaves the queue, and the edge does
+not join.
 """
 
 from collections.abc import Sequence
@@ -34,7 +35,8 @@ class Traversal(NamedTuple):
 def _neighbours(triangles: Indices) -> Indices:
     """Return `(3 T,)`: for each side of T triangles, the side of another triangle on the same edge.
 
-    It is -1 if there is no such triangle. Side `3 t + k` is opposite to vertex k of triangle t.
+    The result is -1 for a side without another triangle. Side `3 t + k` is opposite to vertex k of
+    triangle t.
     """
     count = 3 * len(triangles)
     keys = np.empty(count, np.int64)
@@ -59,8 +61,8 @@ def _neighbours(triangles: Indices) -> Indices:
 def _first_side(points: Floats, triangles: Indices, neighbours: Indices) -> Start:
     """Return the side, as `3 t + k`, from which the queue starts, and its vertices a and b.
 
-    a is the lexicographically smallest vertex. Two edges of the hull meet at a. We take the one
-    that has all points on its left if it runs from a to b.
+    a is the lexicographically smallest vertex. Two edges of the hull meet at a. We take the edge
+    from a to b that has all points on its left.
     """
     a = triangles[0, 0]
     for vertex in triangles.flat:
@@ -172,7 +174,7 @@ def _traverse(
 def traverse(triangles: Indices, counts: Indices, points: Floats | None = None) -> Traversal:
     """Traverse triangulations by a queue that starts with the hull's edge from the smallest vertex.
 
-    The smallest vertex is the lexicographically smallest one by (x, y).
+    The smallest vertex has the smallest x, and then the smallest y.
 
     Args:
         triangles: `(B, T, 3)` indices of vertices; no triangle occurs twice.
@@ -190,11 +192,11 @@ def traverse(triangles: Indices, counts: Indices, points: Floats | None = None) 
 
 
 def triangles_of(apexes: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return the triangles `(tail, head, apex)` that a sequence names, in the order of the queue.
+    """Return the triangles `(tail, head, apex)` of a sequence of apexes, in the queue's order.
 
     An unconstrained model may give a token after the queue is empty, or end at the first edge. We
-    turn such a token or edge into a triangle that repeats its last vertex. No right answer has such
-    a triangle.
+    turn such a token or edge into a triangle that repeats its last vertex. No right answer has a
+    triangle with equal vertices.
     """
     if len(apexes) < 3 or NO_APEX in apexes[:2]:
         elements = [apex for apex in apexes if apex != NO_APEX]

@@ -1,9 +1,9 @@
 """Shortest tours with a proof: branch and bound with 1-tree bounds (Held and Karp 1971).
 
 Iterated local search finds a tour that is nearly always the shortest, and branch and bound proves
-that it is. This takes a quarter of a millisecond for 20 uniformly drawn cities, and about ten
-milliseconds for 50. If the search cannot prove a tour soon, it starts again with the penalties of a
-linear program.
+that no tour is shorter. Both steps together take a quarter of a millisecond for 20 uniformly drawn
+cities, and about ten milliseconds for 50. If branch and bound cannot prove a tour soon, it starts
+again with the penalties of a linear program.
 
 The file begins with the labeller. Below are proofs of hard instances, the 1-tree bound, branch and
 bound, and the linear program.
@@ -34,9 +34,9 @@ from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 
 MAX_ELEMENTS = 80
 TAKES_RULES = True
-# Limits of work. Each node of a search counts n^2, the number of distances of its instance. A whole
-# search takes at most `WORK`, about a minute. The first search, and each call of compiled code,
-# takes at most `EASY`, because Ctrl-C takes effect only between calls.
+# Limits of work. Each node of a search counts n^2, one for each distance of the instance. A whole
+# search takes at most `WORK`, about a minute. Ctrl-C takes effect only between calls of compiled
+# code. So the first search, and each call of compiled code, takes at most `EASY`.
 WORK = 10**9
 EASY = 2 * 10**7
 UNPROVED = (
@@ -53,7 +53,7 @@ def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) 
 def label_with_proof(
     inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED
 ) -> tuple[Answers, NDArray[np.bool_]]:
-    """Return tours, and `(B,)`, whether each is proved to be the shortest.
+    """Return tours, and `(B,)`, whether each tour is proved to be the shortest.
 
     If a proof would need more than `WORK`, the tour is the best that was found.
 
@@ -71,9 +71,9 @@ def label_with_proof(
 
 
 def label_with_bounds(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answers, Floats]:
-    """Return tours, and a lower bound `(B,)` of the lengths of all tours of each instance.
+    """Return a tour of each instance, and a bound `(B,)`: no tour of the instance is shorter.
 
-    The bound is -inf if the tour is not proved. Lengths are sums of the distances that
+    If the tour is not proved, the bound is -inf. Lengths are sums of the distances that
     `distance_matrices` yields, which may be scaled or increased.
     """
     batch, n, _ = inputs.shape
@@ -102,7 +102,7 @@ def are_whole(dist: Floats) -> bool:
 def _solve(problem: Problem, proved: list[bool]) -> Indices:
     """Return a tour `(n,)` with the problem's fixed edges.
 
-    Append to `proved` True if the tour is proved to be the shortest, else False.
+    If the tour is proved to be the shortest, append True to `proved`, else False.
     """
     n = len(problem.dist)
     tour = local_search.solve(problem, 2)
@@ -137,9 +137,9 @@ def _write_shortest(dist: Floats, tours: Indices, bounds: Floats) -> None:
 def _write_proved(
     dist: Floats, tours: Indices, bounds: Floats, whole_numbers: bool, first: int, work: int
 ) -> int:
-    """Write a tour of local search for each instance, and try to prove that it is the shortest.
+    """Write a tour of local search for each instance, and try to prove that no tour is shorter.
 
-    If the proof finds a shorter tour, that one is written instead.
+    If branch and bound finds a shorter tour, the function writes this tour instead.
 
     Args:
         dist: distances `(B, n, n)`.
@@ -148,7 +148,7 @@ def _write_proved(
         whole_numbers: whether all distances are whole numbers.
         first: the first instance to search.
         work: the limit of work of each search. The function also returns once all searches together
-            have taken this much.
+            have taken this much work.
 
     Returns:
         The first instance that was not searched.
@@ -165,17 +165,18 @@ def _write_proved(
     return len(dist)
 
 
-# Branch and bound alone takes long to prove tours of cities on a line, equal cities or grids.
-# Equal cities are merged, and a line has its own bound. The search of any other instance starts
-# from the penalties of the linear program.
+# Branch and bound alone takes long to prove tours of cities on a line, equal cities or grids. We
+# merge equal cities. For cities on a line, twice the longest distance is a bound. The search of any
+# other instance starts from the penalties of the linear program.
 ROUNDING = 1e-10  # smaller differences, relative to a tour's length, count as rounding errors
 
 
 @jit
 def slack_of(length: float, whole_numbers: bool) -> float:
-    """Return the slack of `prove` for a tour of the given length.
+    """Return the argument `slack` of `prove` for a tour of the given length.
 
-    If all distances are whole numbers, a shorter tour is shorter by at least 1.
+    `prove` ignores tours that are shorter by the slack or less, because of rounding errors. If all
+    distances are whole numbers, a shorter tour is shorter by at least 1.
     """
     return 1 - 1e-6 if whole_numbers else ROUNDING * length
 
@@ -187,19 +188,19 @@ def prove_with_relaxation(
 
     Args:
         dist: distances `(n, n)`, n of `MIN_CITIES` or more.
-        tour: a good tour `(n,)`. It is replaced if the search finds a shorter one.
+        tour: a good tour `(n,)`. If the search finds a shorter tour, that tour is written here.
         whole_numbers: whether all distances are whole numbers.
-        max_work: the limit of work of the search, in nodes times the `n^2` distances.
-        work_per_call: the limit of work of each call of compiled code. Ctrl-C takes effect between
+        max_work: the limit of work of the search. Each node counts `n^2`.
+        work_per_call: the limit of work in a call of compiled code. Ctrl-C takes effect between
             calls.
 
     Returns:
-        A lower bound of the lengths of all tours; -inf if none was proved.
+        A lower bound of the lengths of all tours; -inf if no bound was proved.
     """
     slack = slack_of(tour_length(dist, tour), whole_numbers)
     if _obeys_triangles(dist):
-        # Cities at distance 0 from each other have the same distances to all others.
-        first = np.argmax(dist == 0, axis=1)  # for each city the first at distance 0, or itself
+        # Cities at distance 0 from each other have the same distances to all other cities.
+        first = np.argmax(dist == 0, axis=1)  # for each city, the first city at distance 0
         if (first != np.arange(len(dist))).any():
             return _prove_merged(dist, tour, first, whole_numbers, max_work, work_per_call)
         # No tour is shorter than twice the longest distance. For cities on a line, a tour of this
@@ -214,7 +215,7 @@ def prove_with_relaxation(
 def search_from_relaxation(
     dist: Floats, cost: Floats, tour: Indices, slack: float, max_work: int, work_per_call: int
 ) -> float:
-    """Search from the penalties of the linear program, and return the bound of `resume`.
+    """Search from the penalties of the linear program, and return a bound as `resume` does.
 
     Args:
         dist: as in `search_of`.
@@ -238,9 +239,9 @@ def search_from_relaxation(
 def _obeys_triangles(dist: Floats) -> bool:
     """Whether distances obey the triangle inequality, except for rounding errors.
 
-    Some matrices do not, nor do TSPLIB's distances that are rounded to the nearest whole number.
+    Some matrices violate the inequality, and so do some of TSPLIB's rounded distances.
     """
-    # The shortest way from each city to each other one over any third city.
+    # The shortest way from each city to each other city over any third city.
     shortest = np.array([(dist + dist[k]).min(1) for k in range(len(dist))])
     return bool((shortest >= dist - ROUNDING / 100 * dist.max()).all())
 
@@ -255,9 +256,10 @@ def _prove_merged(
 ) -> float:
     """Do what `prove_with_relaxation` does, for an instance in which some cities are equal.
 
-    Keep only the first of equal cities, prove a tour of these, and insert the equal cities into it.
+    Keep only the first of equal cities, prove a tour of the kept cities, and insert the other
+    cities next to their equals.
 
-    `first` is `(n,)`, for each city the first one that is equal to it.
+    `first` is `(n,)`: for each city, the first city that is equal to it.
     """
     distinct = np.unique(first)
     small = np.ascontiguousarray(dist[np.ix_(distinct, distinct)])
@@ -281,7 +283,7 @@ def _prove_merged(
 # make all tours longer by the same amount, and 1-trees by different amounts. We choose penalties
 # for which the cheapest 1-tree is nearly as long as the shortest tour.
 
-# The cost of an edge is its distance, or one of these two values if the edge is decided.
+# The cost of an edge is its distance. The cost of a decided edge is one of these two values.
 REQUIRED, EXCLUDED = -1e100, 1e100
 DECIDED = 1e90  # a cost below -DECIDED means REQUIRED, and a cost above DECIDED means EXCLUDED
 
@@ -298,7 +300,7 @@ class OneTree(NamedTuple):
 
 @jit
 def new_one_tree(n: int) -> OneTree:
-    """Return room for the 1-tree of n cities."""
+    """Allocate the arrays of a 1-tree of n cities."""
     return OneTree(
         tree_parent=np.full(n, -1, np.int64),
         neighbours_of_0=np.empty(2, np.int64),
@@ -350,8 +352,8 @@ def cheapest_one_tree(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree
 
     Returns:
         The length of the 1-tree with penalties, minus the penalties that every tour pays. No tour
-        with all required edges and no excluded ones is shorter. The bound is infinite if no 1-tree
-        is possible without excluded edges.
+        with all required edges and no excluded edges is shorter. If no 1-tree is possible without
+        excluded edges, the bound is infinite.
     """
     tree.degree[:] = 0
     total = _span(dist, cost, penalty, tree)
@@ -366,9 +368,9 @@ def cheapest_one_tree(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree
 
 @jit
 def _span(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree) -> float:
-    """Write the minimum spanning tree of all cities except 0 (Prim 1957), and add its degrees.
+    """Write the minimum spanning tree of all cities except 0 (Prim 1957), and count its edges.
 
-    Return its length with the penalties, or infinity if the edges contain no spanning tree.
+    Return the length of the tree with penalties, or infinity if no tree avoids excluded edges.
     """
     parent, degree, cheapest, outside = tree.tree_parent, tree.degree, tree.cheapest, tree.outside
     # `last` is the city that joined the tree last; `size` cities are outside.
@@ -399,7 +401,7 @@ def _span(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree) -> float:
 
 @jit
 def _choose_neighbours_of_0(cost: Floats, penalty: Floats, tree: OneTree) -> bool:
-    """Write the two cheapest edges of city 0, cheapest first. Return whether there are two."""
+    """Write the two cheapest edges of city 0, cheapest first. Return whether both exist."""
     neighbours_of_0 = tree.neighbours_of_0
     first, second = np.inf, np.inf
     for j in range(1, len(cost)):
@@ -416,8 +418,8 @@ def _choose_neighbours_of_0(cost: Floats, penalty: Floats, tree: OneTree) -> boo
 def max_path_edges(cost: Floats, penalty: Floats, tree: OneTree) -> Floats:
     """Return `(n, n)`: the cost of the most expensive edge on the tree's path from i to j.
 
-    Penalties are included. If an edge i-j from outside is put into the 1-tree, it replaces the most
-    expensive edge of this path. Row and column 0 are arbitrary, because city 0 is not in the
+    Costs include penalties. If an edge i-j is added to the 1-tree, the most expensive edge of this
+    path can be removed. Row and column 0 are arbitrary, because city 0 is not in the
     spanning tree.
 
     Args:
@@ -448,9 +450,9 @@ def max_path_edges(cost: Floats, penalty: Floats, tree: OneTree) -> Floats:
 
 
 # Branch and bound (Held and Karp 1971; Volgenant and Jonker 1982). A node of the search is a set of
-# decided edges: required or excluded ones. The search is depth first. At each node an edge is first
-# required, then excluded. The decided edges are on a trail. The search takes them back when it
-# leaves the node that decided them.
+# decided edges: required or excluded edges. The search is depth first. At each node an edge is
+# first required, then excluded. The decided edges are in a list, the trail. When the search leaves
+# a node, it takes back the decisions of this node.
 _ROOT_STEPS, _STEPS = 120, 20  # subgradient steps at the root, and at every other node
 _PATIENCE = 5  # after this many steps without a better bound, steps become shorter
 
@@ -469,7 +471,7 @@ class Branches(NamedTuple):
     """The edges on which the nodes above the current one branched, from the root down."""
 
     edge: Indices  # (n * n, 2)
-    num_decided: Indices  # (n * n,) the number of edges on the trail before this one
+    num_decided: Indices  # (n * n,) the number of edges on the trail before this edge
     penalty: Floats  # (n * n, n) the penalties of the node that branched
     excluded: NDArray[np.bool_]  # (n * n,) whether the edge is excluded now, else required
 
@@ -486,7 +488,7 @@ class Search(NamedTuple):
 
 @jit
 def undecided(dist: Floats) -> Floats:
-    """Return the costs `(n, n)` of edges before any is decided. Loops are excluded."""
+    """Return the costs `(n, n)` of edges before any edge is decided. Exclude edges i-i."""
     cost = dist.copy()
     for i in range(len(dist)):
         cost[i, i] = EXCLUDED
@@ -495,13 +497,13 @@ def undecided(dist: Floats) -> Floats:
 
 @jit
 def new_search(dist: Floats) -> Search:
-    """Return a search over distances `(n, n)`, n of 5 or more, at its root."""
+    """Return a new search over distances `(n, n)`, n of 5 or more."""
     return search_of(dist, undecided(dist))
 
 
 @jit
 def search_of(dist: Floats, cost: Floats) -> Search:
-    """Return a search over distances, at its root, where some edges may be decided in advance.
+    """Return a new search over distances. Some edges may be decided in advance.
 
     Args:
         dist: distances `(n, n)`, n of 5 or more.
@@ -522,8 +524,8 @@ def prove(dist: Floats, tour: Indices, slack: float, max_nodes: int) -> tuple[fl
 
     Args:
         dist: distances `(n, n)`, n of 5 or more.
-        tour: a good tour `(n,)`. It is replaced if the search finds a shorter one.
-        slack: ignore tours that are shorter by this or less.
+        tour: a good tour `(n,)`. If the search finds a shorter tour, that tour is written here.
+        slack: ignore tours that are shorter than `tour` by this or less.
         max_nodes: the number of nodes after which the search gives up.
 
     Returns:
@@ -536,13 +538,13 @@ def prove(dist: Floats, tour: Indices, slack: float, max_nodes: int) -> tuple[fl
 
 @jit
 def resume(search: Search, tour: Indices, slack: float, max_nodes: int) -> float:
-    """Search until the tour is proved or `max_nodes` is reached. Return the bound of `prove`.
+    """Search until the tour is proved or `max_nodes` is reached. Return a bound as `prove` does.
 
     Args:
         search: a new search, or one that stopped at its `max_nodes`.
         tour: as in `prove`. If the search stopped before, pass the tour of the last call.
         slack: as in `prove`, the same in every call.
-        max_nodes: as in `prove`. It includes the nodes of former calls.
+        max_nodes: as in `prove`. The number includes the nodes of former calls.
     """
     node, branches = search.node, search.branches
     shortest = tour_length(node.dist, tour)
@@ -587,7 +589,7 @@ def _root(dist: Floats, cost: Floats) -> Node:
 
 @jit
 def _no_branches(n: int) -> Branches:
-    """Return room for the branches of n cities."""
+    """Allocate the arrays of the branches of a search over n cities."""
     return Branches(
         edge=np.empty((n * n, 2), np.int64),
         num_decided=np.empty(n * n, np.int64),
@@ -609,7 +611,7 @@ def _decide(node: Node, num_decided: int, i: int, j: int, decision: float) -> in
 
 @jit
 def _propagate(node: Node, num_decided: int) -> tuple[int, bool]:
-    """Decide the edges that follow from the decided ones, because a city has two edges in a tour.
+    """Decide all edges that follow from decided edges, so that each city gets two edges.
 
     Return the new number of decided edges, and whether each city can still have two edges.
     """
@@ -635,7 +637,7 @@ def _propagate(node: Node, num_decided: int) -> tuple[int, bool]:
 
 @jit
 def _has_required(node: Node) -> bool:
-    """Whether the node's 1-tree has all required edges. If not, no 1-tree has them."""
+    """Whether the node's 1-tree has all required edges. If not, no 1-tree has all of them."""
     for j in range(1, len(node.cost)):
         for i in range(j):
             if node.cost[i, j] < -DECIDED and not is_tree_edge(node.tree, i, j):
@@ -648,15 +650,14 @@ def _ascend(node: Node, enough: float, shortest: float, max_steps: int) -> float
     """Raise the node's bound by subgradient steps with Polyak's step length.
 
     Args:
-        node: the steps begin at its penalties. Afterwards it has the penalties of the best bound,
-            and the 1-tree of the returned bound.
-        enough: stop at a bound of this or more, because the node can be pruned.
+        node: the steps begin at its penalties. Afterwards the node has the penalties of the best
+            bound, and the 1-tree of the returned bound.
+        enough: stop at a bound of this or more, because the search can then skip the node.
         shortest: the length of the best tour so far.
         max_steps: the number of steps to try.
 
     Returns:
-        The best bound, or the length of a 1-tree that is a tour. It is infinite if there is no
-        1-tree.
+        The best bound, or the length of a 1-tree that is a tour. Infinite if there is no 1-tree.
     """
     n, tree, penalty = len(node.dist), node.tree, node.penalty
     trial, last_degree = penalty.copy(), np.empty(n, np.int64)
@@ -678,7 +679,7 @@ def _ascend(node: Node, enough: float, shortest: float, max_steps: int) -> float
         for i in range(n):
             norm += (tree.degree[i] - 2) ** 2
         length = scale * (shortest - bound) / norm
-        # Cities with more than two edges become more expensive, those with one edge cheaper. The
+        # Cities with more than two edges become more expensive, cities with one edge cheaper. The
         # mean with the last step (Volgenant and Jonker 1982) avoids oscillation.
         for i in range(n):
             trial[i] += length * (0.7 * (tree.degree[i] - 2) + 0.3 * (last_degree[i] - 2))
@@ -688,7 +689,7 @@ def _ascend(node: Node, enough: float, shortest: float, max_steps: int) -> float
 
 @jit
 def _exclude_expensive(node: Node, num_decided: int, gap: float) -> int:
-    """Exclude every edge that, if it were required, would raise the bound by `gap` or more."""
+    """Exclude every edge whose requirement would raise the bound by `gap` or more."""
     cost, penalty, tree = node.cost, node.penalty, node.tree
     max_path_edge = max_path_edges(cost, penalty, tree)
     first, second = tree.neighbours_of_0
@@ -706,7 +707,7 @@ def _exclude_expensive(node: Node, num_decided: int, gap: float) -> int:
 
 @jit
 def _branch(node: Node, num_decided: int, branches: Branches, depth: int) -> int:
-    """Go down to the node where one more edge is required. Return its number of decided edges."""
+    """Go down to the node where one more edge is required. Return the number of decided edges."""
     i, j = _edge_to_branch_at(node)
     branches.edge[depth, 0], branches.edge[depth, 1] = i, j
     branches.num_decided[depth] = num_decided
@@ -717,9 +718,9 @@ def _branch(node: Node, num_decided: int, branches: Branches, depth: int) -> int
 
 @jit
 def _try_without(node: Node, num_decided: int, branches: Branches, depth: int) -> int:
-    """Go back to the node that branched at `depth`, and down to where its edge is excluded.
+    """Go back to the node that branched at `depth`, and exclude its edge instead.
 
-    Return the number of decided edges there.
+    Return the number of decided edges then.
     """
     while num_decided > branches.num_decided[depth]:
         num_decided -= 1
@@ -748,13 +749,14 @@ def _edge_to_branch_at(node: Node) -> tuple[int, int]:
 
 
 # The linear relaxation of the shortest tour (Dantzig, Fulkerson, Johnson 1954). Each edge has a
-# value from 0 to 1. The values at a city add up to 2. The values inside a set of k cities add up to
-# at most k - 1 (subtour elimination). We add constraints of sets as long as some are violated. The
-# optimum is the best 1-tree bound. The dual variables of the cities are the penalties that give it
-# (Held and Karp 1970). Subgradient steps converge to them too slowly if many tours are equally
-# short, or if distances have very different magnitudes.
-_MAX_ROUNDS = 60  # maximum number of linear programs; each adds sets that the one before violates
-_TOLERANCE = 1e-6  # a constraint of a set is violated if it is off by more than this
+# value from 0 to 1. The values of a city's edges add up to 2. The values of the edges inside a set
+# of k cities add up to at most k - 1 (subtour elimination). We add constraints of sets as long as
+# some are violated. The optimum is the best 1-tree bound. The dual variables of the cities are the
+# penalties that give this bound (Held and Karp 1970). If many tours are equally short, or if
+# distances have very different magnitudes, subgradient steps converge to these penalties too
+# slowly.
+_MAX_ROUNDS = 60  # maximum number of linear programs; each adds sets that its solution violates
+_TOLERANCE = 1e-6  # constraints of sets may be off by this much
 # Scale the longest distance to _MAX_DIST, because the solver's tolerances are absolute.
 _MAX_DIST = 1e3
 _OPTIONS = {"dual_feasibility_tolerance": 1e-10, "primal_feasibility_tolerance": 1e-9}
@@ -781,7 +783,7 @@ def best_penalties(dist: Floats, cost: Floats) -> Floats:
             b_ub=max_inside if sets else None,
             A_eq=incidence,
             b_eq=np.full(n, 2.0),
-            bounds=np.stack([cost[i, j] < -DECIDED, np.ones(len(i))], 1),  # 1 if it is required
+            bounds=np.stack([cost[i, j] < -DECIDED, np.ones(len(i))], 1),  # 1 for required edges
             method="highs",
             options=_OPTIONS,
         )
@@ -802,8 +804,8 @@ def _violated_sets(values: Floats) -> list[Indices]:
     """Return sets of cities whose edges to the other cities add up to less than 2.
 
     Sets are rows of zeros and ones, and do not contain city 0. We take the cut of each phase of
-    Stoer and Wagner's algorithm (1997). The algorithm finds a minimum cut, so if none of these cuts
-    is violated, no set is.
+    Stoer and Wagner's algorithm (1997). The algorithm finds a minimum cut. So if no cut of a phase
+    is below 2, the edges of every set add up to at least 2.
     """
     n = len(values)
     weights = values.copy()

@@ -49,7 +49,7 @@ def shortest_tour(dist: Floats) -> Indices:
 
     This takes `O(2^n n^2)` time and `O(2^n n)` memory. A set of cities without city 0 is an
     integer: bit j is set if city j + 1 is in the set. `cost[s, j]` is the length of the shortest
-    path that starts at city 0, visits all cities of the set s, and ends at its member j + 1.
+    path from city 0 through all cities of the set s that ends at city j + 1.
     """
     n = len(dist)
     tour = np.zeros(n, np.int64)

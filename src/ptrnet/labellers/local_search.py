@@ -26,7 +26,7 @@ from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 KICKS = 6  # per city
 MATRIX_KICKS = 30  # per city, for tours with rules or directed distances, which are harder
 TAKES_RULES = True
-# We make the matrix of all distances for at most this many cities, because it then takes 800 MB.
+# We compute all distances for at most this many cities, because their matrix takes 800 MB.
 # Larger tours are improved piece by piece.
 MAX_MATRIX = 10_000
 
@@ -103,7 +103,7 @@ def tour_by_pieces(points: Floats, distance: str, kicks: int) -> Indices:
 
 
 def _improve(points: Floats, distance: str, path: Indices, kicks: int) -> Indices:
-    """Return the cities of a path `(n,)` in a better order, or the same, with the same ends."""
+    """Return the cities of a path `(n,)` in a better or equal order, with the same ends."""
     n = len(path)
     dist = distances.matrix(points[path], distance)
     # Close the path to a tour by an edge that is so short that no exchange removes it.
@@ -115,9 +115,9 @@ def _improve(points: Floats, distance: str, path: Indices, kicks: int) -> Indice
     return path[order if order[-1] == n - 1 else np.roll(order[::-1], 1)]
 
 
-# Kicks. A kick is a double bridge: it exchanges two short neighbouring paths of the tour, which
-# 2-opt and Or-opt seldom undo. We undo a kick and the descent after it if the two together made the
-# tour longer.
+# Kicks. A kick is a double bridge: it exchanges two short neighbouring paths of the tour. 2-opt and
+# Or-opt seldom undo this exchange. If a kick and the next descent together made the tour longer, we
+# undo both.
 NEIGHBOURS = 10  # new edges go from a city to this many of its nearest cities
 MIN_CITIES = 8  # smaller tours are solved by dynamic programming, which is fast for few cities
 _MAX_PATH = 50  # the longest path that a kick exchanges, in cities
@@ -134,8 +134,8 @@ def iterated_local_search(
         dist: distances `(n, n)`, n of `MIN_CITIES` or more.
         cities: the tour `(n,)`.
         kicks: the number of kicks to try.
-        directed: whether distances depend on the direction. If so, no move reverses a path, and a
-            kick is two double bridges, because a descent would undo a single one.
+        directed: whether distances depend on the direction. If so, no move reverses a path. A kick
+            is then two double bridges, because a descent would undo a single double bridge.
 
     Returns:
         The length of the improved tour.
@@ -185,9 +185,11 @@ def _double_bridge(
     size_2: int,
     scratch: Indices,
 ) -> float:
-    """Exchange the `size_1` cities after position `start` with the next `size_2`. Return the gain.
+    """Exchange the `size_1` cities after position `start` with the next `size_2` cities.
 
-    The order a b..c d..e f becomes a d..e b..c f. The gain is negative if the tour became longer.
+    Return the gain, which is negative if the tour became longer.
+
+    The order a b..c d..e f becomes a d..e b..c f.
     `scratch` has room for the cities that move.
     """
     n = len(cities)
@@ -212,7 +214,7 @@ def _below(random: np.uint64, limit: int) -> int:
 
 @jit
 def _xorshift(random: np.uint64) -> np.uint64:
-    """Return the next random number (Marsaglia 2003). It is the same on every machine."""
+    """Return the next random number (Marsaglia 2003), which is the same on every machine."""
     random ^= random << np.uint64(13)
     random ^= random >> np.uint64(7)
     random ^= random << np.uint64(17)
@@ -231,7 +233,7 @@ class ArrayTour(NamedTuple):
 
 @jit
 def new_array_tour(cities: Indices) -> ArrayTour:
-    """Return the tour of these cities. It holds `cities` itself, so moves change this array."""
+    """Return the tour of these cities. Moves change the array `cities`, which is not copied."""
     position = np.empty(len(cities), np.int64)
     for k in range(len(cities)):
         position[cities[k]] = k
@@ -240,7 +242,7 @@ def new_array_tour(cities: Indices) -> ArrayTour:
 
 @jit
 def neighbour(cities: Indices, position: Indices, city: int, forward: bool) -> int:
-    """Return the city after this one in the tour if `forward`, else the city before it."""
+    """Return the city after `city` in the tour if `forward`, else the city before `city`."""
     k = position[city]
     if forward:
         return cities[k + 1] if k + 1 < len(cities) else cities[0]
@@ -262,7 +264,7 @@ def reverse(cities: Indices, position: Indices, start: int, end: int, mirrored: 
         mirrored: whether the path from start to end runs backwards through `cities`.
 
     Returns:
-        Whether the tour is mirrored now. Pass it to the next reversal as `mirrored`.
+        Whether the tour is mirrored now. Pass this result to the next reversal as `mirrored`.
     """
     n = len(cities)
     first, last = (position[end], position[start]) if mirrored else (position[start], position[end])
@@ -289,15 +291,15 @@ def reverse(cities: Indices, position: Indices, start: int, end: int, mirrored: 
 # a queue, and are queued again when an edge at them changes (Bentley 1992).
 MAX_SEGMENT = 3  # the most cities that an Or-opt move carries
 # The smallest gain of a move, relative to the longest distance. Smaller gains may be rounding
-# errors, and such moves could be repeated forever.
+# errors, and the search could repeat moves with these gains forever.
 ROUNDING = 1e-12
 
 
 class Moves(NamedTuple):
-    """Data of the moves between n cities: which of them to try, and which to make."""
+    """Data of the moves between n cities: which moves to try, and which to make."""
 
     dist: Floats  # (n, n)
-    nearest: Indices  # (n, max_nearest or n - 1) the nearest cities of each; new edges go to these
+    nearest: Indices  # (n, max_nearest or n - 1) nearest cities of each city; new edges go there
     min_gain: float  # a move is made if it shortens the tour by more than this
 
 
@@ -317,7 +319,7 @@ def new_moves(dist: Floats, max_nearest: int) -> Moves:
 
 @jit
 def nearest_neighbours(dist: Floats, count: int) -> Indices:
-    """Return the nearest cities `(n, count)` of each, nearest first, by distances `(n, n)`."""
+    """Return the nearest cities `(n, count)` of each city, nearest first, by distances `(n, n)`."""
     n = len(dist)
     nearest = np.empty((n, count), np.int64)
     for i in range(n):
@@ -343,7 +345,7 @@ def descend(
     Args:
         moves: the moves to try between n cities, n of 5 or more.
         tour: a tour of these cities.
-        queue: its first `size` cities are queued. It is empty afterwards.
+        queue: its first `size` cities are queued. The queue is empty afterwards.
         size: the number of queued cities.
         directed: as in `iterated_local_search`.
         scratch: room for n cities.
@@ -394,10 +396,10 @@ def _two_opt(
     a: int,
     touched: Indices,
 ) -> tuple[float, int]:
-    """Replace edges a-b and c-d by a-c and b-d, if that shortens the tour.
+    """Replace edges a-b and c-d by a-c and b-d, if this exchange shortens the tour.
 
-    Return the gain and the number of cities that were written into `touched`. Both are 0 if there
-    is no such move.
+    Return the gain and the number of cities that were written into `touched`. If no exchange
+    shortens the tour, both numbers are 0.
     """
     for forward in (True, False):
         b = neighbour(cities, position, a, forward)
@@ -475,8 +477,8 @@ def _exchange_paths(
     """Exchange the path after `a` with the next path, which begins at a near neighbour of `a`.
 
     The order a b..d c..e f becomes a c..e b..d f. This exchange of three edges reverses no path, so
-    it suits directed distances. c..e has up to `_MAX_PATH` cities, and b..d any number. The result
-    is as in `_two_opt`.
+    the exchange suits directed distances. c..e has up to `_MAX_PATH` cities, and b..d any number.
+    The result is as in `_two_opt`.
     """
     n, start = len(cities), position[a]
     b = neighbour(cities, position, a, True)
@@ -522,9 +524,10 @@ def _move_segment(
 ) -> None:
     """Move the segment first..last to the place after city `before`.
 
-    In the order of `cities`, the path is first..last next..before. We reverse it, which gives
-    before..next last..first. Then we reverse its first part, which gives next..before last..first.
-    If the segment keeps its direction, we also reverse its second part: next..before first..last.
+    In the order of `cities`, the path is first..last next..before. We reverse this path, which
+    gives before..next last..first. Then we reverse its first part, which gives next..before
+    last..first. If the segment keeps its direction, we also reverse its second part: next..before
+    first..last.
     """
     next_city = neighbour(cities, position, last, True)
     mirrored = reverse(cities, position, first, before, False)

@@ -5,7 +5,8 @@ Degenerate input:
 - A point that lies on an edge of the hull, up to the rounding of float64 coordinates, is not a
   vertex. Whole numbers up to 2^64 count as not rounded (see `ptrnet.geometry.predicates`).
 - If points are equal, only the first of them can be a vertex.
-- If all points lie on one line, the hull is the two ends. If all are equal, it is one point.
+- If all points lie on one line, the hull is the two end points. If all points are equal, the
+  hull is one point.
 
 If floats cannot decide a turn, the whole instance is computed again in Python's exact integers.
 """
@@ -66,7 +67,7 @@ def _exact_hull(points: Floats, order: list[int]) -> list[int]:
             while len(hull) >= base + 2 and not is_left_turn(hull[-2], hull[-1], j):
                 hull.pop()
             hull.append(j)
-        hull.pop()  # the other chain begins with it
+        hull.pop()  # the other chain begins with this point
     # Neither chain checks the turns at its ends, which may be straight up to rounding.
     k, seen = 0, 0
     while len(hull) >= 3 and seen < len(hull):
@@ -90,7 +91,7 @@ def _write_hulls(inputs: Floats, points: Floats, order: Indices, hulls: Indices)
         hulls: `(B, n)`, written.
 
     Returns:
-        `(B,)`: the number of vertices of each hull; 0 if floats could not decide.
+        `(B,)`: the number of vertices of each hull; 0 if floats could not decide the hull.
     """
     batch, n = order.shape
     lengths = np.zeros(batch, np.int64)
@@ -169,7 +170,7 @@ def _extend(inputs: Floats, points: Floats, path: Indices, stack: Indices, base:
 
 @jit
 def _is_vertex(inputs: Floats, points: Floats, ring: Indices, k: int) -> bool:
-    """Whether the ring surely turns left at a vertex by more than rounding.
+    """Whether floats are sure that the ring turns left at position k by more than rounding.
 
     Used for the ends of the chains, because neither chain checks the turns there.
     """
@@ -185,14 +186,14 @@ def _turn(inputs: Floats, points: Floats, i: int, j: int, k: int) -> int:
     """
     a, b, c = pair(points, i), pair(points, j), pair(points, k)
     det = turn(a, b, c)
-    # As coordinates are below 1, slack and error together are less than the bound below.
+    # Coordinates are below 1, so slack and error together are less than the bound below.
     differences = abs(b[0] - a[0]) + abs(b[1] - a[1]) + abs(c[0] - a[0]) + abs(c[1] - a[1])
     if abs(det) > 2.0**-48 * differences + UNDERFLOW:
         return _LEFT if det > 0 else _RIGHT
     if _is_small(inputs, i) and _is_small(inputs, j) and _is_small(inputs, k):
         return _LEFT if det > 0 else _RIGHT  # the determinant has no error
     slack = 0.0
-    if is_between(a, b, c):  # otherwise j is the far end of a sliver, which is a vertex
+    if is_between(a, b, c):  # otherwise j is the far end of a sliver, so j is a vertex
         rounded_a, rounded_b = _rounded(inputs, i), _rounded(inputs, j)
         slack = ROUNDING * turn_slack(a, b, c, rounded_a, rounded_b, _rounded(inputs, k))
     beyond = det - slack

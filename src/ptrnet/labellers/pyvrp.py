@@ -14,8 +14,9 @@ from ptrnet.types import Answers, Floats, pad_answers
 NEEDS = "pyvrp"
 ITERATIONS = 1000
 # PyVRP computes with whole numbers. Unless distances are rounded, we scale them so that the longest
-# one is LONGEST. PyVRP's penalties for overloaded vehicles are too small for much longer distances.
-# We scale demands and the capacity by one factor: the capacity is then near FULL, or larger.
+# distance is LONGEST. PyVRP's penalties for overloaded vehicles are too small for much longer
+# distances. We scale demands and the capacity by one factor: the capacity is then near FULL, or
+# larger.
 LONGEST, FULL = 10**4, 10**6
 SLACK = 1e-6  # how far rounding may move a product from a whole number
 
@@ -26,7 +27,7 @@ def label(inputs: Floats, iterations: int = ITERATIONS) -> Answers:
     Args:
         inputs: `(B, n, 5)`: two coordinates, a demand, the capacity, and whether distances are
             rounded.
-        iterations: the number of iterations of the search. With fewer, routes are longer.
+        iterations: the number of iterations of the search. Fewer iterations give longer routes.
     """
     return pad_answers([_routes(instance, iterations) for instance in inputs])
 
@@ -57,7 +58,7 @@ def _routes(instance: Floats, iterations: int) -> list[int]:
     for route in result.best.routes():
         left = -1  # begin with a visit to the depot
         for customer in (visit.idx + 1 for visit in route if visit.is_client()):
-            if loads[customer] > left:  # if PyVRP overloads a route, this splits it
+            if loads[customer] > left:  # split a route that PyVRP overloads
                 answer += [0] * bool(answer)
                 left = room
             answer.append(customer)
@@ -68,11 +69,11 @@ def _routes(instance: Floats, iterations: int) -> list[int]:
 def _unit(demand_and_capacity: Floats) -> float:
     """Return a factor that makes demands and capacity whole numbers, with a capacity near `FULL`.
 
-    The factor is a multiple of a power of ten, if that makes all numbers whole. Otherwise demands
-    are rounded up, so that no vehicle is overloaded. Powers of ten matter: with other factors,
-    three demands of 0.1 could be rounded up to more than a capacity of 0.3. The capacity is large
-    because PyVRP limits the penalty for a unit of overload. If the capacity were small, PyVRP would
-    overload a vehicle to save a long way.
+    If a power of ten up to 10^6 makes all numbers whole, the factor is a multiple of it. Otherwise
+    demands are rounded up, so that no vehicle is overloaded. Powers of ten matter: with other
+    factors, three demands of 0.1 could be rounded up to more than a capacity of 0.3. The capacity
+    is large because PyVRP limits the penalty for a unit of overload. If the capacity were small,
+    PyVRP would overload a vehicle to save a long way.
     """
     capacity = demand_and_capacity[0, 1]
     for unit in (1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6):

@@ -1,8 +1,8 @@
 """Delaunay triangulations by SciPy's Qhull (Barber, Dobkin, Huhdanpaa 1996), each with a proof.
 
 We prove each triangulation of Qhull in floats. Exact integers decide the few conditions that floats
-cannot decide. Qhull's triangulation may be wrong if points are very near to each other or to a
-line. Then we compute a right one in exact integers.
+cannot decide. If points are very near to each other or to a line, Qhull's triangulation may be
+wrong. We then compute a right triangulation in exact integers.
 
 Degenerate input:
 
@@ -40,7 +40,7 @@ def label(inputs: Floats) -> Answers:
     corner = inputs.min(axis=1, keepdims=True)
     # Move the points to the origin: Qhull lifts them to a paraboloid, and squares of large
     # coordinates would lose the digits that differ.
-    shifted = scale_by_power_of_two(inputs / 2 - corner / 2)  # halved, so it cannot overflow
+    shifted = scale_by_power_of_two(inputs / 2 - corner / 2)  # halved to avoid overflow
     scaled = scale_by_power_of_two(inputs)
     # Instances whose coordinates lost digits when they were scaled.
     lost = ((np.abs(scaled) < UNDERFLOW) & (inputs != 0)).any(axis=(1, 2))
@@ -65,7 +65,7 @@ def _triangles(inputs: Floats, scaled: Floats, shifted: Floats) -> Indices:
     except QhullError:  # also raised for fewer than three points
         return triangulate(inputs)
     triangles, count = delaunay.simplices.astype(np.int64), len(inputs)
-    if len(delaunay.coplanar):  # points that Qhull left out, most of them equal to another
+    if len(delaunay.coplanar):  # points that Qhull left out, mostly equal to other points
         first = first_equal(inputs)
         triangles, count = first[triangles], len(np.unique(first))
     glued, (flat, corners, edges) = unresolved(scaled, triangles, delaunay.neighbors, count)
@@ -88,14 +88,13 @@ def _triangles(inputs: Floats, scaled: Floats, shifted: Floats) -> Indices:
 # - They are glued edge to edge: neighbors have their common edge in opposite directions.
 # - The edges with only one triangle are one closed convex path.
 #
-# They are Delaunay if the two triangles at each shared edge have no vertex in each other's circle
-# (Delaunay 1934).
+# They are Delaunay if no triangle's circle contains the third vertex of a neighbor (Delaunay 1934).
 
 
 class Unresolved(NamedTuple):
     """Conditions that floats could not decide, as indices of points.
 
-    If all of them are true, the triangulation is proved.
+    If all conditions are true, the triangulation is proved.
     """
 
     triangles: Indices  # (a, 3) triangles that have to turn left
@@ -109,8 +108,8 @@ def unresolved(
 ) -> tuple[bool, Unresolved]:
     """Return whether triangles are glued edge to edge, and the conditions that remain to prove.
 
-    The first result is True only if the triangles also have `count` vertices, and if their outer
-    path goes round once, provided that it turns left everywhere.
+    The first result is True only if the triangles also have `count` vertices, and their outer path
+    goes round once. The second condition assumes that this path turns left everywhere.
 
     Args:
         points: `(n, 2)`, scaled so that the largest coordinate is at least 1/2 and below 1.
@@ -165,7 +164,10 @@ def unresolved(
 
 @jit
 def _apex(triangles: Indices, neighbors: Indices, other: int, triangle: int, i: int, j: int) -> int:
-    """Return the third vertex of a neighbour with the edge from j to i; -1 if there is none."""
+    """Return the third vertex of the triangle `other`, which has the edge from j to i.
+
+    Return -1 if `other` has no such edge, or if `triangle` is not its neighbor there.
+    """
     for m in range(3):
         is_edge = triangles[other, m] == j and triangles[other, (m + 1) % 3] == i
         if is_edge and neighbors[other, (m + 2) % 3] == triangle:
@@ -197,8 +199,8 @@ def _is_outside(points: Floats, i: int, j: int, k: int, p: int) -> bool:
 
 # Triangulations in exact integers: slow, and always right.
 #
-# A ghost is a vertex outside of the hull. On the outer side of each edge of the hull, there is a
-# ghost triangle of this edge and the ghost. So every edge has a triangle on both sides.
+# The ghost is a vertex outside of the hull. Each edge of the hull forms a ghost triangle with the
+# ghost, on the outer side of the edge. So every edge has a triangle on both sides.
 _GHOST = -1
 
 # The third vertex of the triangle on the left of each edge.
@@ -208,8 +210,9 @@ Apexes = dict[tuple[int, int], int]
 def triangulate(points: Floats) -> Indices:
     """Return triangles `(t, 3)` of points `(n, 2)`; none if all points are on one line.
 
-    Points are inserted one by one (Bowyer 1981, Watson 1981). They follow Hilbert's curve, so that
-    each is near the point before it. If points are equal, only the first of them is a vertex.
+    Points are inserted one by one (Bowyer 1981, Watson 1981). The points follow Hilbert's curve, so
+    that each point is near the point before. If points are equal, only the first of them is a
+    vertex.
     """
     pairs: list[Pair] = [tuple(p) for p in as_integers(points).tolist()]
     distinct = np.unique(first_equal(points))
@@ -260,7 +263,7 @@ def flip(points: Floats, triangles: Indices, edges: Indices) -> Indices:
 
 
 def _to_triangles(apexes: Apexes) -> Indices:
-    """Return triangles `(t, 3)`, each once, from its smallest index on."""
+    """Return triangles `(t, 3)`, each once, with the smallest index first."""
     triangles = [(i, j, k) for (i, j), k in apexes.items() if _GHOST < i < min(j, k)]
     return np.array([t for t in triangles if _GHOST not in t], np.int64).reshape(-1, 3)
 
@@ -279,8 +282,8 @@ def _remove(apexes: Apexes, i: int, j: int) -> int:
 def _locate(apexes: Apexes, pairs: list[Pair], p: int, edge: tuple[int, int]) -> tuple[int, int]:
     """Return an edge of the triangle that contains a point.
 
-    If the point is outside of the hull, this is a ghost triangle. Walk from the triangle at `edge`,
-    always through an edge that has the point on its other side.
+    If the point is outside of the hull, the triangle is a ghost triangle. Walk from the triangle at
+    `edge`, always through an edge that has the point on its other side.
     """
     i, j = edge
     while (k := apexes[i, j]) != _GHOST:
@@ -294,7 +297,7 @@ def _locate(apexes: Apexes, pairs: list[Pair], p: int, edge: tuple[int, int]) ->
 
 
 def _insert(apexes: Apexes, pairs: list[Pair], p: int, edge: tuple[int, int]) -> tuple[int, int]:
-    """Insert a point: remove all triangles whose circle contains it, and join it to their rim.
+    """Insert point p: remove all triangles whose circle contains p, and join p to their rim.
 
     Returns:
         An edge whose triangle on the left is not a ghost triangle.

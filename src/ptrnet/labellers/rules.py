@@ -3,7 +3,7 @@
 The searches know only closed tours through all cities. So we close an open path with a free end by
 one more city: the way back, at distance 0 from every city. A required first or last city becomes an
 edge that the tour must have. `exact` knows only symmetric distances, so it replaces each city of a
-directed problem by two.
+directed problem by two cities.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def reduce(dist: Floats, rules: TourRules, directed: bool, names: Sequence[objec
         dist: `(n, n)` distances, 0 or more.
         rules: the rules.
         directed: whether some distance depends on the direction.
-        names: names of the cities for error messages; empty: their indices.
+        names: names of the cities for error messages; if empty, messages have the indices.
 
     Raises:
         InputError: no tour obeys the rules.
@@ -53,7 +53,7 @@ def reduce(dist: Floats, rules: TourRules, directed: bool, names: Sequence[objec
 def restore(tour: Indices, n: int, rules: TourRules, directed: bool) -> Indices:
     """Return the tour `(n,)` that obeys the rules, given a closed tour of the reduced problem.
 
-    The returned tour begins at the first city and ends at the last one, if the rules name them. If
+    If the rules name the first or the last city, the returned tour begins or ends there. If
     distances are symmetric and the rules name no end of an open path, both directions are right.
     Then the path begins at the end that has the smaller index.
     """
@@ -71,7 +71,7 @@ def restore(tour: Indices, n: int, rules: TourRules, directed: bool) -> Indices:
             tour = np.roll(tour, -int(np.argmax(tour == end)) - 1)
         is_backwards = start is not None and end is not None and tour[-1] != end
         if is_backwards and not directed:
-            tour = np.roll(tour, -1)  # reversing it below then keeps its first city
+            tour = np.roll(tour, -1)  # the reversal below then keeps the first city
     return tour[::-1] if is_backwards and not directed else tour
 
 
@@ -86,7 +86,7 @@ def chain(n: int, edges: Edges, directed: bool, names: Sequence[object]) -> Indi
     Args:
         n: number of cities.
         edges: the edges.
-        directed: whether the second city of an edge has to come after its first.
+        directed: whether the second city of an edge has to come after the first city.
         names: names of the cities for error messages.
 
     Raises:
@@ -124,8 +124,8 @@ def with_fixed_edges(problem: Problem) -> Floats:
 def undirected(problem: Problem) -> Problem:
     """Return a symmetric problem of 2 n cities for a directed one of n (Jonker, Volgenant 1983).
 
-    A tour enters city i at i and leaves it at n + i, and the edge between the two is fixed. Edges
-    between two entries, or two exits, are infinitely long.
+    City i becomes two cities with a fixed edge between them: the entry i and the exit n + i. Edges
+    between two entries, or between two exits, are infinitely long.
     """
     n = len(problem.dist)
     dist = np.full((2 * n, 2 * n), np.inf)
@@ -137,12 +137,12 @@ def undirected(problem: Problem) -> Problem:
 
 
 def doubled(tour: Indices) -> Indices:
-    """Return the tour `(2 n,)` of `undirected` cities for a directed tour `(n,)`."""
+    """Return the tour `(2 n,)` of the cities of `undirected`, given a directed tour `(n,)`."""
     return np.stack([tour, len(tour) + tour], 1).ravel()
 
 
 def halved(tour: Indices) -> Indices:
-    """Return the directed tour `(n,)` for a tour `(2 n,)` of `undirected` cities."""
+    """Return the directed tour `(n,)` given a tour `(2 n,)` of the cities of `undirected`."""
     n = len(tour) // 2
     tour = np.roll(tour, -int(np.argmin(tour)))  # from the entry of city 0 on, in either direction
     entries = tour[tour < n]

@@ -1,11 +1,12 @@
 """Good schedules of job shops of any size, by tabu search.
 
-The search walks from schedule to schedule. In each it finds a critical path: operations without a
-pause between them, from time 0 to the makespan. A block is a maximal run of them on one machine. A
-schedule can only get shorter if an operation of a block moves to the front or the end of its block
-(Brucker, Jurisch and Sievers 1994; the moves are some of those of Balas and Vazacopoulos 1998). The
-search makes the move that promises the shortest makespan, even if the schedule gets longer. It may
-not reverse a move for some time, so that it does not walk in circles (Nowicki and Smutnicki 1996).
+The search walks from schedule to schedule. In each schedule it finds a critical path: operations
+without a pause between them, from time 0 to the makespan. A block is a maximal run of operations of
+this path on one machine. A schedule can only get shorter if an operation of a block moves to the
+front or the end of its block (Brucker, Jurisch and Sievers 1994). The moves are a subset of the
+moves of Balas and Vazacopoulos (1998). The search makes the move that promises the shortest
+makespan, even if the schedule gets longer. For some time, the search may not reverse a move, so
+that it does not walk in circles (Nowicki and Smutnicki 1996).
 
 Random choices have a fixed seed, so a shop always gets the same schedule.
 """
@@ -18,8 +19,8 @@ from ptrnet.jit import jit
 from ptrnet.types import Answers, Floats, Indices, pad_answers
 
 MOVES = 20_000  # per shop
-RETURN_AFTER = 3_000  # moves without a better schedule, after which we return to the best one
-SHAKES = 10  # number of random moves after such a return, in addition to the first one
+RETURN_AFTER = 3_000  # moves without a better schedule, after which we return to the best schedule
+SHAKES = 10  # after this return, the search makes one more than this many random moves
 NONE = -1  # no operation
 
 
@@ -54,18 +55,18 @@ class Shop(NamedTuple):
     machine: Indices
     duration: Floats
     job: Indices
-    before: Indices  # the operation before this one in the same job, or NONE
+    before: Indices  # the previous operation of the same job, or NONE
     after: Indices
 
 
 class Schedule(NamedTuple):
     """The order of the operations on each machine, and what follows from it."""
 
-    before: Indices  # the operation before this one on the same machine, or NONE
+    before: Indices  # the previous operation on the same machine, or NONE
     after: Indices
     start: Floats  # the earliest start of each operation
     tail: Floats  # the time that is needed after the end of each operation
-    order: Indices  # all operations, each behind those that it must wait for
+    order: Indices  # all operations, each after the operations that it must wait for
 
 
 @jit
@@ -100,7 +101,7 @@ def search(machine: Indices, duration: Floats, job: Indices, moves: int) -> tupl
         source, target = choose_move(
             shop, now, path[:length], forbidden_until, move, shortest, is_shaken
         )
-        if source == target:  # no move. If no duration is 0, the schedule is then a shortest one
+        if source == target:  # no move. If no duration is 0, no schedule is then shorter
             break
         until = move + tenure + np.random.randint(0, tenure // 2)
         op, direction = path[source], 1 if target > source else -1
@@ -123,7 +124,7 @@ def search(machine: Indices, duration: Floats, job: Indices, moves: int) -> tupl
 
 @jit
 def copied(now: Schedule) -> Schedule:
-    """Return a copy that does not change with this schedule."""
+    """Return a deep copy of a schedule."""
     return Schedule(
         now.before.copy(), now.after.copy(), now.start.copy(), now.tail.copy(), now.order.copy()
     )
@@ -131,7 +132,7 @@ def copied(now: Schedule) -> Schedule:
 
 @jit
 def link(now: Schedule, first: int, second: int) -> None:
-    """Let operation `second` follow `first` on their machine. Either may be NONE."""
+    """Let operation `second` follow `first` on their machine. Either operation may be NONE."""
     if first != NONE:
         now.after[first] = second
     if second != NONE:
@@ -140,9 +141,9 @@ def link(now: Schedule, first: int, second: int) -> None:
 
 @jit
 def first_schedule(shop: Shop) -> Schedule:
-    """Return a schedule that starts operations one by one, each time one that can start first.
+    """Return a schedule in which each step starts an operation that can start first.
 
-    If several can start first, start the one whose job has the most work remaining.
+    If several operations can, start the operation whose job has the most work remaining.
     """
     count = len(shop.job)
     jobs = shop.job[-1] + 1
@@ -180,9 +181,9 @@ def first_schedule(shop: Shop) -> Schedule:
 
 @jit
 def ready(shop: Shop, now: Schedule, op: int, by_job: bool) -> float:
-    """Return when the operation before this one ends; 0 if there is none.
+    """Return when the operation before `op` ends; 0 if no operation comes before.
 
-    That is the operation before it in its job if `by_job`, else on its machine.
+    If `by_job`, this is the previous operation of the same job, else on the same machine.
     """
     before = shop.before[op] if by_job else now.before[op]
     return now.start[before] + shop.duration[before] if before != NONE else 0.0
@@ -190,9 +191,9 @@ def ready(shop: Shop, now: Schedule, op: int, by_job: bool) -> float:
 
 @jit
 def rest(shop: Shop, now: Schedule, op: int, by_job: bool) -> float:
-    """Return the duration and the tail of the operation after this one, added; 0 if there is none.
+    """Return the duration plus the tail of the operation after `op`; 0 if no operation follows.
 
-    That is the operation after it in its job if `by_job`, else on its machine.
+    If `by_job`, this is the next operation of the same job, else on the same machine.
     """
     after = shop.after[op] if by_job else now.after[op]
     return now.tail[after] + shop.duration[after] if after != NONE else 0.0
@@ -261,9 +262,9 @@ def choose_move(
     """Choose an operation of the critical path, and the end of its block to which it moves.
 
     Return the positions of both in `path`, or (0, 0) if no move is possible. Choose the move that
-    promises the shortest makespan, at random among equal ones. A forbidden move may only be chosen
-    if it promises less than `shortest`. If `at_random`, or if no move may be chosen, choose one of
-    all possible moves at random.
+    promises the shortest makespan, at random among equal moves. A forbidden move may only be chosen
+    if it promises less than `shortest`. If `at_random`, or if no move may be chosen, choose any
+    possible move at random.
     """
     chosen, least, ties = (0, 0), np.inf, 0
     random_one, count = (0, 0), 0
@@ -273,7 +274,7 @@ def choose_move(
             continue
         for k in range(first, end):
             for target in (first, end - 1):
-                # Moves to the front of the first block or to the end of the last one are useless.
+                # Moves to the front of the first block, or the end of the last block, are useless.
                 is_edge = target == 0 if target == first else target == len(path) - 1
                 if k == target or is_edge or not is_possible(shop, now, path, k, target):
                     continue
@@ -297,13 +298,14 @@ def choose_move(
 
 @jit
 def is_possible(shop: Shop, now: Schedule, path: Indices, source: int, target: int) -> bool:
-    """Whether an operation can move behind or ahead of another one of its block.
+    """Whether an operation can move behind or ahead of another operation of its block.
 
-    `source` and `target` are the positions of the two in `path`.
+    `source` and `target` are the positions of the two operations in `path`.
 
     Operation a cannot move behind b if b must wait for the operation that follows a in a's job. The
-    tail of this follower is then at least as long as b plus b's tail, so we compare both. For a
-    move ahead of b, we compare the end of b with the start of the operation before a in a's job.
+    tail of this follower is then at least as long as b's duration plus b's tail. So we compare
+    these two times. For a move ahead of b, we compare the end of b with the start of a's
+    predecessor: the operation before a in a's job.
     """
     op, other = path[source], path[target]
     if target > source:

@@ -21,8 +21,8 @@ def distance_matrices(inputs: Floats, distance: str) -> Iterator[tuple[slice, Fl
 
     The distances are `(B, n, n)`, where B is the size of the slice. For Euclidean distances, the
     instances are scaled by a power of two, so that no distance overflows. If matrices contain
-    negative distances, all distances of the batch are increased by the same number, so that none is
-    below 0. Neither the scaling nor the increase changes which tour is shortest.
+    negative distances, we increase all distances of the batch by the same number, so that no
+    distance is below 0. Neither the scaling nor the increase changes which tour is shortest.
 
     Args:
         inputs: `(B, n, d)` cities, or `(B, n, n)` distances.
@@ -71,7 +71,7 @@ def label_by_rules(
         inputs: `(B, n, d)` cities, or `(B, n, n)` distances.
         distance: a name of `ptrnet.geometry.distances`.
         rules: the rules.
-        search: a function that solves a problem.
+        search: a function that returns a tour `(n,)` of a `Problem`.
 
     Raises:
         InputError: no tour obeys the rules.
@@ -124,7 +124,7 @@ def walk(neighbours: Indices, start: int) -> Indices:
 
 
 # An exchange must shorten its two edges by more than this share. A smaller gain may be a rounding
-# error, and such exchanges could be repeated forever.
+# error, and 2-opt could repeat exchanges with these gains forever.
 _ROUNDING = 1e-12
 
 
@@ -142,7 +142,7 @@ def two_opt(dist: Floats, tour: Indices) -> None:
 
 @jit
 def closed_pass(dist: Floats, tour: Indices) -> bool:
-    """Try each pair of edges of the closed tour `(n,)` once. Return whether any was exchanged."""
+    """Try each pair of edges of the closed tour `(n,)` once. Return whether any pair changed."""
     n = len(tour)
     improved = False
     for i in range(n - 2):
@@ -153,7 +153,7 @@ def closed_pass(dist: Floats, tour: Indices) -> bool:
 
 @jit
 def open_pass(dist: Floats, path: Indices) -> bool:
-    """Try each pair of edges of the open path `(n,)` once. Return whether any was exchanged."""
+    """Try each pair of edges of the open path `(n,)` once. Return whether any pair changed."""
     n = len(path)
     improved = False
     for i in range(n - 3):
@@ -164,7 +164,7 @@ def open_pass(dist: Floats, path: Indices) -> bool:
 
 @jit
 def exchange(dist: Floats, tour: Indices, i: int, j: int) -> bool:
-    """Reverse positions i + 1 to j if that makes the tour shorter. Return whether it did.
+    """Reverse positions i + 1 to j if the tour gets shorter. Return whether this was done.
 
     This replaces the edge after position i and the edge after position j. The edge after the last
     position leads to the first city.

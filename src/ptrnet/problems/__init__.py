@@ -1,6 +1,6 @@
-"""Problems: tasks that a network learns from the costs of its answers. Each has its own file.
+"""Problems: tasks that a network learns from the costs of its answers. Each problem is a file.
 
-A user can define a problem in a Python file, and register it as plug-ins register tasks:
+A user can define a problem in a Python file, and register the class as plug-ins register tasks:
 
     from ptrnet.problems import Problem, register
 

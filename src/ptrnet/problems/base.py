@@ -33,18 +33,18 @@ class Problem(Task):
     the same number of elements. No method may change its arguments.
 
     An instance is an array `(n, d)` with a row for each element: first the numbers of
-    `element_fields`, then those of `shared_fields`, which are the same in every row. `pack` makes
+    `element_fields`, then the numbers of `shared_fields`, which every row repeats. `pack` makes
     instances from named arrays, and `unpack` makes named arrays from instances. In files an
-    instance is an object with these names.
+    instance is a JSON object whose keys are the names of the fields.
 
     A choice is the element that comes next. If `ways` is 2, the next element can be reached
-    directly (way 0) or via element 0 (way 1), and a choice is `2 * element + way`. An answer lists
+    directly (way 0) or via element 0 (way 1). A choice is then `2 * element + way`. An answer lists
     the elements in the order in which they were chosen. If an element was reached via element 0, a
-    0 comes before it.
+    0 comes before this element.
     """
 
     element_fields: ClassVar[Mapping[str, int]]  # how many numbers each field of an element has
-    shared_fields: ClassVar[Mapping[str, int]] = {}  # the same for fields of the instance
+    shared_fields: ClassVar[Mapping[str, int]] = {}  # likewise for fields of an instance
     optional: ClassVar[Mapping[str, float]] = {}  # defaults of shared fields that files may lack
     ways: ClassVar[int] = 1  # ways to an element: 1, or 2 (directly, or via element 0)
     fixed: ClassVar[int] = 0  # leading elements that are not chosen, such as a depot
@@ -79,7 +79,7 @@ class Problem(Task):
     def start(self, instance: Floats) -> State:
         """Return the state of instances `(B, n, d)` before the first choice.
 
-        It must hold everything that the other methods need, including parts of the instance.
+        The state must hold everything that the other methods need, also parts of the instance.
         """
 
     @abstractmethod
@@ -91,9 +91,10 @@ class Problem(Task):
 
     @abstractmethod
     def features(self, state: State) -> tuple[Floats, Floats]:
-        """Return what the network sees of the state: numbers with magnitudes of about 1.
+        """Return the features that the network reads: numbers with magnitudes of about 1.
 
-        They are `(B, n, f)` for each element, and `(B, g)` for the whole instance.
+        The first array, `(B, n, f)`, has f features of each element. The second array, `(B, g)`,
+        has g features of the whole instance.
         """
 
     @abstractmethod
@@ -104,7 +105,7 @@ class Problem(Task):
     def cost(self, instance: Floats, answers: Indices) -> Floats:
         """Return the costs `(B,)` of answers `(B, m)` to instances `(B, n, d)`, to be minimized."""
 
-    # ---- What a problem may define. It may also override methods of `Task`, such as `draw`.
+    # ---- What a problem may define. Problems may also override methods of `Task`, such as `draw`.
 
     def may_end(self, state: State) -> NDArray[np.bool_]:
         """Return `(B,)`, whether the answer may end although a choice is allowed. Default: no."""
@@ -113,8 +114,8 @@ class Problem(Task):
     def remaining(self, state: State) -> NDArray[np.bool_]:
         """Return `(B, n)`, which elements the network still has to see. Default: all.
 
-        The network encodes only these elements, so fewer of them make training faster. They must
-        include all elements that are allowed next.
+        The network encodes only these elements, so training is faster with fewer elements. The
+        result must be True for all elements that are allowed next.
         """
         return np.ones(self.allowed(state).shape[:2], bool)
 
@@ -211,7 +212,7 @@ class Problem(Task):
 
     @cached_property
     def feature_sizes(self) -> tuple[int, int]:
-        """The number of features of an element, and that of the whole instance."""
+        """The numbers of features: of an element, and of the whole instance."""
         n = max(self.min_elements, self.fixed + 2)
         of_elements, of_whole = self.features(
             self.start(self.sample(np.random.default_rng(0), 1, n))
@@ -291,10 +292,10 @@ class Problem(Task):
         """Return for each answer the reason why it is invalid, or None if it is valid.
 
         Args:
-            inputs: the instance `(n, d)` that all answers are for, or `(B, n, d)`, one instance for
-                each answer.
-            answers: the answers. They are replayed together, because `step` takes about as long
-                for hundreds of answers as for one.
+            inputs: `(n, d)`, one instance for all answers, or `(B, n, d)`, an instance for each
+                answer.
+            answers: the answers. We replay all answers together, because `step` takes about as long
+                for hundreds of answers as for a single answer.
         """
         n = inputs.shape[-2]
         errors: list[str | None] = [self.answer_error(n, answer) for answer in answers]
@@ -350,8 +351,8 @@ class Problem(Task):
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
         """Return `cost`, `gap` and `valid` of the answers.
 
-        The gap is the relative difference from the known cost, which is that of the example's
-        answer: `(cost - known) / abs(known)`. Cost and gap are NaN for invalid answers.
+        The known cost is the cost of the example's answer. The gap is the relative difference from
+        the known cost: `(cost - known) / abs(known)`. Cost and gap are NaN for invalid answers.
         """
         answers = list(answers)
         outputs = [
@@ -401,7 +402,7 @@ def _by_size(instances: Sequence[Floats]) -> Iterator[tuple[list[int], Floats]]:
 
 
 def _one_for_each(inputs: Floats, answers: Sequence[Indices]) -> Floats:
-    """Return an instance for each answer, `(B, n, d)`. Repeat `inputs` if it is a single one."""
+    """Return an instance for each answer, `(B, n, d)`. If `inputs` is one instance, repeat it."""
     return np.broadcast_to(inputs, (len(answers), *inputs.shape[-2:]))
 
 

@@ -22,20 +22,20 @@ LARGEST_FEATURE = 1000.0  # networks learn badly from larger numbers
 def check_problem(problem: Problem, sizes: tuple[int, ...] = (), seed: int = 0) -> str:
     """Check the methods of a problem, and return one line about what was checked.
 
-    - The same seed draws the same instances, and each of them can be solved.
-    - No method changes its arguments. Shapes and types are the expected ones.
-    - No rollout is longer than `max_length`, so none goes on forever.
+    - The same seed draws the same instances, and each instance can be solved.
+    - No method changes its arguments. Shapes and types are as expected.
+    - No rollout is longer than `max_length`, so every rollout ends.
     - An instance has the same features, choices and costs alone and in a batch.
     - Features and costs are finite, and features are not too large for a network.
-    - If the elements are in another order, their features, choices and costs are the same.
-    - Instances that are read backwards have valid answers that cost no more (`Problem.backwards`).
-    - Answers can be converted to tokens and back, and the problem accepts its own answers.
+    - Features, choices and costs do not depend on the order of the elements.
+    - Answers to instances that are read backwards (`Problem.backwards`) are valid and cost no more.
+    - Answers can be converted to tokens and back, and the problem accepts the rollouts' answers.
     - On a tiny instance, exhaustive search finds every answer of a rollout.
 
     Args:
         problem: the problem.
         sizes: the numbers of elements to check. If empty, check five small sizes, beginning with
-            the smallest that the problem allows.
+            the smallest size that the problem allows.
         seed: the seed of the instances and the rollouts.
 
     Raises:
@@ -186,7 +186,7 @@ def _check_order(
 
 
 def _check_backwards(problem: Problem, instance: Floats, answers: list[Indices]) -> None:
-    """Check that backwards instances and answers agree with the given ones."""
+    """Check that instances read backwards have valid answers that cost no more."""
     has_answers = type(problem).answers_backwards is not Problem.answers_backwards
     _check(
         problem.reversible == has_answers,
@@ -204,7 +204,7 @@ def _check_backwards(problem: Problem, instance: Floats, answers: list[Indices])
         instance, backwards, answers, others, strict=True
     ):
         before = problem.costs(Example(inputs), [answer])[0]
-        after = problem.costs(Example(other_inputs), [other])[0]  # infinite if it is not valid
+        after = problem.costs(Example(other_inputs), [other])[0]  # infinite if `other` is invalid
         _check(
             after <= before or np.isclose(after, before),
             f"answers_backwards: expected a cost of at most {before}, got {after}",
@@ -243,7 +243,7 @@ def all_answers(problem: Problem, inputs: Floats) -> dict[tuple[int, ...], Indic
 
 
 def _call(name: str, method: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a method returns. Raise InputError if it fails or changes its arguments."""
+    """Return the result of a method. Raise InputError if the method fails or changes arguments."""
     before = deepcopy(arguments)
     try:
         result = method(*arguments)

@@ -23,8 +23,8 @@ KNOWN_SIZES, CAPACITIES = (11, 21, 51, 101), (20, 30, 40, 50)
 class Cvrp(Problem):
     """The problem `cvrp`: an answer lists customers route by route, with a 0 between routes.
 
-    Element 0 is the depot, where every route begins and ends. It counts in `n`. The cost is the
-    length of all routes. An instance has these fields:
+    Element 0 is the depot, where every route begins and ends. The depot counts in `n`. The cost is
+    the length of all routes. An instance has these fields:
 
     - `position`, `(n, 2)`.
     - `demand`: the demand of each element, 0 for the depot.
@@ -98,7 +98,7 @@ class Cvrp(Problem):
     def allowed(self, state: State) -> NDArray[np.bool_]:
         unserved = state["unserved"]
         direct = unserved & (state["demand"] <= state["left"][:, None])
-        by_depot = unserved & (state["last"] > 0)[:, None]  # at the depot both ways are the same
+        by_depot = unserved & (state["last"] > 0)[:, None]  # at the depot, both ways are equal
         return np.stack([direct, by_depot], -1)
 
     def remaining(self, state: State) -> NDArray[np.bool_]:
@@ -144,10 +144,10 @@ class Cvrp(Problem):
         return path_length(self.unpack(instance), answers)
 
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
-        """Sort the routes: the one that goes farthest from the depot comes first.
+        """Sort the routes: the route that goes farthest from the depot comes first.
 
         Each route is directed so that its first customer is at least as far from the depot as its
-        last one.
+        last customer.
         """
         # Networks learn this form best. Greedy answers to 20 customers cost more than PyVRP's quick
         # answers, by:

@@ -29,9 +29,9 @@ class JobShop(Problem):
     Machine -1 means that there is no operation.
 
     The network only gives active schedules (Giffler and Thompson 1960). In an active schedule, no
-    operation could start earlier unless another one started later. At least one optimal schedule is
-    active. Random instances are drawn as by Taillard (1993): durations are 1 to 99, and each job
-    visits all machines in a random order.
+    operation could start earlier unless another operation started later. At least one optimal
+    schedule is active. Random instances are drawn as by Taillard (1993): durations are 1 to 99, and
+    each job visits all machines in a random order.
     """
 
     name: ClassVar[str] = "job-shop"
@@ -91,8 +91,8 @@ class JobShop(Problem):
     def allowed(self, state: State) -> NDArray[np.bool_]:
         """Allow operations that lead to active schedules (Giffler and Thompson 1960).
 
-        Take the operation that could end first. The operations on its machine that can start before
-        that end are allowed.
+        Find the operation that could end first. The allowed operations are on the same machine, and
+        can start before the time at which this operation could end.
         """
         waits, machine, duration, start = self._next(state)
         end = np.where(waits, start + duration, np.inf)
@@ -111,8 +111,9 @@ class JobShop(Problem):
     def makespans_by_rule(self, state: State) -> Floats:
         """Return the makespans `(B, n)` if a job is next, and a rule makes all later choices.
 
-        The rule always starts the operation that can start first. If there are several, it starts
-        that of the job with the most work left. Jobs that are not allowed have infinite makespans.
+        The rule always starts the operation that can start first. If several operations can, the
+        rule starts the operation of the job with the most work left. Jobs that are not allowed have
+        infinite makespans.
         """
         from ptrnet.problems import rollouts  # needs numba, so import it only here
 
@@ -137,8 +138,8 @@ class JobShop(Problem):
         longest = np.maximum(bound.max(1, keepdims=True), machine_bound)
         of_machine = np.take_along_axis(load, np.maximum(machine, 0), 1)
         free = np.take_along_axis(state["machine_free"], np.maximum(machine, 0), 1)
-        # The operation after the next one: its duration, the work left for its machine, and the
-        # time at which this machine is free.
+        # The second operation follows the next operation: its duration, the work left for its
+        # machine, and the time at which this machine is free.
         second = np.minimum(state["done"] + 1, MOST - 1)[..., None]
         has_second = count > 1
         second_duration = np.where(has_second, np.take_along_axis(left, second, 2)[..., 0], 0)
@@ -160,8 +161,8 @@ class JobShop(Problem):
             np.take_along_axis(part, visit, 2)[..., 0] for part in (work_until, left)
         )
         reaches = np.maximum(start + visit_work - visit_duration - now, 0)
-        # Times that grow with the number of jobs are divided by a lower bound of the time left, so
-        # that a network can answer instances with more jobs than those of its training.
+        # We divide times that grow with the number of jobs by a lower bound of the time left. So a
+        # network can answer instances with more jobs than it was trained on.
         time_left = np.where(longest > now, longest - now, 1)
         by_rule = self.makespans_by_rule(state)
         shortest = np.where(allowed.any(1), by_rule.min(1), now[:, 0])[:, None]
@@ -224,7 +225,10 @@ class JobShop(Problem):
         return job_free.max(1)  # type: ignore[no-any-return]
 
     def answer_errors(self, inputs: Floats, answers: Sequence[Indices]) -> list[str | None]:
-        """Accept any order of all operations, even if its schedule is not active."""
+        """Return for each answer why it is invalid, or None if it is an order of all operations.
+
+        Schedules of answers need not be active.
+        """
         operations = (inputs[..., :MOST] != NONE).sum(-1)
         errors: list[str | None] = []
         for k, answer in enumerate(answers):
@@ -242,8 +246,8 @@ class JobShop(Problem):
         """Return active schedules in which no operation ends later than in the answers.
 
         We build each schedule step by step, and take the allowed operation that starts first in the
-        answer. If an operation could end before that start, we take the operation that could end
-        first instead, because this delays no other operation.
+        answer. There is an exception: if some operation could end before this start, we take the
+        operation that could end first, because this delays no other operation.
         """
         batch, n, _ = inputs.shape
         starts = np.full((batch, n, MOST + 1), np.inf)
@@ -285,8 +289,8 @@ class JobShop(Problem):
             state = self.advance(state, np.where(t < answers.lengths, job, STAY))
         jobs = answers.indices.copy()
         for row, length in enumerate(answers.lengths):
-            # `lexsort` sorts by its last key first. If several operations end together, those of
-            # duration 0 come first, because they start last in the schedule.
+            # `lexsort` sorts by its last key first. If several operations end together, operations
+            # of duration 0 come first, because these start last in the schedule.
             keys = np.array([[key[row] for key in keys] for keys in operations[:length]])
             jobs[row, :length] = jobs[row, np.lexsort(keys.T)]
         return Answers(jobs, answers.lengths)

@@ -16,12 +16,12 @@ TOLERANCE = 1e-9  # a knapsack may exceed its capacity by this share
 
 @dataclass(frozen=True)
 class Knapsack(Problem):
-    """The problem `knapsack`: an answer lists the items to take; its cost is minus their value.
+    """The problem `knapsack`: an answer lists the items to take. The cost is minus the value.
 
     Fields of an instance: `weight` and `value` of each item, both 0 or more, and the `capacity`. A
-    knapsack may weigh a billionth more, so that 0.1 and 0.2 fit into 0.3. In random instances,
-    weights and values are uniform in [0, 1], and the capacity is a quarter of `n` by default (Kwon
-    et al. 2020).
+    knapsack may exceed the capacity by a billionth, so that 0.1 and 0.2 fit into 0.3. In random
+    instances, weights and values are uniform in [0, 1], and the capacity is a quarter of `n` by
+    default (Kwon et al. 2020).
     """
 
     name: ClassVar[str] = "knapsack"
@@ -47,7 +47,7 @@ class Knapsack(Problem):
         return self.allowed(state)
 
     def values_by_rule(self, state: State) -> Floats:
-        """Return the value `(B, n)` that we gain if we take an item now, and then follow a rule.
+        """Return the value `(B, n)` of taking an item now, and following a rule afterwards.
 
         The rule goes through the items by value per weight, highest first, and takes each item that
         still fits. Items that do not fit now have value 0.
@@ -93,8 +93,8 @@ class Knapsack(Problem):
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Sort the items of each answer by value per weight, highest first.
 
-        A network that learns from such answers first takes items that are nearly always right. It
-        decides last which items fill the rest of the knapsack.
+        A network that learns from sorted answers first takes items that are nearly always right.
+        The network decides last which items fill the rest of the knapsack.
         """
         density = inputs[..., 1] / np.maximum(inputs[..., 0], 1e-300)
         density = np.take_along_axis(density, answers.indices, 1)
@@ -110,7 +110,7 @@ class Knapsack(Problem):
         return {**stats, "weight": answered.inputs[answered.outputs, 0].sum()} if stats else stats
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
-        """Draw all items by weight and value, without lines. Chosen items have their own color."""
+        """Draw all items by weight and value, without lines. Chosen items have another color."""
         return Drawing(inputs[:, :2], [], equal_axes=False, axes=("weight", "value"))
 
 

@@ -21,8 +21,8 @@ KNOWN_SIZES, LIMITS = (21, 51, 101), (2, 3, 4)
 class Orienteering(Problem):
     """The problem `orienteering`: an answer lists the places of a tour, without the depot.
 
-    Element 0 is the depot, where the tour begins and ends. It counts in `n`. The cost is minus the
-    sum of the prizes. An instance has these fields:
+    Element 0 is the depot, where the tour begins and ends. The depot counts in `n`. The cost is
+    minus the sum of the prizes. An instance has these fields:
 
     - `position`, `(n, 2)`.
     - `prize`: the prize of each element, 0 for the depot.
@@ -95,7 +95,7 @@ class Orienteering(Problem):
         return self.allowed(state)
 
     def prizes_by_rule(self, state: State) -> Floats:
-        """Return the sums of prizes `(B, n)` if a place is next, and then we follow a rule.
+        """Return for each place the sum of prizes `(B, n)` if we go there, and then follow a rule.
 
         The rule goes to the place with the largest ratio of prize to distance. The sum is 0 for
         places that are not allowed.
@@ -129,7 +129,7 @@ class Orienteering(Problem):
             lost,
             np.log(lost + 1e-3) / 3,
         ]
-        # Places out of reach are not encoded. Their features may be too large, so set them to 0.
+        # Places out of reach are not encoded. Set their features, which may be too large, to 0.
         of_places = [np.where(is_allowed, part, 0) for part in of_places]
         of_whole = [left[:, 0], home[:, 0], left[:, 0] - home[:, 0], *here.T, is_allowed.mean(1)]
         return np.stack(of_places, -1), np.stack(of_whole, -1)
@@ -145,8 +145,8 @@ class Orienteering(Problem):
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Begin each tour at the end that is nearer to the depot.
 
-        A tour is not reversed if another place could follow its new end, because an answer may end
-        only if no place is allowed.
+        An answer may end only if no place is allowed next. So a tour is not reversed if another
+        place could follow its new end.
         """
         rows, turned = list(answers.rows()), {}
         for k, (instance, answer) in enumerate(zip(inputs, rows, strict=True)):
@@ -163,7 +163,7 @@ class Orienteering(Problem):
         return -np.take_along_axis(self.unpack(instance)["prize"], answers, 1).sum(1)
 
     def answer_stats(self, answered: Example) -> dict[str, float]:
-        """Return the `cost` of the answer and the `length` of its tour, or {} if it is invalid."""
+        """Return the `cost` and the tour's `length` of a valid answer, {} for an invalid answer."""
         stats = super().answer_stats(answered)
         if stats and answered.outputs is not None:
             (length,) = path_length(self.unpack(answered.inputs[None]), answered.outputs[None])

@@ -1,4 +1,4 @@
-"""The result of each choice that is allowed next, if a simple rule makes all later choices.
+"""Compute the result of each allowed choice if a simple rule makes all later choices.
 
 A network that sees these results does not need to foresee the consequences of a choice (rollout
 algorithms, Bertsekas, Tsitsiklis and Wu 1997). The functions are compiled, because a rule makes its
@@ -25,18 +25,18 @@ def makespans(
     machine_free: Floats,
     allowed: NDArray[np.bool_],
 ) -> Floats:
-    """Return the makespans if a job is next, and a rule makes all later choices.
+    """Return for each job the makespan if this job is next, and a rule makes all later choices.
 
-    The rule always starts the operation that can start first. If several can start at the same
-    time, it starts that of the job with the most work left. If the work is equal, too, it takes the
-    machine with the lower number, then the shorter duration. So the order of the jobs matters only
-    if even these are equal.
+    The rule always starts the operation that can start first. If several operations can, the rule
+    prefers the job with the most work left, then the machine with the lowest number, then the
+    shortest duration. So the order of the jobs matters only if all these numbers are equal.
 
     Args:
         machine, duration: `(B, n, m)`, of each job's operations. Machine -1 means no operation.
         done: `(B, n)`, how many operations of each job have been started.
         job_free: `(B, n)`, the time at which the last started operation of each job ends.
-        machine_free: `(B, machines)`, the same for each machine.
+        machine_free: `(B, machines)`, the time at which the last started operation on each machine
+            ends.
         allowed: `(B, n)`, the jobs for which the makespan is computed.
 
     Returns:
@@ -85,7 +85,7 @@ def prizes(
     left: Floats,
     allowed: NDArray[np.bool_],
 ) -> Floats:
-    """Return the sums of prizes if a place is next, and a rule chooses all later places.
+    """Return for each place the sum of prizes if we go there next, and a rule chooses the rest.
 
     The rule goes to the place with the largest ratio of its prize to its distance from the last
     place. It skips places from which the depot, element 0, could not be reached within the
@@ -96,7 +96,7 @@ def prizes(
         prize: `(B, n)`.
         rounded: `(B,)`, not 0 if distances are rounded to whole numbers.
         unvisited: `(B, n)`, False for the depot.
-        last: `(B,)`, the last place.
+        last: `(B,)`, the place that was visited last.
         left: `(B,)`, the length that is left.
         allowed: `(B, n)`, the places for which the prizes are computed.
 

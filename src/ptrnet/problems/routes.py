@@ -25,7 +25,7 @@ def place(position: Floats, last: Indices) -> Floats:
 
 
 def from_depot(position: Floats) -> Floats:
-    """Return positions `(B, n, 2)` relative to the depot, divided by the largest absolute value."""
+    """Return positions `(B, n, 2)` relative to the depot, scaled to coordinates of -1 to 1."""
     relative = position - position[:, :1]
     extent = np.abs(relative).max((1, 2), keepdims=True)
     return relative / np.where(extent > 0, extent, 1)

@@ -1,7 +1,7 @@
 """The tasks, one file for each. Plug-ins can register more.
 
-Problems (`ptrnet.problems`) are tasks, too. `kind` and `get` accept their names. `names` leaves out
-the built-in problems, because they need another network (`ptrnet.models.state_ptr_net`).
+Problems (`ptrnet.problems`) are tasks, too, and `kind` and `get` accept their names. `names`
+leaves out the built-in problems, which need another network (`ptrnet.models.state_ptr_net`).
 
 Examples:
     >>> from ptrnet import tasks
@@ -17,7 +17,7 @@ from ptrnet.plugins import Registry
 from ptrnet.settings import from_mapping, require_settings
 from ptrnet.tasks.base import Task
 
-CUSTOM = "custom"  # for a user's own examples: no command takes it as an argument
+CUSTOM = "custom"  # for a user's own examples: no command takes this name
 _NO_TASKS = ("base", "schema", CUSTOM)
 _registry = Registry("task", __name__, _NO_TASKS, "TASK")
 _problems = Registry(
@@ -26,7 +26,7 @@ _problems = Registry(
 
 
 def names() -> list[str]:
-    """The names of the built-in tasks, except problems and `custom`, and of plug-ins' tasks."""
+    """The names of all tasks, also of plug-ins' tasks, except built-in problems and `custom`."""
     return _registry.names()
 
 
@@ -36,13 +36,13 @@ def problem_names() -> list[str]:
 
 
 def register(cls: type[Task]) -> type[Task]:
-    """Register a task by its `name`. It can then be used like a built-in one.
+    """Register a task by its `name`. Users can then use the task like a built-in task.
 
     The function can be used as a decorator.
 
     Raises:
-        InputError: `cls` is not derived from `Task`, lacks what a task must define, or has a name
-            that is taken.
+        InputError: `cls` is not derived from `Task`, lacks a member that tasks must define, or has
+            a name that is taken.
     """
     if not (isinstance(cls, type) and issubclass(cls, Task)):
         raise InputError(f"register a task: expected a class derived from Task, got {cls!r}")
@@ -59,7 +59,7 @@ def kind(name: str) -> type[Task]:
     """The class of a task. Raises InputError with the nearest name if the name is unknown."""
     if name == CUSTOM:
         return cast(type[Task], _registry.builtin(CUSTOM))
-    if name in names():  # first, so that solving a task does not import the problems
+    if name in names():  # check tasks first, so that using a task does not import problems
         return cast(type[Task], _registry.get(name))
     if name in _problems.names():
         return cast(type[Task], _problems.get(name))
@@ -68,7 +68,7 @@ def kind(name: str) -> type[Task]:
 
 def get(name: str, /, **settings: Any) -> Task:
     """Make a task with the given settings, and defaults for all others."""
-    if name == CUSTOM and not settings:  # it has no defaults: its settings come from examples
+    if name == CUSTOM and not settings:  # no defaults: settings come from examples
         raise unknown("task", name, names())
     return from_mapping(kind(name), settings, f"task {name}")
 

@@ -1,6 +1,6 @@
 """The interface of tasks. A task defines its instances, answers and metrics, but no network.
 
-The class `Task` has three parts: methods that a task must define, methods that it may define, and
+The class `Task` has three parts: methods that tasks must define, methods that tasks may define, and
 methods that all tasks share. Its base class `Labelling` computes answers by algorithms.
 """
 
@@ -29,7 +29,7 @@ class Labelling(ABC):
 
     name: ClassVar[str]
     labellers: ClassVar[tuple[str, ...]]  # names of algorithms; the first is the default
-    # Whether the task has a labeller that promises proofs and may fail to find one.
+    # Whether the task has a labeller that promises proofs and may fail to find a proof.
     may_be_unproved: ClassVar[bool] = False
     distances: ClassVar[tuple[str, ...]] = (
         EUCLIDEAN,
@@ -43,7 +43,7 @@ class Labelling(ABC):
 
         Args:
             inputs: `(B, n, d)` instances of one size.
-            answers: a valid answer to each.
+            answers: a valid answer to each instance.
         """
         return answers
 
@@ -54,11 +54,11 @@ class Labelling(ABC):
 
         Args:
             inputs: `(B, n, d)` instances of one size.
-            labeller: the algorithm; None: the task's first one.
+            labeller: the name of the algorithm; None: the first of the task's `labellers`.
             distance: the distance between elements, one of the task's `distances`.
 
         Raises:
-            InputError: the labeller does not serve this task, or does not take that many elements.
+            InputError: the labeller does not serve this task, or takes fewer than n elements.
 
         Examples:
             >>> task = ptrnet.tasks.get("sort")
@@ -78,14 +78,15 @@ class Labelling(ABC):
         """Return the answers of `label`, and `(B,)` booleans: False if a proof is missing.
 
         A labeller that proves its answers may run out of time: `exact` then returns its best tour
-        without a proof. A labeller that promises no proofs misses none: all its booleans are True.
+        without a proof. If a labeller promises no proofs, all booleans are True.
 
-        Call `check_labeller` first. This method does not, because it is called for every batch.
+        Call `check_labeller` first. This method does not check the labeller again, because callers
+        label many batches.
 
         Raises:
-            InputError: the labeller does not take that many elements.
+            InputError: the labeller takes fewer than n elements.
         """
-        from ptrnet import labellers  # compiles kernels, so import it only if labels are computed
+        from ptrnet import labellers  # compiles kernels, so import it only here
 
         self.check_max_elements(labeller, inputs.shape[1])
         options: dict[str, Any] = {} if distance == EUCLIDEAN else {"distance": distance}
@@ -125,7 +126,8 @@ class Labelling(ABC):
         """Check that a labeller of this task takes n elements.
 
         Raises:
-            InputError: the labeller takes fewer. The message names the labellers that take n.
+            InputError: the labeller takes fewer elements. The message names the task's labellers
+                that take n elements.
         """
         from ptrnet import labellers
 
@@ -141,13 +143,13 @@ class Labelling(ABC):
 
 @dataclass(frozen=True)
 class Drawing:
-    """The points and lines of a picture of an answer, or the bars of a schedule.
+    """A picture of an answer: points and lines, or the bars of a schedule.
 
     Args:
         points: `(n, 2)`.
         lines: polylines `(num_points, 2)`, in the order of the answer.
         equal_axes: whether both axes have the same scale.
-        has_colors: whether each line has a color of its own.
+        has_colors: whether the lines have different colors.
         axes: names of the x and the y axis, used if the features have no names.
         bars: a schedule (Gantt chart), drawn instead of points and lines.
     """
@@ -165,7 +167,7 @@ class Bar(NamedTuple):
 
     row: int  # such as a machine; 0 is the uppermost row
     start: float  # time at which the bar starts
-    length: float  # time that it takes
+    length: float  # time from the start of the bar to its end
     group: int  # such as the number of a job; the bars of a group share a color
 
 
@@ -202,7 +204,7 @@ class Task(Settings, Labelling):
 
     @abstractmethod
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
-        """Return why `outputs` fits no instance of n elements, or None if it may fit one.
+        """Return why `outputs` can answer no instance of n elements; None if it may answer some.
 
         Args:
             n: number of elements of the instance.
@@ -235,7 +237,7 @@ class Task(Settings, Labelling):
     # Whether answers stay right if the unit square is rotated by 90 degrees or mirrored.
     symmetric: ClassVar[bool] = False
     # Whether the answer to an instance follows from the answers to its parts. For example, the hull
-    # of a set is the hull of the hulls of its parts. `Incremental` decoding needs this.
+    # of a set of points follows from the hulls of its parts. `Incremental` decoding needs this.
     decomposable: ClassVar[bool] = False
     # Whether an answer is a closed tour, which may start anywhere and run in either direction.
     circular: ClassVar[bool] = False
@@ -244,17 +246,17 @@ class Task(Settings, Labelling):
     exact_inputs: ClassVar[bool] = False  # whether models get instances as float64
     recipe: ClassVar[
         Mapping[str, Any]
-    ] = {}  # settings of recipes that have another default for this task
+    ] = {}  # settings of trainings whose defaults differ for this task
 
     @property
     def reversible(self) -> bool:
-        """Whether instances can be read backwards, that is, whether the task has `backwards`."""
+        """Whether instances can be read backwards: the task defines `backwards`."""
         return type(self).backwards is not Task.backwards
 
     def backwards(self, inputs: Floats) -> Floats:
         """Return instances `(B, n, d)` read backwards, such as job shops with each job reversed.
 
-        Reading them backwards twice gives the same instances again.
+        If instances are read backwards twice, they equal the original instances.
         """
         raise NotImplementedError
 
@@ -267,16 +269,17 @@ class Task(Settings, Labelling):
 
     @property
     def relative_range(self) -> tuple[Floats, Floats]:
-        """The standard deviation and the smallest value of each feature, divided by its mean.
+        """Standard deviation and smallest value of each feature, divided by the feature's mean.
 
         Both are `(d,)`. If a feature is 0 or negative in some training example, its two
-        numbers are 0 and 1 instead. So are those of all features if the examples are unknown.
+        numbers are 0 and 1 instead. If the examples are unknown, the numbers of all features
+        are 0 and 1.
         """
         return np.zeros(self.num_features), np.ones(self.num_features)
 
     @property
     def special_names(self) -> tuple[str, ...]:
-        """The names that pictures show for the special slots: END, and those that the task adds."""
+        """The names of the special slots in pictures: END, and the slots that the task adds."""
         return ("end",)
 
     @property
@@ -293,8 +296,8 @@ class Task(Settings, Labelling):
     def depends_on_indices(self) -> bool:
         """Whether the canonical answer depends on the indices of elements.
 
-        It does not if `order` sorts the elements, because their coordinates then determine their
-        indices.
+        If `order` sorts the elements, the answer does not depend on the given indices, because
+        the coordinates determine the order.
         """
         return False
 
@@ -309,19 +312,19 @@ class Task(Settings, Labelling):
         return False
 
     def free_constraint(self) -> "Constraint":
-        """Return the constraint that is left in unconstrained decoding.
+        """Return the constraint of unconstrained decoding.
 
-        It only forbids padding, and END before `min_length` indices.
+        The constraint only forbids padding, and END before `min_length` indices.
         """
         from ptrnet.constraints import Free
 
         return Free(self.min_length)
 
     def from_fields(self, fields: Mapping[str, Any], source: str) -> Any:
-        """Convert a dictionary that a user gave, alone or in a list.
+        """Convert a dictionary that a user gave: an instance, or an item of a list.
 
         Subclasses of `Problem` return an array `(n, d)`. Other tasks return the dictionary
-        unchanged. Their instances are lists of such dictionaries, one for each element.
+        unchanged, because their instances are lists with a dictionary for each element.
         """
         return fields
 
@@ -351,7 +354,7 @@ class Task(Settings, Labelling):
         return sample_points(self.points, rng, (count, n, self.num_features))
 
     def instance_error(self, inputs: Floats) -> str | None:
-        """Return why an instance has no answer, or None if it has one."""
+        """Return why an instance has no answer, or None if the instance has an answer."""
         return None
 
     def beginning(self, example: Example) -> list[int]:
@@ -363,7 +366,7 @@ class Task(Settings, Labelling):
         return outputs
 
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
-        """Return copies of an example that asks for an open path. Each fixes another city at `end`.
+        """Return copies of an open-path example, each with another city fixed at `end`.
 
         The network answers each copy, and the solver keeps the best path.
 
@@ -375,23 +378,27 @@ class Task(Settings, Labelling):
         return []
 
     def unreadable(self, example: Example) -> str | None:
-        """Return why algorithms can answer an instance, but networks cannot; None if both can."""
+        """Return why networks cannot answer an instance, though algorithms can.
+
+        None or an empty text if networks can answer the instance, too.
+        """
         return None
 
     def left_out(self, inputs: Floats) -> tuple[int, int] | None:
         """Return the indices `(unused, used)` of two equal elements, or None if there are none.
 
-        Answers contain only the second one. Tasks whose answers contain both return None.
+        Answers contain only the element `used`. Tasks whose answers contain both elements return
+        None.
         """
         return None
 
     @property
     def number_names(self) -> tuple[str, ...]:
-        """The names of an element's d numbers; empty if they have none."""
+        """The names of an element's d numbers; empty if the numbers have no names."""
         return ()
 
     def infeasible(self, inputs: Sequence[Floats], outputs: Sequence[Indices]) -> list[str | None]:
-        """Return why each answer is not valid for its instance, or None if it is valid.
+        """Return why each answer is not valid for its instance, or None for a valid answer.
 
         The answers have passed `answer_error`, which does not know the instances.
         """
@@ -431,7 +438,7 @@ class Task(Settings, Labelling):
     ) -> dict[str, "Scores"]:
         """Return metrics of the scores `(n,)` that a model gave to the elements of each example.
 
-        By default there are none.
+        By default there are no such metrics.
 
         Returns:
             The same form as that of `score`.
@@ -459,7 +466,8 @@ class Task(Settings, Labelling):
     def costs(self, example: Example, answers: Sequence[Indices]) -> Floats | None:
         """Return the cost of each answer; lower is better.
 
-        None if the task has no costs. Then answers can only be compared with the right one.
+        If the task has no costs, return None. Then answers can only be compared with the right
+        answer.
         """
         return None
 
@@ -471,7 +479,8 @@ class Task(Settings, Labelling):
     def grades(self, n: int, outputs: Indices, in_order: Floats | None) -> Floats | None:
         """Return the grades `(n,)` that decide in training which orders of the elements are right.
 
-        Higher grades come first, equal ones in any order. None: the task never has ties.
+        Elements with higher grades come first, elements with equal grades in any order. If the
+        task never has ties, return None.
 
         Args:
             n: number of elements of the instance.
@@ -501,7 +510,7 @@ class Task(Settings, Labelling):
         return np.tile(np.arange(inputs.shape[1]), (len(inputs), 1))
 
     def check_answers(self, answers: Answers, inputs: Floats, source: str) -> None:
-        """See `Labelling`. Empty answers pass, because `ptrnet.labels` has a message for them."""
+        """See `Labelling`. Accept empty answers, because `ptrnet.labels` reports them."""
         count, n = inputs.shape[:2]
         indices, lengths = (np.asarray(part) for part in answers)
         are_whole = indices.dtype.kind in "iu" and lengths.dtype.kind in "iu"

@@ -1,6 +1,7 @@
 """The task of a user's own examples. Its settings are inferred from the examples.
 
-It has no labeller, and `tasks.names()` does not list it. Its name occurs only in files of models.
+The task has no labeller, and `tasks.names()` does not list it. Its name, `custom`, occurs only in
+files of models.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,12 +41,12 @@ METRICS: dict[Kind, str] = {
 }
 MAX_LENGTH = 100_000  # the most indices of an answer
 MIN_SPREAD = 1e-290  # a feature with a smaller standard deviation counts as constant
-MAX_NORMALIZED = 1000.0  # standardized features are clipped to this
+MAX_NORMALIZED = 1000.0  # largest absolute value of a standardized feature
 
 
 @dataclass(frozen=True)
 class Custom(Task):
-    """The task `custom`. All its answers are of one kind, a setting.
+    """The task `custom`. The setting `kind` is the kind of all its answers.
 
     An instance is `(n, d)`, an answer `(m,)`. These are the kinds:
 
@@ -61,18 +62,18 @@ class Custom(Task):
     Args:
         kind: the kind of the answers.
         fields: the fields that the model reads, if elements are dictionaries. See `Schema`.
-        categories: for each field, the texts that it may have; empty if the field is a number.
+        categories: for each field, the texts that the field may have; empty for a number.
         filled: the fields that may lack a number. The mean replaces a missing number, and one more
-            feature marks it.
+            feature marks missing numbers.
         context: the fields that all elements of an instance share.
-        unknown_category: whether to refuse texts that are not in `categories`, or to treat them as
-            none of the categories.
+        unknown_category: what to do with texts that are not in `categories`: `refuse` raises an
+            error, and `ignore` encodes the texts as zeros.
         center: the mean of each feature, d numbers.
         spread: the standard deviation of each feature, d numbers.
-        lowest: the smallest value of each feature, d numbers; empty if it is unknown.
-        longest_answer: a sequence may have this many indices, however small the instance is.
-        longest_share: a sequence may have this many indices for each element of the instance, if
-            that is more than `longest_answer`.
+        lowest: the smallest value of each feature, d numbers; empty if these are unknown.
+        longest_answer: the most indices of a sequence, however small the instance is.
+        longest_share: the most indices of a sequence for each element of the instance. The larger
+            of both limits applies.
     """
 
     name: ClassVar[str] = "custom"
@@ -184,7 +185,7 @@ class Custom(Task):
 
     @property
     def is_ranking(self) -> bool:
-        """Whether each answer has all elements."""
+        """Whether each answer contains all elements."""
         return self.kind in ("permutation", "grades")
 
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
@@ -254,10 +255,10 @@ class Custom(Task):
 
 
 def kind_of(kind: str | None, constraint: str | None = None) -> Kind | None:
-    """Return the kind that a user gave, by its own name or as a constraint; None if not given.
+    """Return the kind that a user gave as `kind` or `constraint`; None if the user gave neither.
 
     Raises:
-        InputError: a name is unknown, or both are given.
+        InputError: a name is unknown, or the user gave both.
     """
     if kind is not None and constraint is not None:
         raise InputError(f"kind and constraint are the same option: omit constraint {constraint}")

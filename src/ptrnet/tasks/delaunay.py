@@ -8,10 +8,11 @@ Vinyals et al.
 
 With `sequence = "apexes"`, the model builds the triangulation edge by edge instead. The first edge
 is an edge of the hull that starts at the lexicographically smallest point and has all points on its
-left. It is the first in a queue of open edges: edges whose left side has not been decided. For each
-edge of the queue, first in, first out, the model gives the apex of the triangle on the edge's left,
-or the slot NONE if there is no triangle. Triangles are counter-clockwise and in the order of their
-edges in the queue (`labellers/edge_queue.py`).
+left. This edge is the first in a queue of open edges. An edge is open if the model has not decided
+which triangle is on its left. The queue is first in, first out. For each edge of the queue, the
+model gives the apex of the triangle on the left of the edge. If there is no triangle, the model
+gives the slot NONE. Triangles are counter-clockwise and in the order of their edges in the queue
+(`labellers/edge_queue.py`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -146,18 +147,18 @@ class Delaunay(Task):
         return Answers(tokens, end + 1)
 
     def from_tokens(self, tokens: Indices) -> Indices:
-        """The triangles `(t, 3)`.
+        """Return the triangles `(t, 3)` of a sequence of tokens.
 
-        An incomplete triangle repeats its last vertex, so that it counts as wrong. If a triangle is
+        An incomplete triangle repeats its last vertex, and so counts as wrong. If a triangle is
         repeated with the same order of vertices, it is returned once. For a sequence of apexes, all
-        triangles are returned, repeated ones too.
+        triangles are returned, including repeated triangles.
         """
         if self.sequence == "apexes":
             from ptrnet.labellers.edge_queue import triangles_of
 
             named = triangles_of((tokens - self.num_specials).tolist())
             return np.array(named, np.int64).reshape(-1, 3)
-        triangles: dict[tuple[int, ...], None] = {}  # in their order
+        triangles: dict[tuple[int, ...], None] = {}  # a dict keeps the order of triangles
         separators = np.flatnonzero((tokens == ENDT) & self.separator)
         for part in np.split(tokens, separators):
             vertices = super().from_tokens(part).tolist()
@@ -195,10 +196,10 @@ class Delaunay(Task):
         return None
 
     def settle(self, inputs: Floats, outputs: Indices) -> Indices:
-        """Return the exact triangulation if the answer differs from it by less than RESOLUTION.
+        """Return the exact triangulation if it differs from the answer by less than RESOLUTION.
 
-        Such an answer would be right if its points moved by RESOLUTION. Return any other answer
-        unchanged.
+        The difference is that small if the answer would be right after moving the points by
+        RESOLUTION. Otherwise return the answer.
         """
         from ptrnet.metrics.triangulation import is_delaunay
 
@@ -224,7 +225,7 @@ class Delaunay(Task):
 
 
 def _in_order_of_edges(points: Floats, answers: Answers) -> Answers:
-    """Return triangles in the order in which `traverse` reaches them, unreached ones last."""
+    """Return triangles in the order in which `traverse` reaches them, then unreached triangles."""
     from ptrnet.labellers.edge_queue import traverse  # compiles kernels
 
     batch = len(answers.indices)

@@ -40,8 +40,9 @@ class Hull(Task):
     - `area`: the share of the true hull's area that simple answers cover
 
     Args:
-        start: the first vertex: `leftmost` is the one with the smallest x, `lowest-index` the one
-            with the smallest index, `lower-left` the one nearest to the lower-left corner.
+        start: the first vertex: `leftmost` is the vertex with the smallest x, `lowest-index` the
+            vertex with the smallest index, and `lower-left` the vertex nearest to the lower-left
+            corner.
         closed: whether token sequences repeat the first vertex at the end.
 
     Examples:
@@ -120,7 +121,10 @@ class Hull(Task):
         return duplicate_error(outputs, first)
 
     def settle(self, inputs: Floats, outputs: Indices) -> Indices:
-        """Return the exact hull if the answer differs from it by less than RESOLUTION."""
+        """Return the exact hull if it differs from the answer by less than RESOLUTION.
+
+        Otherwise return the answer.
+        """
         if _is_hull(inputs, outputs):
             return outputs
         (exact,) = self.label(inputs[None]).rows()

@@ -24,14 +24,14 @@ _SHEET_ERROR = re.compile(r"#[A-Z0-9/]+[!?]")  # #DIV/0!, #NAME?
 class Schema:
     """The fields of an element in the order in which a model reads them.
 
-    A number becomes one feature. If it may be missing, a second feature is 1 for missing numbers
-    and 0 otherwise. A text becomes one feature for each category, 1 for its own category and 0 for
-    the others. The model does not read other fields.
+    A number becomes one feature. If the number may be missing, a second feature is 1 for missing
+    numbers and 0 otherwise. A text becomes one feature for each category: 1 for the category that
+    equals the text, and 0 for all others. The model does not read other fields.
 
     Args:
         fields: the names of the fields.
         categories: the known texts of each field; empty for a number.
-        ignores_unknown: whether to encode an unknown text as zeros instead of refusing it.
+        ignores_unknown: whether to encode an unknown text as zeros. If not, the text is an error.
         fills: for each field that may be missing, the number that replaces it.
         context: the fields that all elements of an instance share.
 
@@ -56,7 +56,7 @@ class Schema:
 
     @property
     def is_category(self) -> NDArray[np.bool_]:
-        """Whether each feature `(d,)` is 0 or 1: it marks a category or a missing number."""
+        """Whether each feature `(d,)` marks a category or a missing number by 0 or 1."""
         pairs = zip(self.categories, self.widths, strict=True)
         parts = [[bool(texts)] + [True] * (width - 1) for texts, width in pairs]
         return np.array([feature for part in parts for feature in part], bool)
@@ -108,9 +108,9 @@ class Schema:
         """Return the features of one field, `(n, width)`.
 
         Args:
-            field: its position in `fields`.
+            field: the position of the field in `fields`.
             values: the values of n elements.
-            place: names element k in messages.
+            place: a function that returns the name of element k for messages.
 
         Raises:
             InputError: the field cannot have one of the values.
@@ -153,12 +153,12 @@ def with_context(elements: Any, context: Any, source: str) -> Any:
 
     Args:
         elements: the elements.
-        context: a dictionary of the fields that all elements share. If it is not a dictionary, it
-            is ignored.
+        context: a dictionary of the fields that all elements share. Any other value is ignored.
         source: the place of the instance, for messages.
 
     Raises:
-        InputError: elements are not dictionaries, or have a field of the context themselves.
+        InputError: elements are not a list of dictionaries, or already have a field of the
+            context.
     """
     if not isinstance(context, Mapping):
         return elements
@@ -211,7 +211,7 @@ def to_numbers(values: Sequence[Any], name: str, place: Place) -> NDArray[np.flo
 
 
 def value_of(element: Any, field: str, source: str) -> Any:
-    """Return the value of a field. Raises InputError unless it is a number, a text or empty."""
+    """Return the value of a field. Raises InputError unless the value is number, text or empty."""
     if not isinstance(element, Mapping):
         raise InputError(f"{source}: expected a dictionary, got {short(element)}")
     if field not in element:
@@ -240,7 +240,7 @@ def is_empty(value: Any) -> bool:
 def is_missing(value: Any) -> bool:
     """Whether a cell of a column of numbers means a missing number: empty, `n/a`, `?`, ...
 
-    In other columns such a text is a value: an id may be `NA`.
+    In a column of texts, `NA` is an ordinary value: it may be an id.
     """
     if not isinstance(value, str):
         return is_empty(value)
@@ -255,10 +255,10 @@ def _listed(texts: Iterable[str]) -> str:
 
 
 def _text_of(value: float, texts: tuple[str, ...]) -> str:
-    """Return the category that a number stands for.
+    """Return the category that a number means.
 
-    If the sizes in training were 10, 12.5 and XL, they were read as texts. A later table without XL
-    has numbers instead, which stand for the same categories.
+    If a column had 10, 12.5 and XL in training, its values were read as texts. A later table
+    without XL has numbers in this column. The number 10 then means the category "10".
     """
     written = [str(value)]
     if isinstance(value, float) and value.is_integer():

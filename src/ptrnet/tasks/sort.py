@@ -53,7 +53,7 @@ class Sort(Task):
         return duplicate_error(outputs, first)
 
     def settle(self, inputs: Floats, outputs: Indices) -> Indices:
-        """Return the exact order if the answer is sorted up to RESOLUTION."""
+        """Return the exact order if the answer is sorted up to RESOLUTION, else the answer."""
         exact: Indices = inputs[:, 0].argsort(kind="stable")
         values = self.normalize(inputs)[:, 0]
         is_near = np.abs(values[outputs] - values[exact]).max() < RESOLUTION

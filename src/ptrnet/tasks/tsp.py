@@ -3,11 +3,11 @@
 The task is that of Vinyals et al. 2015, section 4.4.
 
 A tour starts at the first city of the instance and runs counter-clockwise: its signed area is
-positive. If that area is zero, or the cities are not points of the plane, the second city has a
-smaller index than the last one. A tour of directed distances keeps its direction.
+positive. If the signed area is zero, or the cities are not points of the plane, the second city has
+a smaller index than the last city. A tour of directed distances keeps its direction.
 
 Labellers also take points of space, matrices of distances and fixed edges. Networks do not.
-`TourRules` say where a tour begins and ends, whether it is open, and which edges it must have.
+`TourRules` say where a tour begins and ends, whether the tour is open, and which edges are fixed.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,9 +34,14 @@ MAX_ENDS = 32  # maximum number of cities that are tried as the free end of a pa
 class Tsp(Task):
     """The task `tsp`: a short closed tour of all cities of the plane.
 
-    An instance is `(n, 2)`, an answer `(n,)`: every city once, from the first one on,
-    counter-clockwise. Metrics: `length`, the mean length of closed tours; `gap`, how much longer
-    they are than the examples' tours, as a fraction; `valid`, the share of answers that are tours.
+    An instance is `(n, 2)`, an answer `(n,)`: every city once, starting at city 0,
+    counter-clockwise.
+
+    Metrics:
+
+    - `length`: the mean length of closed tours
+    - `gap`: how much longer the tours are than the examples' tours, as a fraction
+    - `valid`: the share of answers that are tours
     """
 
     name: ClassVar[str] = "tsp"
@@ -69,14 +74,14 @@ class Tsp(Task):
         distance: str = EUCLIDEAN,
         rules: TourRules = CLOSED,
     ) -> Answers:
-        """Return each tour counter-clockwise. It begins at city 0, unless the rules fix an end.
+        """Return each tour counter-clockwise. Tours begin at city 0 unless an end is fixed.
 
         Open paths, and tours with both ends fixed, are returned unchanged.
         """
         tours, lengths = answers
         n = tours.shape[1]
         if n < 2 or rules.is_open or None not in (rules.start, rules.end):
-            return answers  # labellers write such tours from their first city to their last one
+            return answers  # labellers write such tours in the order of the path
         steps = np.arange(n)
         tours = np.take_along_axis(tours, (steps + np.argmin(tours, axis=1)[:, None]) % n, 1)
         if distance in PLANAR:
@@ -102,7 +107,7 @@ class Tsp(Task):
         """See `Labelling`.
 
         Raises:
-            InputError: there are rules or directed distances, and the labeller does not take them.
+            InputError: there are rules or directed distances, which the labeller does not take.
         """
         from ptrnet import labellers
 
@@ -117,10 +122,10 @@ class Tsp(Task):
         return super().label_with_proof(inputs, labeller, distance, rules)
 
     def beginning(self, example: Example) -> list[int]:
-        """Return the required last and first city; nothing unless the rules fix both.
+        """Return the required last and first city; no city if the rules do not fix both.
 
-        If a tour begins with these two, it has the edge between them. So it can be rotated to begin
-        at one and end at the other.
+        A tour that begins with these two cities has the edge between them. So `obey` can rotate
+        the tour to begin at the required first city and end at the required last city.
         """
         start, end = example.rules.start, example.rules.end
         return [] if start is None or end is None else [end, start]
@@ -129,8 +134,8 @@ class Tsp(Task):
         """Return the tour, changed so that it obeys the rules.
 
         A tour with fixed ends is rotated, and reversed if necessary. An open path with two free
-        ends is the tour without its longest edge. If one end is fixed, the longer edge of that city
-        is removed instead.
+        ends is the tour without its longest edge. If one end of the path is fixed, we remove the
+        longer edge of the fixed city instead.
         """
         (start, end, is_open, _), n = example.rules, len(example.inputs)
         if n < 2 or self.answer_error(n, outputs) is not None:
@@ -156,8 +161,8 @@ class Tsp(Task):
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
         """Return copies of the example. Each copy fixes another city at the end named `end`.
 
-        These cities are the answer's city at that end, and the cities nearest to it, `MAX_ENDS` in
-        all. The other end is fixed as in the answer.
+        The copies fix the answer's city at this end, and the cities nearest to this city: at most
+        `MAX_ENDS` in all. The other end is fixed as in the answer.
         """
         rules, n = example.rules, len(example.inputs)
         is_free = rules.start is None if end == "start" else rules.end is None
