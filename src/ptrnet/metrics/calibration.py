@@ -1,4 +1,4 @@
-"""Calibration: whether 8 in 10 answers are right if a model gives each a probability of 0.8."""
+"""Calibration: whether about 8 of 10 answers are right that get a probability of 0.8 each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -51,12 +51,12 @@ def error_of(moments: Mapping[str, Moments]) -> Measure:
 def first_claims(
     grades: Sequence[Floats], probabilities: Sequence[Floats]
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the probability of each instance's most likely first element, and if it is right.
+    """Return the probability of each instance's likeliest element, and if the element is right.
 
     Args:
         grades: for each instance the grades `(n,)` of its elements. An element is right if it has
             the highest grade of the instance.
-        probabilities: for each instance the probabilities `(n,)` of its elements to come first.
+        probabilities: for each instance the probabilities `(n,)` that an element comes first.
     """
     likeliest = [int(p.argmax()) for p in probabilities]
     right = [g[k] == g.max() for g, k in zip(grades, likeliest, strict=True)]
@@ -67,10 +67,10 @@ def first_claims(
 def member_claims(
     grades: Sequence[Floats], probabilities: Sequence[Floats]
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the probability of each element of all instances, and whether it is a member.
+    """Return the probability of each element of all instances, and if the element is a member.
 
     Args:
         grades: for each instance the grades `(n,)` of its elements. Members have a grade above 0.
-        probabilities: for each instance the probabilities `(n,)` of its elements to be members.
+        probabilities: for each instance the probabilities `(n,)` that an element is a member.
     """
     return np.concatenate([*probabilities, []]), np.concatenate([*grades, []]) > 0

@@ -19,8 +19,8 @@ class Measure:
     """A mean of `count` scores (numbers, or flags for right and wrong) with its 95% interval.
 
     The value is None if nothing could be measured. It is also None if `fail` is True: then Vinyals
-    et al. (2015) print FAIL instead of a value (see `ptrnet.metrics.polygon`). The interval is None
-    if the value is None. It is also None for a single score, except if the score is a flag.
+    et al. (2015) print FAIL instead of a value (see `ptrnet.metrics.polygon`). If the value is
+    None, the interval is None. A single score that is a number has no interval either.
     """
 
     value: float | None
@@ -69,7 +69,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Moments:
-    """The moments of a metric's scores. `measure` needs only these, so scores need not be kept.
+    """The moments of a metric's scores. `measure` needs only moments, so scores need not be kept.
 
     Args:
         is_flag: whether the scores are booleans (right or wrong). Their mean is the share of True.
@@ -106,7 +106,7 @@ class Moments:
     def measure(self) -> Measure:
         """Return the mean with its normal interval. For flags, use Wilson's interval (1927).
 
-        Wilson's interval is sound even for shares near 0 and 1, where the normal one is not.
+        Wilson's interval is sound even for shares near 0 and 1, unlike the normal interval.
         """
         n = self.count
         if not n:
@@ -129,5 +129,5 @@ def moments_of(scores: Mapping[str, Scores]) -> dict[str, Moments]:
 
 
 def summarize(moments: Mapping[str, Moments]) -> dict[str, Measure]:
-    """Return the mean of each metric with its interval. For flags it is the share of True."""
+    """Return the mean of each metric with its interval. The mean of flags is the share of True."""
     return {name: of_metric.measure() for name, of_metric in moments.items()}

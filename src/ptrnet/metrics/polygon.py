@@ -13,10 +13,10 @@ from ptrnet.metrics.interval import Measure, Moments, Scores
 from ptrnet.metrics.interval import summarize as summarize_each
 from ptrnet.types import Example, Floats, Indices
 
-# Areas below this are computed again exactly, in whole numbers, because floats lose the area of
-# slivers and of points that are far from the origin. Coordinates were scaled to at most 1.
+# Floats lose the area of slivers, and of polygons that are far from the origin. So areas below this
+# are computed again exactly, in whole numbers. Coordinates were scaled to at most 1.
 _SMALL_AREA = 1e-5
-FAILS_ABOVE = 0.01  # Vinyals et al. 2015 print FAIL if a larger share is not simple
+FAILS_ABOVE = 0.01  # Vinyals et al. 2015 print FAIL if a larger share of answers is not simple
 
 
 def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
@@ -24,10 +24,10 @@ def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, 
 
     - accuracy: the answer is the same polygon as the hull. Start, direction and a repeat of the
       first vertex at the end do not matter.
-    - simple: the answer has three vertices or more, none twice, and no two edges cross. If the true
-      hull has no area, only the right answer counts as simple.
-    - area: the area of the answer divided by that of the hull. It is NaN if the answer is not
-      simple or the hull has no area.
+    - simple: the answer has three vertices or more, no vertex twice, and no two edges cross. If the
+      true hull has no area, only the right answer counts as simple.
+    - area: the area of the answer divided by the area of the hull. If the answer is not simple or
+      the hull has no area, it is NaN.
     """
     answers = list(answers)
     right = np.array(
@@ -78,7 +78,7 @@ def _has_area(rings: Sequence[Floats]) -> NDArray[np.bool_]:
 
 
 def _shares(rings: Sequence[Floats], truths: Sequence[Floats]) -> Floats:
-    """Return `(len(rings),)`, the area of each simple ring divided by that of its true hull."""
+    """Return `(len(rings),)`, the area of each simple ring divided by the area of its hull."""
     wholes = _areas(truths)
     shares = _areas(rings) / np.where(wholes > 0, wholes, 1)
     for k in np.flatnonzero(wholes < _SMALL_AREA).tolist():
@@ -110,8 +110,8 @@ def _without_closing_repeat(ring: Floats) -> Floats:
 def _canonical(ring: Floats) -> Floats:
     """Return the vertices in an order that is the same for all ways to write the polygon.
 
-    The first vertex is the leftmost one. The second is its neighbour that is further left. If two
-    vertices are equally far left, the lower one counts as further left.
+    The first vertex is the leftmost vertex. The second vertex is the neighbour of the first that is
+    further left. If two vertices are equally far left, the lower vertex counts as further left.
     """
     ring = _without_closing_repeat(ring)
     if not len(ring):

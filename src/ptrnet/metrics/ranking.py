@@ -1,11 +1,11 @@
 """Rankings compared with grades: NDCG, reciprocal rank, average precision, Kendall's tau with ties.
 
-`ndcg`, `reciprocal_rank`, `average_precision` and `kendall_tau` compare one order of the n elements
-of an instance, best first, with the grades `(n,)` of the elements. The `score_*` functions measure
-many instances. An element is relevant if its grade is above 0.
+`ndcg`, `reciprocal_rank`, `average_precision` and `kendall_tau` compare an order of an instance's n
+elements, best first, with the elements' grades `(n,)`. The `score_*` functions measure many
+instances. An element is relevant if its grade is above 0.
 
 If all grades are equal, every value is 1. If no element is relevant, every value except Kendall's
-tau is 1. LightGBM counts such queries in the same way.
+tau is 1. LightGBM also counts queries without a relevant element as 1.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -48,7 +48,7 @@ def reciprocal_rank(grades: Floats, order: Indices) -> float:
 def average_precision(grades: Floats, order: Indices) -> float:
     """Return the mean precision at the positions of the relevant elements.
 
-    The precision at a position is the share of relevant elements up to it.
+    The precision at a position is the share of relevant elements among those up to this position.
     """
     places = np.flatnonzero(grades[order] > 0)
     return float((np.arange(1, len(places) + 1) / (places + 1)).mean()) if len(places) else 1.0
@@ -57,7 +57,7 @@ def average_precision(grades: Floats, order: Indices) -> float:
 def kendall_tau(grades: Floats, order: Indices) -> float:
     """Return Kendall's rank correlation (1938) of the order with the grades, from -1 to 1.
 
-    If grades are tied, it is his tau-b (1945).
+    If grades are tied, the result is Kendall's tau-b (1945).
     """
     in_order = grades[order]
     first, second = np.triu_indices(len(in_order), 1)
@@ -87,8 +87,8 @@ def score_permutations(
 def score_grades(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
     """Return `accuracy`, `ndcg@k`, `mrr`, `map` and `kendall_tau` of B answers that are orders.
 
-    An order is accurate if no element comes before one with a higher grade. An answer that is not
-    an order of all elements gets the worst values: a tau of -1, and 0 for all other metrics.
+    An order is accurate if no element comes before an element with a higher grade. An answer that
+    is not an order of all elements gets the worst values: a tau of -1, and 0 for all other metrics.
     """
     metrics: dict[str, Callable[[Floats, Indices], float]] = {
         "accuracy": lambda grades, order: bool((np.diff(grades[order]) <= 0).all()),
@@ -115,7 +115,7 @@ def score_grades(examples: Sequence[Example], answers: Iterable[Indices]) -> dic
 def score_chosen(chosen: Sequence[int], scores: Sequence[Floats]) -> dict[str, Scores]:
     """Return `top@k`, `mrr` and `confidence` of B choices.
 
-    - top@k: whether the chosen element is among the k most likely ones.
+    - top@k: whether the chosen element is among the k most likely elements.
     - mrr: 1 / the position of the chosen element in the order of likelihood, counted from 1.
     - confidence: the probability of the most likely element.
 
@@ -134,11 +134,11 @@ def score_chosen(chosen: Sequence[int], scores: Sequence[Floats]) -> dict[str, S
 
 
 def score_members(grades: Sequence[Floats], scores: Sequence[Floats]) -> dict[str, Scores]:
-    """Return `map`: the average precision of each of B instances, its elements sorted by score."""
+    """Return `map`: for each instance the average precision of its elements, sorted by score."""
     values = [average_precision(g, _best_first(s)) for g, s in zip(grades, scores, strict=True)]
     return {"map": np.array(values, float)}
 
 
 def _best_first(scores: Floats) -> Indices:
-    """Return indices, highest score first. Ties keep the order of the input, as in `solve`."""
+    """Return the indices of scores, highest score first. Ties keep the order, as in `solve`."""
     return np.argsort(-scores, kind="stable")

@@ -14,7 +14,7 @@ def is_permutation(outputs: Indices, n: int) -> bool:
 
 
 def is_sorted(inputs: Floats, outputs: Indices) -> bool:
-    """Whether `outputs` contains each of the numbers `(n, 1)` once, in ascending order."""
+    """Whether `outputs` has the index of each number in `inputs` `(n, 1)` once, smallest first."""
     n = len(inputs)
     return is_permutation(outputs, n) and bool((np.diff(inputs[outputs, 0]) >= 0).all())
 
@@ -43,8 +43,8 @@ def score_subsets(examples: Sequence[Example], answers: Iterable[Indices]) -> di
     """Return `accuracy`, `same_set` and `f1` of answers, compared with the true answers.
 
     - accuracy: whether the answer equals the true answer.
-    - same_set: whether both have the same elements, in any order.
-    - f1: twice the number of elements in both sets, divided by the sum of the sets' sizes.
+    - same_set: whether both answers have the same elements, in any order.
+    - f1: twice the number of elements that both sets share, divided by the sum of the sets' sizes.
     """
     pairs = _pairs(examples, answers)
     sets = [(np.sort(truth), np.sort(answer)) for truth, answer in pairs]
@@ -69,8 +69,8 @@ def score_choices(examples: Sequence[Example], answers: Iterable[Indices]) -> di
 def grades_of(example: Example) -> Floats:
     """Return the grades `(n,)` of an example.
 
-    If the example has none, derive them from its answer. The first element gets the highest grade,
-    and elements that are not in the answer get 0.
+    If the example has no grades, derive them from its answer. The first element gets the highest
+    grade, and elements that are not in the answer get 0.
     """
     if example.grades is not None:
         return example.grades

@@ -1,4 +1,4 @@
-"""Metrics of tours: length, gap to the known tour, share of valid ones."""
+"""Metrics of tours: length, gap to the known tour, share of valid tours."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,11 +13,11 @@ from ptrnet.types import Example, Floats, Indices
 def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
     """Return `length`, `gap` and `valid` of `(B,)` answers, compared with the examples' tours.
 
-    - length: the length of a valid tour in the distance of the instance, including the way back to
-      the first city unless the instance's tours are open.
-    - gap: how much longer a valid tour is than the example's, divided by the example's length. It
-      is 0 if both lengths are 0, and NaN if only the example's length is 0.
-    - valid: whether the answer visits every city once. If not, the other two are NaN.
+    - length: the length of a valid tour, in the instance's distance function. If the instance's
+      tours are not open, this includes the way back to the first city.
+    - gap: how much longer a valid tour is than the example's tour, divided by the length of the
+      example's tour. If both lengths are 0, the gap is 0. If only the example's is 0, it is NaN.
+    - valid: whether the answer visits every city once. If not, length and gap are NaN.
     """
     valid: list[bool] = []
     lengths, gaps = np.full(len(examples), np.nan), np.full(len(examples), np.nan)
@@ -38,9 +38,10 @@ def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, 
 def length(
     points: Floats, tour: Indices, distance: str = distances.EUCLIDEAN, is_open: bool = False
 ) -> float:
-    """Return the length of a tour through points `(n, d)`, or infinity if floats cannot hold it.
+    """Return the length of a tour through points `(n, d)`.
 
-    If `is_open`, the way back from the last point to the first does not count.
+    If `is_open`, the way back from the last point to the first does not count. If a float cannot
+    hold the length, return infinity.
     """
     if len(tour) < 2:
         return 0.0

@@ -13,8 +13,8 @@ from ptrnet.types import Example, Floats, Indices
 def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
     """Return `accuracy` and `triangle_coverage` of `(B,)` answers.
 
-    - accuracy: the answer is the example's set of triangles, or another Delaunay triangulation.
-      There are several if four points or more lie on one circle.
+    - accuracy: the answer is the example's set of triangles, or another Delaunay triangulation. If
+      four points or more lie on one circle, there may be several.
     - triangle_coverage: the share of the example's triangles that were predicted; 1 if the answer
       is accurate.
     """
@@ -38,7 +38,7 @@ def triangles(outputs: Indices) -> set[tuple[int, ...]]:
 def is_delaunay(points: Floats, outputs: Indices) -> bool:
     """Whether triangles `(t, 3)` are a Delaunay triangulation of points `(n, 2)`.
 
-    They are if:
+    Triangles are a Delaunay triangulation if:
 
     - no point lies inside a triangle's circumcircle,
     - two triangles with a common edge lie on different sides of the edge, and
@@ -57,7 +57,7 @@ def is_delaunay(points: Floats, outputs: Indices) -> bool:
         return False
     vertices[turns < 0] = vertices[turns < 0][:, [0, 2, 1]]  # counter-clockwise
     distinct = np.unique(first)
-    # Skip the triangles' own vertices, because proving that they are on the circle is slow.
+    # Proving that a triangle's own vertices are on its circle is slow, so skip these vertices.
     rows, columns = (distinct != vertices[..., None]).all(1).nonzero()
     i, j, k = vertices[rows].T
     if (predicates.in_circle_beyond_rounding(i, j, k, distinct[columns]) > 0).any():
@@ -68,8 +68,8 @@ def is_delaunay(points: Floats, outputs: Indices) -> bool:
 def _covers_hull(predicates: Predicates, vertices: Indices, distinct: Indices) -> bool:
     """Whether triangles cover every part of the hull once.
 
-    They do if each edge has one triangle on each side, or one triangle and no point on the other
-    side.
+    Triangles cover the hull once if each edge has one triangle on each side, or one triangle and no
+    point on the other side.
 
     Args:
         predicates: predicates of the points.

@@ -1,4 +1,4 @@
-"""The networks, one file for each. Plug-ins register further networks.
+"""The networks, one file for each network. Plug-ins register further networks.
 
 Examples:
     >>> from ptrnet import models
@@ -63,7 +63,7 @@ def setting_names(name: str) -> list[str]:
 
 
 def settings_of(name: str, /, **values: Any) -> ModelSettings:
-    """The settings of a model: the given values, and defaults for all others.
+    """The settings of a model: the given values, and the defaults of all other settings.
 
     Raises:
         InputError: the model has no such setting (the message suggests the nearest name), a setting

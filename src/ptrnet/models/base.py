@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Encoded:
-    """A batch of instances as a decoder needs it. Models add fields of their own.
+    """A batch of encoded instances, which the decoder reads. Models add fields in subclasses.
 
     Args:
-        num_tokens: number of tokens that a distribution covers, S + N.
+        num_tokens: number of tokens in a distribution, S + N: special slots and elements.
         state: the state before the first step, tensors `(B, 1, ...)`.
     """
 
@@ -41,7 +41,8 @@ class PointerModel(nn.Module, ABC):
 
     Args:
         features: number of features of an element, d.
-        num_specials: number of special slots, S: tokens that are not elements. The first is END.
+        num_specials: number S of special slots, which are tokens that are not elements. The first
+            special slot is END.
         settings: an instance of the model's class `Settings`.
     """
 
@@ -60,7 +61,7 @@ class PointerModel(nn.Module, ABC):
         return cls(task.num_features, task.num_specials, settings)
 
     def networks(self) -> list["PointerModel"]:
-        """The networks that are trained separately: this one, or those of an ensemble."""
+        """The networks that are trained separately: this model, or the members of an ensemble."""
         return [self]
 
     def settings(self) -> dict[str, Any]:
@@ -71,7 +72,7 @@ class PointerModel(nn.Module, ABC):
         """Check that the model accepts instances of `lengths` `(B,)`.
 
         Raises:
-            ModelError: the model accepts a single size, and an instance has another.
+            ModelError: the model accepts a single size, and an instance has another size.
         """
         if self.n is None:
             return
@@ -104,9 +105,9 @@ class PointerModel(nn.Module, ABC):
             encoded: the result of `encode`.
             state: tensors `(B, K, ...)`: `encoded.state` at the first step, then the state that
                 the previous step returned.
-            tokens: `(B, K)` the last token of each prefix. At the first step all are 0, the start
-                symbol. At later steps 0 is END: the prefix has ended, and its results are
-                arbitrary and may be NaN.
+            tokens: `(B, K)` the last token of each prefix. At the first step all tokens are 0, the
+                start symbol. At later steps 0 is END. The results for a prefix that ends with END
+                are arbitrary and may be NaN.
 
         Returns:
             Log-probabilities `(B, K, S + N)` of the next token, -inf on padding, and the state
@@ -123,7 +124,7 @@ class PointerModel(nn.Module, ABC):
         """Log-probabilities `(B, M, S + N)` of all tokens at each step of known answers.
 
         Each step is given the true tokens before it (teacher forcing). This implementation calls
-        `step` in a loop. A model that can take all steps at once should override it.
+        `step` in a loop. A model that can take all steps at once should override this method.
 
         Args:
             inputs: `(B, N, d)` instances.
@@ -149,8 +150,9 @@ class PointerModel(nn.Module, ABC):
     ) -> Tensor:
         """Log-probabilities `(B, R, S + N)` of the tokens that follow a known prefix.
 
-        Training with `--cuts` calls this. Row 0 is for the token right after the prefix. A model
-        may return this row alone (R = 1), or also rows for later tokens if it can learn from them.
+        Training with `--cuts` calls this method. Row 0 is for the token right after the prefix. A
+        model may return row 0 alone (R = 1). A model that can learn from later tokens may also
+        return rows for these tokens.
 
         Args:
             inputs: as in `log_probs`.
@@ -163,7 +165,7 @@ class PointerModel(nn.Module, ABC):
 
 
 def as_parameters(model: nn.Module, *tensors: Tensor) -> tuple[Tensor, ...]:
-    """Move tensors to a model's device, and convert floating-point ones to its dtype.
+    """Move tensors to a model's device. Convert floating-point tensors to the model's dtype.
 
     If the model has `exact_inputs`, all tensors keep their dtype.
     """
@@ -181,7 +183,10 @@ def full_lengths(batch: Tensor) -> Tensor:
 
 
 def masked_log_softmax(scores: Tensor, lengths: Tensor) -> Tensor:
-    """Log-softmax of scores `(B, K, S + N)` of the first `lengths` `(B,)` tokens; others: -inf."""
+    """Log-softmax of scores `(B, K, S + N)` over the first `lengths` `(B,)` tokens.
+
+    All other tokens get -inf.
+    """
     padding = ~length_mask(lengths, scores.shape[-1])
     return scores.masked_fill(padding[:, None], -torch.inf).log_softmax(-1)
 
@@ -203,7 +208,7 @@ def safe_sqrt(x: Tensor) -> Tensor:
 
 
 def shift_right(targets: Tensor) -> Tensor:
-    """The token before each token of targets `(B, M)`. Before the first, it is the start symbol."""
+    """The token before each token of targets `(B, M)`. Before the first: the start symbol, 0."""
     return nn.functional.pad(targets[:, :-1], (1, 0))
 
 

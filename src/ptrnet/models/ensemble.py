@@ -13,7 +13,7 @@ from ptrnet.models.base import Encoded, PointerModel
 
 @dataclass(frozen=True)
 class EncodedByEach(Encoded):
-    """The encodings of all members. The states of all members are in `state`, one after another."""
+    """The encodings of all members. `state` has the states of member 0, then of member 1, ..."""
 
     members: list[Encoded]
     state_sizes: tuple[int, ...]  # the number of tensors in each member's state
@@ -85,9 +85,9 @@ class Ensemble(PointerModel):
 
 
 def _without_state(encoded: Encoded) -> Encoded:
-    """Remove the state, and `num_tokens` if it is a tensor.
+    """Return the encoding without its state. If `num_tokens` is a tensor, replace it by 0.
 
-    The ensemble has them, too, and an export cannot hold a tensor twice.
+    The ensemble's encoding has these tensors, too, and an export cannot hold a tensor twice.
     """
     is_number = isinstance(encoded.num_tokens, int)
     return replace(encoded, state=(), num_tokens=encoded.num_tokens if is_number else 0)
@@ -97,6 +97,6 @@ def _log_mean(log_probs: Sequence[Tensor] | Iterator[Tensor]) -> Tensor:
     """The logarithm of the mean probability, given the log-probabilities of the members."""
     every = torch.stack(list(log_probs))
     is_impossible = (every == -torch.inf).all(0)
-    # Fill before the sum, because the gradient of log(0) is not finite.
+    # The gradient of log(0) is not finite, so fill these entries before the sum.
     mean = every.masked_fill(is_impossible, 0).logsumexp(0) - math.log(len(every))
     return mean.masked_fill(is_impossible, -torch.inf)

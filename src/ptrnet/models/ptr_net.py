@@ -51,8 +51,8 @@ class EncodedSlots(Encoded):
 class Pointer:
     """Computes the decoder's steps one after another. All steps point at the same keys.
 
-    A compiled kernel (`kernels/pointer_step.py`) may compute the whole step if there are many rows
-    and keys, and no gradients are needed.
+    If there are many rows and keys, and no gradients are needed, a compiled kernel
+    (`kernels/pointer_step.py`) may compute the whole step.
 
     Args:
         decoder: computes the next state.
@@ -82,8 +82,8 @@ class Pointer:
         Args:
             inputs: `(B, K, d)`, the decoder's inputs.
             state: the decoder's state.
-            tokens: `(B, K)`, the last token of each prefix, as in `PointerModel.step`. If they are
-                given, the step may skip prefixes that have ended.
+            tokens: `(B, K)`, the last token of each prefix, as in `PointerModel.step`. If tokens
+                are given, the step may skip prefixes that have ended.
         """
         compiled = self._compiled_for(inputs, state)
         if compiled is not None:
@@ -103,7 +103,7 @@ class Pointer:
             return None
         if not is_plain_float32(inputs, *state, keys, v):
             return None
-        if self._compiled is not None:  # weights and hooks were checked when it was made
+        if self._compiled is not None:  # weights and hooks were checked when the kernel was made
             return self._compiled
         if not (is_unchanged(decoder, (LSTM,)) and is_unchanged(query, (Linear,))):
             return None
@@ -119,8 +119,9 @@ class Pointer:
 class PtrNet(PointerModel):
     """`u_j = v' tanh(W1 e_j + W2 d_i)`, `p(C_i) = softmax(u)`.
 
-    An LSTM or GRU encodes the elements `P_j` as states `e_j`. A second one, the decoder, has the
-    state `d_i` at step i. Its next input is a copy of the element `P_{C_i}` that it pointed at.
+    An LSTM or GRU, the encoder, encodes the elements `P_j` as states `e_j`. A second LSTM or GRU,
+    the decoder, has the state `d_i` at step i. The next input of the decoder is a copy of the
+    element `P_{C_i}` that it pointed at.
     """
 
     Settings = AttentionSettings
@@ -133,8 +134,9 @@ class PtrNet(PointerModel):
         self.key = key_projection(settings.score, units)
         self.query = query_projection(settings.score, units)
         self.v = score_vector(settings.score, units)
-        # Special slot 0 begins and ends an answer (figure 1 of the paper). Its input is `=>`, the
-        # decoder's first input. Its state is `<=`, at which the decoder points to end the answer.
+        # Special slot 0 begins and ends an answer (figure 1 of the paper). The slot's input is
+        # `=>`, the decoder's first input. The slot's state is `<=`. To end the answer, the decoder
+        # points at this state.
         self.special_inputs = nn.Parameter(torch.empty(num_specials, features))
         self.special_states = nn.Parameter(torch.empty(num_specials, units))
         init_uniform(self)

@@ -1,8 +1,9 @@
 """A pointer network that encodes the remaining elements again at every step.
 
-After some tokens, the rest of a problem is a smaller problem of the same kind: it depends only on
-the remaining elements and on the first and the last element of the answer so far. So all layers run
-in the steps, as in Drakulic et al. (BQ-NCO, 2023) and Luo et al. (LEHD, 2023).
+After some tokens, the rest of a problem is a smaller problem of the same kind. The smaller problem
+depends only on the remaining elements and on the first and the last element of the answer so far.
+So all layers run again at every step, as in Drakulic et al. (BQ-NCO, 2023) and Luo et al. (LEHD,
+2023).
 """
 
 from dataclasses import dataclass
@@ -29,14 +30,14 @@ from ptrnet.models.settings import RemainingSettings
 
 @dataclass(frozen=True)
 class Instances(Encoded):
-    """The instances themselves, because all encoding happens in the steps."""
+    """The instances, not yet encoded. All encoding happens in the steps."""
 
     inputs: Tensor  # (B, N, d)
     mask: Tensor  # (B, N) boolean: False on padding
 
 
 class PrefixState(NamedTuple):
-    """The state of K prefixes of each instance: seen elements, and the fields of `PrefixEnds`."""
+    """The state of K prefixes of each instance. See `PrefixEnds` for the fields after `seen`."""
 
     seen: Tensor  # (B, K, N) boolean: whether the prefix has the element
     first: Tensor  # (B, K)
@@ -52,18 +53,22 @@ class PrefixState(NamedTuple):
 
 
 class RemainingPtrNet(PointerModel):
-    """`p = softmax(u)`, `u_j = (W1 h_0)' W2 h_j / sqrt(H)`, where a transformer's layers encode
-    `h = [last token; special slots; remaining elements]` at every step.
+    """`p = softmax(u)`, `u_j = (W1 h_0)' W2 h_j / sqrt(H)`.
 
-    - The last token has the coordinates of the last element. The special slots have those of the
-      first element, because END closes the tour. Before the first element, both have the mean of
-      all elements. Learned marks are added to distinguish these rows from elements.
-    - With `repeats`, elements of the answer stay among the remaining ones, and get another mark.
-    - With `nearest`, only that many elements near the last one are encoded.
+    At every step, the layers of a transformer encode the rows
+    `h = [last token; special slots; remaining elements]`.
+
+    - The last token has the coordinates of the last element. END closes the tour, so the special
+      slots have the coordinates of the first element. Before the first element, all these rows have
+      the mean of all elements. Learned vectors (marks) are added to distinguish these rows from
+      elements.
+    - With `repeats`, elements of the answer stay among the remaining elements, and get another
+      mark.
+    - With `nearest`, `step` encodes only this number of elements: the nearest to the last element.
     - Coordinates and scores are computed in float32 even under autocast.
 
-    In shapes, R = B K is the number of prefixes, S that of special slots, and W the largest number
-    of elements that are encoded after a prefix.
+    In shapes, R = B K is the number of prefixes, and S the number of special slots. W is the
+    largest number of elements that are encoded after a prefix.
     """
 
     Settings = RemainingSettings
@@ -83,8 +88,8 @@ class RemainingPtrNet(PointerModel):
             for _ in range(settings.encoder_layers)
         )
         self.query, self.key = (nn.Linear(units, units, bias=False) for _ in range(2))
-        # Marks of the last token of a prefix: one for each special slot, and one that all elements
-        # share. An empty prefix has END's mark.
+        # Marks of the last token of a prefix: a mark for each special slot, and a mark that all
+        # elements share. An empty prefix has END's mark.
         self.last_marks = nn.Parameter(normal_vectors(num_specials + 1, units, divisor=10))
         self.slot_marks = nn.Parameter(normal_vectors(num_specials, units, divisor=10))
         self.seen_mark = nn.Parameter(normal_vectors(units, divisor=10)) if self.repeats else None
@@ -114,9 +119,9 @@ class RemainingPtrNet(PointerModel):
     ) -> Tensor:
         """See `PointerModel`. The remaining elements are encoded once, after the known tokens.
 
-        Let t_1, t_2, ... be the tokens after the known ones. Row 0 predicts t_1, and its query is
+        Let t_1, t_2, ... be the tokens after the known tokens. Row 0 predicts t_1, and its query is
         the state of the last known token. Row r predicts t_(r+1), and its query is the state of
-        t_r. With `repeats` only row 0 is returned, because an element may have several successors.
+        t_r. With `repeats`, an element may have several successors, so only row 0 is returned.
         """
         encoded = self.encode(inputs, lengths)
         prefixes, last_tokens = PrefixState(*encoded.state), shift_right(targets)
@@ -133,17 +138,17 @@ class RemainingPtrNet(PointerModel):
     def _encode_rest(
         self, encoded: Instances, prefixes: PrefixState, last_tokens: Tensor, nearest: int
     ) -> tuple[Rest, Tensor]:
-        """Encode what remains after each prefix.
+        """Encode the elements that remain after each prefix.
 
         Args:
             encoded: the instances.
-            prefixes: their state.
-            last_tokens: `(B, K)`.
-            nearest: number of elements near the last one to encode; 0: all.
+            prefixes: the state of K prefixes of each instance.
+            last_tokens: `(B, K)`, the last token of each prefix.
+            nearest: number of elements to encode, the nearest to the last element; 0: all.
 
         Returns:
             The remaining elements, and the states `(R, 1 + S + W, H)` of the last token, the
-            special slots and these elements.
+            special slots and the remaining elements.
         """
         remaining = encoded.mask[:, None].expand_as(prefixes.seen)
         if not self.repeats:
@@ -168,7 +173,7 @@ class RemainingPtrNet(PointerModel):
     def _current_and_goal(
         self, inputs: Tensor, prefixes: PrefixState, remaining: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The last and the first element of each prefix, each `(B, K, 1, d)`.
+        """The coordinates of the last and of the first element of prefixes, each `(B, K, 1, d)`.
 
         An empty prefix has the mean of all elements instead.
         """
@@ -186,7 +191,7 @@ class RemainingPtrNet(PointerModel):
         return current, goal
 
     def _points(self, inputs: Tensor, rest: Rest, current: Tensor, goal: Tensor) -> Tensor:
-        """The points `(R, 1 + S + W, d)` of all rows; `current` and `goal` are `(R, 1, d)`."""
+        """The points `(R, 1 + S + W, d)` to encode; `current` and `goal` are `(R, 1, d)`."""
         points = gather_rows(inputs, rest.elements.reshape(inputs.shape[0], -1))
         points = points.view(*rest.elements.shape, self.features)
         points = torch.where(rest.mask[..., None], points, current)

@@ -1,6 +1,6 @@
 """Sequence to sequence (Vinyals et al. 2015, section 2.1).
 
-An LSTM or GRU, the encoder, reads the input. A second one, the decoder, writes symbols of a
+An LSTM or GRU, the encoder, reads the input. A second LSTM or GRU, the decoder, writes symbols of a
 dictionary.
 """
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # docs/dev/own-data-defaults.md has the measurements behind these numbers.
 LINEAR_FACTOR = 20.0
 LOWEST_FREQUENCY = math.pi / 4  # a standardised feature, -2 to 2, is about half a wave
-AMPLITUDE = 0.5  # amplitude of waves; with 1, the model overfits if there are few examples
+AMPLITUDE = 0.5  # amplitude of waves; if examples are few, a model with amplitude 1 overfits
 
 
 @dataclass(frozen=True)
@@ -39,23 +39,24 @@ class ScoredSet(Encoded):
 
 
 class SetPtrNet(PointerModel):
-    """`u_j = w' relu(W e_j) + s v' x_j`, `p(C_i) = softmax(u)` over what remains (Plackett 1975).
+    """`u_j = w' relu(W e_j) + s v' x_j`, `p(C_i) = softmax(u)` of tokens left (Plackett 1975).
 
-    `e` are the states of special slots, whose inputs are learned, and of elements. All of them
-    attend to each other in a transformer's encoder. The scores are computed once, in float32 even
-    under autocast. They do not depend on earlier tokens, so greedy decoding sorts the elements.
+    `e` are the states of special slots and elements, which attend to each other in a transformer's
+    encoder. The inputs of special slots are learned. The scores `u` are computed once, in float32
+    even under autocast. They do not depend on earlier tokens, so greedy decoding sorts the
+    elements.
 
     The linear part `s v' x_j` learns scores that need no hidden units. `x_j` has the features of
-    element j, and with `see_logs` also their logarithms. It also has the differences of all these
-    numbers from their means over the instance. Special slots have no linear part.
+    element j, and with `see_logs` also their logarithms. `x_j` also has the differences of all
+    these numbers from their means over the instance. Special slots have no linear part.
 
     `v` is 0 at first. An optimiser such as Adam moves all weights about equally fast. The factor
     `s = 20 / sqrt(D)`, where D is the size of `x_j`, lets the linear part learn first.
 
-    If an answer is one element (`answer` is "one"), its probability in evaluation mode is
+    If an answer is one element (`answer` is "one"), an element's probability in evaluation mode is
     `(1 - a) softmax(u) + a softmax(b' z)`: a mixture with a conditional logit (McFadden 1974). `z`
-    are the features alone. `a` and `b` are buffers. A new model has zeros there, and
-    `ptrnet.training.conditional_logit` sets them after training.
+    are the features alone. The buffers `logit_share` (a) and `logit_weights` (b) are 0 in a new
+    model, and `ptrnet.training.conditional_logit` sets them after training.
 
     The state of a step is a boolean `(B, K, S + N)`: True for elements that came before.
     """
@@ -135,7 +136,7 @@ class SetPtrNet(PointerModel):
             (part.log_softmax(-1) + log_share).masked_fill(is_padding, 0)
             for part, log_share in ((scores, (1 - share).log()), (of_logit, share.log()))
         )
-        # The logarithm of a sum of exponentials, even if one of them is 0.
+        # Compute log(exp(own) + exp(other)). One of the two exponentials may be 0.
         mixed = torch.maximum(own, other) + torch.log1p(torch.exp(-(own - other).abs()))
         return mixed.masked_fill(is_padding, -torch.inf)
 
@@ -170,9 +171,10 @@ class SetPtrNet(PointerModel):
     def _log_probs(self, scores: Tensor, seen: Tensor) -> Tensor:
         """Log-probabilities `(B, M, S + N)` of the next token.
 
-        `seen` has the same shape, and is True for the elements that came before. END and the other
-        special slots are possible at any step if `answer` is "any". If `answer` is "one", they are
-        possible only after an element. If it is "all", they are possible only after all elements.
+        `seen` `(B, M, S + N)` is True for the elements that came before. If `answer` is "any", END
+        and the other special slots are possible at any step. If `answer` is "one", special slots
+        are possible only after an element. If `answer` is "all", they are possible only after all
+        elements.
         """
         is_impossible = (scores == -torch.inf)[:, None].expand_as(seen)
         if not self.repeats:

@@ -1,7 +1,7 @@
 """The settings of models. This module must not import torch, so that `--help` stays fast.
 
-Each model has one of these classes as its `Settings`. The fields are keyword arguments of
-`models.build` and options of `ptrnet train`.
+Each model of ptrnet has one of the classes below as its `Settings`. The fields of these classes are
+keyword arguments of `models.build` and options of `ptrnet train`.
 """
 
 from dataclasses import MISSING, dataclass
@@ -55,7 +55,7 @@ class AttentionSettings(RecurrentSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class FreeRunningSettings(AttentionSettings):
-    """Settings of models whose next decoder input is a function of their own distribution."""
+    """Settings of models whose next decoder input depends on the distribution of the last step."""
 
     teacher_forcing: bool = setting(
         True,
@@ -77,7 +77,7 @@ class ThresholdSettings(FreeRunningSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class DictionarySettings(RecurrentSettings):
-    """Settings of models whose output is a fixed dictionary, so all instances have one size."""
+    """Settings of models with a fixed output dictionary. All their instances have one size."""
 
     n: int = setting(MISSING, "number of elements of every instance", ge=1, le=MAX_UNITS)
 
@@ -177,7 +177,7 @@ class SetSettings(EncoderSettings):
 
 
 def every_setting() -> dict[str, Option]:
-    """All settings of all models, by name. A base class takes precedence over its subclasses."""
+    """All settings of all models, by name. A setting of a base class hides its redefinitions."""
     settings: dict[str, Option] = {}
     classes: list[type[ModelSettings]] = [ModelSettings]
     for cls in classes:  # the list grows in the loop: breadth first

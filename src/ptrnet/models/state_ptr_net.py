@@ -1,7 +1,7 @@
 """The pointer network for `ptrnet.problems`. It encodes the state of the problem at every step.
 
-What is left of a problem after some choices is a smaller problem of the same kind. So all layers
-run again at every step, as in Drakulic et al. (BQ-NCO, 2023) and Luo et al. (LEHD, 2023).
+After some choices, the rest of a problem is a smaller problem of the same kind. So all layers run
+again at every step, as in Drakulic et al. (BQ-NCO, 2023) and Luo et al. (LEHD, 2023).
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,9 +43,10 @@ class Started(Encoded):
 class StatePtrNet(PointerModel):
     """`p = softmax(u)`, where a transformer's layers encode `h = [whole; remaining elements]`.
 
-    The rows before encoding are the `Problem.features` of the whole instance and of the remaining
-    elements. `h_0` gives the score `u_0 = v' h_0` of END. `h_j` gives the scores `u_j = W h_j` of
-    element j, one for each way to reach it (see `Problem.ways`).
+    Row 0 is for the whole instance. The rows before encoding are linear functions of the
+    `Problem.features` of the whole instance and of the remaining elements. `h_0` gives the score
+    `u_0 = v' h_0` of END. `h_j` gives the scores `u_j = W h_j` of element j: one score for each way
+    to reach the element (see `Problem.ways`).
 
     Tokens that the problem does not allow get probability 0. If the problem allows only one token,
     that token gets probability 1, and the network does not run. The problem computes in float64,
@@ -201,7 +202,7 @@ class StatePtrNet(PointerModel):
 
 
 def _distinct_rows(state: "State") -> tuple[np.ndarray, np.ndarray]:
-    """Return indices of distinct rows, and for each row the position of the one that equals it."""
+    """Return the indices of distinct rows, and for each row the position of its equal in these."""
     parts = [
         np.ascontiguousarray(rows).reshape(len(rows), -1).view(np.uint8) for rows in state.values()
     ]
@@ -220,7 +221,7 @@ def _chunks(order: np.ndarray, counts: np.ndarray) -> Iterator[np.ndarray]:
     """
     sizes = np.maximum(counts[order], 1)
     while len(order):
-        # The last row of a chunk is the largest, so k rows are padded to k * (size of the last).
+        # The last row of a chunk is the largest, so k rows are padded to k * (last row's size).
         k = max(
             1, int(np.searchsorted(sizes * np.arange(1, len(sizes) + 1), MAX_POSITIONS, "right"))
         )

@@ -42,7 +42,7 @@ class EncodedSet(Encoded):
     bias: Tensor  # (B, S + N): -inf on padding, 0 elsewhere
     keys_values: list[KeysValues]  # of the states, for each layer's cross-attention
     frame_keys: Tensor | None  # of the states, for the edge frames
-    # Empty, or one item, which the first compiled step prepares from these tensors and the weights.
+    # Empty, or one item. The first compiled step makes it from the tensors above and the weights.
     compiled: list["Compiled"] = field(init=False, default_factory=list)
 
 
@@ -56,10 +56,10 @@ class Compiled(NamedTuple):
 class TransformerPtrNet(PointerModel):
     """`u_j = d_i' W e_j / sqrt(H)`, `p(C_i) = softmax(u)`; the next decoder input is `e_{C_i}`.
 
-    `e` are the encoder's states of special slots, whose inputs are learned, and of elements. All
-    of them attend to each other. `d_i` is the state of a decoder that attends to its earlier
+    `e` are the encoder's states of special slots and elements, which attend to each other. The
+    inputs of special slots are learned. `d_i` is the state of a decoder that attends to its earlier
     inputs and to `e`. With `see_deviations`, the encoder also reads how far each feature is from
-    its mean over the instance. With `edge_frames`, `EdgeFrames` adds a term to each score.
+    its mean over the instance. With `edge_frames`, `EdgeFrames` adds several terms to each score.
     Coordinates and scores are computed in float32 even under autocast.
 
     The state of a step has each layer's keys and values `(B, K, t, H)` of the t tokens so far. With
@@ -87,7 +87,7 @@ class TransformerPtrNet(PointerModel):
         lengths = full_lengths(inputs) if lengths is None else lengths
         states, bias = self._encode_tokens(inputs, lengths)
         batch, num_tokens, units = states.shape
-        # This needs the most temporary memory, so it comes before the other tensors are allocated.
+        # These need the most temporary memory, so compute them before allocating other tensors.
         keys_values = [layer.cross.keys_values(states) for layer in self._decoder_layers()]
         with torch.autocast(states.device.type, enabled=False):
             keys = self.pointer(states) / math.sqrt(units)
@@ -126,7 +126,7 @@ class TransformerPtrNet(PointerModel):
             encoded: the encoded tokens.
             rows: the decoder's states `(B, M, H)`.
             ends: the result of `EdgeFrames.ends` or `all_ends`; None without edge frames.
-            compiled: the compiled kernels, if any can be used.
+            compiled: the compiled kernels; None: PyTorch computes all parts.
         """
         queries = layer_norm(rows)
         with torch.autocast(queries.device.type, enabled=False):
@@ -207,9 +207,11 @@ class TransformerPtrNet(PointerModel):
 def _build_frames(
     features: int, num_specials: int, settings: TransformerSettings
 ) -> EdgeFrames | None:
-    """The edge frames of the settings, or None if they have none.
+    """The edge frames that the settings ask for. If they ask for none, return None.
 
-    Raises InputError if the task has no such edges.
+    Raises:
+        InputError: elements are not points in the plane, answers are not sequences of apexes as
+            `frame_edge` "open" requires, or "open" is given without `edge_frames`.
     """
     is_open = settings.frame_edge == "open"
     if not settings.edge_frames:

@@ -34,8 +34,8 @@ class Hooks:
     Args:
         callbacks: objects of `lightning.pytorch.Callback`.
         loggers: objects of `lightning.pytorch.loggers.Logger`, or names of `LOGGERS`. "wandb" and
-            "mlflow" need the extra of the same name. "mlflow" writes `logs/mlflow.db` in the run's
-            folder, unless `MLFLOW_TRACKING_URI` is set.
+            "mlflow" need the extra of the same name. If `MLFLOW_TRACKING_URI` is set, "mlflow" logs
+            to that address. Otherwise it writes `logs/mlflow.db` in the run's folder.
 
     Raises:
         InputError: a callback or a logger has the wrong class, or a logger's name is unknown.
@@ -108,11 +108,11 @@ def _build_logger(name: str, output: Path) -> Logger:
 class BestWeights(pl.Callback):
     """Stops early. Keeps the weights of the latest validation that is about as good as the best.
 
-    A validation is about as good if its mean loss exceeds the lowest one by at most one standard
-    error. Subtract each example's loss in the best validation from its loss in this one: it is the
-    standard error of the mean of these differences. With
-    few examples the lowest loss is partly chance, and weights that were trained longer do better on
-    new data (one-standard-error rule; Breiman et al. 1984).
+    A validation is about as good if its mean loss exceeds the lowest mean loss by at most one
+    standard error. This is the standard error of the mean excess: for each example, subtract the
+    loss in the best validation from the loss in the new validation. With few examples the lowest
+    loss is partly chance, and weights that were trained longer do better on new data
+    (one-standard-error rule; Breiman et al. 1984).
 
     The callback's state is part of every checkpoint, so a resumed run stops at the same step.
 
@@ -171,7 +171,10 @@ class BestWeights(pl.Callback):
 
 
 class CheckedCheckpointIO(TorchCheckpointIO):
-    """Writes checkpoints atomically. Verifies them on reading, and runs no code from them."""
+    """Writes checkpoints atomically. Verifies the checksum of a checkpoint before loading it.
+
+    Loading a checkpoint runs no code from the file.
+    """
 
     def save_checkpoint(self, checkpoint: Any, path: Any, storage_options: Any = None) -> None:
         # A callback of the caller may save to a folder that does not exist yet.
@@ -187,8 +190,8 @@ class CheckedCheckpointIO(TorchCheckpointIO):
 class PeriodicCheckpoint(pl.Callback):
     """Saves a checkpoint every `every` steps, and at the end.
 
-    If a validation follows the step, the callback saves after the validation, because a resumed run
-    does not repeat that validation.
+    A resumed run does not repeat a validation. If a validation follows the step, the callback
+    therefore saves after the validation.
     """
 
     def __init__(self, path: Path, every: int, valid_every: int) -> None:
@@ -219,15 +222,15 @@ class FiniteLoss(pl.Callback):
     This must be the first callback, so that later callbacks never save or log diverged weights.
 
     A single process on a CPU checks the loss after every step. On a GPU or with several processes,
-    that would make every step wait, so we collect the losses. At multiples of `intervals` and at
-    the end, we check the collected losses and the weights.
+    such a check would make every step wait, so we collect the losses. At multiples of `intervals`
+    and at the end, we check the collected losses and the weights.
 
     Args:
-        folder: the folder of the run. The error names its last good checkpoint.
-        intervals: numbers of steps between checks of the weights. They must include the intervals
-            of validations and of checkpoints.
-        is_likelihood: whether the loss is a negative log-likelihood. If so, a loss below 0 raises
-            ModelError, because no probability is above 1.
+        folder: the folder of the run. The error names the last good checkpoint in this folder.
+        intervals: numbers of steps between checks of the weights. The intervals of validations and
+            of checkpoints must be among these numbers.
+        is_likelihood: whether the loss is a negative log-likelihood. No probability is above 1, so
+            such a loss must not be below 0. If it is below -LOSS_ROUNDING, raise ModelError.
     """
 
     def __init__(self, folder: Path, *intervals: int, is_likelihood: bool = False) -> None:
@@ -262,7 +265,7 @@ class FiniteLoss(pl.Callback):
 
 
 def diverged_error(folder: Path, step: int) -> DivergedError:
-    """Return the error of a diverged run. It names the checkpoint to start again from."""
+    """Return the error of a diverged run. The message names the last good checkpoint, if any."""
     good = run_checkpoint.read_last(folder)
     advice = "there is no checkpoint yet; start again with a smaller --learning-rate"
     if good:
@@ -283,7 +286,7 @@ LINE_EVERY = 60.0  # seconds between lines if standard error is not a terminal
 class TrainingProgress(pl.Callback):
     """Shows and logs the mean of each metric over the last LOG_EVERY steps.
 
-    If standard error is not a terminal, it prints lines instead of a progress bar.
+    If standard error is not a terminal, the callback prints lines instead of a progress bar.
     """
 
     def __init__(self, batch_size: int) -> None:
@@ -338,7 +341,7 @@ class TrainingProgress(pl.Callback):
             )
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        for key in ("accuracy", "cost", *METRICS.values()):  # show the last one that was logged
+        for key in ("accuracy", "cost", *METRICS.values()):  # show the last key that was logged
             value = trainer.callback_metrics.get(f"valid_{key}")
             if value is not None:
                 name = "" if key in ("accuracy", "cost") else f"{key} "
@@ -353,7 +356,7 @@ class TrainingProgress(pl.Callback):
 
 
 def _text(metric: str, value: float) -> str:
-    """Format accuracies in percent, costs with 5 significant digits, the rest with 3 decimals."""
+    """Format accuracies in percent, costs with 5 digits, and other metrics with 3 decimals."""
     if metric == "accuracy":
         return f"{value:.1%}"
     return f"{value:.5g}" if metric == "cost" else f"{value:.3f}"

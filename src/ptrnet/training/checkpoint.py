@@ -19,19 +19,19 @@ _KEYS = {"global_step", "state_dict", "callbacks", "pytorch-lightning_version"}
 
 
 class Checkpoint(NamedTuple):
-    """A checkpoint and the file it was read from."""
+    """The content of a checkpoint, and the path of the file that it was read from."""
 
     path: Path
     content: dict[str, Any]
 
     def make_last(self) -> None:
-        """If this was read from PREVIOUS, rename it to LAST, which is damaged or missing."""
+        """If the file is PREVIOUS, rename it to LAST. `read_last` could not read LAST then."""
         if self.path.name == PREVIOUS:
             self.path.replace(self.path.with_name(LAST))
 
 
 def write(path: Path, checkpoint: Any) -> None:
-    """Write a checkpoint. The run's last checkpoint becomes the previous one.
+    """Write a checkpoint. If `path` is the run's LAST checkpoint, keep the old file as PREVIOUS.
 
     Raises:
         OutputError: the folder is not writable, or the disk is full. The last checkpoint is kept.
@@ -73,12 +73,14 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def read_last(folder: Path) -> Checkpoint | None:
-    """Read the run's last checkpoint, or the previous one if the last is damaged.
+    """Read the run's last checkpoint.
 
-    Return None if the run has no checkpoints.
+    If the last checkpoint is damaged or missing, read the previous checkpoint. If the run has no
+    checkpoints, return None.
 
     Raises:
-        InputError: the run has checkpoints, but none can be read. The message names the last one.
+        InputError: the run has checkpoints, but none can be read. The message names the last
+            checkpoint.
     """
     last, previous = folder / LAST, folder / PREVIOUS
     if not exists(last) and not exists(previous):

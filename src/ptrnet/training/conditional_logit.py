@@ -1,7 +1,7 @@
-"""Mix a network's probabilities of choices with those of a conditional logit.
+"""Mix a network's probabilities of choices with the probabilities of a conditional logit.
 
-A network overfits a few hundred choices. A conditional logit (McFadden 1974) does not, because it
-is linear in the features. `docs/dev/own-data-defaults.md` has the measurements.
+A network overfits a few hundred choices. A conditional logit (McFadden 1974) is linear in the
+features, so it does not overfit them. `docs/dev/own-data-defaults.md` has the measurements.
 """
 
 from collections.abc import Sequence
@@ -19,14 +19,15 @@ from ptrnet.training.linear_scores import fit_weights
 from ptrnet.types import Example, Floats
 
 SHARES = np.linspace(0, 1, 21)
-MAX_EXAMPLES = 20_000  # more would not change the few weights of a logit
+MAX_EXAMPLES = 20_000  # more examples would not change the few weights of a logit
 
 
 def mix_with_logits(model: PointerModel, task: Task, examples: TrainingExamples) -> float:
-    """Fit a logit for each network of a trained model, and set its share of the probabilities.
+    """Fit a conditional logit for each network of a model, and set the share of the logits.
 
-    The share is the one of SHARES that gives the validation examples the highest likelihood. Each
-    network and its logit are compared on examples that neither of them learned from.
+    A logit is mixed into the probabilities of its network with this share. We choose the share in
+    SHARES that gives the validation examples the highest likelihood. Each network and its logit are
+    compared on examples that neither the network nor the logit learned from.
 
     Returns:
         The share. It is 0 if the model has no logit, or if there are no validation examples.
@@ -65,7 +66,7 @@ def fit_logit(examples: Sequence[Example], task: Task) -> Floats:
     the normalized features and `b` the weights. See `fit_weights` for the penalty on the weights.
 
     Args:
-        examples: instances, each with the one element that was chosen.
+        examples: instances. The answer of each instance is the element that was chosen.
         task: the task of the instances, which normalizes the features.
     """
     x = np.concatenate([task.normalize(example.inputs) for example in examples])

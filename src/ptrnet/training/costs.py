@@ -1,9 +1,9 @@
 """Training without answers: the model learns from the costs of answers that it samples.
 
-The losses of self-labelling and REINFORCE also teach the model which tokens are allowed. Samples
-alone would not, because they are drawn under the constraint. It hides the probability that the
-model gives to forbidden tokens. Beam search ranks prefixes by the model's own log-probabilities, so
-probability that is wasted on forbidden tokens would distort its ranking.
+The losses of self-labelling and REINFORCE also teach the model which tokens are allowed. The costs
+of samples alone would not, because samples are drawn under the constraint. The constraint hides the
+probability that the model gives to forbidden tokens. Beam search ranks prefixes by the model's own
+log-probabilities, so probability that is wasted on forbidden tokens would distort the ranking.
 """
 
 from collections import deque
@@ -52,7 +52,7 @@ class Samples(NamedTuple):
         )
 
     def followed_by(self, others: "Samples") -> "Samples":
-        """Return these answers, followed by other answers to the same instances."""
+        """Return the answers of `self`, followed by those of `others` to the same instances."""
         longest = max(self.tokens.shape[2], others.tokens.shape[2])
         padded = [
             functional.pad(part.tokens, (0, longest - part.tokens.shape[2]), value=END)
@@ -78,8 +78,8 @@ class Sampler:
     Args:
         model: the network.
         task: the task of the instances.
-        costs: computes costs. It gets the elements of an instance in the order in which the model
-            reads them.
+        costs: function that computes costs. The elements of an instance that is passed to this
+            function are in the order in which the model reads them.
     """
 
     def __init__(self, model: PointerModel, task: Task, costs: Costs) -> None:
@@ -132,7 +132,7 @@ class Sampler:
         return Samples(tokens, answer_lengths + 1, costs.to(tokens.device, torch.float32))
 
     def _costs(self, batch: InstanceBatch, tokens: Tensor, lengths: Tensor) -> Floats:
-        """Return the costs `(B, K)` of the answers. Raises InputError if one is not finite."""
+        """Return the costs `(B, K)` of the answers. Raises InputError if a cost is not finite."""
         costs = np.empty(lengths.shape)
         rows = zip(batch.instances, tokens.cpu().numpy(), lengths.tolist(), strict=True)
         for b, (instance, answers, sizes) in enumerate(rows):
@@ -162,7 +162,7 @@ def self_labelling_loss(log_probs: Tensor, lengths: Tensor) -> Tensor:
 
     Args:
         log_probs: `(B, 1)` log-probabilities of the cheapest answers, without the constraint.
-        lengths: `(B, 1)` number of tokens of these answers, including END.
+        lengths: `(B, 1)` number of tokens of the cheapest answers, including END.
     """
     return -log_probs.sum() / lengths.sum()
 
@@ -171,15 +171,15 @@ def reinforce_loss(log_probs: SequenceLogProbs, samples: Samples, baseline: Tens
     """Return the loss of REINFORCE (Williams 1992).
 
     The loss is the sum of `advantage * log p - log a` over the samples, divided by the number of
-    their tokens:
+    tokens in all samples:
 
-    - p is the probability of a sample under the constraint. The gradient of the first term is an
-      estimate of the gradient of the mean cost, up to a factor.
+    - p is the probability of a sample under the constraint. The gradient of the first term
+      estimates the gradient of the mean cost, up to a factor.
     - The advantage is `cost - baseline`, divided by its root mean square over the batch, so that
       the unit of the costs does not matter.
     - a is the probability that all tokens are allowed. At each step of a sample, add up the model's
-      probabilities of the allowed tokens. a is the product of these sums over all steps. The second
-      term teaches the model which tokens are allowed.
+      probabilities of the allowed tokens. Then a is the product of these sums over all steps. The
+      second term teaches the model which tokens are allowed.
 
     Args:
         log_probs: log-probabilities of `samples`, `(B, K)` each.
@@ -194,7 +194,10 @@ def reinforce_loss(log_probs: SequenceLogProbs, samples: Samples, baseline: Tens
 
 
 def mean_of_others(costs: Tensor) -> Tensor:
-    """Return the mean cost `(B, K)` of the instance's other samples (Kool et al. 2019)."""
+    """Return for each sample the mean cost of the instance's other samples, `(B, K)`.
+
+    This is the baseline of Kool et al. (2019).
+    """
     return (costs.sum(1, keepdim=True) - costs) / (costs.shape[1] - 1)
 
 
@@ -202,7 +205,7 @@ SEED_STRIDE = 2**32  # above any number of steps, so that two seeds never share 
 
 
 class CostModule(TrainingModule):
-    """Samples answers and makes the cheaper ones more likely.
+    """Samples answers and makes the cheaper answers more likely.
 
     The validation loss is the mean cost of greedy answers.
     """
@@ -230,9 +233,13 @@ class CostModule(TrainingModule):
         return self_labelling_loss(torch.cat(log_probs), torch.cat(lengths))
 
     def _earlier(self, seed: int) -> Answered:
-        """Draw a batch from the window. With `tails`, try to improve its answers by new tails."""
-        # All processes draw the same k, and each has its own part of this earlier batch. The parts
-        # have similar sizes, so no process waits long for another.
+        """Draw an earlier batch from the window.
+
+        With the recipe's `tails`, cut the batch's answers and sample new ends (tails). If a new
+        answer is cheaper than the known answer, keep the new answer.
+        """
+        # All processes draw the same k. Each process has a different part of this earlier batch.
+        # The parts have similar sizes, so no process waits long for another.
         rng = np.random.default_rng([self.recipe.seed, WINDOW, self.global_step])
         k = int(rng.integers(len(self.window)))
         drawn = _to(self.window[k], self.device)
@@ -241,7 +248,7 @@ class CostModule(TrainingModule):
             shares = torch.from_numpy(rng.random(len(most))).to(most.device)
             num_kept = (shares * most).long()
             tails = self.sampler.sample_tails(drawn, num_kept, self.recipe.tails, seed)
-            # `cheapest` takes the first one of equal costs, so the known answer stays.
+            # Among equal costs, `cheapest` takes the first, so the known answer stays.
             drawn = drawn._replace(answers=drawn.answers.followed_by(tails).cheapest())
             self.window[k] = _to(drawn, "cpu")
         return drawn
@@ -295,7 +302,7 @@ class CostProblem(NamedTuple):
 
 
 def task_costs(task: Task) -> Costs:
-    """Return the task's own cost function.
+    """Return the cost function that the task defines.
 
     Raises:
         InputError: the task has no costs.
@@ -321,8 +328,8 @@ def open_instances(
     Args:
         recipe: the recipe of the training.
         task: the task of the instances.
-        problem: a user's instances. If None, the task draws fresh ones.
-        first: the number of the first batch. It is above 0 if the run is resumed.
+        problem: a user's instances. If None, the task draws fresh instances.
+        first: the number of the first batch. If the run is resumed, this number is above 0.
 
     Raises:
         InputError: there is no instance to train on.

@@ -38,8 +38,8 @@ def open_examples(
     Args:
         recipe: names the files, or says how to draw fresh examples.
         task: the task of the recipe.
-        first: the number of the first batch. It is above 0 if the run is resumed.
-        examples: the examples of the recipe's file, if the caller has opened them already.
+        first: the number of the first batch. If the run is resumed, this number is above 0.
+        examples: the examples of the recipe's file. If None, this function opens the file.
 
     Raises:
         InputError: a file cannot be used.
@@ -65,8 +65,9 @@ def open_examples(
 def fresh_test_examples(recipe: Recipe, task: Task) -> list[Example]:
     """Draw test examples that neither training nor validation has seen.
 
-    Draw as many as the validation has, but at most MAX_TEST. Return an empty list if the recipe
-    trains on a file or learns from costs, because answers to fresh instances may be unknown then.
+    Draw as many examples as the validation has, but at most MAX_TEST. If the recipe trains on a
+    file or learns from costs, the answers to fresh instances may be unknown. Then return an empty
+    list.
     """
     count = min(MAX_TEST, recipe.valid_batches * recipe.batch_size)
     if recipe.data or recipe.learning != "answers" or not count:
@@ -117,7 +118,10 @@ def _fresh_stream(recipe: Recipe, task: Task, first: int) -> ExampleStream:
 
 
 def _valid_batches(recipe: Recipe, task: Task, parts: list[list[Example]]) -> list[Batch]:
-    """Return batches. All examples of a batch are held out by the same network, or by all."""
+    """Batch the validation examples.
+
+    All examples of a batch are held out by the same network, or by all networks.
+    """
     batches = []
     for k, part in enumerate(parts):
         for batch in batches_of(part, task, recipe.batch_size):
@@ -142,7 +146,7 @@ def _fresh_valid_batches(recipe: Recipe, task: Task) -> list[Batch]:
 
 
 def _cut_valid_batches(recipe: Recipe, task: Task, batches: Sequence[Batch]) -> list[CutBatch]:
-    """Cut each answer of the validation batches once. The recipe's seed decides where."""
+    """Cut each answer of the validation batches once. The recipe's seed determines the cuts."""
     return [
         cut_batch(np.random.default_rng([recipe.seed, VALID, k, 1]), task, batch, 1)
         for k, batch in enumerate(batches)

@@ -54,7 +54,7 @@ def fit(
     loggers: Iterable[Any] = (),
     **recipe: Any,
 ) -> Solver:
-    """Train a model on examples whose answers are indices into their own input.
+    """Train a model on examples whose answers are indices of the elements of their input.
 
     If answers are not known, pass a `cost` and the instances alone. The model then samples answers
     and learns from the cheaper ones.
@@ -62,13 +62,14 @@ def fit(
     Args:
         examples: pairs of inputs `(n, d)` and outputs `(m,)`. n may vary, d must not. Outputs are
             0-based indices. With `outputs` or a `cost`, pass the inputs alone: a list of instances
-            or an array `(B, n, d)`. All may be NumPy arrays, torch tensors or lists. Instances may
-            also be data frames, whose columns are named fields. Unless there is a `cost`, elements
-            may be dictionaries. Their strings are categories. `read_table` makes such examples
-            from a table.
-        outputs: the outputs, one for each input: a list, or an array `(B, m)`. A string here is
-            taken as the `kind`.
-        kind: the kind of the answers. If None, it is guessed from them. A `cost` needs it.
+            or an array `(B, n, d)`. Inputs and outputs may be NumPy arrays, torch tensors or lists.
+            Instances may also be data frames, whose columns are named fields. Unless there is a
+            `cost`, elements may be dictionaries. Strings in these dictionaries are categories.
+            `read_table` makes such examples from a table.
+        outputs: the outputs of all inputs: a list with an item for each input, or an array
+            `(B, m)`. A string in place of the outputs is taken as the `kind`.
+        kind: the kind of the answers. If None, the kind is guessed from the answers. With a `cost`,
+            the kind is required.
 
             - "permutation": an order of all elements
             - "subset": some elements in an order that matters, each at most once
@@ -91,16 +92,17 @@ def fit(
             `hidden_size`, `seed` and so on. By default each network of an ensemble uses its own
             tenth of the examples for validation. Training stops after `patience` validations
             without a lower loss. The model gets the weights of the latest validation whose loss is
-            at most one standard error above the lowest one. If elements are dictionaries, the model
-            reads `fields`, or all fields by default. It refuses texts that it has not seen in
-            training. With `unknown_category="ignore"`, it reads such a text as no category.
+            at most one standard error above the lowest loss. If elements are dictionaries, the
+            model reads `fields`, or all fields by default. The model refuses texts that were not in
+            the training examples. With `unknown_category="ignore"`, the model reads these texts as
+            no category.
 
     Returns:
         The trained model, ready to `solve`.
 
     Raises:
-        InputError: an example cannot be used (the message has its number, counted from 0), a field
-            of the recipe is wrong, or the folder is in use.
+        InputError: an example cannot be used, a field of the recipe is wrong, or the folder is in
+            use. The message has the number of the example, counted from 0.
         MissingExtraError: the extra "train" is not installed.
         DivergedError: the loss is not finite.
 
@@ -178,10 +180,10 @@ def _fit_answers(
 
 
 def _inferred(examples: Any, recipe: dict[str, Any]) -> tuple[InferredTask, bool]:
-    """Infer the task of the examples. Also return whether its kind was guessed.
+    """Return the examples with their inferred task, and whether the kind was guessed.
 
-    If the recipe names columns, the examples are a table. The names of columns
-    are removed from `recipe`.
+    If the recipe names columns, the examples are a table. The names of columns are removed from
+    `recipe`.
     """
     kind, reading = kind_and_reading(recipe)
     columns = Columns(**{key: recipe.pop(key) for key in options_of(Columns) if key in recipe})
@@ -204,7 +206,10 @@ def _inferred(examples: Any, recipe: dict[str, Any]) -> tuple[InferredTask, bool
 
 
 def _pair(item: Any, source: str) -> tuple[Any, Any]:
-    """Return inputs and outputs. The inputs are the user's dictionaries if there were any."""
+    """Return the inputs and the outputs of an item.
+
+    If the item is an `Example` of elements with fields, the inputs are the user's dictionaries.
+    """
     if isinstance(item, Example):
         checks.required_answer(item, loosest_task(1), source)
         if item.elements is not None:
@@ -236,7 +241,7 @@ def _loosest_task(inputs: Sequence[Any], sources: Sequence[str], reading: Readin
 def _saved(data: Dataset, folder: Path) -> Iterator[Path]:
     """Save the examples to the run's folder, and yield their path.
 
-    If the run is refused before it writes its recipe, remove the examples again.
+    If the run is refused before its recipe is written, remove the examples again.
     """
     is_new, saved = not exists(folder), folder / EXAMPLES
     try:

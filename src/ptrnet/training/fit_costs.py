@@ -39,8 +39,9 @@ def fit_costs(
     """Train a model on instances without answers; see `ptrnet.fit`.
 
     Raises:
-        InputError: `kind` is missing, an instance cannot be used (the message has its number,
-            counted from 0), a field of the recipe is wrong, or a cost is not a finite number.
+        InputError: `kind` is missing, an instance cannot be used, a field of the recipe is wrong,
+            or a cost is not a finite number. The message has the number of the instance, counted
+            from 0.
     """
     if not callable(cost):
         raise InputError(f"fit: expected a function as cost, got {short(cost)}")
@@ -56,7 +57,7 @@ def fit_costs(
 
 
 def _checked_instances(instances: Any) -> Dataset:
-    """Return the instances as a dataset. Raises InputError if one cannot be used."""
+    """Return the instances as a dataset. Raises InputError if an instance cannot be used."""
     checked: list[Example] = []
     task = loosest_task(1)
     for k, values in enumerate(split(instances, "instances")):
@@ -80,7 +81,7 @@ def _costs_of_each(cost: Callable[[Floats, Indices], float]) -> Costs:
 
 
 def _number(value: Any) -> float:
-    """Convert the result of the user's cost to a float. Raises InputError if it is not a number."""
+    """Convert a result of the user's cost to a float. Raises InputError if this is impossible."""
     try:
         return float(value)
     except (TypeError, ValueError):

@@ -1,10 +1,10 @@
 """Losses of a training step as a CUDA graph: recorded once for each batch shape, then replayed.
 
-A step launches several hundred small kernels. The CPU takes several times longer to launch them
-than the GPU takes to run them. A graph launches all of them at once.
+A step launches several hundred small kernels. The CPU takes several times longer to launch the
+kernels than the GPU takes to run them. A graph launches all kernels of a step at once.
 
-A graph reads and writes the memory of the tensors that it was recorded with. Kernels do not run
-during recording, so the model must not read the value of a tensor on the CPU.
+During a replay, a graph reads and writes the memory of the tensors of its recording. Kernels do not
+run during recording, so the model must not read the value of a tensor on the CPU.
 """
 
 from collections.abc import Callable
@@ -20,16 +20,17 @@ from ptrnet.types import Batch
 
 T = TypeVar("T")
 
-# Limit the memory of graphs. Once there are this many, compute other shapes without a graph.
+# Limits on the memory of graphs. Once a limit is reached, compute other shapes without a graph.
 MAX_GRAPHS, MAX_GRADIENT_BYTES = 128, 2**30
 TOKENS = 8  # answers are padded to a multiple of this number, so that shapes recur
 
 
 class GraphLosses:
-    """`losses` and its gradients for a model on a GPU, with a CUDA graph for each batch shape.
+    """Computes `losses` and their gradients on a GPU, with a CUDA graph for each batch shape.
 
-    The parameters must not move in memory, because the graphs hold their addresses. Calls with and
-    without autocast have separate graphs. All calls with autocast must use the same autocast dtype.
+    The graphs hold the addresses of the parameters, so the parameters must not move in memory.
+    Calls with and without autocast have separate graphs. All calls with autocast must use the same
+    autocast dtype.
     """
 
     def __init__(self, model: PointerModel) -> None:
@@ -42,7 +43,7 @@ class GraphLosses:
     def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the mean of the `losses`, and which answers `(B,)` are right.
 
-        Call `backward` before the next call, which overwrites the gradients.
+        Call `backward` on the mean before the next call, which overwrites the gradients.
         """
         self._model.check_lengths(batch.lengths)
         if batch.grades is not None:  # we have not tried grades on a GPU
@@ -118,9 +119,9 @@ def record(run: Callable[[], T], pool: Any) -> tuple[torch.cuda.CUDAGraph, T]:
     """Record a function as a CUDA graph. Return the graph and the tensors that a replay fills.
 
     Args:
-        run: the function. We call it twice before recording, so that its kernels are already
-            compiled and chosen.
-        pool: memory pool. Graphs may share it if their replays never overlap.
+        run: the function. We call the function twice before recording, so that its kernels are
+            already compiled and chosen.
+        pool: memory pool. Graphs whose replays never overlap may share a pool.
 
     Raises:
         RuntimeError: the function read a tensor's value, or did something else that CUDA graphs
@@ -128,8 +129,8 @@ def record(run: Callable[[], T], pool: Any) -> tuple[torch.cuda.CUDAGraph, T]:
     """
     graph = torch.cuda.CUDAGraph()
     autocast, dtype = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
-    # Disable autocast's cache. A graph must cast the weights again at each replay, because they
-    # change.
+    # Disable autocast's cache. The weights change between replays, so each replay of the graph must
+    # cast them again.
     with torch.autocast("cuda", dtype, autocast, cache_enabled=False):
         warmup = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         warmup.wait_stream(torch.cuda.current_stream())

@@ -16,7 +16,7 @@ def device_of(name: str) -> str:
     """Return `cpu` or `cuda`. For `auto`, return cuda if torch finds a CUDA device.
 
     Raises:
-        InputError: the name is unknown, or it is cuda and torch finds no such device.
+        InputError: the name is unknown, or the name is cuda and torch finds no CUDA device.
     """
     if name not in DEVICES:
         raise unknown("device", name, DEVICES)
@@ -29,20 +29,20 @@ def device_of(name: str) -> str:
 
 
 def has_run_on_gpu(recipe: Recipe) -> bool:
-    """Whether we have tested trainings of this kind on a GPU.
+    """Whether we have tested trainings like the recipe's on a GPU.
 
-    Untested kinds use no CUDA graphs. They use bfloat16 on a GPU only if the recipe's `precision`
-    is `bfloat16`.
+    Untested trainings use no CUDA graphs. If the recipe's `precision` is not `bfloat16`, they do
+    not use bfloat16 on a GPU.
     """
     from_answers = recipe.learning == "answers" and recipe.loss == "tokens" and not recipe.cuts
     return recipe.model == "ptr-net" and from_answers
 
 
 def precision_of(recipe: Recipe, device: str) -> str:
-    """Return the precision of large products: `bfloat16`, `tf32` or `float32`.
+    """Return the precision of large matrix products: `bfloat16`, `tf32` or `float32`.
 
-    For `auto`, return the fastest one that is safe on this hardware. Recurrent products on a GPU
-    are TensorFloat-32 even with `bfloat16`.
+    For `auto`, return the fastest precision that is safe on this hardware. Even with `bfloat16`,
+    matrix products in recurrent layers on a GPU are TensorFloat-32.
 
     Raises:
         InputError: the precision is tf32, and the device does not support it.
@@ -66,7 +66,7 @@ def _ampere() -> bool:
 
 @contextmanager
 def matmul_precision(precision: str, device: str) -> Iterator[None]:
-    """In this context, allow TensorFloat-32 on a GPU unless the precision is `float32`."""
+    """In this context, allow TensorFloat-32 on a GPU. If `precision` is `float32`, forbid it."""
     if device != "cuda":
         yield
         return

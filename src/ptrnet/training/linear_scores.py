@@ -7,10 +7,10 @@ from ptrnet.data.dataset import Dataset
 from ptrnet.tasks.base import Task
 from ptrnet.types import Floats, Indices
 
-# Factor of a penalty. If all elements of each set have the same value of a feature, the penalty
-# makes the weight of this feature 0.
+# Factor of the penalty on squared weights. If a feature is equal for all elements of each set, the
+# penalty makes the weight of this feature 0.
 RIDGE = 1e-4
-# Largest number of pairs of neighbours in answers. More would not tell more about the order.
+# Largest number of pairs of neighbours in answers. More pairs would not tell more about the order.
 MAX_PAIRS = 10_000
 SHARE = 0.99  # an order is linear if a linear score puts this share of the pairs in order
 
@@ -18,8 +18,8 @@ SHARE = 0.99  # an order is linear if a linear score puts this share of the pair
 def has_linear_order(task: Task, examples: Dataset) -> bool:
     """Whether a score that is linear in features and their logarithms explains the answers' order.
 
-    We fit such a score to half of the pairs of neighbours in the answers. It explains the order if
-    it puts SHARE of the other pairs in the right order.
+    We fit a linear score to half of the pairs of neighbours in the answers. The score explains the
+    order if it puts at least SHARE of the other half of the pairs in the right order.
     """
     spread, lowest = task.relative_range
     differences: list[Floats] = []
@@ -34,8 +34,8 @@ def has_linear_order(task: Task, examples: Dataset) -> bool:
     fitted, tested = pairs[::2], pairs[1::2]
     if not len(tested):
         return False
-    # Each pair is a choice between two elements. Only the difference of their features matters, so
-    # we use the difference as features of the first one, and 0 as features of the second one.
+    # Each pair is a choice between two elements. Only the difference of their features matters. So
+    # the first element gets this difference as its features, and the second element gets 0.
     x = np.stack([fitted, np.zeros_like(fitted)], 1).reshape(-1, fitted.shape[1])
     weights = fit_weights(x, np.full(len(fitted), 2), np.zeros(len(fitted), np.int64))
     return bool((tested @ weights > 0).mean() >= SHARE)
@@ -49,7 +49,7 @@ def fit_weights(x: Floats, sizes: Indices, chosen: Indices) -> Floats:
     the squared weights.
 
     Args:
-        x: `(n, d)`, the features of the elements of B instances, one after the other.
+        x: `(n, d)`, the features of all elements of B instances, one instance after another.
         sizes: `(B,)`, the number of elements of each instance.
         chosen: `(B,)`, the chosen element of each instance.
     """

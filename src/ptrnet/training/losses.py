@@ -14,14 +14,15 @@ from ptrnet.types import Batch, CutBatch
 
 
 def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Return the losses `(B,)` by tokens, and which answers `(B,)` are right.
+    """Return the losses `(B,)` of all tokens of each answer, and which answers `(B,)` are right.
 
-    The mean of the losses is the mean of -log p(a right token) over all steps of all answers.
+    The mean of the losses is the mean of -log p(a right token) over the steps in all answers.
 
-    A token is right if a right answer can continue with it. Without grades, there is one such
-    token. With grades, all remaining elements of the highest grade are right.
+    A token is right if a right answer can continue with this token. Without grades, only the target
+    is right. With grades, all remaining elements of the highest grade are right.
 
-    An answer counts as right if each right token is more likely than each wrong one at every step.
+    An answer counts as right if, at every step, each right token is more likely than each wrong
+    token.
     Greedy decoding then gives a right answer, provided that answers have no ties or that scores do
     not depend on earlier tokens.
     """
@@ -29,18 +30,18 @@ def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     real = length_mask(batch.target_lengths, batch.targets.shape[1])
     likelihood, is_right = token_log_likelihoods(log_probs, batch)
     right = _are_likeliest(log_probs, batch.targets, is_right) | ~real
-    # `where` instead of a product, because a target after END may be padding, whose log p is -inf.
+    # A target after END may be padding, whose log p is -inf. So use `where` and not a product.
     return -torch.where(real, likelihood, 0).sum(1) / _tokens_per_answer(real), right.all(1)
 
 
 def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Return the losses `(B,)` by gains, and which answers `(B,)` are right (see `losses`).
+    """Return the losses `(B,)` of the first tokens against gains, and which answers are right.
 
     In the target distribution of the first token, probabilities are in proportion to the gains
     `2^grade - 1` (ListNet; Cao et al. 2007). The mean of the losses is the mean cross-entropy
     between this target and the predicted distribution, over the instances whose gains are not all
     0. Other instances have loss 0. These losses suit models whose scores do not depend on earlier
-    tokens.
+    tokens. See `losses` for which answers `(B,)` are right.
     """
     assert batch.grades is not None
     real = length_mask(batch.target_lengths, batch.targets.shape[1])
@@ -49,11 +50,11 @@ def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     is_element = length_mask(batch.lengths, first.shape[1]) & real.any(1, keepdim=True)
     positive = torch.where(is_element, batch.grades.clamp(min=0), 0)
     highest = positive.amax(1, keepdim=True)
-    # 2^grade may be infinite, so divide all gains by 2^highest. This cancels in `shares`.
+    # 2^grade may be infinite, so divide all gains by 2^highest. The divisor cancels in `shares`.
     gains = torch.exp2(positive - highest) - torch.exp2(-highest)
     sums = gains.sum(1, keepdim=True)
     shares = gains / torch.where(sums > 0, sums, 1)
-    # `where` instead of a product, because log p of padding is -inf.
+    # The log p of padding is -inf. So use `where` and not a product.
     cross_entropy = -(shares * torch.where(gains > 0, first, 0)).sum(1)
     _, is_right = token_log_likelihoods(log_probs, batch)
     right = _are_likeliest(log_probs, batch.targets, is_right) | ~real
@@ -63,9 +64,10 @@ def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
 def cut_losses(model: PointerModel, batch: CutBatch) -> tuple[Tensor, Tensor]:
     """Return the losses `(B,)` of cut answers, and which first tokens `(B,)` are predicted right.
 
-    The first token is the first one after the cut. The mean of the losses is the sum of two means
-    of -log p(a right token): over the first tokens, and over all later tokens. So the first token
-    counts as much as all later ones together. See `losses` for which tokens are right.
+    The first token is the first token after the cut. The mean of the losses is the mean of
+    -log p(a right token) over the first tokens, plus the same mean over all later tokens. So the
+    first token counts as much as all later tokens together. See `losses` for which tokens are
+    right.
     """
     num_known = batch.num_known
     log_probs = model.rest_log_probs(*batch[:4], num_known)
@@ -81,12 +83,15 @@ def cut_losses(model: PointerModel, batch: CutBatch) -> tuple[Tensor, Tensor]:
 
 
 def _tokens_per_answer(real: Tensor) -> Tensor:
-    """Return the mean number of tokens of an answer. It is above 0 even if there are no tokens."""
+    """Return the mean number of tokens in an answer. Without any tokens, return 1 / B, not 0."""
     return real.sum().clamp(min=1) / len(real)
 
 
 def _are_likeliest(log_probs: Tensor, targets: Tensor, is_right: Tensor | None) -> Tensor:
-    """Return `(B, M)`, whether each right token of a step is more likely than all wrong ones."""
+    """Return for each step whether all right tokens are more likely than all wrong tokens.
+
+    The result is `(B, M)`. If `is_right` is None, only the target of a step is right.
+    """
     if is_right is None:
         return log_probs.argmax(-1) == targets
     least = log_probs.masked_fill(~is_right, torch.inf).amin(-1)

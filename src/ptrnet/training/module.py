@@ -29,7 +29,7 @@ Losses = Callable[[Any], tuple[Tensor, Tensor]]
 
 
 def metric_of(task: Task) -> str | None:
-    """Return the metric of greedy answers to log in validations on answers, or None."""
+    """Return the name of the metric of greedy answers that validations log, or None."""
     if isinstance(task, Problem):
         return "gap"
     is_scored = isinstance(task, Custom) and task.metric != "accuracy"
@@ -58,7 +58,7 @@ def mean_of_metric(model: PointerModel, task: Task, batch: Batch, metric: str) -
 
 
 def learned_by(batch: Batch | CutBatch, network: int) -> Batch | CutBatch:
-    """Return the batch without the tokens of the answers that a network does not learn from."""
+    """Return the batch with a target length of 0 for answers that network `network` holds out."""
     if batch.held_out_by is None:
         return batch
     tokens = torch.where(batch.held_out_by == network, 0, batch.target_lengths)
@@ -78,14 +78,14 @@ class TrainingModule(pl.LightningModule):
         self._of_batch: Callable[[PointerModel, Any], tuple[Tensor, Tensor]] = (
             cut_losses if recipe.cuts else of_batch
         )
-        # Losses of each network. Set at the first step, because the model has its device only then.
+        # The losses of each network. The first step sets them, when the model is on its device.
         self._training_losses: list[Losses] = []
-        self.valid_losses: list[Tensor] = []  # (B,) of the batches of the last validation
+        self.valid_losses: list[Tensor] = []  # (B,) for each batch of the last validation
 
     def on_train_start(self) -> None:
         if self.trainer.world_size > 1 and threading.current_thread() is threading.main_thread():
             # SIGTERM does what Ctrl-C does. Lightning's handler would wait for the other processes
-            # to take part in a broadcast, but they may be waiting for us in another operation.
+            # to take part in a broadcast, but those may be waiting for us in another operation.
             signal.signal(signal.SIGTERM, signal.default_int_handler)
 
     def training_step(self, batch: Batch | CutBatch, index: int) -> dict[str, Tensor]:
@@ -97,8 +97,8 @@ class TrainingModule(pl.LightningModule):
                 for network in self.model.networks()
             ]
         if getattr(self.recipe.network, "dropout", 0):
-            # Seed dropout by the step, so that a resumed run drops the same units as one without a
-            # stop.
+            # Seed dropout by the step, so that a resumed run drops the same units as a run that was
+            # never stopped.
             step, world = self.trainer.global_step, self.trainer.world_size
             stream = [self.recipe.seed, DROPOUT, step * world + self.trainer.global_rank]
             torch.manual_seed(int(np.random.default_rng(stream).integers(2**63)))
@@ -121,7 +121,7 @@ class TrainingModule(pl.LightningModule):
             return 1.0
         tokens = batch.target_lengths.sum().float().to(self.device)
         mean = self.trainer.strategy.reduce(tokens.clone(), reduce_op="mean")
-        # No process has tokens if the network holds out the whole batch. Then return 0.
+        # If the network holds out the whole batch, no process has tokens. Then return 0.
         return tokens / mean.clamp(min=1 / self.trainer.world_size)
 
     def on_validation_start(self) -> None:

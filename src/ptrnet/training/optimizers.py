@@ -12,8 +12,8 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from ptrnet.training.recipe import Recipe
 
-DECAY = 0.2  # share of the steps in which a trapezoid's rate falls
-RMSPROP_RATE = 1e-3  # RMSprop's rate / Adadelta's; their usual rates are 0.001 and 1
+DECAY = 0.2  # share of the steps in which the rate falls, in the schedule "trapezoid"
+RMSPROP_RATE = 1e-3  # RMSprop's rate / Adadelta's rate; their usual rates are 0.001 and 1
 
 
 class AdadeltaThenRMSprop(Optimizer):
@@ -21,7 +21,7 @@ class AdadeltaThenRMSprop(Optimizer):
 
     Args:
         parameters: the parameters to train.
-        rate: the learning rate of Adadelta. RMSprop's is `RMSPROP_RATE * rate`.
+        rate: the learning rate of Adadelta. The learning rate of RMSprop is `RMSPROP_RATE * rate`.
         switch: number of steps before RMSprop takes over.
     """
 
@@ -55,9 +55,10 @@ class AdadeltaThenRMSprop(Optimizer):
 class Muon(Optimizer):
     """Makes the singular values of each matrix's mean gradient about equal (Jordan et al. 2024).
 
-    The steps have the size of AdamW's (Liu et al. 2025, "Muon is scalable for LLM training"), so a
-    rate for AdamW is of the right order. We do not use `torch.optim.Muon`, which computes in
-    bfloat16. A processor that has to emulate bfloat16 would take twice as long for a training step.
+    The steps are about as large as the steps of AdamW (Liu et al. 2025, "Muon is scalable for LLM
+    training"), so a learning rate for AdamW is of the right order for Muon. We do not use
+    `torch.optim.Muon`, which computes in bfloat16. A processor that has to emulate bfloat16 would
+    take twice as long for a training step.
 
     Args:
         matrices: the parameters to train, each with two axes.
@@ -87,18 +88,18 @@ class Muon(Optimizer):
                     state["mean"] = torch.zeros_like(matrix)
                 mean = state["mean"].lerp_(matrix.grad, 1 - momentum)
                 direction = orthogonal(matrix.grad.lerp(mean, momentum))
-                # The root mean square of an orthogonal matrix's numbers is 1 / sqrt(larger side);
-                # that of AdamW's steps is about 0.2.
+                # The root mean square of an orthogonal matrix's numbers is 1 / sqrt(larger side).
+                # The root mean square of AdamW's steps is about 0.2.
                 size = 0.2 * max(matrix.shape) ** 0.5
                 matrix.mul_(1 - group["lr"] * group["weight_decay"])
                 matrix.add_(direction, alpha=-group["lr"] * size)
 
 
 def orthogonal(matrix: Tensor) -> Tensor:
-    """Approximate the nearest orthogonal matrix: most singular values are between 0.68 and 1.2.
+    """Return an approximation of the nearest orthogonal matrix.
 
-    Five Newton-Schulz iterations with the coefficients of Jordan et al. (2024), which trade
-    precision for speed.
+    Most singular values of the result are between 0.68 and 1.2. We use five Newton-Schulz
+    iterations with the coefficients of Jordan et al. (2024), which trade precision for speed.
     """
     is_tall = matrix.shape[0] > matrix.shape[1]
     x = matrix.T if is_tall else matrix
@@ -114,8 +115,8 @@ class MuonAndAdamW(Optimizer):
 
     Args:
         network: the network to train.
-        rate: the learning rate of both.
-        weight_decay: the decoupled weight decay of both.
+        rate: the learning rate of both optimisers.
+        weight_decay: the decoupled weight decay of both optimisers.
         betas: AdamW's decays.
     """
 
@@ -134,7 +135,7 @@ class MuonAndAdamW(Optimizer):
         self._share_groups()
 
     def _share_groups(self) -> None:
-        """Make both optimisers' groups ours, so that a scheduler sets the rates of both."""
+        """Use both optimisers' parameter groups as ours, so that a scheduler sets both rates."""
         self.param_groups = [group for inner in self._both for group in inner.param_groups]
 
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
@@ -155,8 +156,8 @@ class MuonAndAdamW(Optimizer):
 def optimizer(recipe: Recipe, network: nn.Module) -> Optimizer:
     """Return the optimizer of the recipe.
 
-    It is SGD without momentum (Vinyals et al. 2015, section 3), Adadelta followed by RMSprop (Wang
-    and Wang 2016, section 5), AdamW, or Muon with AdamW.
+    The optimizer is SGD without momentum (Vinyals et al. 2015, section 3), Adadelta followed by
+    RMSprop (Wang and Wang 2016, section 5), AdamW, or Muon with AdamW.
     """
     parameters, betas = network.parameters(), (recipe.beta1, recipe.beta2)
     if recipe.optimizer == "sgd":
@@ -175,10 +176,10 @@ def optimizer(recipe: Recipe, network: nn.Module) -> Optimizer:
 
 
 def scheduler(recipe: Recipe, optimizer: Optimizer) -> LambdaLR:
-    """Return a linear warm-up, followed by what `recipe.schedule` says.
+    """Return the learning-rate schedule: a linear warm-up, then `recipe.schedule`.
 
-    Haegele et al. (2024) find the trapezoid as good as one cycle. Its rate is constant between the
-    warm-up and the decay, so a checkpoint of that phase fits longer runs, too.
+    Haegele et al. (2024) find the trapezoid as good as one cycle. The trapezoid's rate is constant
+    between the warm-up and the decay, so a checkpoint of this phase also fits longer runs.
     """
     warmup_steps = max(1, round(recipe.warmup * recipe.steps))
     decay_steps = max(1, round(DECAY * recipe.steps))

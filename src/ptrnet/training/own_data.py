@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 SETS, SEQUENCES = "set-ptr-net", "transformer-ptr-net"
 VALIDATIONS, PATIENCE, VALID_SHARE = 20, 10, 0.1
-# Each row: the largest number of examples to use the row for, then the batch size, dropout, layers,
-# number of networks, and epochs for NOISY kinds of answers.
+# Columns: largest number of examples (a row is for up to this many), batch size, dropout, layers,
+# number of networks, epochs for NOISY kinds of answers.
 SIZES = (
     (500, 16, 0.3, 1, 5, 20),
     (2_000, 32, 0.3, 1, 5, 20),
@@ -29,20 +29,21 @@ SIZES = (
 LARGE = {"weight_decay": 0.0, "learning_rate": 4e-3, "see_logs": True}
 ORDERS = ("permutation", "subset")
 NOISY = ("choice", "grades")  # judgements of people, which a network overfits after a few epochs
-OCTAVES = 5  # set-ptr-net also reads sines and cosines of features
+OCTAVES = 5  # set-ptr-net also reads sines and cosines of features, in this many frequencies
 EPOCHS, FEWEST_STEPS, MOST_STEPS = 40, 150, 3_000
 MANY = 5_000  # with at least this many examples, a decoder may learn orders step by step
-# The largest grade for gains. A larger one would make all other gains 2^grade negligible.
+# The largest grade for gains. A larger grade would make all other gains 2^grade negligible.
 LARGEST_GAIN = 30.0
 
 
 def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of a recipe that follow from the examples.
+    """Return the values of a recipe that follow from the examples, by key.
 
     Args:
         inferred: the task and the examples.
         ordered: whether the order of the elements has a meaning.
-        given: the keys that the user gives. They take precedence, and other keys follow from them.
+        given: the values that the user gives, by key. Some other values depend on them. The caller
+            lets given values take precedence over the result.
     """
     task, count = inferred.task, len(inferred.examples)
     is_exact = count >= MANY and not ordered and task.kind in ORDERS
@@ -65,10 +66,10 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
             steps = min(max(epochs * count // batch_size, FEWEST_STEPS), MOST_STEPS)
             chosen |= {"dropout": dropout, "ensemble": networks}
             chosen |= {"encoder_layers": layers, "precision": "float32"}
-            # Dropout and weight decay reduce overfitting to few examples. Many examples do not need
-            # them, and without both the scores can become as sharp as an exact rule requires. Sines
-            # and cosines of the features help with few examples of people's choices. Logarithms
-            # help if answers depend on ratios or products of features.
+            # Dropout and weight decay reduce overfitting to few examples. With many examples,
+            # neither is needed, and without both the scores can become as sharp as an exact rule
+            # requires. Sines and cosines of the features help with few examples of people's
+            # choices. Logarithms help if answers depend on ratios or products of features.
             chosen |= {"weight_decay": 0.02, "octaves": OCTAVES} if dropout else LARGE
         else:
             steps = MOST_STEPS
@@ -87,10 +88,11 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
 def _model(
     inferred: "InferredTask", ordered: bool, is_exact: bool, given: Mapping[str, Any]
 ) -> str:
-    """Return the best model for the data, or another one if the best lacks a setting of the user.
+    """Return the name of the best model for the data.
 
-    If the order of the answer matters, a model with a decoder learns more from many examples. If
-    that order follows from a score of each element (`is_exact`), no decoder is needed.
+    If the best model lacks a setting that the user gives, return another model. If the order of the
+    answer matters, a model with a decoder learns more from many examples. If a score of each
+    element determines this order (`is_exact`), no decoder is needed.
     """
     kind, count = inferred.task.kind, len(inferred.examples)
     needs_decoder = kind in ORDERS and count >= MANY and not is_exact

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ptrnet.data.infer_task import InferredTask, Reading
 
 LARGEST_BATCH = 2**24  # elements, padding included
-# Names of fields in other libraries.
+# Names of settings in other libraries, with the key that an error message suggests instead.
 _STEPS = "'steps', the updates of the weights (an epoch has as many as there are batches)"
 ELSEWHERE = {
     "lr": "'learning_rate'",
@@ -61,7 +61,7 @@ class Recipe(Settings):
     Args:
         task: the task to learn.
         network: the settings of the model.
-        columns: the columns of ids and answers, if the file of examples is a table of sets.
+        columns: if the file of examples is a table of sets, its columns of ids and answers.
     """
 
     task: Task
@@ -188,12 +188,13 @@ class Recipe(Settings):
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any] = {}, /, **changes: Any) -> Self:
-        """Return the recipe of flat keys. `changes` replace some of them.
+        """Return the recipe of a flat table. `changes` replace some of the values.
 
-        Keys are the settings of the recipe and of its task, model and columns, and `task`, a name.
+        The keys are `task` (a name), and the settings of the recipe, the task, the model and the
+        columns.
 
         Raises:
-            InputError: a key that is none of these (the nearest is suggested), or a bad value.
+            InputError: a key is unknown (the message suggests the nearest key), or a value is bad.
         """
         table = {**table, **changes}
         if "task" not in table:
@@ -227,7 +228,7 @@ class Recipe(Settings):
 
     @classmethod
     def read(cls, path: Path, **changes: Any) -> Self:
-        """Return the recipe in a TOML file. `changes` replace some of its keys."""
+        """Return the recipe in a TOML file. `changes` replace some of the values."""
         try:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -242,21 +243,21 @@ class Recipe(Settings):
             raise InputError(f"{path}: {error}") from None
 
     def table(self) -> dict[str, Any]:
-        """Return the flat keys of the recipe, as `from_table` takes them."""
+        """Return the recipe as a flat table, as `from_table` takes it."""
         own = {"task": self.task.name, **to_mapping(self)}
         own |= {name: column for name, column in to_mapping(self.columns).items() if column}
         return {**own, **to_mapping(self.task), **to_mapping(self.network), **own}
 
     def toml(self) -> str:
-        """The recipe as a file."""
+        """Return the text of the recipe's TOML file."""
         return to_toml(self.table())
 
 
 def _shared_settings(model: str, task: Task, n: Sizes) -> dict[str, Any]:
-    """The settings of a model that follow from the task and from the sizes.
+    """Return the settings of a model that follow from the task and from the sizes.
 
     Raises:
-        InputError: the model serves one number of elements, and there are several.
+        InputError: the model accepts a single number of elements, and `n` has several.
     """
     names, shared = models.setting_names(model), dict[str, Any]()
     if "repeats" in names:
@@ -311,7 +312,7 @@ def _check_answers(recipe: Recipe) -> None:
 
     Raises:
         InputError: the labeller is not for this task, the model cannot learn the answers, or an
-            option needs another one.
+            option needs another option.
     """
     task = recipe.task
     any_start = task.circular and recipe.cuts > 0  # cuts start tours at random cities
@@ -347,7 +348,7 @@ def _check_answers(recipe: Recipe) -> None:
 
 
 def _check_costs(recipe: Recipe) -> None:
-    """Raise InputError if the task has no cost, or for options of a training on answers."""
+    """Raise InputError if the task has no cost, or if an option is only for known answers."""
     if recipe.network.ensemble > 1:
         raise InputError("recipe: ensemble is for learning from answers, not from costs")
     if not (recipe.task.has_costs or isinstance(recipe.task, Custom)):
@@ -362,9 +363,9 @@ def _check_costs(recipe: Recipe) -> None:
 
 
 def recipe_options() -> dict[str, Option]:
-    """Return every key of a recipe, except the task, by its name: the options of `ptrnet train`.
+    """Return the options of `ptrnet train` by name: every key of a recipe except the task.
 
-    The help text of an option ends with the list of its values, if there is one.
+    If an option has a list of values, its help text ends with this list.
     """
     options = dict(options_of(Recipe))
     options.update(options_of(Columns))
@@ -379,13 +380,13 @@ def recipe_options() -> dict[str, Option]:
 
 
 def _labellers() -> str:
-    """The algorithms of each task that has a choice."""
+    """Return the names of the labellers, for each task that has two or more."""
     choices = ((name, tasks.kind(name).labellers) for name in tasks.names())
     return "; ".join(f"{name} {' | '.join(names)}" for name, names in choices if len(names) > 1)
 
 
 def _task_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
-    """Return the settings of all tasks, without those of `custom` that follow from examples."""
+    """Return the settings of all tasks, but leave out settings that follow from examples."""
     custom, shared = options_of(Custom), options_of(Task)
     options = {
         "kind": replace(custom["kind"], default="guessed", help="kind of the answers in --data"),
@@ -427,7 +428,7 @@ def _task_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
 
 
 def _model_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
-    """Return every setting of any model, except `n`, which is the recipe's."""
+    """Return every setting of any model, except `n`, which is a field of `Recipe`."""
     options = {name: option for name, option in every_setting().items() if name != "n"}
     for name in options.keys() & of_recipe.keys():
         raise InputError(f"model setting {name}: a recipe has a field of that name; rename it")
@@ -439,10 +440,10 @@ def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, 
 
     Args:
         path: the path of the file; see `ptrnet.data.infer_task`.
-        overrides: keys of a recipe. They take precedence over what follows from the examples.
-            `kind`, or `constraint`, is the kind of the answers. If elements are objects, `fields`
-            lists the fields to read: a list of names, or a text such as price,colour. `ordered`
-            says whether the order of the elements has a meaning.
+        overrides: values of a recipe, by key. They take precedence over values that follow from the
+            examples. `kind`, or `constraint`, is the kind of the answers. If elements are objects,
+            `fields` lists the fields to read: a list of names, or a text such as price,colour.
+            `ordered` says whether the order of the elements has a meaning.
 
     Raises:
         InputError: the examples or a key cannot be used.
@@ -476,15 +477,16 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
 
     Args:
         inferred: the examples and their task.
-        data: their file, or their name in messages.
-        overrides: keys of a recipe. They take precedence over what follows from the examples.
+        data: the file of the examples, or a name for the examples in messages.
+        overrides: values of a recipe, by key. They take precedence over values that follow from the
+            examples.
     """
     from ptrnet.data.infer_task import warn_of_positions
 
     of_task = to_mapping(inferred.task)
     skipped = {"constraint", "missing", "kind", "fields", "context", "ordered"}
     overrides = dict(overrides)
-    for key in ("steps", "batch_size"):  # from which other values follow
+    for key in ("steps", "batch_size"):  # other values follow from these two
         if key in overrides:
             overrides[key] = options_of(Recipe)[key].check(overrides[key])
     ordered = check("ordered", overrides.get("ordered", False), bool)
@@ -507,7 +509,7 @@ def field_names(key: str, fields: str | Sequence[str]) -> tuple[str, ...]:
     """Return the names in a list, or in a text such as price,colour.
 
     Raises:
-        InputError: the value is neither, or a name is empty.
+        InputError: `fields` is neither a list nor a text, or a name is empty.
     """
     if isinstance(fields, str):
         fields = [name.strip() for name in fields.split(",")]
@@ -517,10 +519,10 @@ def field_names(key: str, fields: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def validation(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys for validation: on a file, not at all, or on a share of the examples.
+    """Return the recipe's values for validation on a file, on a share of the examples, or neither.
 
     Raises:
-        InputError: `valid_batches` is given, but there are no examples for it.
+        InputError: `valid_batches` is given, but `valid_share` is 0 and there is no `valid` file.
     """
     if overrides.get("valid"):
         return {"patience": own_data.PATIENCE}

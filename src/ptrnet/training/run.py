@@ -43,17 +43,17 @@ def train(
 
     With `patience`, the model is also saved whenever the weights of a validation are kept.
 
-    A resumed run starts from its last checkpoint. It ends with the same weights as a run that was
-    never stopped, if the machine, the software and the number of threads are the same.
+    A resumed run starts from its last checkpoint. If the machine, the software and the number of
+    threads are the same, it ends with the weights of a run that was never stopped.
 
     Args:
         recipe: what to train, and on which examples.
         output: the folder of the run.
         resume: whether to resume the run in `output`.
-        problem: a user's instances and costs, if the recipe learns from costs. If None, the task
-            draws instances and computes their costs.
+        problem: for a recipe that learns from costs, a user's instances and cost function. If None,
+            the task draws instances and computes the costs of answers.
         hooks: the caller's callbacks and loggers.
-        data: the examples of the recipe's file, if the caller has opened them already.
+        data: the examples of the recipe's file. If None, `train` opens the file.
 
     Raises:
         InputError: `output` holds another run, has no run to resume, or is locked by another
@@ -140,20 +140,20 @@ def _pin_data(output: Path, recipe: Recipe, examples: TrainingExamples) -> None:
 
 
 def _restore(begun: checkpoint.Checkpoint, module: TrainingModule, best: BestWeights) -> None:
-    """Load the weights of a checkpoint, and the state of the callback with the best weights."""
+    """Load the weights of a checkpoint into `module`, and the state of `best`."""
     module.load_state_dict(begun.content["state_dict"])
     best.load_state_dict(begun.content["callbacks"].get(best.state_key, {}))
 
 
 def _network(recipe: Recipe, task: Task) -> PointerModel:
-    """Return the model with new weights, in float32 even if PyTorch's default is another type."""
+    """Build the recipe's model with random weights, in float32 whatever PyTorch's default is."""
     return models.for_task(recipe.model, task, recipe.network).float()
 
 
 def _prepare(
     recipe: Recipe, task: Task, problem: CostProblem | None, first: int, data: Dataset | None
 ) -> tuple[TrainingModule, TrainingExamples]:
-    """Return the module with its initial weights, and its examples from batch `first` on.
+    """Return the module with its initial weights, and the examples from batch `first` on.
 
     Raises:
         InputError: the examples cannot be used, or the model cannot answer the validation batches.
@@ -177,7 +177,8 @@ def _load_weights(model: PointerModel, recipe: Recipe, task: Task) -> None:
     """Load the weights of `recipe.weights` into a new model.
 
     Raises:
-        InputError: there is no such model, or its network or its fields differ from the recipe's.
+        InputError: there is no such model, or the network or the fields of the model differ from
+            the recipe's.
     """
     solver = _model_of(recipe.weights)
     name, settings = model_folder.registered_name(solver.model), solver.model.settings()
@@ -185,7 +186,7 @@ def _load_weights(model: PointerModel, recipe: Recipe, task: Task) -> None:
     expected["special slots"] = model.num_specials
     actual = {"model": name, "features": solver.model.features, **settings}
     actual["special slots"] = solver.model.num_specials
-    for key in ("fields", "categories"):  # these define what each feature means
+    for key in ("fields", "categories"):  # they define what each feature means
         expected[key], actual[key] = (getattr(t, key, ()) for t in (task, solver.task))
     for key, value in expected.items():
         if actual.get(key) != value:
@@ -193,7 +194,7 @@ def _load_weights(model: PointerModel, recipe: Recipe, task: Task) -> None:
                 f"weights: {recipe.weights} has {key} {actual.get(key)}, the recipe has {value}"
             )
     model.load_state_dict(solver.model.state_dict())
-    forget_logits(model)  # they fit the choices that the other model learned from
+    forget_logits(model)  # the logits fit the choices that the other model learned from
 
 
 def _model_of(name_or_path: str) -> Solver:
@@ -219,7 +220,7 @@ def _model_of(name_or_path: str) -> Solver:
 def _trained_model(
     recipe: Recipe, task: Task, module: TrainingModule, best: BestWeights, steps: int
 ) -> model_folder.Saved:
-    """Return the model with its best weights, or with its last weights if there is no patience."""
+    """Return the model with the best weights. Without `patience`, it has the last weights."""
     if best.weights:
         module.load_state_dict(best.weights)
         steps = best.step

@@ -1,4 +1,4 @@
-"""Write the card of a trained model: its network, its training and its scores."""
+"""Write the card (`README.md`) of a trained model: the network, the training and the scores."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -78,17 +78,17 @@ def write_card(
     parts: Sequence[Sequence[Example]],
     logit_share: float,
 ) -> None:
-    """Write the card of a run's model, with its scores on examples that it was not trained on.
+    """Write the card of a run's model, with scores on examples that were not used for training.
 
     Also save the scores that lists of models show (`LISTED`) to the model's configuration.
 
     Args:
         folder: the folder of the run.
-        saved: the model. The scores are added to its `trained`.
+        saved: the model. The scores are added to `saved.trained`.
         recipe: the recipe of the training.
-        parts: test examples with answers. There is one part for all networks, or one part for each
-            network of an ensemble, with examples that this network did not learn from. Without
-            examples the card has no scores.
+        parts: test examples with answers. A single part is for all networks. Several parts are for
+            the networks of an ensemble, in order: each has examples that its network did not learn
+            from. Without examples the card has no scores.
         logit_share: the share of a conditional logit in the model's probabilities.
     """
     count = sum(map(len, parts))
@@ -162,7 +162,7 @@ def _measures(
 def _scored(
     solver: Solver, examples: Sequence[Example], constrained: bool, activity: str
 ) -> Dataset:
-    """Answer the examples greedily. Return them with the scores of their answers in `extra`."""
+    """Return the examples with the scores of the solver's greedy answers in `extra`."""
     data = Dataset.of(examples, solver.task.item_size)
     answered = solver.predict(data, Greedy(), constrained=constrained, activity=activity)
     return with_scores(solver.task, data, answered, *judgements_of(solver.model, solver.task, data))

@@ -44,8 +44,8 @@ def check_unused(folder: Path, *others: str) -> None:
 def next_numbered(root: Path, name: str) -> Iterator[Path]:
     """Create a numbered folder for a run without `output`: `root/NAME-1`, `root/NAME-2` and so on.
 
-    Create it at once, so that runs that begin at the same time get different folders. On exit,
-    remove the folder if it is empty.
+    Create the folder at once, so that runs that begin at the same time get different folders. On
+    exit, remove the folder if it is empty.
 
     Raises:
         InputError: the folder cannot be created.
@@ -91,7 +91,7 @@ def locked(folder: Path) -> AbstractContextManager[None]:
 
 
 def create(folder: Path) -> None:
-    """Create the folder of a new run. Raises InputError if it is in use or cannot be created."""
+    """Create a new run's folder. Raises InputError if the folder is in use or cannot be created."""
     check_unused(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -47,7 +47,7 @@ def is_main_process() -> bool:
 def end_with_launcher() -> None:
     """Make this process end when the main process that launched it for a training ends.
 
-    If the main process is killed, it cannot stop the others. They would wait for half an hour.
+    A main process that is killed cannot stop the other processes. They would wait for half an hour.
     """
     launcher = os.environ.get(_LAUNCHER, "")
     if launcher.isdecimal() and not is_main_process():
@@ -64,7 +64,7 @@ def _named_as_launcher() -> Iterator[None]:
     try:
         yield
     finally:
-        os.environ.pop(_LAUNCHER, None)  # another thread's training may have removed it
+        os.environ.pop(_LAUNCHER, None)  # a training in another thread may have removed the name
 
 
 def build_trainer(recipe: Recipe, output: Path, best: BestWeights, hooks: Hooks) -> pl.Trainer:
@@ -121,8 +121,8 @@ def build_trainer(recipe: Recipe, output: Path, best: BestWeights, hooks: Hooks)
 class RankBatches:
     """Iterable over this process's part of each training batch.
 
-    The rank is read when the iteration begins, because the trainer knows the rank only after it
-    has started its processes.
+    The trainer knows the rank only after it has started its processes. So the rank is read when the
+    iteration begins.
     """
 
     def __init__(self, stream: BatchStream[Any], trainer: pl.Trainer) -> None:
@@ -138,7 +138,7 @@ def run_trainer(
     examples: TrainingExamples,
     resume_from: Path | None,
 ) -> None:
-    """Train to the last step, starting from the checkpoint `resume_from` if it is given.
+    """Train to the last step. If `resume_from` is given, start from this checkpoint.
 
     Raises:
         KeyboardInterrupt: the training was interrupted.
@@ -163,7 +163,8 @@ def run_trainer(
     except SystemExit:  # Lightning raises it after an interrupt
         raise KeyboardInterrupt from None
     finally:
-        if torch.distributed.is_initialized():  # otherwise its threads abort this process at exit
+        # Otherwise the threads of the process group would abort this process at exit.
+        if torch.distributed.is_initialized():
             torch.distributed.destroy_process_group()
 
 
@@ -171,7 +172,7 @@ def run_trainer(
 def _quiet_log_threads() -> Iterator[None]:
     """Hide tracebacks of log threads that cannot write.
 
-    TensorBoard raises their error again in the main thread.
+    TensorBoard raises the error of a log thread again in the main thread.
     """
     hook = threading.excepthook
 

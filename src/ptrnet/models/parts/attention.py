@@ -1,8 +1,8 @@
 """Multi-head attention, and transformer layers with norms first (Vaswani et al. 2017).
 
 The residual stream keeps the dtype of its input: under autocast, only matrix products have the
-lower precision.
-Norms have no weights, because a linear layer follows each norm and could absorb them.
+lower precision. A linear layer follows each norm and could absorb weights of the norm, so norms
+have no weights.
 
 In shapes, D is the number of units of a head, H / heads. M rows attend to L rows.
 """
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 class Elements(nn.Module):
     """Embedding of elements, `W [p; sin(pi p); cos(pi p); sin(2 pi p); ...] + b`.
 
-    It is computed in float32 or better even under autocast, because bfloat16 would round nearby
-    features to equal numbers.
+    In bfloat16, nearby features would be rounded to equal numbers. So the embedding is computed in
+    float32 or better even under autocast.
 
     Args:
         features: number of features of an element, d.
         units: size of the output, H.
-        octaves: number of frequencies; each is twice the previous one.
+        octaves: number of frequencies. A frequency is twice the previous one.
         see_indices: whether to add `sin` and `cos` of `j / 10000^(2k / H)`, where j is the index
             of the element (Vaswani et al. 2017, section 3.5).
     """
@@ -52,7 +52,7 @@ class Elements(nn.Module):
 def with_deviations(inputs: Tensor, lengths: Tensor) -> Tensor:
     """Append to features `(B, N, d)` their differences from their means over the instance.
 
-    The result is `(B, N, 2d)`. A linear function of it can compare an element with the mean.
+    A linear function of the result `(B, N, 2d)` can compare an element with the mean.
     """
     is_element = length_mask(lengths, inputs.shape[1])[..., None]
     means = torch.where(is_element, inputs, 0).sum(1, keepdim=True) / lengths[:, None, None]
@@ -60,10 +60,10 @@ def with_deviations(inputs: Tensor, lengths: Tensor) -> Tensor:
 
 
 class Logs(nn.Module):
-    """Logarithms of features. A feature that is 0 or negative in some example has 0.
+    """Logarithms of features. If a feature is 0 or negative in some example, its result is 0.
 
-    A linear function of logarithms can compare ratios or products of features. The smallest
-    logarithm is that of the smallest value in the examples, even if a feature is smaller.
+    A linear function of logarithms can compare ratios or products of features. A feature that is
+    smaller than in all training examples gets the smallest logarithm in these examples.
 
     Args:
         spread, lowest: `(d,)`; see `Task.relative_range`.
@@ -74,7 +74,7 @@ class Logs(nn.Module):
 
     def __init__(self, spread: Tensor, lowest: Tensor) -> None:
         super().__init__()
-        # The task's settings have these numbers, so the saved weights need not have them.
+        # The task's settings have these numbers, so the saved weights need not include them.
         self.register_buffer("spread", spread, persistent=False)
         self.register_buffer("lowest", lowest, persistent=False)
 
@@ -96,8 +96,8 @@ def index_encoding(rows: Tensor) -> Tensor:
 def normal_vectors(*shape: int, divisor: float = 1.0) -> Tensor:
     """Normally distributed initial values of learned vectors.
 
-    On the meta device they stay undefined. There `normal_` would import PyTorch's compiler, which
-    takes longer than the rest of loading a model.
+    On the meta device the values stay undefined. There `normal_` would import PyTorch's compiler,
+    which takes longer than the rest of loading a model.
 
     Args:
         shape: the shape of the tensor.
@@ -117,8 +117,9 @@ MAX_ROWS = 2**11  # 0.5 MB of rows with 64 units
 def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
     """`softmax(q k' / sqrt(D) + bias) v` in each head, with heads concatenated: `(..., M, H)`.
 
-    We do not use PyTorch's fused attention. On a CPU its backward pass in bfloat16 takes several
-    times as long, and it has no second derivative. The softmax is in float32 or better.
+    We do not use PyTorch's fused attention. On a CPU, the backward pass of fused attention in
+    bfloat16 takes several times as long. Fused attention also has no second derivative. The softmax
+    is in float32 or better.
 
     Args:
         queries: `(..., heads, M, D)`.
@@ -192,7 +193,7 @@ class SelfAttention(nn.Module):
         return self.outward(attend(queries, keys, values, bias))
 
     def step(self, rows: Tensor, earlier: KeysValues) -> tuple[Tensor, KeysValues]:
-        """Attend from the newest row of each sequence to the earlier ones and to itself.
+        """Attend from the newest row of each sequence to the earlier rows and to itself.
 
         Args:
             rows: the newest rows, `(..., H)`.
@@ -267,7 +268,7 @@ def encode_rows(layers: Iterable[nn.Module], rows: Tensor, bias: Tensor) -> Tens
 
     Args:
         layers: `EncoderLayer`s.
-        rows: the rows of B examples. They may be overwritten.
+        rows: the rows of B examples. This function may overwrite them.
         bias: 0 or -inf, `(B, 1, 1, L)`; see `attention_bias`.
     """
     layers = tuple(layers)
@@ -291,8 +292,8 @@ _PARTS = (EncoderLayer, SelfAttention, FeedForward, nn.Linear, nn.ReLU, nn.Dropo
 def _parts(rows: Tensor, *layers: nn.Module) -> list[slice]:
     """Split B examples of rows `(B, L, H)` into chunks of at most MAX_ROWS rows, or one example.
 
-    Do not split them unless the rows are plain float32 on a CPU (`is_plain_float32`) and the layers
-    were not subclassed, patched or hooked (`is_unchanged`).
+    If the rows are not plain float32 on a CPU (`is_plain_float32`), return a single chunk. Do so,
+    too, if a layer was subclassed, patched or hooked (`is_unchanged`).
     """
     # This check must come before we read any size, as in `attend`.
     if not is_plain_float32(rows) or not all(is_unchanged(layer, _PARTS) for layer in layers):

@@ -11,7 +11,7 @@ from ptrnet.models.settings import DictionarySettings
 class DictionaryModel(PointerModel):
     """Emits symbols of a fixed dictionary: the special slots, then positions 1 to n.
 
-    The next decoder input is a learned embedding of the last symbol. At the first step it is the
+    The next decoder input is a learned embedding of the last symbol. The first decoder input is the
     embedding of END, in place of the paper's start symbol `=>`.
     """
 

@@ -20,11 +20,11 @@ UNITS = 32  # hidden units of a `FrameScore`, U
 ROUNDS = 3  # rounds after the first one; see `EdgeFrames`
 # `signed_logs` is about linear below a scale and logarithmic above it.
 SCALES = (1e-3, 1e-5, 1e-7)
-MIN_DIST = 1e-6  # replaces a distance of zero, as we take logarithms
+MIN_DIST = 1e-6  # replaces smaller distances, because the logarithm of 0 is not finite
 
 
 class PrefixEnds(NamedTuple):
-    """The first element and the last two of each prefix, as tokens `(B, K)`. 0 if there is none."""
+    """The first and the last two elements of prefixes, as tokens `(B, K)`; 0: no such element."""
 
     first: Tensor
     previous: Tensor  # the element before the last one
@@ -58,13 +58,14 @@ class EdgeFrames(nn.Module):
     - Before the first element there is no edge. Instead of cosines and sines, the network reads
       zeros in the first round, and differences of coordinates in further rounds.
 
-    A special slot has the position of the answer's first element; with an open edge, it has
-    angle 0 and distance 1. In the first round, the network
-    also reads `A q + B k`, where q is the decoder's state and k the token's state.
+    A special slot has the position of the answer's first element. If the frame is an open edge (see
+    below), the slot has angle 0 and distance 1. In the first round, the network also reads
+    `A q + B k`, where q is the decoder's state and k the token's state.
 
     A sequence of apexes builds a triangulation; see `ptrnet.constraints.triangulations`. Each token
-    decides the triangle on the left of the first open edge. In such sequences, this edge is the
-    first frame. Before it is known, the frame points downwards, as after a single element.
+    decides the triangle on the left of the first open edge. For sequences of apexes, this edge is
+    the first frame. Before this edge is known, the frame points downwards, as after a single
+    element.
 
     Args:
         units: size of queries and keys, H.
@@ -187,10 +188,11 @@ class FrameFeatures:
         points: `(B, N, 2)`, the elements' coordinates.
         num_specials: number of special slots, S. They have the position of the first element.
         first: `(B, M)`, the token of each prefix's first element.
-        last: `(B, M)`, the token of the element at the center of the frame. 0 if there is none yet.
+        last: `(B, M)`, the token of the element at the center of the frame; 0: no element yet.
     """
 
-    first_size, further_size = 5, 7 + 3 * len(SCALES)  # features in the first round, in the others
+    # Numbers of features in the first round and in each further round.
+    first_size, further_size = 5, 7 + 3 * len(SCALES)
 
     def __init__(self, points: Tensor, num_specials: int, first: Tensor, last: Tensor) -> None:
         self.padded = nn.functional.pad(points, (0, 0, num_specials, 0))
@@ -223,7 +225,7 @@ class FrameFeatures:
         """Features `(5, B, M, S + N)` in the first round.
 
         They are cosine and sine of the angle to the edge, the logarithm of the distance, and two
-        flags: whether the token is at the first element, and whether it is at the last one.
+        flags: whether the token is at the first element, and whether it is at the last element.
         """
         x, y = self.edge
         framed = [*self._cosine_sine(x, y, vector_length(x, y)), self.log_dist]
@@ -235,10 +237,11 @@ class FrameFeatures:
         They are:
 
         - cosine and sine of the angle to the edge
-        - signed logarithms of these two, and of the distance from the line through the edge
-        - the logarithm of the distance, minus that of the edge's length
+        - signed logarithms of this cosine and sine, and of the distance from the line through the
+          edge
+        - the logarithm of the distance, minus the logarithm of the edge's length
         - three flags: whether the token is at the first element, whether it is at the last element,
-          and whether the edge ends at it
+          and whether the edge ends at the token
         - whether the answer has an element
 
         The signed logarithms distinguish even tokens that are close to each other.
@@ -287,18 +290,18 @@ def vector_length(x: Tensor, y: Tensor) -> Tensor:
 def signed_logs(x: Tensor) -> Tensor:
     """`sign(x) log(1 + |x| / scale)` for each of three scales: `(F, 3, ...)` of x `(F, ...)`.
 
-    We compute all scales in one operation, because several small operations would take longer.
+    Several small operations would take longer, so we compute all scales in one operation.
     """
     size = x.abs()
     scaled = torch.stack([size * (1 / scale) for scale in SCALES], 1)
     return scaled.log1p() * x.sign()[:, None]  # the second derivative of `copysign` would be NaN
 
 
-# Sequences of apexes continue a triangulation at its first open edge. Seen from a point p, the edge
-# from u to v spans the angle of `(v - p) / (u - p)`, with points of the plane as complex numbers.
+# Sequences of apexes continue a triangulation at its first open edge. Take points of the plane as
+# complex numbers. Seen from a point p, the edge from u to v spans the angle of `(v - p) / (u - p)`.
 # The angle is positive on the left of the edge. The apex of the edge's Delaunay triangle is the
 # point with the largest angle. A frame places points at half of this angle, clockwise. All points
-# are then within a right angle of the first axis. The apex is the most clockwise of them, like the
+# are then within a right angle of the first axis. The apex is the most clockwise point, like the
 # next vertex of a hull. NONE (no triangle) has angle 0, like a point at infinity. If all points are
 # on the right of the edge, their angles are negative. Then NONE is the most clockwise token.
 
@@ -306,9 +309,9 @@ def signed_logs(x: Tensor) -> Tensor:
 class OpenEdgeFeatures(FrameFeatures):
     """The features of each token relative to the first open edge of each prefix.
 
-    A token is placed at half the angle that the edge spans as seen from the token. Its distance is
-    the square root of the product of its distances from the two ends, divided by the edge's length.
-    The arguments `tail` and `head` are those of a `FrontEdge`.
+    A token is placed at half the angle that the edge spans as seen from the token. The distance in
+    the frame is `sqrt(a b) / length`, where a and b are the token's distances from the two ends of
+    the edge. The arguments `tail` and `head` are the tokens of a `FrontEdge`.
     """
 
     first_size, further_size = FrameFeatures.first_size + 6, FrameFeatures.further_size + 2
@@ -337,9 +340,9 @@ class OpenEdgeFeatures(FrameFeatures):
     def along_last_edge(self) -> Tensor:
         """Features `(11, B, M, S + N)` in the first round.
 
-        The first five are those of the base class, with the edge's tail and head in place of its
-        first and last element. Three signed logarithms of the sine follow, and three flags: whether
-        the edge, its tail, and the answer's first element are known.
+        The first five are the features of the base class, with the edge's tail and head in place of
+        the first and the last element. Three signed logarithms of the sine follow, and three flags:
+        whether the edge, its tail, and the answer's first element are known.
         """
         features = super().along_last_edge()
         logs = signed_logs(features[1:2])[0]

@@ -15,12 +15,12 @@ class FreeRunningPtrNet(PtrNet):
 
     So the distribution at a step does not depend on the chosen tokens, and the prefixes of a
     search differ only in their tokens. `a` has a probability for each special slot and each
-    element. `P` has an input for each of them: a learned one for a special slot, such as `=>` for
-    END, and the element itself for an element.
+    element. `P` has a decoder input for each special slot and each element. The input for a special
+    slot is a learned vector, such as `=>` for END. The input for an element is the element itself.
 
-    The paper does not say what the decoder reads in training. With `teacher_forcing` it reads
-    `P_{C_i}`, like the Ptr-Net, while the module is in training mode. Otherwise, and always in
-    evaluation mode, it reads the result of `next_input` (free running).
+    The paper does not say what the decoder reads in training. With `teacher_forcing`, while the
+    module is in training mode, the decoder reads `P_{C_i}`, like the Ptr-Net. Otherwise, and always
+    in evaluation mode, the decoder reads the result of `next_input` (free running).
     """
 
     Settings = FreeRunningSettings

@@ -12,7 +12,7 @@ from ptrnet.kernels.lstm import Weights, cell, flatten_weights, lstm, without_au
 from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.settings import RecurrentSettings
 
-# Tensors (..., H). The first one is the layer's output. A stack has the top layer's state first.
+# Tensors (..., H). The first tensor is the layer's output. A stack has the top layer's state first.
 State = tuple[Tensor, ...]
 
 
@@ -41,7 +41,7 @@ class Recurrent(nn.Module, ABC):
 
 
 class Stack(Recurrent):
-    """Several layers. Each reads the outputs of the previous one."""
+    """Several layers. Each layer reads the outputs of the previous layer."""
 
     def __init__(self, layers: Sequence[Recurrent]) -> None:
         super().__init__()
@@ -53,8 +53,8 @@ class Stack(Recurrent):
         outputs, last_states = inputs, []
         first_states = [None] * len(self.layers) if state is None else self._split(state)
         for layer, first_state in zip(self.layers, first_states, strict=True):
-            # Under autocast a layer may return bfloat16. Convert it to the dtype of the inputs,
-            # because the next layer creates its first state in the dtype of the rows it reads.
+            # Under autocast a layer may return bfloat16. The next layer creates its first state in
+            # the dtype of the rows that it reads, so convert outputs to the dtype of the inputs.
             outputs, last_state = layer(outputs.to(inputs.dtype), lengths, first_state)
             last_states.append(last_state)
         return outputs, _join(last_states)
@@ -67,7 +67,7 @@ class Stack(Recurrent):
         return _join(states)
 
     def _split(self, state: State) -> list[State]:
-        """Split a state into those of the layers, from bottom to top."""
+        """Split a state into the states of the layers, from bottom to top."""
         size = len(state) // len(self.layers)
         return [state[k : k + size] for k in range(0, len(state), size)][::-1]
 
@@ -83,10 +83,10 @@ def flatten_rows(rows: Tensor) -> Tensor:
 
 
 class Layer(Recurrent):
-    """One recurrent layer with the same parameters as PyTorch's.
+    """One recurrent layer with the same parameters as PyTorch's layer.
 
     Args:
-        features: number of features of each element of the input, d.
+        features: number of features of each input element, d.
         units: size of the hidden state, H.
     """
 

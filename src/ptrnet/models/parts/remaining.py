@@ -10,26 +10,26 @@ from ptrnet.kernels.eager import can_read_values, is_recorded
 from ptrnet.masks import length_mask
 from ptrnet.models.base import safe_sqrt
 
-# An element that is too distant to be encoded has a score that is MARGIN below the lowest of the
-# others. So it is unlikely (e^-10), but not impossible.
+# An element that is too distant to be encoded gets the lowest score of all encoded tokens, minus
+# MARGIN. So the distant element is unlikely (e^-10), but not impossible.
 MARGIN = 10.0
 TOLERANCE = 1e-5  # lengths below this share of the largest coordinate count as 0 in `aligned`
 
 
 class Rest(NamedTuple):
-    """The elements to encode after each of R prefixes: W of N elements, at most."""
+    """The elements to encode after each of R prefixes: at most W of N elements."""
 
     elements: Tensor  # (R, W) indices of the elements, increasing; then padding
     mask: Tensor  # (R, W) boolean, False on padding
-    distant: Tensor | None  # (R, N) boolean: remaining elements that are not encoded; None: none
+    distant: Tensor | None  # (R, N) boolean: remaining elements not to encode; None: there are none
     size: int  # N
 
     @classmethod
     def of_all(cls, remaining: Tensor) -> "Rest":
         """Take all remaining elements, those where `remaining` `(R, N)` is True.
 
-        W is the largest number of them. In a trace, an export or `vmap` it is N, because shapes
-        cannot depend on values there.
+        W is the largest number of elements that remain after a prefix. In a trace, an export, a
+        CUDA graph or `vmap`, shapes cannot depend on values, so W is N.
         """
         counts, width = remaining.sum(-1), remaining.shape[1]
         is_captured = remaining.is_cuda and torch.cuda.is_current_stream_capturing()
@@ -78,7 +78,7 @@ class Rest(NamedTuple):
 
 
 def _in_front(remaining: Tensor) -> Tensor:
-    """Indices `(R, N)`: first those where the boolean is True, then the others, each increasing."""
+    """Indices `(R, N)`: first where `remaining` is True, then where it is False; both increase."""
     if not is_recorded():
         return remaining.to(torch.int8).argsort(dim=-1, descending=True, stable=True)
     positions = torch.arange(remaining.shape[1], device=remaining.device)
@@ -98,8 +98,8 @@ class RelativePositions(nn.Module):
     Args:
         features: numbers in a point, d.
         units: size of the result, H.
-        octaves: number of frequencies of sines and cosines; each is twice the previous one.
-        align: whether to replace x by `aligned` `x - c`, and e accordingly.
+        octaves: number of frequencies of sines and cosines. A frequency is twice the previous one.
+        align: whether to replace x by `x - c`, e by `e - c` and c by 0, and to apply `aligned`.
     """
 
     def __init__(self, features: int, units: int, octaves: int, align: bool) -> None:
@@ -110,7 +110,7 @@ class RelativePositions(nn.Module):
     def forward(self, points: Tensor, current: Tensor, goal: Tensor) -> Tensor:
         """Embed points `(R, L, d)` as `(R, L, H)`; `current` and `goal` are `(R, 1, d)`.
 
-        Padding has the coordinates of `current`.
+        Padding in `points` must have the coordinates of `current`.
         """
         with torch.autocast(points.device.type, enabled=False):
             if self.align:
@@ -132,8 +132,8 @@ def aligned(points: Tensor, goal: Tensor) -> tuple[Tensor, Tensor]:
     """Rotate and mirror points `(R, L, 2)` and a goal `(R, 1, 2)` around the origin.
 
     Afterwards the goal is on the positive half of the first axis, and the mean of the points is not
-    below this axis. If the goal is the origin, the mean of the points takes its place on the axis,
-    and points are not mirrored. If the mean is the origin, too, they are not rotated either.
+    below this axis. If the goal is the origin, the mean of the points is on the axis in place of
+    the goal, and points are not mirrored. If both are the origin, points are not rotated either.
     Numbers below TOLERANCE count as 0, so that rounding does not decide in symmetric instances.
     """
     least = TOLERANCE * points.abs().amax((1, 2), keepdim=True)
@@ -159,7 +159,7 @@ class DistanceBias(nn.Module):
     So the bias is the same for other units of length, and similar for other numbers of points.
 
     Args:
-        heads: number of slopes. At first they are spread from 0 to -2.
+        heads: number of slopes. The initial slopes are spread from 0 to -2.
     """
 
     def __init__(self, heads: int) -> None:

@@ -29,7 +29,7 @@ class Linear(nn.Linear):
 
 
 def key_projection(score: str, units: int) -> nn.Module:
-    """The projection of encoder states: W1 of the additive score, W of the general one."""
+    """The projection of encoder states: W1 of the additive score, W of the general score."""
     return nn.Identity() if score == "dot" else Linear(units, units)
 
 
@@ -57,7 +57,7 @@ def scores(
         queries: `(B, M, H)`.
         v: the vector of the additive score; None: the product of keys and queries.
         key_lengths: `(B,)`; None: no padding. Kernels may skip padding to save time.
-        query_lengths: `(B,)`, the same for queries.
+        query_lengths: `(B,)`; None: no padding of queries. Kernels may skip this padding, too.
     """
     if v is None:
         return matmul_float32(queries, keys.transpose(1, 2))
