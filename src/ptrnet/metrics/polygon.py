@@ -27,7 +27,7 @@ def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, 
     - simple: the answer has three vertices or more, no vertex twice, and no two edges cross. If the
       true hull has no area, only the right answer counts as simple.
     - area: the area of the answer divided by the area of the hull. If the answer is not simple or
-      the hull has no area, it is NaN.
+      the hull has no area, the value is NaN.
     """
     answers = list(answers)
     right = np.array(

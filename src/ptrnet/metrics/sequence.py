@@ -30,7 +30,7 @@ def score_sequences(examples: Sequence[Example], answers: Iterable[Indices]) -> 
 
     - accuracy: whether the answer equals the true answer.
     - in_place: the number of positions with the same element, divided by the length of the longer
-      sequence. It is 1 for two empty sequences.
+      sequence. For two empty sequences, the value is 1.
     """
     pairs = _pairs(examples, answers)
     return {

@@ -16,7 +16,7 @@ def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, 
     - length: the length of a valid tour, in the instance's distance function. If the instance's
       tours are not open, this includes the way back to the first city.
     - gap: how much longer a valid tour is than the example's tour, divided by the length of the
-      example's tour. If both lengths are 0, the gap is 0. If only the example's is 0, it is NaN.
+      example's tour. If both lengths are 0, the gap is 0. If only the latter is 0, the gap is NaN.
     - valid: whether the answer visits every city once. If not, length and gap are NaN.
     """
     valid: list[bool] = []

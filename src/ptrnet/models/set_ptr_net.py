@@ -43,7 +43,7 @@ class SetPtrNet(PointerModel):
 
     `e` are the states of special slots and elements, which attend to each other in a transformer's
     encoder. The inputs of special slots are learned. The scores `u` are computed once, in float32
-    even under autocast. They do not depend on earlier tokens, so greedy decoding sorts the
+    even under autocast. `u` does not depend on earlier tokens, so greedy decoding sorts the
     elements.
 
     The linear part `s v' x_j` learns scores that need no hidden units. `x_j` has the features of
@@ -173,8 +173,8 @@ class SetPtrNet(PointerModel):
 
         `seen` `(B, M, S + N)` is True for the elements that came before. If `answer` is "any", END
         and the other special slots are possible at any step. If `answer` is "one", special slots
-        are possible only after an element. If `answer` is "all", they are possible only after all
-        elements.
+        are possible only after an element. If `answer` is "all", special slots are possible only
+        after all elements.
         """
         is_impossible = (scores == -torch.inf)[:, None].expand_as(seen)
         if not self.repeats:

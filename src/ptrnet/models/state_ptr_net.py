@@ -202,7 +202,7 @@ class StatePtrNet(PointerModel):
 
 
 def _distinct_rows(state: "State") -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices of distinct rows, and for each row the position of its equal in these."""
+    """Return the indices of distinct rows, and for each row its position among distinct rows."""
     parts = [
         np.ascontiguousarray(rows).reshape(len(rows), -1).view(np.uint8) for rows in state.values()
     ]

@@ -42,7 +42,7 @@ class EncodedSet(Encoded):
     bias: Tensor  # (B, S + N): -inf on padding, 0 elsewhere
     keys_values: list[KeysValues]  # of the states, for each layer's cross-attention
     frame_keys: Tensor | None  # of the states, for the edge frames
-    # Empty, or one item. The first compiled step makes it from the tensors above and the weights.
+    # Empty, or one item, made from the tensors above and the weights by the first compiled step.
     compiled: list["Compiled"] = field(init=False, default_factory=list)
 
 
@@ -87,7 +87,8 @@ class TransformerPtrNet(PointerModel):
         lengths = full_lengths(inputs) if lengths is None else lengths
         states, bias = self._encode_tokens(inputs, lengths)
         batch, num_tokens, units = states.shape
-        # These need the most temporary memory, so compute them before allocating other tensors.
+        # Computing keys and values needs the most temporary memory, so it comes before allocating
+        # the other tensors.
         keys_values = [layer.cross.keys_values(states) for layer in self._decoder_layers()]
         with torch.autocast(states.device.type, enabled=False):
             keys = self.pointer(states) / math.sqrt(units)
@@ -164,7 +165,7 @@ class TransformerPtrNet(PointerModel):
     def _compiled(
         self, encoded: EncodedSet, rows: Tensor, state: tuple[Tensor, ...]
     ) -> Compiled | None:
-        """The compiled kernels for a step of rows `(B, K, H)`, or None if they cannot be used."""
+        """The compiled kernels for a step of rows `(B, K, H)`. If they are unusable, None."""
         past = state[: 2 * len(self.decoder)]
         tensors = (rows, encoded.inputs, encoded.keys, *past, *chain(*encoded.keys_values))
         if not is_plain_float32(*tensors) or not is_loaded_for(rows.shape[0] * rows.shape[1]):
@@ -207,7 +208,7 @@ class TransformerPtrNet(PointerModel):
 def _build_frames(
     features: int, num_specials: int, settings: TransformerSettings
 ) -> EdgeFrames | None:
-    """The edge frames that the settings ask for. If they ask for none, return None.
+    """The edge frames that the settings ask for. Without `edge_frames`, return None.
 
     Raises:
         InputError: elements are not points in the plane, answers are not sequences of apexes as

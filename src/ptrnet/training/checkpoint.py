@@ -48,7 +48,7 @@ def read(path: Path) -> dict[str, Any]:
     """Read a checkpoint without running code from it.
 
     Raises:
-        InputError: the file is not a checkpoint of ptrnet, or it is damaged.
+        InputError: the file is not a checkpoint of ptrnet, or the file is damaged.
     """
     try:
         stored = path.read_bytes()

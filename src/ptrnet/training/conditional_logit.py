@@ -30,7 +30,7 @@ def mix_with_logits(model: PointerModel, task: Task, examples: TrainingExamples)
     compared on examples that neither the network nor the logit learned from.
 
     Returns:
-        The share. It is 0 if the model has no logit, or if there are no validation examples.
+        The share. If the model has no logit, or there are no validation examples, the share is 0.
     """
     networks, parts, stream = model.networks(), examples.valid, examples.stream
     if not (parts and isinstance(stream, DatasetStream)):

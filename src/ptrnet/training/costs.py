@@ -38,7 +38,7 @@ Costs = Callable[[Floats, Sequence[Indices]], Floats]
 
 
 class Samples(NamedTuple):
-    """K answers to each of B instances, and their costs."""
+    """K answers to each of B instances, and the costs of the answers."""
 
     tokens: Tensor  # (B, K, M), ended by END and padded with END
     lengths: Tensor  # (B, K) number of tokens, including END
@@ -73,7 +73,7 @@ class Answered(NamedTuple):
 
 
 class Sampler:
-    """Decodes answers under the task's constraint, and computes their costs.
+    """Decodes answers under the task's constraint, and computes the costs of the answers.
 
     Args:
         model: the network.

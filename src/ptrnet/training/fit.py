@@ -54,10 +54,10 @@ def fit(
     loggers: Iterable[Any] = (),
     **recipe: Any,
 ) -> Solver:
-    """Train a model on examples whose answers are indices of the elements of their input.
+    """Train a model on examples. The answer of an example is a list of indices into its input.
 
     If answers are not known, pass a `cost` and the instances alone. The model then samples answers
-    and learns from the cheaper ones.
+    and learns from the cheaper answers.
 
     Args:
         examples: pairs of inputs `(n, d)` and outputs `(m,)`. n may vary, d must not. Outputs are
@@ -239,7 +239,7 @@ def _loosest_task(inputs: Sequence[Any], sources: Sequence[str], reading: Readin
 
 @contextlib.contextmanager
 def _saved(data: Dataset, folder: Path) -> Iterator[Path]:
-    """Save the examples to the run's folder, and yield their path.
+    """Save the examples to the run's folder, and yield the path of the saved examples.
 
     If the run is refused before its recipe is written, remove the examples again.
     """

@@ -26,7 +26,7 @@ TOKENS = 8  # answers are padded to a multiple of this number, so that shapes re
 
 
 class GraphLosses:
-    """Computes `losses` and their gradients on a GPU, with a CUDA graph for each batch shape.
+    """Computes mean `losses` and gradients on a GPU, with a CUDA graph for each batch shape.
 
     The graphs hold the addresses of the parameters, so the parameters must not move in memory.
     Calls with and without autocast have separate graphs. All calls with autocast must use the same

@@ -31,8 +31,8 @@ def device_of(name: str) -> str:
 def has_run_on_gpu(recipe: Recipe) -> bool:
     """Whether we have tested trainings like the recipe's on a GPU.
 
-    Untested trainings use no CUDA graphs. If the recipe's `precision` is not `bfloat16`, they do
-    not use bfloat16 on a GPU.
+    Untested trainings use no CUDA graphs. On a GPU they use bfloat16 only with the `precision`
+    `bfloat16`.
     """
     from_answers = recipe.learning == "answers" and recipe.loss == "tokens" and not recipe.cuts
     return recipe.model == "ptr-net" and from_answers
@@ -45,7 +45,7 @@ def precision_of(recipe: Recipe, device: str) -> str:
     matrix products in recurrent layers on a GPU are TensorFloat-32.
 
     Raises:
-        InputError: the precision is tf32, and the device does not support it.
+        InputError: the precision is tf32, and the device does not support TensorFloat-32.
     """
     name = recipe.precision
     if name == "tf32" and not (device == "cuda" and _ampere()):

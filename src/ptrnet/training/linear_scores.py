@@ -16,7 +16,7 @@ SHARE = 0.99  # an order is linear if a linear score puts this share of the pair
 
 
 def has_linear_order(task: Task, examples: Dataset) -> bool:
-    """Whether a score that is linear in features and their logarithms explains the answers' order.
+    """Whether a score that is linear in features and log features explains the answers' order.
 
     We fit a linear score to half of the pairs of neighbours in the answers. The score explains the
     order if it puts at least SHARE of the other half of the pairs in the right order.

@@ -1,7 +1,8 @@
 """The losses of a training on known answers.
 
-Each function returns one loss for each answer. Their mean is the loss of the batch. Answers without
-tokens (`target_lengths` is 0) have loss 0 and do not change the mean loss per token.
+Each function returns one loss for each answer. The mean of these losses is the loss of the batch.
+Answers without tokens (`target_lengths` is 0) have loss 0 and do not change the mean loss per
+token.
 """
 
 import torch

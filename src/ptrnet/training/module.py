@@ -78,7 +78,7 @@ class TrainingModule(pl.LightningModule):
         self._of_batch: Callable[[PointerModel, Any], tuple[Tensor, Tensor]] = (
             cut_losses if recipe.cuts else of_batch
         )
-        # The losses of each network. The first step sets them, when the model is on its device.
+        # A loss function for each network. The first step sets this list, on the final device.
         self._training_losses: list[Losses] = []
         self.valid_losses: list[Tensor] = []  # (B,) for each batch of the last validation
 

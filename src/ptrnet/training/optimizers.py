@@ -13,7 +13,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from ptrnet.training.recipe import Recipe
 
 DECAY = 0.2  # share of the steps in which the rate falls, in the schedule "trapezoid"
-RMSPROP_RATE = 1e-3  # RMSprop's rate / Adadelta's rate; their usual rates are 0.001 and 1
+RMSPROP_RATE = 1e-3  # RMSprop's rate / Adadelta's rate; usual rates are 0.001 and 1
 
 
 class AdadeltaThenRMSprop(Optimizer):

@@ -243,7 +243,7 @@ class Recipe(Settings):
             raise InputError(f"{path}: {error}") from None
 
     def table(self) -> dict[str, Any]:
-        """Return the recipe as a flat table, as `from_table` takes it."""
+        """Return the recipe as the flat table that `from_table` reads."""
         own = {"task": self.task.name, **to_mapping(self)}
         own |= {name: column for name, column in to_mapping(self.columns).items() if column}
         return {**own, **to_mapping(self.task), **to_mapping(self.network), **own}
@@ -476,7 +476,7 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
     """Return the recipe of a training on your own examples.
 
     Args:
-        inferred: the examples and their task.
+        inferred: the examples, and the task that was inferred from them.
         data: the file of the examples, or a name for the examples in messages.
         overrides: values of a recipe, by key. They take precedence over values that follow from the
             examples.

@@ -44,7 +44,7 @@ def train(
     With `patience`, the model is also saved whenever the weights of a validation are kept.
 
     A resumed run starts from its last checkpoint. If the machine, the software and the number of
-    threads are the same, it ends with the weights of a run that was never stopped.
+    threads are the same, the resumed run ends with the weights of a run that was never stopped.
 
     Args:
         recipe: what to train, and on which examples.
@@ -220,7 +220,7 @@ def _model_of(name_or_path: str) -> Solver:
 def _trained_model(
     recipe: Recipe, task: Task, module: TrainingModule, best: BestWeights, steps: int
 ) -> model_folder.Saved:
-    """Return the model with the best weights. Without `patience`, it has the last weights."""
+    """Return the model with the best weights or, without `patience`, with the last weights."""
     if best.weights:
         module.load_state_dict(best.weights)
         steps = best.step

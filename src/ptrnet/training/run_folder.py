@@ -22,7 +22,7 @@ def check_unused(folder: Path, *others: str) -> None:
     """Raise InputError if a new run would overwrite a file in the folder.
 
     Args:
-        folder: the folder of the new run. It may be missing.
+        folder: the folder of the new run. The folder may be missing.
         others: further files that the caller will write there.
     """
     if str(folder) in weights.names():
@@ -120,7 +120,7 @@ def check_recipe(folder: Path, recipe: Recipe) -> None:
 
 
 def pin_data(folder: Path, fingerprint: str, path: str) -> None:
-    """Record the fingerprint of a run's data, or compare it with the recorded one.
+    """Record the fingerprint of a run's data, or compare it with the recorded fingerprint.
 
     Raises:
         InputError: the run began with other data. The message names `path`.

@@ -45,9 +45,10 @@ def is_main_process() -> bool:
 
 
 def end_with_launcher() -> None:
-    """Make this process end when the main process that launched it for a training ends.
+    """Make this process end when the main process of its training ends.
 
-    A main process that is killed cannot stop the other processes. They would wait for half an hour.
+    A main process that is killed cannot stop the other processes, which would otherwise wait for
+    half an hour.
     """
     launcher = os.environ.get(_LAUNCHER, "")
     if launcher.isdecimal() and not is_main_process():
@@ -160,7 +161,7 @@ def run_trainer(
             warnings.simplefilter("ignore")
             batches = RankBatches(examples.stream, trainer)
             trainer.fit(module, batches, valid_loader, ckpt_path=resume_from, weights_only=True)
-    except SystemExit:  # Lightning raises it after an interrupt
+    except SystemExit:  # Lightning raises SystemExit after an interrupt
         raise KeyboardInterrupt from None
     finally:
         # Otherwise the threads of the process group would abort this process at exit.

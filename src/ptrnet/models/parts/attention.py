@@ -30,7 +30,7 @@ class Elements(nn.Module):
     Args:
         features: number of features of an element, d.
         units: size of the output, H.
-        octaves: number of frequencies. A frequency is twice the previous one.
+        octaves: number of frequencies. Each octave doubles the frequency.
         see_indices: whether to add `sin` and `cos` of `j / 10000^(2k / H)`, where j is the index
             of the element (Vaswani et al. 2017, section 3.5).
     """
@@ -200,7 +200,7 @@ class SelfAttention(nn.Module):
             earlier: keys and values `(..., t, H)` of the earlier rows.
 
         Returns:
-            The new rows `(..., H)`, and the keys and values including those of the newest row.
+            The new rows `(..., H)`, and the keys and values of all rows up to the newest.
         """
         queries, *newest = self.inward(rows)[..., None, :].chunk(3, -1)
         keys, values = (
@@ -222,7 +222,7 @@ class CrossAttention(nn.Module):
         self.outward = nn.Linear(units, units)
 
     def keys_values(self, others: Tensor) -> KeysValues:
-        """Keys and values `(B, heads, L, D)` of `others` `(B, L, H)`. All steps can share them."""
+        """Keys and values `(B, heads, L, D)` of `others` `(B, L, H)`, which all steps can share."""
         parts = _parts(others, self.others)
         if len(parts) < 2:
             keys, values = self.others(others).chunk(2, -1)

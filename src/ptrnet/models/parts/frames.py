@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ptrnet.kernels.frames import FrameScores, Round
 
 UNITS = 32  # hidden units of a `FrameScore`, U
-ROUNDS = 3  # rounds after the first one; see `EdgeFrames`
+ROUNDS = 3  # rounds after the first round; see `EdgeFrames`
 # `signed_logs` is about linear below a scale and logarithmic above it.
 SCALES = (1e-3, 1e-5, 1e-7)
 MIN_DIST = 1e-6  # replaces smaller distances, because the logarithm of 0 is not finite
@@ -27,7 +27,7 @@ class PrefixEnds(NamedTuple):
     """The first and the last two elements of prefixes, as tokens `(B, K)`; 0: no such element."""
 
     first: Tensor
-    previous: Tensor  # the element before the last one
+    previous: Tensor  # the element before the last element
     last: Tensor
 
     @classmethod
@@ -46,13 +46,13 @@ class PrefixEnds(NamedTuple):
 
 
 class EdgeFrames(nn.Module):
-    """Adds terms to the score of each token. Small networks compute them from the token's position.
+    """Adds terms, which small networks compute from a token's position, to the token's score.
 
-    There are several rounds, and each adds one term. In a round, positions are relative to an edge,
-    the frame:
+    There are several rounds, and each round adds one term. In a round, positions are relative to an
+    edge, the frame:
 
     - In the first round, the edge runs between the last two elements of the answer. After a single
-      element, it points downwards along the second axis.
+      element, the edge points downwards along the second axis.
     - In each further round, the edge runs from the last element to the token with the highest score
       so far.
     - Before the first element there is no edge. Instead of cosines and sines, the network reads
@@ -169,8 +169,8 @@ class FrameScore(nn.Module):
     def forward(self, features: Tensor, x: Tensor | None = None) -> Tensor:
         """Scores `(B, M, S + N)` of features `(F, B, M, S + N)` and x `(U, B, M, S + N)` (None: 0).
 
-        The features are the first axis. As the last axis, they would make short rows, which are
-        slow.
+        The first axis is for the features. If the last axis were for the features, rows would be
+        short, and computing would be slow.
         """
         weight, bias = self.features.weight, self.features.bias[:, None]
         hidden = torch.addmm(bias, weight, features.flatten(1))
@@ -186,7 +186,7 @@ class FrameFeatures:
 
     Args:
         points: `(B, N, 2)`, the elements' coordinates.
-        num_specials: number of special slots, S. They have the position of the first element.
+        num_specials: number S of special slots, which have the position of the first element.
         first: `(B, M)`, the token of each prefix's first element.
         last: `(B, M)`, the token of the element at the center of the frame; 0: no element yet.
     """
@@ -224,8 +224,9 @@ class FrameFeatures:
     def along_last_edge(self) -> Tensor:
         """Features `(5, B, M, S + N)` in the first round.
 
-        They are cosine and sine of the angle to the edge, the logarithm of the distance, and two
-        flags: whether the token is at the first element, and whether it is at the last element.
+        The features are cosine and sine of the angle to the edge, the logarithm of the distance,
+        and two flags: whether the token is at the first element, and whether it is at the last
+        element.
         """
         x, y = self.edge
         framed = [*self._cosine_sine(x, y, vector_length(x, y)), self.log_dist]
@@ -234,7 +235,7 @@ class FrameFeatures:
     def along_edge_to(self, token: Tensor) -> Tensor:
         """Features `(F, B, M, S + N)` for the edge to the tokens `(B, M, 1)`.
 
-        They are:
+        The features are:
 
         - cosine and sine of the angle to the edge
         - signed logarithms of this cosine and sine, and of the distance from the line through the
@@ -303,7 +304,7 @@ def signed_logs(x: Tensor) -> Tensor:
 # point with the largest angle. A frame places points at half of this angle, clockwise. All points
 # are then within a right angle of the first axis. The apex is the most clockwise point, like the
 # next vertex of a hull. NONE (no triangle) has angle 0, like a point at infinity. If all points are
-# on the right of the edge, their angles are negative. Then NONE is the most clockwise token.
+# on the right of the edge, all their angles are negative. Then NONE is the most clockwise token.
 
 
 class OpenEdgeFeatures(FrameFeatures):
@@ -328,8 +329,8 @@ class OpenEdgeFeatures(FrameFeatures):
         is_special = (self.tokens < num_specials).to(x.dtype)
         x = torch.where(is_special > 0, 1, x / length)
         y = torch.where(is_special > 0, 0, y / length)
-        # The edge is the first axis of the frame. Without an edge, the frame is the one that
-        # `EdgeFrames` uses after a single element: downwards along the second axis.
+        # The edge is the first axis of the frame. Without an edge, use the frame of `EdgeFrames`
+        # after a single element: downwards along the second axis.
         edge = has_edge.to(x.dtype), has_edge.to(x.dtype) - 1
         offset_x, offset_y = self.offset
         self.set_frame(torch.where(has_edge, x, offset_x), torch.where(has_edge, y, offset_y), edge)

@@ -98,7 +98,7 @@ class RelativePositions(nn.Module):
     Args:
         features: numbers in a point, d.
         units: size of the result, H.
-        octaves: number of frequencies of sines and cosines. A frequency is twice the previous one.
+        octaves: number of frequencies of sines and cosines. Each octave doubles the frequency.
         align: whether to replace x by `x - c`, e by `e - c` and c by 0, and to apply `aligned`.
     """
 
