@@ -1,4 +1,4 @@
-"""Calibration: whether about 8 of 10 answers are right that get a probability of 0.8 each."""
+"""Calibration: if a model gives answers a probability of 0.8, are about 8 in 10 answers right?"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

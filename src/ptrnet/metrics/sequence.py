@@ -14,7 +14,7 @@ def is_permutation(outputs: Indices, n: int) -> bool:
 
 
 def is_sorted(inputs: Floats, outputs: Indices) -> bool:
-    """Whether `outputs` has the index of each number in `inputs` `(n, 1)` once, smallest first."""
+    """Whether `outputs` has each index of the numbers `(n, 1)` once, smallest number first."""
     n = len(inputs)
     return is_permutation(outputs, n) and bool((np.diff(inputs[outputs, 0]) >= 0).all())
 

@@ -123,8 +123,9 @@ class PointerModel(nn.Module, ABC):
     ) -> Tensor:
         """Log-probabilities `(B, M, S + N)` of all tokens at each step of known answers.
 
-        Each step is given the true tokens of all earlier steps (teacher forcing). This default calls
-        `step` in a loop. A model that can take all steps at once should override this method.
+        Each step is given the true tokens of all earlier steps (teacher forcing). This default
+        implementation calls `step` in a loop. A model that can take all steps at once should
+        override this method.
 
         Args:
             inputs: `(B, N, d)` instances.

@@ -35,7 +35,7 @@ class Hooks:
         callbacks: objects of `lightning.pytorch.Callback`.
         loggers: objects of `lightning.pytorch.loggers.Logger`, or names of `LOGGERS`. "wandb" and
             "mlflow" need the extra of the same name. If `MLFLOW_TRACKING_URI` is set, "mlflow" logs
-            to that address. Otherwise it writes `logs/mlflow.db` in the run's folder.
+            to this address. Otherwise "mlflow" writes `logs/mlflow.db` in the run's folder.
 
     Raises:
         InputError: a callback or a logger has the wrong class, or a logger's name is unknown.

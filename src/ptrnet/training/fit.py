@@ -65,7 +65,7 @@ def fit(
             or an array `(B, n, d)`. Inputs and outputs may be NumPy arrays, torch tensors or lists.
             Instances may also be data frames, whose columns are named fields. Unless there is a
             `cost`, elements may be dictionaries. Strings in these dictionaries are categories.
-            `read_table` makes such examples from a table.
+            `read_table` makes examples from a table.
         outputs: the outputs of all inputs: a list with an item for each input, or an array
             `(B, m)`. A string in place of the outputs is taken as the `kind`.
         kind: the kind of the answers. If None, the kind is guessed from the answers. With a `cost`,

@@ -78,7 +78,7 @@ class Rest(NamedTuple):
 
 
 def _in_front(remaining: Tensor) -> Tensor:
-    """Indices `(R, N)`: first where `remaining` is True, then where it is False; both increase."""
+    """Indices `(R, N)`: those of True in increasing order, then those of False, also increasing."""
     if not is_recorded():
         return remaining.to(torch.int8).argsort(dim=-1, descending=True, stable=True)
     positions = torch.arange(remaining.shape[1], device=remaining.device)
