@@ -48,8 +48,8 @@ __all__ = [
 ]
 
 # Modules are imported when a name is first used, so that `ptrnet --help` need not import torch.
-# PointerEstimator is not in __all__, because `from ptrnet import *` would then need an extra.
-# OutsideTraining is not, because it is a deprecated name.
+# `__all__` omits PointerEstimator, because `from ptrnet import *` would then need an extra.
+# `__all__` also omits the deprecated name OutsideTraining.
 _HOMES = {
     "Answer": "solver",
     "Beam": "decoding",
@@ -74,7 +74,7 @@ _HOMES = {
 }
 
 
-# Packages that plug-ins extend. They are not in __all__, either.
+# Packages that plug-ins extend. `__all__` omits these packages, too.
 _PACKAGES = ("constraints", "decoding", "labellers", "models", "plugins", "tasks")
 
 

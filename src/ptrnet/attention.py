@@ -1,4 +1,4 @@
-"""The attention of a model to the elements while it gives an answer."""
+"""The attention of a model to the elements, at each step of an answer."""
 
 import numpy as np
 import torch
@@ -16,8 +16,8 @@ def attention(model: PointerModel, task: Task, answered: Example) -> tuple[Float
     """Return the pointer's probabilities at each step of an answer, given the previous tokens.
 
     Returns:
-        Probabilities `(m, S + n)` of the special slots and then of the elements, and the answer's
-        tokens `(m,)`, including END. Elements are in the order of the instance.
+        Probabilities `(m, S + n)` of the special slots (such as END) and then of the elements, and
+        the answer's tokens `(m,)`, including END. Elements are in the order of the instance.
     """
     assert answered.outputs is not None
     inputs, order = augmented_view(0, task, task.normalize(answered.inputs))

@@ -38,7 +38,7 @@ def decode_view(
     constraint: Constraint,
     beginnings: Sequence[Indices] = (),
 ) -> list[list[Candidate]]:
-    """Decode view `number` of each instance, and return the hypotheses as answers to the instance.
+    """Decode view `number` of each instance, and return the candidate answers to each instance.
 
     Args:
         number: the number of the view.
@@ -92,12 +92,15 @@ def best_candidate(task: Task, example: Example, candidates: Sequence[Candidate]
     If the task has costs (such as a tour's length), choose the cheapest candidate. Otherwise sum
     the probabilities of each answer over the views that gave it, and choose the answer with the
     largest sum. Valid answers are brought into canonical form, and then changed so that they obey
-    the example's rules. A single candidate is returned unchanged, unless the example has rules or
-    the model reads the elements in another order than the given one.
+    the example's rules.
+
+    If the example has no rules and the model reads the elements in the given order, a single
+    candidate is returned unchanged.
     """
     if len(candidates) == 1 and task.order == "given" and example.rules == CLOSED:
         return candidates[0]
-    if task.has_costs and example.rules == CLOSED:  # the canonical form of an answer costs no more
+    # The canonical form of an answer costs no more than the answer, so choose before converting.
+    if task.has_costs and example.rules == CLOSED:
         best = _cheapest(task, example, candidates)
         return best._replace(outputs=_canonicalize(task, example, best.outputs))
     candidates = [c._replace(outputs=_canonicalize(task, example, c.outputs)) for c in candidates]
@@ -135,12 +138,12 @@ def canonicalize_valid(task: Task, inputs: Floats, outputs: Indices) -> Indices:
 
 
 def settle_valid(task: Task, inputs: Floats, outputs: Indices) -> Indices:
-    """Apply `Task.settle` to an answer, unless it is invalid."""
+    """Correct a valid answer with `Task.settle`. Return an invalid answer unchanged."""
     is_valid = task.answer_error(len(inputs), outputs) is None
     return task.settle(inputs, outputs) if is_valid else outputs
 
 
 def logsumexp(log_probs: Sequence[float]) -> float:
-    """Return the logarithm of a sum of probabilities, which are given by their logarithms."""
+    """Return the logarithm of a sum of probabilities, given the logarithm of each probability."""
     largest = max(log_probs)
     return largest + math.log(sum(math.exp(p - largest) for p in log_probs))

@@ -43,7 +43,7 @@ class ShapeError(InputError):
 
 
 class ModelError(InputError):
-    """A model does not exist, its files are damaged, or it cannot answer an instance.
+    """A model does not exist, has damaged files, or cannot answer an instance.
 
     Examples:
         >>> try:
@@ -84,11 +84,11 @@ class MissingExtraError(PtrnetError, ImportError):
 
 
 class OutOfDistributionWarning(UserWarning):
-    """An instance is out of distribution: it has an untrained size, or extreme values.
+    """An instance is out of distribution: its size is untrained, or its values are extreme.
 
     Examples:
         >>> import warnings
-        >>> warnings.simplefilter("error", ptrnet.OutOfDistributionWarning)  # raise it
+        >>> warnings.simplefilter("error", ptrnet.OutOfDistributionWarning)  # raise an error
     """
 
 
@@ -118,7 +118,7 @@ _SYNONYMS = {"gpu": "cuda"}  # by spelling, "cpu" would be the nearest name
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
-    """Return the error for an unknown name, which suggests the nearest name and lists all names."""
+    """Return an error for an unknown name, with the nearest name and all names in its message."""
     known = sorted(known)
     nearest = [_SYNONYMS[name]] if _SYNONYMS.get(name) in known else []
     nearest = nearest or difflib.get_close_matches(name, known, n=1)
@@ -140,17 +140,17 @@ def short(value: object, length: int = 40) -> str:
 def file_of(source: str) -> str:
     """Return the file of a source `FILE:LINE` or `FILE: row ROW`.
 
-    Callers use it to show a warning once for each file instead of once for each line.
+    Callers use the file to show a warning once for each file instead of once for each line.
     """
     file, _, place = source.rpartition(":")
     return file if place.removeprefix(" row ").isdecimal() else source
 
 
 def check_int(name: str, value: object, minimum: int) -> int:
-    """Convert a whole number, such as one of NumPy's types, to `int`.
+    """Convert a whole number to `int`. Numbers of NumPy's integer types are accepted.
 
     Raises:
-        InputError: the value is not a whole number (booleans are not), or below `minimum`.
+        InputError: the value is not a whole number, is a boolean, or is below `minimum`.
 
     Examples:
         >>> check_int("size", np.int64(3), minimum=1)

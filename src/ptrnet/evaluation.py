@@ -15,9 +15,9 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats
 
 LOG_LIKELIHOOD = "log_likelihood"
-CONFIDENCE = "confidence"  # a metric; with accuracy it gives the calibration error
+CONFIDENCE = "confidence"  # a metric; the calibration error compares confidence with accuracy
 CALIBRATION_ERROR = "calibration_error"
-_ANSWER = "answer"  # the key of a model's answer, next to its scores
+_ANSWER = "answer"  # key of the model's answer in `extra`, next to the answer's scores
 MAX_ROWS = 12  # rows of a table by size; more sizes are merged into ranges
 
 
@@ -35,8 +35,8 @@ def evaluate(
         examples: examples with the true answers.
         answered: the same examples with the model's answers.
         log_likelihoods: `(B,)`, the model's log-likelihoods of the true answers.
-        element_scores: for each example, the model's scores `(n,)` of its elements. Empty if the
-            task has no metrics of such scores.
+        element_scores: for each example, the model's scores `(n,)` of its elements. Empty if no
+            metric of the task uses element scores.
     """
     scores = _scores(task, examples, answered, log_likelihoods, element_scores)
     return _summarize(task, _moments(scores))
@@ -64,7 +64,7 @@ def _no_scores(task: Task) -> dict[str, Scores]:
 
 
 def _moments(scores: Mapping[str, Scores]) -> dict[str, Moments]:
-    """Return the moments of each metric's scores, and of calibration gaps if there are any."""
+    """Return each metric's moments. With CONFIDENCE, return moments of calibration gaps, too."""
     if CONFIDENCE in scores:
         right = scores["accuracy"] == 1
         gaps = calibration.gaps_by_bin(scores[CONFIDENCE].astype(np.float64), right)
@@ -78,8 +78,8 @@ class Evaluation:
     Args:
         task: the task of the examples.
         chunks: examples with their scores in `extra`, from `with_scores`.
-        by: a field of instances; see `group_value`. `by_value` has the metrics for each of its
-            values.
+        by: a field of instances; see `group_value`. `by_value` returns the metrics for
+            each value of this field.
     """
 
     def __init__(self, task: Task, chunks: Iterable[Dataset], by: str | None = None) -> None:
@@ -148,7 +148,7 @@ class _Groups:
         self._empty, self._moments = empty, dict[Any, dict[str, Moments]]()
 
     def add(self, values: Sequence[Any], scores: Mapping[str, Scores]) -> None:
-        """Add the scores of B examples to their groups, which the B values name."""
+        """Add the scores of B examples. `values[k]` names the group of example k."""
         rows: dict[Any, list[int]] = {}
         for row, value in enumerate(values):
             rows.setdefault(value, []).append(row)
@@ -160,7 +160,7 @@ class _Groups:
         self.counts.update(values)
 
     def total(self, values: Iterable[Any]) -> dict[str, Moments]:
-        """Return the joint moments of the given groups."""
+        """Return the moments over all examples of the given groups."""
         of_values = [self._moments[value] for value in values]
         return {
             name: sum((moments[name] for moments in of_values), start=empty)
@@ -168,7 +168,10 @@ class _Groups:
         }
 
     def parts(self, dash: str) -> dict[str, list[Any]]:
-        """Return the groups of each row by the row's name: one group, or a range of numbers."""
+        """Return the groups in each row of the table, by the row's name.
+
+        A row has one group, or the groups of a range of numbers.
+        """
         if not all(isinstance(value, int | float) for value in self.counts):
             return {str(value): [value] for value in sorted(self.counts, key=str)}
         distinct = sorted(self.counts)
@@ -178,12 +181,12 @@ class _Groups:
 
 
 def group_value(example: Example, field: str) -> Any:
-    """Return an instance's value of a field, by which an evaluation groups instances.
+    """Return the value of a field for an instance. An evaluation groups instances by such values.
 
     The field is a key of the instance's line, or a field that has the same value in all elements.
 
     Raises:
-        InputError: there is no such field, or its values differ between elements.
+        InputError: the instance lacks the field, or the field differs between elements.
     """
     if field in example.extra:
         values = [example.extra[field]]
@@ -203,10 +206,10 @@ def group_value(example: Example, field: str) -> Any:
 def check_room_for_scores(task: Task, examples: Iterable[Example]) -> None:
     """Check that no key of the examples' `extra` has the name of a score.
 
-    Keys of an earlier evaluation are allowed. They will be overwritten.
+    Keys of an earlier evaluation are allowed, because `with_scores` overwrites these keys.
 
     Raises:
-        InputError: another key has the name of a score.
+        InputError: a key has the name of a score, and no earlier evaluation wrote that key.
     """
     names = (*_no_scores(task), _ANSWER)
     for example in examples:
@@ -229,7 +232,7 @@ def with_scores(
     """Return the examples with the model's `answer` and its scores in `extra`.
 
     Scores of an earlier evaluation are removed. A score is left out if the metric is not defined
-    for the answer. The arguments are those of `evaluate`.
+    for the answer. `evaluate` has the same arguments.
     """
     columns = _scores(task, examples, answered, log_likelihoods, element_scores)
     rows = []

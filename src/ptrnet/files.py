@@ -49,7 +49,7 @@ def checksum(content: bytes | str | Path) -> str:
 
 
 def json_checksum(value: Any) -> str:
-    """Return the SHA-256 of a value as JSON. The order of keys does not change it."""
+    """Return the SHA-256 of a value as JSON. The order of keys does not change the checksum."""
     return checksum(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
 
 
@@ -81,12 +81,12 @@ def check_writable(path: Path) -> None:
 
 
 def to_standard_output(lines: Iterable[str]) -> None:
-    """Print whole lines. It is not an error if the reader has closed the pipe.
+    """Print whole lines. If the reader has closed the pipe, no error is raised.
 
     Raises:
-        InputError: standard output cannot be written, as on a full disk.
+        InputError: standard output cannot be written, for example because the disk is full.
     """
-    if sys.stdout is None:  # the parent process closed it
+    if sys.stdout is None:  # the parent process closed standard output
         raise InputError("standard output: cannot be written: it is closed")
     try:
         sys.stdout.writelines(lines)
@@ -101,12 +101,12 @@ def to_standard_output(lines: Iterable[str]) -> None:
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary path. On success its file replaces `path`, on failure it is removed.
+    """Yield a temporary path. On success its file replaces `path`, on failure the file is removed.
 
     The temporary file is in the folder of `path` and is renamed, so a reader finds the whole old
-    file or the whole new file. The new file has the mode of the old one. If `path` is a symbolic
-    link, the file that it leads to is replaced. If `path` is a FIFO or a device, the content is
-    written to it at the end.
+    file or the whole new file. The new file has the mode of the old file. If `path` is a symbolic
+    link, the link's target is replaced. If `path` is a FIFO or a device, the content is written to
+    that FIFO or device at the end.
 
     Raises:
         InputError: the folder is missing.
@@ -144,10 +144,11 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder. On success it is renamed to `path`, on failure it is removed.
+    """Yield a temporary folder. On success the folder is renamed to `path`, else it is removed.
 
     Raises:
-        FolderExistsError: another process wrote a folder `path` in the meantime. That folder stays.
+        FolderExistsError: another process wrote a folder `path` in the meantime. The folder of
+            the other process stays.
         InputError: the parent folder is missing or not writable, or the disk is full.
     """
     target = Path(os.path.realpath(path))
@@ -172,7 +173,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Lock a file or folder against other processes that lock it.
+    """Hold a lock on a file or folder. The lock affects only processes that lock the same path.
 
     The lock also ends with the process. If the file system has no locks, the block runs without a
     lock.
@@ -205,7 +206,7 @@ def _is_stream(path: Path) -> bool:
 
 
 def _temporary_path(path: Path) -> Path:
-    """Return a hidden, unused name in the same folder. A rename needs the same file system."""
+    """Return a hidden, unused path in the folder of `path`. Renames need the same file system."""
     return path.with_name(f".{path.name}.{secrets.token_hex(6)}")
 
 

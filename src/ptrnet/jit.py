@@ -1,7 +1,7 @@
 """The decorators of compiled functions.
 
-numba caches compiled code on the disk: in `NUMBA_CACHE_DIR` (`runtime.tune` sets it), else next to
-the source, else in the user's cache folder.
+numba caches compiled code on the disk: in `NUMBA_CACHE_DIR` (which `runtime.tune` sets), else next
+to the source, else in the user's cache folder.
 """
 
 from collections.abc import Callable
@@ -28,10 +28,11 @@ jit = cached(nogil=True)
 
 @jit
 def assign(target: Any, source: Any) -> None:
-    """Copy n numbers over the n numbers of `target`, in compiled functions.
+    """Copy the numbers of `source` into `target`, which has the same length.
 
-    `target[:] = source` and `rows[k] = source` would do the same. But with them, numba also
-    compiles an error message about shapes, which takes two seconds of every function's first call.
+    Compiled functions call this instead of `target[:] = source` or `rows[k] = source`. For such an
+    assignment, numba also compiles an error message about shapes. That message adds two seconds to
+    the first call of every function.
     """
     for k in range(len(source)):
         target[k] = source[k]

@@ -2,7 +2,7 @@
 
 While OUTPUT is computed, a folder `OUTPUT.partial/` next to it holds the job's key and the finished
 chunks. The key (`job.json`) is everything that decides the result. Each chunk is a file of lines
-named `NUMBER-CHECKSUM.EXTENSION`. If the same job is started again, it skips every chunk whose
+named `NUMBER-CHECKSUM.EXTENSION`. If the same job is started again, the job skips every chunk whose
 content has the checksum in its name. At the end the chunks are joined, and the folder is removed.
 """
 
@@ -29,7 +29,7 @@ from ptrnet.tasks.base import Task
 from ptrnet.version import VERSION
 
 # Rows of a chunk. If a job is stopped, chunks that are not written yet are lost. `generate` has a
-# random generator for each chunk, so another value would change the examples of a seed.
+# random generator for each chunk, so another CHUNK would change the examples that a seed gives.
 CHUNK = 250
 KEY = "job.json"
 _DIGITS = 32  # hexadecimal digits of a chunk's SHA-256 in its file name: 128 bits are enough
@@ -43,8 +43,8 @@ class Source(NamedTuple):
             each chunk.
         num_rows: number of rows; None if unknown.
         key: everything about the input that decides the result, as JSON. None for input in
-            memory, and for standard input and pipes, which cannot be read again. Chunks of such a
-            job are not kept after an error.
+            memory, and for standard input and pipes, which cannot be read again. If the key is
+            None, finished chunks are not kept after an error.
         path: path of the file; None for input in memory.
     """
 
@@ -55,7 +55,11 @@ class Source(NamedTuple):
 
 
 def file_source(path: str, chunks: Iterable[Dataset]) -> Source:
-    """Return the source of a job that reads a file. Raises InputError if it cannot be read."""
+    """Return the source of a job that reads a file.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
     if path == "-" or not Path(path).is_file():
         return Source(chunks, None, None, path)
     try:
@@ -75,7 +79,7 @@ def run(
         source: the chunks.
         activity: text of the bar, such as "labelling".
         jobs: number of processes; -1 for one per core.
-        backend: where they run, see `ptrnet.parallel.ordered_map`.
+        backend: where the processes run, see `ptrnet.parallel.ordered_map`.
     """
     with Bar(activity, source.num_rows) as bar:
         for data in ordered_map(function, source.chunks, jobs, backend):
@@ -99,12 +103,12 @@ def job(
         function: maps a chunk to a dataset. Other processes must be able to import it.
         source: the chunks.
         task: the task of the examples.
-        output: the file. "-" is standard output, in the format of the source's file, or in the
-            format of the task if there is no such file.
+        output: the file, or "-" for standard output. Standard output has the format of the
+            source's file. If the source has no path, the format is `task.stdout_format`.
         activity: text of the progress bar, such as "labelling".
         key: everything else that decides the result, as JSON: options, the weights' checksum.
         jobs: number of processes; -1 for one per core.
-        backend: where they run, see `ptrnet.parallel.ordered_map`.
+        backend: where the processes run, see `ptrnet.parallel.ordered_map`.
 
     Returns:
         The number of answers of this run that are not proved, although their labeller promises a
@@ -147,7 +151,7 @@ def job(
 
 
 def report_unproved(count: int) -> None:
-    """Print on standard error how many answers are not proved, if there are any."""
+    """If there are unproved answers, print their number on standard error."""
     if count:
         answers = "1 answer is" if count == 1 else f"{count:,} answers are"
         print(
@@ -158,7 +162,7 @@ def report_unproved(count: int) -> None:
 
 
 def num_unproved(data: Dataset) -> int:
-    """Return the number of answers without a proof, although their labeller promises one."""
+    """Return the number of answers without a proof, although their labeller promises a proof."""
     return sum(extra.get("proved") is False for extra in data.carried.get("extra", ()))
 
 
@@ -167,7 +171,7 @@ def _lines_of(
 ) -> tuple[int, bytes, int]:
     """Compute one chunk. Return its number, its lines, and its number of unproved answers.
 
-    The format is given by its extension, because its module cannot be sent to another process.
+    We pass the format's extension, because a module cannot be sent to another process.
     """
     number, chunk = item
     data = function(chunk)
@@ -178,12 +182,12 @@ def _lines_of(
 
 @contextmanager
 def _claimed(output: str, key: Mapping[str, Any], source: Source) -> Iterator[Path]:
-    """Yield the folder of a job's chunks, locked against other runs. Remove it on success.
+    """Yield the folder of a job's chunks, locked against other runs. Remove the folder on success.
 
-    After an interrupt, a killed worker process or a full disk, the folder stays if it has chunks
-    and the job can be resumed. Any other error would come again. So this run then removes the
-    folder if it created it, and keeps the folder of an earlier run. A job that cannot be resumed
-    has a temporary folder: chunks of other input must never get into its output.
+    After an interrupt, a killed worker process or a full disk, a folder with chunks stays, so that
+    the job can be resumed. Any other error would occur again. After such an error, a folder that
+    this run created is removed, and the folder of an earlier run is kept. If a job cannot be
+    resumed, its folder is temporary, because chunks of other input must never get into the output.
     """
     if output == "-":
         with TemporaryDirectory() as temporary:
@@ -270,7 +274,7 @@ def _chunk_name(number: int, lines: bytes, extension: str) -> str:
 
 
 def _write_chunk(folder: Path, number: int, lines: bytes, extension: str) -> None:
-    """Write a chunk. A later run checks by the checksum in the name whether it is complete."""
+    """Write a chunk. The checksum in its name tells a later run whether the file is complete."""
     path = folder / _chunk_name(number, lines, extension)
     try:
         path.write_bytes(lines)

@@ -1,4 +1,4 @@
-"""Answers by an algorithm: `ptrnet.label` for given instances, `ptrnet.generate` for fresh ones."""
+"""Answers by an algorithm: `ptrnet.label` takes instances, `ptrnet.generate` draws instances."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -52,26 +52,27 @@ def label(
             task "tsp", an array `(n, n)` of three rows or more is a matrix of distances.
         output: the file for instances and answers. Its extension is the format; "-" is standard
             output. Answers to a .tsp file go to a .tour file.
-        labeller: the algorithm, one of `task.labellers`. None: the first of them.
-        strict: whether to raise an error if the labeller promises a proof but finds none. If False,
-            the answer is the best that was found. It is marked by `"proved": false` in .jsonl and
-            .parquet files, and a line on standard error counts such answers.
+        labeller: an algorithm in `task.labellers`. None: the first in that list.
+        strict: whether to raise an error if the labeller promises a proof but finds no proof. If
+            False, the best answer that was found is kept. Unproved answers are marked by
+            `"proved": false` in .jsonl and .parquet files, and counted on standard error.
         start: for task "tsp", the city where each tour begins: its id if the file is a .tsp file,
             else its 0-based index; None for any city.
         end: the city where each tour ends, given like `start`.
         open: for task "tsp", whether the tour does not return from its last city to its first.
         jobs: number of processes, 1 or more; -1 for one per core.
-        backend: where they run: "local", or a cluster of "dask" or "ray".
+        backend: where the processes run: "local", or a cluster of "dask" or "ray".
 
     Returns:
-        None if a file is written. Otherwise a `Dataset`, whose rows unpack as pairs of inputs
-        `(n, d)` and outputs, 0-based indices `(m,)` or triangles `(t, 3)`; for one instance, only
-        its row.
+        None if a file is written. Otherwise a `Dataset`. Its rows unpack as pairs of inputs
+        `(n, d)` and outputs: 0-based indices `(m,)`, or triangles `(t, 3)`. For one instance, only
+        the row of this instance.
 
     Raises:
         InputError: an argument is unknown, an instance cannot be used, the algorithm does not take
-            the instance, or `output` cannot hold it. The message names file and line. Or `output`
-            cannot be written, or belongs to another unfinished job. No file is written then.
+            the instance, or `output` cannot hold the instance. The message names file and line. Or
+            `output` cannot be written, or belongs to another unfinished job. After any of these
+            errors, no file is written.
         MissingExtraError: the format, labeller or backend needs a package that is not installed.
 
     Examples:
@@ -171,16 +172,17 @@ def generate(
         strict: as in `label`.
         seed: seed of the random numbers, 0 or more.
         jobs: number of processes, 1 or more; -1 for one per core.
-        backend: where they run: "local", or a cluster of "dask" or "ray".
+        backend: where the processes run: "local", or a cluster of "dask" or "ray".
 
     Returns:
-        None if a file is written. Otherwise a `Dataset`, whose rows unpack as pairs of inputs
-        `(n, d)` and outputs, 0-based indices `(m,)` or triangles `(t, 3)`.
+        None if a file is written. Otherwise a `Dataset`. Its rows unpack as pairs of inputs
+        `(n, d)` and outputs: 0-based indices `(m,)`, or triangles `(t, 3)`.
 
     Raises:
-        InputError: an argument is out of its range or unknown, instances are too large for the
-            labeller, or the call is `strict` and an answer has no proof. Or the file cannot be
-            written or belongs to another unfinished job. No file is written then.
+        InputError: an argument is out of its range or unknown, or instances are too large for the
+            labeller. Or the call is `strict` and an answer has no proof. Or the file cannot be
+            written, or belongs to another unfinished job. After any of these errors, no file is
+            written.
         MissingExtraError: the format, labeller or backend needs a package that is not installed.
 
     Examples:
@@ -243,7 +245,7 @@ def label_dataset(
 ) -> Dataset:
     """Return the instances with an algorithm's answers.
 
-    If the labeller promises a proof but finds none, `extra["proved"]` of the example is False.
+    If the labeller promises a proof but finds no proof, `extra["proved"]` of the example is False.
 
     Raises:
         InputError: the algorithm does not take an instance, finds no answer, or finds no proof
@@ -253,7 +255,7 @@ def label_dataset(
         >>> labelled = label_dataset(tasks.get("tsp"), "exact", data)
     """
     data = Dataset.of(data, task.item_size)
-    # Labellers take batches of instances of one size, with one distance and one set of rules.
+    # A labeller takes a batch whose instances share the size, the distance and the rules.
     groups: dict[tuple[int, str, TourRules], list[int]] = {}
     for row, example in enumerate(data):
         group = len(example.inputs), example.distance, example.rules
@@ -282,10 +284,10 @@ def label_dataset(
 
 
 def reference_answer(task: Task, example: Example) -> tuple[Indices | None, bool]:
-    """Return the answer of the task's first labeller, and whether it is proved to be best.
+    """Return the answer of the task's first labeller, and whether the answer is proved optimal.
 
-    The answer is None if the task has no labeller, if the labeller is not installed or does not
-    take that many elements, or if it finds no answer.
+    The answer is None if the task has no labeller or the labeller is not installed. The answer is
+    also None if the labeller does not take that many elements or finds no answer.
     """
     try:
         task.check_labeller(None)
@@ -308,11 +310,11 @@ def _generate_chunk(
     strict: bool,
     number: int,
 ) -> Dataset:
-    """Return chunk `number` of `count` examples. It begins at example `number * CHUNK`, from 0."""
+    """Return chunk `number` of `count` examples. Its first example has index `number * CHUNK`."""
     rng = np.random.default_rng([seed, GENERATED, number])
     first = number * CHUNK
-    # Draw the sizes of a full chunk even if it is the last one, so that examples do not depend on
-    # `count`.
+    # Draw the sizes of a full chunk even if the last chunk has fewer examples, so that examples do
+    # not depend on `count`.
     drawn_sizes = rng.choice(np.asarray(sizes), CHUNK)[: count - first]
     drawn = [
         Example(task.sample(rng, 1, int(n))[0], source=f"instance {k}")
@@ -331,7 +333,7 @@ def _is_matrix(values: Any) -> bool:
 
 
 def _checked_target(output: str | Path | None, task: Task, jobs: int, backend: str) -> str | None:
-    """Return the output's path, after checks that would otherwise fail only at the job's end."""
+    """Return the output's path. Check the path, `jobs` and `backend` before any work is done."""
     target = None if output is None else fspath(output)
     if target is not None:
         formats.check_output(target, task)

@@ -43,13 +43,13 @@ def ordered_map(
     The local backend starts no process for a single item.
 
     Args:
-        function: a function that other processes can import, or a partial of one.
+        function: a function that other processes can import, or a partial of such a function.
         items: the arguments of the function. The calling thread draws them.
         jobs: number of processes; -1 for one per core. With 1, this process does the work, except
             on a cluster.
-        backend: "local", "dask" or "ray". Dask and Ray send the work to the cluster in their
-            settings. If there is none, they start one on this machine. Call `check_processes`
-            first.
+        backend: "local", "dask" or "ray". Dask and Ray send the work to the cluster that their
+            settings name. If the settings name no cluster, Dask and Ray start a cluster on this
+            machine. Call `check_processes` first.
 
     Raises:
         InputError: the backend's cluster cannot be reached.
@@ -73,8 +73,8 @@ def _map_in_processes(
 ) -> Iterator[Result]:
     from joblib import Parallel, delayed, effective_n_jobs
 
-    # We give joblib lists, because it reads an iterator in its own thread and loses the iterator's
-    # errors there. Ray's backend returns the results of a list only when it has all of them.
+    # We give joblib lists. joblib would read an iterator in another thread, and lose the errors of
+    # the iterator. Ray's backend returns no result of a list before all results are ready.
     return_as = "list" if backend == "ray" else "generator"
     with (
         {LOCAL: _local, "dask": _dask, "ray": _ray}[backend](jobs),
@@ -92,7 +92,7 @@ def _map_in_processes(
                             pass
                         raise result
                     yield result
-                    batch += islice(rest, 1)  # draws the next round while others compute
+                    batch += islice(rest, 1)  # draws the next round while processes compute
             except BrokenExecutor:
                 raise KilledError(
                     "a process was killed, probably because memory was short; fewer "
@@ -107,10 +107,10 @@ def _map_in_processes(
 
 
 def _result_or_error(function: Callable[[Item], Result], item: Item) -> Result | PtrnetError:
-    """Return `function(item)`, or the error if it raises one of ptrnet's errors.
+    """Return `function(item)`, or the PtrnetError that the function raises.
 
-    If errors were raised, joblib would pass on the one that occurs first, even if an earlier item
-    fails later.
+    If processes raised errors, joblib would pass on the error that occurs first. If an item
+    that comes earlier in the order failed later, the error of that item would be lost.
     """
     try:
         return function(item)
@@ -174,7 +174,7 @@ def _wait_and_end(parent: int) -> None:
 
 @contextmanager
 def _dask(jobs: int) -> Iterator[None]:
-    """Use the scheduler of DASK_SCHEDULER_ADDRESS or Dask's configuration, or start one."""
+    """Use the scheduler that DASK_SCHEDULER_ADDRESS or Dask's settings name, or start a cluster."""
     import dask
     from distributed import Client
     from joblib import parallel_config
@@ -202,7 +202,7 @@ def _dask(jobs: int) -> Iterator[None]:
 
 @contextmanager
 def _ray(jobs: int) -> Iterator[None]:
-    """Use the cluster that RAY_ADDRESS names, or start one."""
+    """Use the cluster that RAY_ADDRESS names, or start a cluster."""
     import ray
     from joblib import parallel_config
     from ray.util.joblib import register_ray

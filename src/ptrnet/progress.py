@@ -18,7 +18,7 @@ def track(items: Iterable[T], description: str, total: int | None = None) -> Ite
     """Yield the items, and show their count in a `Bar`.
 
     Args:
-        items: the items. The bar counts an item when the caller asks for the next one.
+        items: the items. The bar counts an item when the caller asks for the next item.
         description: the text next to the bar.
         total: number of items; None if unknown.
 
@@ -39,7 +39,7 @@ class Bar:
     overwrite text that is printed afterwards.
 
     Args:
-        description: the text next to the bar. If it is empty, there is no bar.
+        description: the text next to the bar. If the text is empty, there is no bar.
         total: the count at the end; None if unknown.
         completed: the count at the beginning, from an earlier run. The rate does not include it.
 
@@ -56,12 +56,12 @@ class Bar:
         self._is_shown = bool(description) and is_terminal
 
     def add(self, count: int) -> None:
-        """Add `count` to the count, and update the bar."""
+        """Count `count` more items, and update the bar."""
         self._count += count
         seconds = time.perf_counter() - self._began
         if not self._is_shown or (self._bar is None and seconds <= DELAY):
             return
-        if self._bar is None:  # import rich only now, because it takes 8 MB
+        if self._bar is None:  # import rich only now, because rich takes 8 MB
             self._bar = _bar(self._description, self._total)
             self._bar.start()
         rate = self._count / seconds

@@ -18,7 +18,7 @@ _PRIMITIVES = 128  # compiled operations that oneDNN caches; a training step nee
 
 
 def cache_folder() -> Path:
-    """Return ptrnet's cache folder of the user. Raises RuntimeError if the user has no home."""
+    """Return the user's cache folder for ptrnet. Raises RuntimeError if the user has no home."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ptrnet"
 
 
@@ -26,15 +26,17 @@ def tune() -> None:
     """Apply the settings. Call this once, before torch is imported.
 
     - Compiled kernels are cached in the user's cache folder, in a folder for each version. By
-      default numba caches them next to the source, where it would reuse those of older versions.
-    - Freed memory stays with the process. By default glibc returns each large tensor to the system
-      and gets new, zeroed pages for the next one, which takes a third of an LSTM layer's time.
-    - Idle OpenMP threads sleep early. The compiled kernels run on threads of their own, which get a
-      core only while torch's threads sleep.
-    - oneDNN caches the code of fewer operations. It compiles code for each shape. If sizes of
-      instances vary, its default of 1,024 fills gigabytes with code that is rarely used again.
+      default, numba caches kernels next to the source, where kernels of older versions are reused.
+    - Freed memory stays with the process. By default, glibc returns the memory of each large tensor
+      to the system, and gets new, zeroed pages for the next tensor. That takes a third of an LSTM
+      layer's time.
+    - Idle OpenMP threads sleep early. The compiled kernels run on other threads, which get a core
+      only while torch's threads sleep.
+    - oneDNN caches the code of fewer operations. oneDNN compiles code for each shape. If sizes of
+      instances vary, the default of 1,024 operations fills gigabytes with code that is rarely used
+      again.
     - Python's garbage collector runs less often. Importing torch creates many objects that all
-      stay. By default, the collector takes a fifteenth of the time of this import.
+      stay. By default, the collector takes a fifteenth of the import's time.
 
     Examples:
         >>> import ptrnet.runtime
@@ -51,9 +53,9 @@ def tune() -> None:
 
 
 def share_arena() -> None:
-    """Let all threads allocate memory from the main thread's arena. Call this before they start.
+    """Let all threads allocate memory from the main thread's arena. Call this before threads start.
 
-    Use this in a program that computes in another thread than the main one. By default, such a
+    Use this in a program that computes outside of its main thread. By default, such a
     thread has its own arena. The settings of `tune` for freed memory do not apply to that arena, so
     large batches take a tenth longer.
     """

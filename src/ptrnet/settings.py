@@ -39,7 +39,7 @@ class Bounds(NamedTuple):
     lt: float | None = None
 
     def hold(self, value: float) -> bool:
-        """Whether a number is within the bounds. NaN is not, unless there are no bounds."""
+        """Whether a number is within the bounds. If there is any bound, NaN is outside."""
         tests = zip((operator.ge, operator.gt, operator.le, operator.lt), self, strict=True)
         return all(end is None or test(value, end) for test, end in tests)
 
@@ -72,8 +72,9 @@ def setting(
 ) -> Any:
     """Declare a setting: a field of a dataclass that derives from `Settings`.
 
-    The type of the field is bool, int, float, str, `tuple[T, ...]` of one of these, a Literal of
-    texts, or a class with a method `parse`. The type may be optional, as in `int | None`.
+    The type of the field is bool, int, float, str, or `tuple[T, ...]` of one of these types. The
+    type can also be a Literal of texts, or a class with a method `parse`. Each type may be
+    optional, as in `int | None`.
 
     Args:
         default: the default; MISSING if the setting is required.
@@ -98,7 +99,7 @@ def setting(
 
 @dataclass(frozen=True)
 class Settings:
-    """Base class of dataclasses with settings. It checks the values when an object is made."""
+    """Base class of dataclasses with settings. Values are checked when an object is made."""
 
     def __post_init__(self) -> None:
         for name, option in options_of(type(self)).items():
@@ -122,7 +123,7 @@ class Option:
         return typing.get_args(self.type) if typing.get_origin(self.type) is Literal else ()
 
     def check(self, value: Any) -> Any:
-        """Check and convert a value. Raises InputError if it is invalid."""
+        """Check and convert a value. Raises InputError if the value is invalid."""
         if value is None and self.may_be_none:
             return None
         return check(self.name, value, self.type, self.bounds)
@@ -133,7 +134,7 @@ def options_of(cls: type) -> dict[str, Option]:
     return _options_of(cls)
 
 
-@cache  # separate from `options_of`, because mypy thinks that such classes are not hashable
+@cache  # separate from `options_of`, because mypy thinks that `cls` is not hashable
 def _options_of(cls: type) -> dict[str, Option]:
     hints = typing.get_type_hints(cls)
     options = {}
@@ -146,7 +147,7 @@ def _options_of(cls: type) -> dict[str, Option]:
 
 
 def _without_none(hint: Any) -> tuple[Any, bool]:
-    """Return T and True for `T | None`, and any other type with False."""
+    """Return `(T, True)` for the type `T | None`, and `(hint, False)` for any other type."""
     if typing.get_origin(hint) in (types.UnionType, typing.Union):
         kinds = [kind for kind in typing.get_args(hint) if kind is not type(None)]
         if len(kinds) == 1:
@@ -165,16 +166,16 @@ def require_settings(cls: type, owner: str) -> None:
 
 
 def from_mapping(cls: type[T], values: Mapping[str, Any], owner: str) -> T:
-    """Make an object with the given settings, and defaults for all others.
+    """Make an object with the given settings, and with defaults for all other settings.
 
     Args:
         cls: the class of the object.
         values: settings by name.
-        owner: the owner's name in messages, such as "task hull".
+        owner: what the settings belong to, for messages, such as "task hull".
 
     Raises:
-        InputError: a name is unknown (the message suggests the nearest), a required setting is
-            missing, or a value is invalid.
+        InputError: a name is unknown, a required setting is missing, or a value is invalid. For an
+            unknown name, the message suggests the nearest name.
     """
     options = options_of(cls)
     for name in values:

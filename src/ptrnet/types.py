@@ -11,7 +11,7 @@ Shapes are batch-first and mostly use these letters:
 - W: elements of a part, or remaining elements
 - E: edges; T: triangles, including padding; t: triangles of one answer
 - Q: queries of attention; L: rows that are attended to; D: units of a head
-- F: features of an edge frame; U: its hidden units
+- F: features of an edge frame; U: hidden units of an edge frame
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Indices = NDArray[np.int64]
 # the end of the sequence. The first input of the decoder is also 0, as a start symbol.
 END = 0
 # Slot 1 in sequences of apexes (`ptrnet.constraints.triangulations`). Each token decides the
-# triangle on the left of an edge. This token means that the edge has no triangle there.
+# triangle on the left of an edge. NONE means that the edge has no triangle there.
 NONE = 1
 
 
@@ -62,7 +62,7 @@ class TourRules(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """The ends of tours that a user asks for. Cities are ids of a TSPLIB file, or indices."""
+    """The first and last city that a user asks for: ids of a TSPLIB file, or indices."""
 
     start: int | None = None
     end: int | None = None
@@ -80,14 +80,14 @@ class Example:
 
     Attributes:
         inputs: the instance, `(n, d)`.
-        outputs: the answer, `(m,)` or triangles `(t, 3)`; None if it is not known.
+        outputs: the answer, `(m,)` or triangles `(t, 3)`; None if the answer is not known.
         source: the file and line of the example, for error messages.
         extra: the other keys of a JSON line, or the other columns of a row.
-        table: the text of the table, if the instance was read from one.
+        table: the text of the table, if the instance was read from a table.
         nodes: name and ids, if the instance was read from a TSPLIB file.
-        distance: the distance between elements, a name of `ptrnet.geometry.distances`.
+        distance: the name of the distance between elements, from `ptrnet.geometry.distances`.
         rules: the rules that a tour must obey.
-        log_prob: the log-probability of the answer, if a model gave it.
+        log_prob: the log-probability of the answer, if a model gave the answer.
         elements: the n dictionaries that the user gave; None if the user gave numbers.
         grades: `(n,)`, grades of the elements. The elements of a right answer go from the highest
             grade to the lowest, with equal grades in any order. None if answers have no ties.
@@ -165,14 +165,14 @@ class Batch(NamedTuple):
     # grades. None if there are no ties.
     grades: Tensor | None = None
     # (B,) int64, for an ensemble: the index of the network that does not learn from the example, or
-    # -1 if all learn from it. None if all networks learn from all examples.
+    # -1 if all networks learn from the example. None if all networks learn from all examples.
     held_out_by: Tensor | None = None
 
 
 class CutBatch(NamedTuple):
-    """A batch with cut answers. Tokens before the cut are known, tokens after it are learned."""
+    """A batch with cut answers. Tokens before a cut are known, tokens after a cut are learned."""
 
-    inputs: Tensor  # the first five fields are those of `Batch`
+    inputs: Tensor  # the first five fields have the same meaning as in `Batch`
     lengths: Tensor
     targets: Tensor
     target_lengths: Tensor

@@ -1,7 +1,7 @@
 """Speed on this machine: what `ptrnet bench` measures.
 
 Each measurement is a module with a function `rows`, whose arguments are its options. `harness` has
-the code that they share. `roofline` computes the least time that the machine could take.
+the code that measurements share. `roofline` computes the least time that the machine could take.
 """
 
 import importlib
@@ -21,8 +21,8 @@ def plan(measurement: str | None, options: dict[str, Any]) -> dict[str, "Iterato
     """Return iterators of rows, by the name of the measurement. Iterating measures the rows.
 
     Args:
-        measurement: one of MEASUREMENTS. If None, all of them.
-        options: settings, passed to each measurement that has them.
+        measurement: an entry of MEASUREMENTS. None: all measurements.
+        options: settings by name. Each setting is passed to the measurements that have it.
 
     Raises:
         InputError: an unknown measurement, a setting that no planned measurement has, or a
@@ -42,7 +42,7 @@ def plan(measurement: str | None, options: dict[str, Any]) -> dict[str, "Iterato
         except MissingExtraError:
             if measurement is not None:
                 raise
-            continue  # all measurements are requested: skip those that cannot run here
+            continue  # all measurements are requested: skip measurements that cannot run
         used |= arguments.keys()
     for key in options:
         if key not in used:

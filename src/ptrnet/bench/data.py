@@ -1,4 +1,4 @@
-"""Reading examples from a file, and how long a training step waits for them.
+"""Speed of reading examples from a file, and how long a training step waits for examples.
 
 The file is a `.txt` file. The roofline is the time of reading its bytes alone.
 """
@@ -47,8 +47,8 @@ def _measure_with_file(recipe: Recipe, repeats: int) -> Iterator[Row]:
         open_file(path, recipe.task)
         steps = STEPS * repeats
         yield from _reading(path, recipe, repeats)
-        # The kinds of steps are measured separately. If they ran in turn, the batches of one kind
-        # would be made while the other trains.
+        # The kinds of steps are measured separately. If both kinds ran in turn, the batches of one
+        # kind would be made while the other kind trains.
         yield from _waiting("of the file", partial(step_on_file, path, recipe), recipe, steps)
         yield from _waiting("fresh", partial(step_on_fresh_examples, recipe), recipe, steps)
 
@@ -113,7 +113,7 @@ def read_lines(path: str, task: Task) -> Run:
 
 
 def build_memmap(path: str, task: Task) -> Run:
-    """Return a function that makes a memory map of a file, as the first training on it does."""
+    """Return a function that makes a memory map of a file, as the first training on a file does."""
     copy = path.replace(".txt", "-anew.txt")
     shutil.copyfile(path, copy)
 

@@ -30,7 +30,9 @@ def rows(
     repeats: int = 40,
     seed: int = 0,
 ) -> Iterator[Row]:
-    """A row for each shipped model, or for those of `task`. Default of n: the largest trained size.
+    """A row for each shipped model. With `task`, a row for each model of that task.
+
+    By default, n is the largest size that the model was trained on.
 
     Raises:
         InputError: an unknown task, or instances that cannot be answered.

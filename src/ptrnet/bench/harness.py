@@ -1,9 +1,9 @@
 """Code that all measurements of `ptrnet bench` share.
 
 A measurement compares sides, such as ptrnet and a naive implementation of the same work. `measure`
-first runs each setup in a separate process, and measures the peak memory of that process. Then it
-times the sides in turn in its own process, so that other work on the machine slows all of them
-equally.
+first runs each setup in a separate process, and measures the peak memory of that process. Then
+`measure` times the sides in turn in the calling process, so that other work on the machine slows
+all sides equally.
 
 Rows are printed as a table or as JSON. The last part of this file describes the machine.
 """
@@ -37,7 +37,7 @@ class Side(NamedTuple):
     """Work that is timed in turn with other sides."""
 
     run: Callable[[], object]
-    every: int = 1  # run only in every n-th round, if the side is slow
+    every: int = 1  # for slow sides: run only in every n-th round
     warmups: int = 0  # untimed runs before each timed run, for work that users run again and again
 
 
@@ -57,11 +57,11 @@ def interleaved(
     device: str = "cpu",
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, Times]:
-    """Return the times of the sides, which run in turn. The first run of each is not counted.
+    """Return the times of the sides, which run in turn. The first run of a side is not counted.
 
     Args:
         sides: the work, by name.
-        rounds: number of rounds. `Side.every` says in which of them a side runs.
+        rounds: number of rounds. `Side.every` says in which rounds a side runs.
         title: the title of the progress bar.
         device: where the work is done. A GPU is synchronized before the clock is read.
         clock: returns the time in seconds.
@@ -117,8 +117,8 @@ def peaks(setups: Sequence[Setup], title: str) -> list[float]:
     """Run the work of each setup RUNS times in a new process. Return the peaks of memory in MiB.
 
     A peak includes the interpreter and all libraries, but not the processes that the work starts.
-    On a GPU it is the memory of the tensors. Setups have to be picklable: module-level functions,
-    or partials of such functions.
+    On a GPU, the peak is the memory of the tensors. Setups have to be picklable: module-level
+    functions, or partials of module-level functions.
     """
     with ProcessPoolExecutor(
         max_workers=2,
@@ -175,7 +175,7 @@ class Row:
     """One result: a row of the table, or an object of the JSON.
 
     Args:
-        measurement: the measurement that it belongs to, such as `train`.
+        measurement: the measurement that the row belongs to, such as `train`.
         name: unique within the measurement.
         time: milliseconds of a run.
         count: how many units a run handles.

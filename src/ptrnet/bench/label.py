@@ -18,7 +18,7 @@ from ptrnet.errors import MissingExtraError
 from ptrnet.parallel import ordered_map
 
 N = 50  # default number of elements; fewer if the algorithm cannot label so many
-MIN_SECONDS = 0.2  # a run takes at least this, so that the time to distribute work is negligible
+MIN_SECONDS = 0.2  # minimum duration of a run, so that distributing work takes negligible time
 MEMORY_COUNT = 4  # instances in the measurement of memory, which runs in one process
 CHUNKS = 4  # per process, if there are enough instances
 
@@ -53,7 +53,7 @@ class Instances:
     seed: int
 
     def label(self, chunk: tuple[int, int]) -> None:
-        """Draw `count` instances from index `first` on, and label them in canonical form."""
+        """Draw the instances of a chunk `(first, count)`, and label them in canonical form."""
         first, count = chunk
         task = tasks.get(self.task)
         inputs = task.sample(np.random.default_rng([self.seed, first]), count, self.n)

@@ -87,7 +87,7 @@ class NaivePtrNet(nn.Module):
         return self.v(torch.tanh(self.w1(slots) + self.w2(h)[:, None]))[..., 0], (h, c)
 
 
-# Names of the same parameters in the library's own model.
+# By the name of a parameter here, the name of the same parameter in ptrnet's `PtrNet`.
 _LSTM_NAMES = {
     "weight_ih": "w_input",
     "weight_hh": "w_hidden",

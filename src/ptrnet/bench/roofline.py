@@ -1,7 +1,7 @@
 """The roofline: the least time that this machine could take for some work, on a CPU or a GPU.
 
-It is the number of floating-point operations in the work's matrix products, divided by the rate of
-a large product. The large product is timed in the same rounds as the work.
+The roofline is the number of floating-point operations in the work's matrix products, divided by
+the rate of a large product. The large product is timed in the same rounds as the work.
 """
 
 import math
@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 _SIDE = {"cpu": 2048, "cuda": 8192}  # matrices of this size reach the best rate
 _aten = torch.ops.aten
-# The position of the left factor among the arguments; the right one follows it.
+# The position of the left factor among the arguments. The right factor follows.
 _LEFT = {
     _aten.mm.default: 0,
     _aten.bmm.default: 0,
@@ -37,7 +37,7 @@ def count_operations(work: Callable[[], object]) -> float:
 
     The counter sees only products that PyTorch computes as separate operations. So while we count,
     models use their plain formulas (`kernels/eager.py`) instead of compiled kernels. oneDNN is on
-    only inside the products, because its LSTM layer would hide the products that it computes.
+    only inside the products, because oneDNN's LSTM layer would hide its products.
     """
     counter = _Counter()
     with _onednn(False), counter:
@@ -49,7 +49,7 @@ def count_operations(work: Callable[[], object]) -> float:
 def _onednn(enabled: bool) -> Iterator[None]:
     """Turn PyTorch's use of oneDNN on or off within the context.
 
-    We do not use `torch.backends.mkldnn.flags`, because it would also set TF32.
+    We do not use `torch.backends.mkldnn.flags`, because this function would also set TF32.
     """
     before = torch.backends.mkldnn.enabled
     torch.backends.mkldnn.set_flags(enabled)  # type: ignore[no-untyped-call]
@@ -60,7 +60,7 @@ def _onednn(enabled: bool) -> Iterator[None]:
 
 
 class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts operations of matrix products. Works below autograd, so it sees backward passes."""
+    """Counts operations of matrix products. Works below autograd, so backward passes count, too."""
 
     # Tells `kernels.eager.can_read_values` that models may read values of tensors in this mode.
     looks_on = True

@@ -1,7 +1,7 @@
-"""The kernel of the additive scores compared with its reference, forward and backward, in float32.
+"""Speed of the kernel of additive scores, compared with plain PyTorch (the reference).
 
-The roofline on a CPU is the time of the kernel's divisions alone: one for each element, step and
-unit, in the forward pass and again in the backward pass.
+Both run forward and backward in float32. The roofline on a CPU is the time of the kernel's
+divisions alone. Each pass has one division for each element, step and unit.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,9 +21,9 @@ from ptrnet.types import Floats
 
 HIDDEN_SIZES = (256, 512)  # by default
 STEPS = 13  # decoder steps, M
-REFERENCE_EVERY = 4  # time the reference in every 4th round only, because it is slow
+REFERENCE_EVERY = 4  # time the slow reference in every 4th round only
 
-_ENTRIES, _TIMES = 4096, 2000  # float32 numbers (16 KB, within the L1 cache), divisions of each
+_ENTRIES, _TIMES = 4096, 2000  # float32 numbers (16 KB, within the L1 cache); divisions of a number
 
 Run = Callable[[], object]
 
@@ -36,7 +36,7 @@ def rows(
     repeats: int = 40,
     seed: int = 0,
 ) -> Iterator[Row]:
-    """A row for each hidden size. Raises InputError if a model cannot have such sizes."""
+    """A row for each hidden size. Raises InputError if a model cannot have one of the sizes."""
     shape = {"n": str(n), "batch_size": batch_size, "device": device_of(device), "seed": seed}
     sizes = HIDDEN_SIZES if hidden_size is None else (hidden_size,)
     recipes = [Recipe.from_table({"task": "hull", "hidden_size": h, **shape}) for h in sizes]
@@ -71,7 +71,7 @@ def _rows_of(recipe: Recipe, rounds: int) -> Iterator[Row]:
 
 
 def kernel(recipe: Recipe) -> Run:
-    """Return a function that runs the kernel of the models, forward and backward."""
+    """Return a function that runs the kernel that models use, forward and backward."""
     return _forward_and_backward(additive_scores, recipe)
 
 

@@ -27,7 +27,7 @@ from ptrnet.solver import Solver
 from ptrnet.training.hardware import device_of
 from ptrnet.training.recipe import LARGEST_BATCH
 
-TIMES_TRAINED = 10  # the second size, as a multiple of the largest size of the model's training
+TIMES_TRAINED = 10  # the second size, as a multiple of the largest trained size
 BEAM_SIZE = 8
 SLOW_EVERY = 4  # time beam search and the naive Ptr-Net in every 4th round only
 COUNTED = 8  # instances whose matrix products are counted

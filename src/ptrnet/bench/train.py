@@ -1,10 +1,11 @@
-"""A whole training step of a model, examples included, compared with its matrix products alone.
+"""Speed of a training step, including its examples, compared with its matrix products alone.
 
-AdamW and clipping are those of `ptrnet train`; answers are padded to the longest of the batch.
+The optimizer and gradient clipping are the same as in `ptrnet train`. Answers are padded to the
+longest answer of the batch.
 
-The roofline is the time of the step's products, forward and backward, at the rate of a large one.
-The baseline of the Ptr-Net is the naive Ptr-Net. It begins with the same weights, trains on the
-same batches, and computes in float32.
+The roofline is the time of the step's products, forward and backward, at the rate of a large
+product. The baseline of the Ptr-Net is the naive Ptr-Net. The naive Ptr-Net begins with the same
+weights, trains on the same batches, and computes in float32.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -34,7 +35,7 @@ from ptrnet.types import Batch, CutBatch
 
 SHIPPED = ("ptr-net", "transformer-ptr-net", "remaining-ptr-net")  # architectures, by default
 SIZES: dict[str, tuple[int, ...]] = {"ptr-net": (256, 512)}  # units; other models: 256
-NAIVE_EVERY = 4  # rounds, because the naive step is about ten times as slow
+NAIVE_EVERY = 4  # time the naive step, which is ten times as slow, every 4th round
 COUNTED = 8  # examples whose products are counted
 
 TrainingBatch = Batch | CutBatch
@@ -55,15 +56,16 @@ def rows(
     """A row for each model and each of its sizes.
 
     Args:
-        task: None: hull, or tsp if the model is trained on cuts.
-        model: an architecture; None: those of the shipped models.
+        task: the task. None: hull, or tsp for a model that `is_trained_on_cuts`.
+        model: an architecture. None: each architecture in SHIPPED.
         n: elements of an instance.
         batch_size: examples in a step.
-        hidden_size: None: 256, for the Ptr-Net also 512. Other settings keep their defaults.
-        precision: of the large products, as in a recipe.
+        hidden_size: hidden units. None: 256, and for the Ptr-Net also 512. Other settings of the
+            model keep their defaults.
+        precision: the precision of large matrix products, as in a recipe.
         device: `cpu` or `cuda`.
-        repeats: rounds behind each median.
-        seed: of weights and examples.
+        repeats: number of rounds. Each time is the median over the rounds.
+        seed: the seed of the weights and the examples.
 
     Raises:
         InputError: the recipe cannot be trained.
@@ -98,9 +100,9 @@ def recipe_for(
     seed: int,
     model: str = "ptr-net",
 ) -> Recipe:
-    """The recipe of the measured training. Raises InputError if it cannot be trained.
+    """The recipe of the measured training. Raises InputError if the recipe cannot be trained.
 
-    Elements are sorted if answers depend on indices that the model does not see.
+    If answers depend on indices that the model does not see, elements are sorted.
     """
     table: dict[str, Any] = {
         "task": task,
@@ -120,7 +122,7 @@ def recipe_for(
 
 
 def _rows_of(recipe: Recipe, rounds: int) -> Iterator[Row]:
-    """The training step of a model of one size."""
+    """Measure the training step of a recipe."""
     setups = {"ptrnet": partial(TrainingStep.on_fresh_examples, ptrnet_step, recipe)}
     has_naive, units = recipe.model == "ptr-net", recipe.network.hidden_size
     if has_naive:
@@ -197,7 +199,7 @@ def _operations(recipe: Recipe, batch: TrainingBatch) -> float:
 class TrainingStep:
     """A training step on the next batch of a stream: losses, clipping, optimizer.
 
-    It records how long it waits for the batch.
+    The step records how long it waits for each batch.
 
     Args:
         step: trains on a batch that is on the device.
@@ -236,7 +238,7 @@ class TrainingStep:
 
     @property
     def waiting_ms(self) -> float:
-        """The mean wait for a batch, except the first one, which cannot be prepared ahead."""
+        """The mean wait for a batch, except the first batch, which cannot be prepared ahead."""
         return mean(self._waits[1:])
 
 

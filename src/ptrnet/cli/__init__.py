@@ -8,7 +8,7 @@ from functools import partial
 from io import TextIOWrapper
 from typing import Any
 
-# Error codes of a full, broken or read-only disk. Any code that writes a file may meet them.
+# Error codes of a full, broken or read-only disk. Code that writes files may raise such errors.
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 
@@ -34,20 +34,20 @@ def run(arguments: list[str]) -> int:
 
     from ptrnet.errors import AmbiguousInputWarning, OutOfDistributionWarning, PtrnetError
 
-    # The base class of typer's errors. Some versions of typer use click's class, others have their
-    # own copy of it.
+    # The base class of typer's errors. Some versions of typer use click's class, other versions
+    # have a copy of that class.
     usage_error: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
     try:
         # Plug-ins come first, because settings of tasks and models become options.
         arguments = _with_plugins(arguments) or ["--help"]
         from ptrnet.cli.app import VERBS, build
 
-        # Import only the command's own module. Help and unknown commands need all of them.
+        # Import only the command's own module. Help and unknown commands need all modules.
         verbs = arguments[:1] if arguments and arguments[0] in VERBS else VERBS
         command = typer.main.get_command(build(verbs))
         with warnings.catch_warnings():
             warnings.simplefilter("always", OutOfDistributionWarning)
-            warnings.simplefilter("default", AmbiguousInputWarning)  # equal ones once
+            warnings.simplefilter("default", AmbiguousInputWarning)  # print equal warnings once
             warnings.showwarning = partial(_print_warning, warnings.showwarning)
             return command.main(arguments, prog_name="ptrnet", standalone_mode=False) or 0
     except PtrnetError as error:
@@ -64,7 +64,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _usage_message(error: Any) -> str:
-    """Return typer's message. For an option of another library, suggest our name for it.
+    """Return typer's message. For another library's name of an option, suggest our name.
 
     For example, the message for `train --lr` suggests `--learning-rate`.
     """
@@ -82,7 +82,8 @@ def _with_plugins(arguments: list[str]) -> list[str]:
     """Register the files of `--plugins FILE` as plug-ins, and return the other arguments.
 
     TASK may also be the file of a problem (`ptrnet train my_problem.py`). Such a file becomes a
-    plug-in, too, and the returned arguments have the problem's name instead.
+    plug-in, too, and the returned arguments have the problem's name instead of
+    the file.
 
     Raises:
         InputError: the option has no file, or a file instead of TASK does not define a problem.

@@ -9,7 +9,8 @@ import typer
 
 from ptrnet.version import VERSION
 
-# The commands, in the order of the help. Each is a function, or a `typer.Typer`, in its own module.
+# The commands, in the order of the help. Each is a function or a `typer.Typer` in a module
+# of the same name.
 VERBS = (
     "solve",
     "evaluate",
@@ -30,7 +31,7 @@ VERBS = (
 
 
 def build(verbs: Sequence[str] = VERBS) -> typer.Typer:
-    """Return the program with the commands `verbs`. Import only their modules."""
+    """Return the program with the commands `verbs`. Import only the modules of these commands."""
     app = typer.Typer(
         name="ptrnet",
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -40,7 +41,7 @@ def build(verbs: Sequence[str] = VERBS) -> typer.Typer:
     app.callback()(ptrnet)
     for verb in verbs:
         command = getattr(import_module(f"ptrnet.cli.{verb}"), verb)
-        if isinstance(command, typer.Typer):  # it has commands of its own
+        if isinstance(command, typer.Typer):  # a command with subcommands
             app.add_typer(command, name=verb)
         else:
             app.command()(command)

@@ -126,5 +126,5 @@ def bench(
 
 
 def _step_ms(rows: "list[Row]") -> dict[str, float]:
-    """Return `step_ms`, the median time of the first row of `train`, or {} without such a row."""
+    """Return `step_ms`, the median time of the first row of `train`; {} if `train` has no rows."""
     return next(({"step_ms": r.time.median} for r in rows if r.measurement == "train"), {})

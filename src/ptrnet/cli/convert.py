@@ -71,7 +71,7 @@ def _convert_table(source: str, output: str, columns: Columns) -> None:
     """Convert a long table to .jsonl or to another table, or .jsonl to a table.
 
     Raises:
-        InputError: other formats, or a file that cannot be used.
+        InputError: a file has another format, or cannot be used.
     """
     from ptrnet.data import formats
     from ptrnet.data.formats import jsonl
@@ -105,7 +105,7 @@ def _with_city_names(
     """Yield the examples with the cities' names from the `.tsp` next to the new `.tour`.
 
     Raises:
-        InputError: there is no such `.tsp`, or it has other cities.
+        InputError: there is no `.tsp` of that name, or the `.tsp` has other cities.
     """
     import numpy as np
 

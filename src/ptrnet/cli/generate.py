@@ -25,7 +25,7 @@ POINTS = (
 
 
 def _problem_settings() -> dict[str, Option]:
-    """Return the settings of random instances that individual problems have, by name."""
+    """Return, by name, the settings that only some problems have."""
     shared = options_of(Problem)
     kinds = [tasks.kind(name) for name in [*tasks.names(), *tasks.problem_names()]]
     return {

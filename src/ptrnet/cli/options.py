@@ -20,7 +20,7 @@ PROBLEMS = "cvrp, knapsack, orienteering, job-shop, or a file such as my_problem
 
 
 def _completion(package: str) -> Callable[[str], list[str]]:
-    """Return a function that completes names of a package, including those of plug-ins."""
+    """Return a function that completes names of a package, including names from plug-ins."""
 
     def complete(incomplete: str) -> list[str]:
         module = import_module(f"ptrnet.{package}")
@@ -157,7 +157,7 @@ def add_settings(
     Args:
         command: the command. Its parameters before `**options` have annotations for typer.
         settings: the settings.
-        completions: functions that return the words that a shell offers, by setting.
+        completions: by the name of a setting, a function that returns words for a shell to offer.
     """
     *named, _ = inspect.signature(command).parameters.values()
     parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in named]
@@ -172,7 +172,7 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Return the command as typer needs it: with one parameter for each option.
 
     A parameter whose type is a class of settings (`ptrnet.settings`) is a group of options. typer
-    sees one option for each setting, and the command gets them as one object.
+    sees one option for each setting. The command gets one object with all settings of the group.
     """
     parameters: list[inspect.Parameter] = []
     groups: dict[str, type[Settings]] = {}
@@ -242,10 +242,10 @@ def _unexpected(arguments: list[str] | None, expected: str) -> InputError:
 
 
 def load_solver(task: str | None, model: str | None) -> "Solver":
-    """Return the model that `--model` names, or the one shipped for the task.
+    """Return the model that `--model` names, or the model that is shipped for the task.
 
     Raises:
-        InputError: there is no such model, or it is for another task.
+        InputError: the model does not exist, or is for another task.
     """
     from ptrnet import weights
 

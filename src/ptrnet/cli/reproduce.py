@@ -88,7 +88,7 @@ def reproduce(
 
 
 def _run(jobs: "Sequence[Job]", again: bool, runs: Path, results: Path, json: bool) -> None:
-    """Run the unfinished jobs, or all if `again`. Then print the rows of all jobs as tables."""
+    """Run the unfinished jobs; with `again`, all jobs. Then print tables with all jobs' rows."""
     from json import dumps
 
     from ptrnet.reproduce import records, report, tables

@@ -102,8 +102,8 @@ def _resumed(
 ) -> tuple[Path | None, str | None]:
     """Return the folder of the run to resume, and the path of its recipe instead of TASK.
 
-    This recipe has all options of the run, so the user need not repeat them. The arguments are
-    returned unchanged unless TASK, or --output alone, names the run.
+    This recipe has all options of the run, so the user need not repeat them. If neither TASK nor
+    --output alone names the run, the arguments are returned unchanged.
 
     Raises:
         InputError: there is no run, or the run is of another task.
@@ -125,7 +125,7 @@ def _resumed(
 
 
 def _check_options(task_or_recipe: str, options: dict[str, Any]) -> None:
-    """Raise InputError if TASK is `custom` or a file of examples, or does not fit an option.
+    """Raise InputError if TASK is `custom`, is a file of examples, or does not fit an option.
 
     --kind and --constraint describe your own examples, so they need --data without TASK.
     """
@@ -146,7 +146,10 @@ def _check_options(task_or_recipe: str, options: dict[str, Any]) -> None:
 def _recipe(
     task_or_recipe: str | None, options: dict[str, Any]
 ) -> tuple[Recipe, str, "Dataset | None"]:
-    """Return the recipe of the arguments. With --data alone, also a summary and the examples."""
+    """Return the recipe that the arguments describe, a summary and the examples.
+
+    If the arguments name a task or a recipe, the summary is empty and the examples are None.
+    """
     if task_or_recipe is None and "data" in options:
         return infer_recipe(options["data"], options)
     if task_or_recipe is None:

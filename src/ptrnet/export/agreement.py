@@ -1,4 +1,4 @@
-"""Whether the graphs compute what the model computes, on fresh instances."""
+"""Check on fresh instances whether the graphs compute what the model computes."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -26,11 +26,11 @@ from ptrnet.types import END, Floats
 TOLERANCE = 1e-4  # error of a log-probability; a relative error if the log-probability is below -1
 FLOAT32_ERRORS = 4  # differences up to this many times PyTorch's float32 error are tolerated, too
 # `EdgeFrames` reads positions relative to an edge. In most rounds, this edge ends at the token with
-# the highest score so far. If two tokens have nearly equal scores, rounding decides which edge it
-# is. Log-probabilities may differ a lot then. To detect such an instance, we change its coordinates
-# at random by about a relative NUDGE, and compute its log-probabilities in float64. We do this
-# NUDGES times. If a log-probability changes by more than JUMP, we say that the instance is at a
-# jump.
+# the highest score so far. If two tokens have nearly equal scores, rounding decides which token is
+# chosen. Then log-probabilities may differ a lot. To detect such an instance, we change its
+# coordinates at random by about a relative NUDGE, and compute its log-probabilities in float64. We
+# do this NUDGES times. If a log-probability changes by more than JUMP, we say that the instance is
+# at a jump.
 JUMP = 0.01
 NUDGE, NUDGES = 2.0**-20, 16
 LARGEST = 60  # most elements of a compared instance, unless all trained sizes are larger
@@ -47,16 +47,16 @@ class Agreement(NamedTuple):
     ties: int
     # The largest error of a token's log-probability, at the steps of PyTorch's answers.
     log_prob_error: float
-    # The largest error of PyTorch in float32, compared with float64. It is computed only for
-    # batches that exceed the tolerance, and is 0 if there are none.
+    # The largest error of PyTorch in float32, compared with float64. This error is computed only
+    # for batches that exceed TOLERANCE. Without such batches, the error is 0.
     float32_error: float
 
     def error(self) -> str | None:
         """Return what is wrong, or None if the graphs agree.
 
         The graphs agree if all answers are equal, except ties, and if no log-probability differs by
-        more than a limit. The limit is TOLERANCE, or FLOAT32_ERRORS times PyTorch's own error in
-        float32 if that is larger.
+        more than a limit. The limit is the larger of TOLERANCE and FLOAT32_ERRORS times PyTorch's
+        float32 error.
         """
         other = self.instances - self.same_answers - self.ties
         if other:
@@ -125,7 +125,10 @@ def _is_at_a_jump(
     exact: Tensor,
     is_step: Tensor,
 ) -> Tensor:
-    """Return `(B,)`: whether each instance, with log-probabilities `exact`, is at a jump."""
+    """Return `(B,)`: whether each instance, with log-probabilities `exact`, is at a jump.
+
+    See JUMP for the meaning of a jump.
+    """
     generator, change = torch.Generator().manual_seed(0), torch.zeros(len(inputs)).double()
     for _ in range(NUDGES):
         nudge = 1 + NUDGE * torch.randn(inputs.shape, generator=generator)
@@ -149,10 +152,11 @@ def _first_difference(log_probs: Tensor, expected: Tensor, actual: Tensor) -> tu
     """Return which pairs of answers `(B, M)` differ, and the gap `(B,)` at their first difference.
 
     The gap is the absolute difference between the log-probabilities of the two tokens there. If the
-    expected token's log-probability is below -1, the gap is divided by its absolute value. The gap
-    of equal answers is 0.
+    expected token's log-probability is below -1, the gap is divided by the absolute value of that
+    log-probability. The gap of equal answers is 0.
     """
-    # Each answer in the narrower tensor ends with END, so unequal answers differ in its columns.
+    # Each answer in the narrower tensor ends with END. So answers that differ anywhere also differ
+    # in the columns of that tensor.
     steps = min(expected.shape[1], actual.shape[1])
     differs = expected[:, :steps] != actual[:, :steps]
     first = differs.to(torch.uint8).argmax(1, keepdim=True)
@@ -166,7 +170,7 @@ def _first_difference(log_probs: Tensor, expected: Tensor, actual: Tensor) -> tu
 def sizes_of(solver: Solver) -> list[int]:
     """Return the numbers of elements that the model was trained on, or 1 to 20 if unknown.
 
-    Sizes above LARGEST are left out if there are smaller ones.
+    If there are sizes up to LARGEST, larger sizes are left out.
     """
     if solver.model.n is not None:
         return [solver.model.n]
@@ -181,9 +185,9 @@ def sizes_of(solver: Solver) -> list[int]:
 def fresh_instances(solver: Solver, count: int, seed: int) -> list[Floats]:
     """Return random instances `(n, d)` without equal elements.
 
-    They are uniformly distributed. For the task `custom`, they are normally distributed with the
-    task's center and spread. If two elements were equal, rounding would decide which of them the
-    model points at.
+    Elements are uniformly distributed. For the task `custom`, elements are normally distributed
+    with the task's center and spread. If two elements were equal, rounding would decide at which
+    element the model points.
     """
     rng = np.random.default_rng([seed, EXPORTED])
     sizes, task = rng.choice(sizes_of(solver), count), solver.task

@@ -3,7 +3,7 @@
     python example.py points.csv     # one element a row; prints the 0-based indices of the answer
 
 A header and columns of names are skipped. But if the manifest names fields, the file must have a
-header with their names.
+header with the names of these fields.
 
 manifest.json describes the steps of this program; docs/export.md of ptrnet explains them.
 """
@@ -59,9 +59,9 @@ def read(path: str, fields: list[dict[str, Any]]) -> Any:
 def numbers(rows: list[list[str]]) -> Any:
     """Return the columns of numbers, without the columns of names.
 
-    Raises ValueError for a column without numbers if it has an empty cell, or if all of its cells
-    have digits: these may be numbers in another notation, such as 1,234.5. Also raises it if only
-    some cells of a column are numbers.
+    Raises ValueError if there is no column of numbers, or if only some cells of a column are
+    numbers. Also raises ValueError if a column without numbers has an empty cell, or has digits in
+    all cells. Such cells may be numbers in another notation, such as 1,234.5.
     """
     columns = []
     for cells in zip(*rows, strict=True):
@@ -89,7 +89,7 @@ def is_number(cell: str) -> bool:
 
 
 def finite(elements: Any, path: str) -> Any:
-    """Return the elements, or end the program if one is not finite."""
+    """Return the elements. If a number is not finite, end the program."""
     if not np.isfinite(elements).all():
         sys.exit(f"{path}: expected finite numbers")
     return elements
@@ -133,7 +133,8 @@ def reading_order(points: Any, order: str) -> Any:
 def allowed(tokens: list[int], num_tokens: int, constraint: dict[str, Any]) -> Any:
     """Return the mask `(num_tokens,)` of the tokens that may come next.
 
-    If this program does not know the constraint, any token may, except END before `min_length`.
+    If this program does not know the constraint, all tokens may come next, except END before
+    `min_length` tokens.
     """
     kind, mask = constraint["kind"], np.ones(num_tokens, bool)
     mask[0] = len(tokens) >= constraint["min_length"]
@@ -223,7 +224,7 @@ def near_pair(points: Any, resolution: float) -> tuple[int, int] | None:
 
 
 def solve(elements: Any, folder: Path) -> list[Any]:
-    """Return the answer to one instance `(n, d)`: 0-based indices, or triples of them."""
+    """Return the answer to one instance `(n, d)`: 0-based indices, or triples of indices."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     inputs = manifest["inputs"]
     if elements.shape[1] != inputs["features"]:
@@ -234,7 +235,7 @@ def solve(elements: Any, folder: Path) -> list[Any]:
     order = reading_order(points, inputs["order"])
     answer = to_answer(decode(points[order], folder), order, manifest)
     if manifest["task"]["name"] == "sort":
-        # The model cannot distinguish nearly equal numbers. Sort these exactly.
+        # The model cannot distinguish nearly equal numbers, so sort such numbers exactly.
         exact = np.argsort(elements[:, 0], kind="stable")
         is_near = np.abs(points[answer] - points[exact]).max() < inputs["resolution"]
         return list(map(int, exact)) if is_near else answer

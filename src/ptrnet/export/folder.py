@@ -1,4 +1,4 @@
-"""The folder that `ptrnet export` writes: complete and checked, or not at all."""
+"""Write the folder of `ptrnet export`. If a check fails, no folder is written."""
 
 import json
 import shutil
@@ -52,10 +52,10 @@ def export_onnx(
 ) -> dict[str, Any]:
     """Write a model as two ONNX graphs for programs in any language; see `docs/export.md`.
 
-    The graphs are `encoder.onnx` and `step.onnx`. `manifest.json` says how to use them, and
-    `example.py` is a program that uses them. The folder is written only if onnxruntime gives the
-    same answers as PyTorch on random instances, except at ties. Log-probabilities may differ by
-    1e-4, or by 4 times PyTorch's own float32 error if that is larger.
+    The graphs are `encoder.onnx` and `step.onnx`. `manifest.json` says how to use the graphs,
+    and `example.py` is a program that uses them. The folder is written only if onnxruntime gives
+    the same answers as PyTorch on random instances, except at ties. Log-probabilities may differ by
+    1e-4 or by 4 times PyTorch's float32 error, whichever is larger.
 
     Args:
         solver: the model and its task, as `ptrnet.load` gives them.

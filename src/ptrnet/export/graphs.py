@@ -1,6 +1,6 @@
 """The two ONNX graphs of a model: the encoder, which runs once per instance, and a decoding step.
 
-`write_graphs` runs the model on two small batches of different sizes. It records the first run. An
+`write_graphs` runs the model on two small batches of different sizes. The first run is recorded. An
 axis whose size differs between the two runs becomes dynamic. `OnnxModel` runs the graphs as a model
 of ptrnet.
 """
@@ -23,7 +23,7 @@ from ptrnet.models.settings import ModelSettings
 
 ENCODER, STEP = "encoder.onnx", "step.onnx"
 # The TorchScript exporter writes ONNX operator sets up to 20. `onnx` converts the graphs to 23, the
-# newest one that PyTorch knows.
+# newest set that PyTorch knows.
 RECORDED_OPSET, OPSET = 20, 23
 STDOUT = 1  # a file descriptor
 
@@ -74,7 +74,7 @@ def tensors_of(encoded: Encoded) -> dict[str, Tensor]:
 
 
 def with_tensors(encoded: Encoded, tensors: Mapping[str, Tensor]) -> Encoded:
-    """Return a copy of an encoding with the given tensors, under the names of `tensors_of`."""
+    """Return a copy of an encoding with other tensors, which have the names from `tensors_of`."""
     replacements = {id(old): tensors[name] for name, old in tensors_of(encoded).items()}
     rebuilt: Encoded = _rebuild(replace(encoded, state=()), replacements)
     return rebuilt
@@ -85,7 +85,7 @@ def _walk(value: Any, name: str) -> Iterator[tuple[str, Tensor]]:
         yield name, value
     elif is_dataclass(value):
         for f in fields(value):
-            if f.init:  # the other fields are computed from these
+            if f.init:  # fields without `init` are computed from other fields
                 yield from _walk(getattr(value, f.name), f"{name}_{f.name}")
     elif isinstance(value, list | tuple):
         for k, item in enumerate(value):
@@ -106,7 +106,7 @@ def _rebuild(value: Any, replacements: Mapping[int, Tensor]) -> Any:
 
 
 class EncoderGraph(nn.Module):
-    """Calls `encode` of a model, and returns its tensors as a tuple. The state comes last."""
+    """Calls `encode` of a model. Returns the encoding's tensors as a tuple, the state last."""
 
     def __init__(self, model: PointerModel) -> None:
         super().__init__()
@@ -179,7 +179,7 @@ def _record(model: PointerModel, batch: int, n: int, prefixes: int, steps: int) 
     encoded = model.encode(inputs, lengths)
     state = tuple(part.expand(-1, prefixes, *part.shape[2:]) for part in encoded.state)
     tokens = torch.zeros(batch, prefixes, dtype=torch.int64)
-    # The tokens of the elements that all instances have, even those with padding.
+    # The first and last element token that all instances have, including padded instances.
     first, last = model.num_specials, model.num_specials + max(n - 2, 0)
     for _ in range(steps):
         _, state = model.step(encoded, state, tokens)
@@ -208,8 +208,8 @@ def _ports(
 ) -> list[Port]:
     """Return a port for each tensor of a graph.
 
-    An axis whose size differs between the two runs gets the name of the dimension that has these
-    two sizes.
+    If the size of an axis differs between the two runs, the axis gets the name of the dimension
+    with these two sizes.
     """
     pairs = zip(*(run.sizes for run in runs), strict=True)
     dimensions: dict[tuple[int, ...], str] = dict(zip(pairs, DIMENSIONS, strict=True))
@@ -248,7 +248,7 @@ def write_graph(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, p
     torch.onnx.register_custom_op_symbolic("aten::copysign", _copysign, RECORDED_OPSET)
     try:
         with _silent_stdout(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that constants may be wrong; `agreement.py` checks it
+            warnings.simplefilter("ignore")  # about constants, which `agreement.py` checks
             torch.onnx.export(
                 module,
                 tuple(inputs.values()),
@@ -260,7 +260,7 @@ def write_graph(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, p
                     for port in ports
                 },
                 opset_version=RECORDED_OPSET,
-                dynamo=False,  # records any model in a second; the new exporter fails for some
+                dynamo=False,  # takes a second; the new exporter fails for some models
             )
     except torch.onnx.errors.OnnxExporterError as error:
         raise ModelError(
@@ -288,7 +288,7 @@ def _silent_stdout() -> Iterator[None]:
 
 
 def _copysign(graph: Any, size: Any, sign: Any) -> Any:
-    """`aten::copysign`, which the exporter lacks. A zero has the sign of its reciprocal."""
+    """Build `aten::copysign`, which the exporter lacks. The sign of a zero is its reciprocal's."""
     zero, one = (
         graph.op("Constant", value_t=torch.tensor(x, dtype=torch.float32)) for x in (0.0, 1.0)
     )
@@ -308,10 +308,10 @@ class EncodedOnnx(Encoded):
 class OnnxModel(PointerModel):
     """Runs the graphs of a folder in onnxruntime, on the CPU with as many threads as PyTorch.
 
-    Solvers and decoders use it as any other model.
+    Solvers and decoders use an `OnnxModel` like any other model.
 
     Args:
-        folder: the folder of both files.
+        folder: the folder with `encoder.onnx` and `step.onnx`.
         model: the exported model. Only its sizes are used, not its weights.
     """
 
@@ -347,7 +347,7 @@ def _session(path: Path) -> Any:
 
 
 def _run(session: Any, arrays: dict[str, Any]) -> dict[str, Any]:
-    """Run a graph and return its outputs by name. Arrays that are not its inputs are ignored."""
+    """Run a graph on named arrays. Return its outputs by name. Unused arrays are ignored."""
     names: Sequence[str] = [output.name for output in session.get_outputs()]
     feed = {port.name: np.ascontiguousarray(arrays[port.name]) for port in session.get_inputs()}
     return dict(zip(names, session.run(names, feed), strict=True))

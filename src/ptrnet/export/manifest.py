@@ -21,7 +21,8 @@ from ptrnet.version import VERSION
 FORMAT = 1
 MANIFEST, EXAMPLE = "manifest.json", "example.py"
 
-# For each class of `ptrnet.constraints`, its kind and its meaning. Plug-ins may add other classes.
+# For each class of `ptrnet.constraints`, the kind and the meaning in the manifest. Plug-ins may add
+# other classes.
 CONSTRAINTS = {
     "Free": ("free", "any token; END not before min_length tokens"),
     "Subset": ("subset", "each element at most once; END not before min_length tokens"),
@@ -178,7 +179,7 @@ def _answer_kind(task: Task) -> str:
 
 
 def max_tokens(task: Task) -> dict[str, Any]:
-    """Return the numbers of a formula for `Task.max_length` of n elements.
+    """Return the parameters of a formula for `Task.max_length(n)`.
 
     The formula is `ceil(per_element * n) + plus`, clipped to `least` and `most`.
     """

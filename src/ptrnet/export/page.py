@@ -1,7 +1,8 @@
 """The folder that `ptrnet export --page` writes: the page, with models that answer in the browser.
 
-The browser runs the models in onnxruntime-web, which ptrnet does not contain, because it has 14 MB.
-npm fetches the pinned version, and we compare its checksum. Or the user names a folder that has it.
+The browser runs the models in onnxruntime-web. ptrnet does not contain onnxruntime-web, because
+that package has 14 MB. npm fetches the pinned version, and we compare its checksum. Instead of npm,
+the user can name a folder that has onnxruntime-web.
 """
 
 import base64
@@ -107,12 +108,12 @@ def _copy_page(folder: Path) -> None:
 
 
 def copy_runtime(folder: Path, source: Path | None) -> None:
-    """Copy the files of the runtime and its licence into a folder.
+    """Copy the runtime's files and licences into a folder.
 
     Args:
         folder: the folder, which exists.
         source: a folder that has the files, such as npm's package or its `dist`. None: npm
-            fetches them.
+            fetches the files.
 
     Raises:
         InputError: a file is missing, npm fails, or the fetched package has another checksum.

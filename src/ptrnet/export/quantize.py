@@ -17,9 +17,9 @@ from ptrnet.types import Example
 def quantize_graphs(folder: Path) -> None:
     """Replace both graphs of a folder by graphs from onnxruntime's dynamic quantization.
 
-    The weights of matrix products are stored in 8 bits. The activations that they multiply are
-    rounded at each run. Weights are unsigned, because sums of products with signed weights saturate
-    at 16 bits on x86 without VNNI.
+    The weights of matrix products are stored in 8 bits. The activations are rounded at each run.
+    Weights are unsigned, because sums of products with signed weights saturate at 16 bits on x86
+    without VNNI.
     """
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -41,7 +41,7 @@ def quantize_graphs(folder: Path) -> None:
 
 
 def _products_with_vectors(path: Path) -> list[str]:
-    """Return the nodes of a graph that multiply by a vector.
+    """Return the names of a graph's nodes that multiply by a vector of weights.
 
     A vector has no channels, so it cannot be rounded per channel.
     """
@@ -54,10 +54,10 @@ def _products_with_vectors(path: Path) -> list[str]:
 
 
 def cost(solver: Solver, whole: Solver, rounded: Solver, count: int, seed: int) -> dict[str, Any]:
-    """Measure the loss of accuracy by rounding, on greedy answers to `count` fresh instances.
+    """Measure how much accuracy the rounding costs, on greedy answers to `count` fresh instances.
 
     Return the share of equal answers, and each metric of the task with its 95% interval for float32
-    and for int8 weights. Tasks without labellers, such as `custom`, have only the share.
+    and for int8 weights. For tasks without labellers, such as `custom`, return only the share.
 
     Args:
         solver: the model in PyTorch.

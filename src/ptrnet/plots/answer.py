@@ -22,20 +22,20 @@ ANSWER_COLOR, TRUTH_COLOR, MISSING_COLOR = "#2f72d6", "#d1495b", "#e0aab0"
 QUIET_COLOR, GRID_ALPHA = "#8a8f98", 0.2
 MAX_NAMES = 60  # more names would hide the points
 MIN_NAMED_BAR = 0.02  # share of a schedule's time; shorter bars have no room for a number
-MAX_COORDINATE = 1e300  # leaves room for the margins of axes, which must be finite, too
+MAX_COORDINATE = 1e300  # with larger coordinates, the axes' margins would be infinite
 
 
 def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None) -> None:
-    """Draw the network's answer to an example, and the true answer, dashed, if it is better.
+    """Draw the network's answer to an example. If the true answer is better, draw it dashed, too.
 
     In a triangulation, wrong triangles are shaded and missing triangles are hatched.
 
     Args:
         ax: the axes to draw on.
         task: the task of the example.
-        answered: the example with the network's answer. The names of its elements come from its
-            table, or from their fields.
-        known: the true answer that a file had, or None. It is only used for problems, whose
+        answered: the example with the network's answer. The names of the elements come from the
+            example's table, or from the elements' fields.
+        known: the true answer from a file, or None. `known` is only used for problems, whose
             labellers may take long, and for tasks without labellers. For other tasks, the first
             labeller computes the true answer.
 
@@ -77,7 +77,7 @@ def _drawing(task: Task, example: Example, outputs: Indices) -> Drawing:
 
 
 def _title(task: Task, answered: Example, truth: Indices | None, best: str) -> str:
-    """Return a title: the task, the size, and the cost and gap if the task has costs.
+    """Return a title with the task and the size. If the task has costs, add the cost and the gap.
 
     Args:
         task: the task.
@@ -101,7 +101,7 @@ def _title(task: Task, answered: Example, truth: Indices | None, best: str) -> s
 
 
 def _mark_items(ax: Any, points: Floats, outputs: Indices, truth: Indices) -> None:
-    """Shade the wrong items of an answer, and hatch the missing ones."""
+    """Shade the wrong items of an answer, and hatch the missing items. An item is a triangle."""
     known, answered = (
         {tuple(sorted(item)) for item in items.tolist()} for items in (truth, outputs)
     )
@@ -141,9 +141,9 @@ def draw_answer(
     Args:
         ax: the axes to draw on.
         answer: the network's answer.
-        truth: the true answer, drawn dashed; None if it is the same or unknown.
+        truth: the true answer, drawn dashed. None if the true answer is unknown or not better.
         names: names of the points. Names that do not fit are left out. If there are more than
-            `MAX_NAMES`, all are left out.
+            `MAX_NAMES` names, all names are left out.
         title: text above the picture.
         pointed_at: the elements of the answer. Their names are placed before all other names.
         num_fixed: the number of leading elements, such as a depot, that are drawn as squares.
@@ -164,7 +164,7 @@ def draw_answer(
     answered = [int(i) for i in pointed_at if i >= num_fixed]
     others = np.delete(answer.points, [*range(num_fixed), *answered], axis=0)
     ax.plot(*others.T, "o", color=text_color(), ms=3, zorder=3)
-    if not answer.has_colors:  # otherwise, they have the colour of their line
+    if not answer.has_colors:  # otherwise, the points have the colour of their line
         ax.plot(*answer.points[answered].T, "o", color=ANSWER_COLOR, ms=4.5, zorder=4)
     if num_fixed:
         ax.plot(*answer.points[:num_fixed].T, "s", color=text_color(), ms=7, zorder=5)
@@ -193,7 +193,7 @@ def _add_legend(ax: Any) -> None:
 
 
 def text_color() -> str:
-    """Return the colour of text in matplotlib's style, which is light in dark styles."""
+    """Return the colour of text in matplotlib's style. In dark styles, this colour is light."""
     import matplotlib
 
     return str(matplotlib.rcParams["text.color"])
@@ -208,7 +208,7 @@ def quieten(ax: Any) -> None:
 
 
 def _name_axes(ax: Any, features: Sequence[str]) -> None:
-    """Name the axes after the features, if there are one or two."""
+    """If there are one or two features, name the axes after the features."""
     if not 0 < len(features) <= 2:
         return
     for name, axis in zip(["position", *features][-2:], (ax.xaxis, ax.yaxis), strict=True):
@@ -220,12 +220,12 @@ def _plot_lines(ax: Any, drawing: Drawing, style: str, color: str, label: str) -
         for k, line in enumerate(drawing.lines):
             ax.plot(*line.T, "o-", color=f"C{k}", lw=1.4, ms=4.5, zorder=4)
         return
-    for k, line in enumerate(drawing.lines):  # label only the first, for one entry in the legend
+    for k, line in enumerate(drawing.lines):  # label one line, for one entry in the legend
         ax.plot(*line.T, style, color=color, lw=1.4, label=label if k == 0 else None)
 
 
 def _draw_bars(ax: Any, bars: Sequence[Bar]) -> None:
-    """Draw a Gantt chart, and a line at the time at which the last bar ends."""
+    """Draw a Gantt chart, and a vertical line where the last bar ends."""
     end = max(bar.start + bar.length for bar in bars)
     for row, start, length, group in bars:
         ax.barh(row, length, left=start, color=f"C{group}", edgecolor="white", lw=0.5)
@@ -239,10 +239,10 @@ def _draw_bars(ax: Any, bars: Sequence[Bar]) -> None:
 
 
 def animate(task: Task, inputs: Floats, probabilities: Floats, tokens: Indices) -> Any:
-    """Return the animation of one answer: a frame for each step, and one of the whole answer.
+    """Return the animation of one answer: a frame for each step, then the whole answer.
 
     In the frame of a step, lines lead from the last element of the answer so far to other elements.
-    The width of a line shows the probability that its element comes next.
+    The width of a line shows the probability that the element at the line's end comes next.
 
     Args:
         task: the task of the instance.

@@ -8,8 +8,8 @@ from ptrnet.plots.answer import QUIET_COLOR
 from ptrnet.types import Floats, Indices
 
 MAX_SIDE = 200  # with more rows or columns, a reader could not distinguish them
-MAX_NUMBERS, MAX_NAMES = 20, 40  # labels below a matrix; names are vertical, so more of them fit
-MAX_LETTERS = 16  # letters of such a name
+MAX_NUMBERS, MAX_NAMES = 20, 40  # labels below a matrix; more names fit, as they are vertical
+MAX_LETTERS = 16  # letters of a name below a matrix
 
 
 def draw_matrix(

@@ -39,13 +39,13 @@ class Curves:
 
 
 def read_curves(run: Path, batch_size: int) -> Curves:
-    """Return the curves of a run's folder, in which each resumed part has its own logs.
+    """Return the curves of a run, from the logs in its folder.
 
-    If a part was killed, the next part may have repeated some of its steps. For such steps, return
-    the values of the later part.
+    Each part of a resumed run has its own logs. If a part was killed, the next part may have
+    repeated some steps of the killed part. For such steps, return the values of the later part.
 
     Raises:
-        InputError: the folder has no logs, or a line of them is damaged.
+        InputError: the folder has no logs, or a line of the logs is damaged.
     """
     parts = sorted(run.glob(_LOGS), key=lambda path: int(path.parent.name.partition("_")[2]))
     by_step: dict[int, dict[str, float]] = {}
@@ -76,7 +76,7 @@ def read_curves(run: Path, batch_size: int) -> Curves:
 
 
 def draw_curves(figure: Any, runs: Sequence[Curves], x: Axis) -> None:
-    """Draw loss, accuracy and cost, if the runs have them, each on its own axes.
+    """Draw loss, accuracy and cost on separate axes. Leave out metrics that no run has.
 
     Thin lines show the training, thick lines the validation. The training's value at a step is the
     mean over all steps since the previous line of the log.
@@ -116,7 +116,7 @@ def _read_rows(path: Path) -> dict[int, dict[str, float]]:
     """Return the values that were logged at each step, by the step's number from 0."""
     rows: dict[int, dict[str, float]] = {}
     text = path.read_text(encoding="utf-8")
-    # The last line may be incomplete, if the run is still writing or was killed.
+    # If the run is still writing or was killed, the last line may be incomplete.
     whole = text[: text.rfind("\n") + 1]
     with StringIO(whole, newline="") as stream:
         for number, line in enumerate(csv.DictReader(stream), 2):

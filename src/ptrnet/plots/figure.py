@@ -50,7 +50,7 @@ def axes_or_new(ax: Any, width: float = 6.0, height: float = 6.0) -> Any:
 
 @contextlib.contextmanager
 def axes(path: Path, width: float = 6.0, height: float = 6.0) -> Iterator[Any]:
-    """Yield the axes of a new figure, and write it to a file if the block ends without an error.
+    """Yield the axes of a new figure. If the block ends without an error, write the figure.
 
     Examples:
         >>> with axes(Path("points.png")) as ax:
@@ -62,7 +62,7 @@ def axes(path: Path, width: float = 6.0, height: float = 6.0) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def figure(path: Path, width: float, height: float) -> Iterator[Any]:
-    """Yield a figure of a size in inches, and write it if the block ends without an error."""
+    """Yield a figure of a size in inches. If the block ends without an error, write the figure."""
     check_picture(path)
     import matplotlib
     from matplotlib.figure import Figure
@@ -70,7 +70,7 @@ def figure(path: Path, width: float, height: float) -> Iterator[Any]:
     fig = Figure(figsize=(width, height), layout="constrained")
     yield fig
     extension = path.suffix.lower().removeprefix(".")
-    # Files of equal pictures are equal, because an .svg file gets no date and no random numbers.
+    # Equal pictures give equal files, because an .svg file gets no date and no random numbers.
     metadata = {"Date": None} if extension == "svg" else None
     settings = matplotlib.rc_context({"svg.hashsalt": "ptrnet", "svg.fonttype": "none"})
     with atomic_path(path) as temporary, settings, warnings.catch_warnings():

@@ -15,7 +15,7 @@ def bars_height(count: int) -> float:
 
 
 def draw_importance(ax: Any, importance: Mapping[str, Measure], metric: str) -> None:
-    """Draw a bar with its interval for each field, the most important one on top.
+    """Draw a bar with its interval for each field, the most important field on top.
 
     Args:
         ax: the axes to draw on.

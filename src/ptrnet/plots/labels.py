@@ -1,6 +1,6 @@
 """Names of elements and features, and where they are drawn.
 
-A name is next to its point. It overlaps no other name, hides no point, and stays in the frame.
+A name is next to its point, overlaps no other name, hides no point, and stays in the frame.
 """
 
 import warnings
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ptrnet.types import Example, Floats
 
-# These three are in points of type, 1/72 inch.
+# FONT_SIZE, GAP and RADIUS are in points of type, 1/72 inch.
 FONT_SIZE = 7.0
 GAP = 4.5  # distance between a point's centre and its name
 RADIUS = 3.5  # half the side of the square around a point that no name may overlap
@@ -128,7 +128,7 @@ def _overlaps(box: Box, others: Floats) -> NDArray[np.bool_]:
 
 
 def _points_along(ax: Any, lines: Sequence[Floats]) -> Floats:
-    """Return points `(num_pixels, 2)` along the lines, so dense that no name fits between."""
+    """Return points `(num_pixels, 2)` along the lines, so dense that no name fits between two."""
     dots = [np.zeros((0, 2))]
     for line in lines:
         corners = ax.transData.transform(line) if len(line) else np.zeros((0, 2))
@@ -142,7 +142,7 @@ def element_names(example: Example) -> list[str]:
     """Return the names of the elements, or an empty list if the user gave an array of numbers.
 
     In a table, the name of an element is its first cell that is not a feature. In a dictionary, the
-    name is the first text. If there is none, the name is empty.
+    name is the first text. Without such a cell or text, the name is empty.
     """
     if example.table is not None:
         numeric = example.table.numeric

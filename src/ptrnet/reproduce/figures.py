@@ -1,4 +1,4 @@
-"""The papers' figures, drawn from the models of their tables' rows."""
+"""Draw the papers' figures, from the models that answer the tables' rows."""
 
 import math
 import tomllib
@@ -92,7 +92,7 @@ def draw(drawn: Figure, jobs: Sequence[Job], runs: Path, results: Path) -> Path:
 
 
 def _draw_panel(ax: Any, job: Job, task: Task, known: Example, outputs: Indices | None) -> None:
-    """Draw the answer to one row's instance, and the true answer, dashed, if it is better."""
+    """Draw the answer to one row's instance. If the true answer is better, draw it dashed, too."""
     assert outputs is not None and known.outputs is not None
     is_right = task.is_correct(known, outputs)
     truth = None if is_right else task.draw(known.inputs, known.outputs)

@@ -16,7 +16,7 @@ WARMUPS, STEPS = 3, 8  # the first steps compile kernels and take memory, so the
 
 
 def seconds_left(recipes: Iterable[Recipe], runs: Path) -> dict[Path, float]:
-    """Return the remaining seconds of each training by its folder, 0 if the training has ended.
+    """Return the remaining seconds of each training, by folder; 0 for a training that has ended.
 
     We measure a few steps, including the time to draw and label their examples. Validations and
     checkpoints are not counted.

@@ -25,9 +25,9 @@ class Record:
     metrics: Mapping[str, Mapping[str, Any]]  # by metric, a `Measure` as a dictionary
     published: Mapping[str, float | str]  # the paper's numbers, as in `Row`
     differences: Mapping[str, float]  # ours minus the paper's, in the paper's units
-    algorithms: Mapping[str, float]  # by algorithm, its mean cost on the same test
+    algorithms: Mapping[str, float]  # by algorithm, the mean cost of its answers to the test
     command: str
-    seed: int | None  # the training's seed; None if the model does not name it
+    seed: int | None  # the training's seed; None if the model does not name a seed
     commit: str
     machine: str
     minutes: float | None  # duration of the training
@@ -74,9 +74,9 @@ def write(table: str, results: Path, records: Iterable[Record]) -> None:
 
 
 def put(table: str, results: Path, record: Record) -> None:
-    """Add a record to a table's file. It replaces a record of the same row, line and budget.
+    """Add a record to a table's file. Replace an old record of the same row, line and budget.
 
-    If another process is writing a record, wait until it has finished, so that both are kept.
+    If another process is writing a record, wait for that process, so that both records are kept.
     """
     key = (record.row, record.line, record.budget)
     results.mkdir(parents=True, exist_ok=True)

@@ -72,7 +72,7 @@ def compare(table: Table, recorded: Sequence[Record]) -> Iterator[list[str]]:
 
 
 def _cell(record: Record, metrics: Sequence[str]) -> str:
-    """Return the metrics of a record as text. Only the first one has its interval."""
+    """Return the metrics of a record as text. Only the first metric has an interval."""
     texts = []
     for metric in metrics:
         measure = record.measure(metric)

@@ -1,4 +1,4 @@
-"""Run rows of the papers' tables: train each if necessary, test it, and record the result."""
+"""Run rows of the papers' tables: train a model if necessary, test it, and record the result."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ from ptrnet.version import VERSION
 
 @dataclass(frozen=True)
 class Job:
-    """The training and the test of a line of a table's row, such as `paper` (see `tables.py`)."""
+    """The training and the test for one line of a row, such as `paper` (see `tables.py`)."""
 
     row: Row
     name: str  # the line's name: paper, ours or best
@@ -72,7 +72,10 @@ class Job:
 def jobs_of(
     rows: Sequence[Row], lines: Sequence[str], budget: Budget, seed: int | None = None
 ) -> list[Job]:
-    """Return a job for each of the given lines that a row has. Jobs of one model are adjacent."""
+    """Return a job for each row and each of the given lines that the row has.
+
+    Jobs with the same model are adjacent.
+    """
     jobs = [Job(row, line, budget, seed) for row in rows for line in lines if line in row.lines]
     order: dict[str, int] = {}
     for job in jobs:

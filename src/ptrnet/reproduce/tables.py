@@ -1,9 +1,11 @@
 """The papers' tables as data: `recipes/PAPER/TABLE.toml`.
 
-A row has a test, the paper's own numbers, and up to three lines. `paper` and `ours` are recipes
-with a decoder, and `best` names a shipped model. Some architectures learn the same weights by the
-same recipe, but answer differently. Lines with such architectures share one training, and
-`answered_by` names the architecture that answers with the trained weights.
+A row has a test, the paper's numbers, and up to three lines. A line is a model that answers the
+test. The lines `paper` and `ours` are recipes with a decoder, and `best` names a shipped model.
+
+Some architectures learn the same weights by the same recipe, but answer differently. Lines with
+such architectures share one training, and `answered_by` names the architecture that answers with
+the trained weights.
 """
 
 import tomllib
@@ -22,7 +24,7 @@ from ptrnet.training.recipe import Recipe
 
 LINES = ("paper", "ours", "best")
 RECIPES = Path(str(files("ptrnet") / "recipes"))
-_OPTIONS = [field.name for field in fields(DecoderOptions)]  # keys of a line that are the decoder's
+_OPTIONS = [field.name for field in fields(DecoderOptions)]  # keys of a line for the decoder
 _SEED = 1  # seed of decoders that draw random numbers
 
 
@@ -32,7 +34,7 @@ class Decoding:
 
     options: DecoderOptions
     constrained: bool
-    model: str = ""  # the architecture that answers, if it is not the trained one (`answered_by`)
+    model: str = ""  # `answered_by`: the architecture that answers; empty: the trained model
 
     def build(self) -> Decoder:
         """Build the decoder. Raises InputError if the name or an option is unknown."""

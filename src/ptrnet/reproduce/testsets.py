@@ -1,7 +1,7 @@
 """Test sets: generated and labelled once, and kept in the user's cache folder.
 
-They come from `ptrnet.generate`, which draws other random numbers than trainings do. So no model
-has seen their instances. Answers are exact: tours are proved to be the shortest.
+The instances come from `ptrnet.generate`, which draws other random numbers than trainings do. So no
+model has seen these instances. Answers are exact: tours are proved to be the shortest.
 """
 
 import os
@@ -19,7 +19,7 @@ from ptrnet.version import VERSION
 
 SEED = 20_261_121
 CHECKSUM = ".sha256"
-# Number of instances: COUNT, or FEWER if they have more than MANY_ELEMENTS elements.
+# Number of instances: COUNT, or FEWER if an instance has more than MANY_ELEMENTS elements.
 COUNT, FEWER, MANY_ELEMENTS = 10_000, 1000, 50
 
 

@@ -30,12 +30,12 @@ def create_app(
     """Return the service as an ASGI app.
 
     Args:
-        models: the models to serve. The keys are their names in the URL.
+        models: the models to serve. The keys are the models' names in the URL.
         limits: `Limits()` if None.
         token: the bearer token that requests must carry. If None, the service needs no token.
         origins: the origins of other web pages that may send requests (CORS).
-        threads: PyTorch threads for each of the two threads that decode. If None, PyTorch's
-            default.
+        threads: number of PyTorch threads for each of the two decoding threads. If None,
+            PyTorch's default.
     """
     metrics = Metrics()
     service = Service(models, limits or Limits(), metrics, threads)
@@ -80,7 +80,7 @@ def create_app(
 
 
 async def _index(request: Request) -> Response:
-    """Return the page. Loading it needs no token, because the page itself asks the user for it."""
+    """Return the page. Loading the page needs no token, because the page asks for the token."""
     return FileResponse(files.FOLDER / files.INDEX, headers=files.HEADERS)
 
 

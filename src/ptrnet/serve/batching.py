@@ -3,8 +3,8 @@
 All instances of a batch have the same model, the same method and a similar size: n rounds up to the
 same power of two. Two bounds limit the size of a batch: its memory, and the number of instances
 that the model can probably answer in half a second. The request that has waited longest comes
-first. If a request does not fit into a batch, the rest of it queues again behind other requests.
-Slow instances are decoded in a separate thread, so that quick ones do not wait for them.
+first. If a request does not fit into a batch, its remaining instances queue again behind other
+requests. Slow instances are decoded in a separate thread, so that quick instances do not wait.
 """
 
 import asyncio
@@ -25,20 +25,20 @@ from ptrnet.serve.schemas import Method
 from ptrnet.solver import Solver
 from ptrnet.types import Example
 
-WINDOW = 0.002  # seconds that an idle service waits for more requests after the first one
+WINDOW = 0.002  # seconds that an idle service waits for more requests after the first request
 # Maximum number of elements of a batch, with padding. An element counts once for each prefix of the
 # search in each view of the instance that `augment` makes.
 BATCH_ELEMENTS = 16_384
-QUICK_ELEMENTS = 512  # the most elements of a quick instance, counted in the same way
+QUICK_ELEMENTS = 512  # most elements of a quick instance, counted as for BATCH_ELEMENTS
 BATCH_SECONDS = 0.5  # how long decoding a batch should take
 
 
 class Batcher:
-    """Decodes instances in batches, in two threads: one for quick instances, one for slow ones.
+    """Decodes instances in batches, in two threads: one for quick and one for slow instances.
 
     Args:
         metrics: where each batch is recorded.
-        threads: number of PyTorch's own threads in each of these two decoding threads. If None,
+        threads: number of PyTorch threads for each of the two decoding threads. If None,
             PyTorch's default.
     """
 
@@ -97,12 +97,12 @@ class BatchKey(NamedTuple):
 
     @property
     def kind(self) -> Hashable:
-        """Key that is equal for batches whose instances take about the same time."""
+        """Key that is equal for batches whose instances take about the same time to decode."""
         return self.solver, self.method.decoder.name, self.elements.bit_length()
 
 
 class AdaptiveBatchSize:
-    """Maximum number of instances in a batch, learned for each kind of instances.
+    """Maximum number of instances in a batch, learned for each kind of instances (`BatchKey.kind`).
 
     The maximum doubles after a full batch that took at most `BATCH_SECONDS`, and shrinks after a
     slower batch. `BATCH_ELEMENTS` bounds only the memory of a batch. This class bounds the time,
@@ -120,7 +120,10 @@ class AdaptiveBatchSize:
         return self._sizes.get(kind, self._first)
 
     def update(self, kind: Hashable, count: int, seconds: float) -> None:
-        """Learn from a batch of `count` instances that ended or was abandoned after `seconds`."""
+        """Adapt the maximum after a batch of `count` instances that took `seconds`.
+
+        For an abandoned batch, `seconds` is the time until the batch was abandoned.
+        """
         if seconds > BATCH_SECONDS:
             self._sizes[kind] = max(1, int(count * BATCH_SECONDS / seconds))
         elif count >= self.get(kind):
@@ -146,14 +149,14 @@ class _Request:
 
 
 class _Part(NamedTuple):
-    """The instances of a request that can share a batch, because they have the same key."""
+    """Instances of a request with the same key, which can share a batch."""
 
     key: BatchKey
     request: _Request
     indices: deque[int]
 
 
-Items = list[tuple[_Request, int]]  # the instances of a batch: a request and an index in it
+Items = list[tuple[_Request, int]]  # for each instance of a batch, its request and its index there
 
 
 class _BatchQueue:
@@ -195,7 +198,7 @@ class _BatchQueue:
         key = waiting[0].key
         room = min(max(1, BATCH_ELEMENTS // key.elements), self._batch_size.get(key.kind))
         items: Items = []
-        unfinished = []  # parts that queue again, behind those that this batch left out
+        unfinished = []  # parts that queue again, behind the parts that this batch left out
         for part in waiting:
             if part.key != key or len(items) == room:
                 self._waiting.append(part)
@@ -211,7 +214,7 @@ class _BatchQueue:
         """Decode a batch and answer its requests.
 
         If the batch fails, decode each of its requests alone, so that a bad request does not fail
-        the others.
+        the other requests.
         """
         requests = list(dict.fromkeys(request for request, _ in items))
         examples = [request.data[index] for request, index in items]
@@ -223,7 +226,7 @@ class _BatchQueue:
             # If the batch was abandoned early, we do not know how long it would have taken.
             if (seconds := perf_counter() - start) > BATCH_SECONDS:
                 self._batch_size.update(key.kind, len(items), seconds)
-        except Exception as error:  # wrong input or a defect; the caller of `solve` gets either
+        except Exception as error:  # wrong input or a defect; `solve` raises it again
             if len(requests) == 1:
                 requests[0].fail(error)
                 return
@@ -249,7 +252,7 @@ def _solve(key: BatchKey, examples: list[Example], requests: list[_Request]) -> 
 
 def _set_num_threads(threads: int | None) -> None:
     if threads is not None:
-        # PyTorch resets the setting when a thread first reads it, so read it before setting it.
+        # PyTorch resets the number at a thread's first read, so read the number before setting it.
         torch.get_num_threads()
         torch.set_num_threads(threads)
 

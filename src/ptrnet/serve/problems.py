@@ -13,7 +13,7 @@ from ptrnet.errors import InputError, PtrnetError, short, unknown
 from ptrnet.serve.schemas import MethodOptions
 
 PROBLEM = "application/problem+json"
-CLOSE = {"Connection": "close"}  # closes instead of reading the rest of the body
+CLOSE = {"Connection": "close"}  # closes the connection instead of reading all of the body
 
 
 class Problem(Exception):
@@ -63,7 +63,7 @@ def one_line(error: Mapping[str, Any], kind: str, known: Iterable[str]) -> Input
     Args:
         error: an item of `ValidationError.errors()`.
         kind: the word for a name in the message: "field" of a body, or "option" of a URL.
-        known: the allowed names. The message for an unknown name suggests one of them.
+        known: the allowed names. The message for an unknown name suggests the nearest.
     """
     name = ".".join(map(str, error["loc"]))
     if error["type"] == "extra_forbidden":

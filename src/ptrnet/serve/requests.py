@@ -26,7 +26,7 @@ from ptrnet.types import Example
 JSON, NPY = "application/json", "application/x-npy"
 MAX_BODIES = 8  # all arriving bodies together may have `MAX_BODIES * max_body` bytes
 _REAL_KINDS = "fiu"  # NumPy's letters for real numbers
-# An instance of fewer elements takes about as much memory per prefix as one of this many.
+# Per prefix, a smaller instance takes about as much memory as an instance of this size.
 _MIN_ELEMENTS = 8
 
 Body = TypeVar("Body", bound=BaseModel)
@@ -52,12 +52,12 @@ class BodyReader:
     async def read(self, request: Request) -> bytes:
         """Return the whole body.
 
-        A body that is too large is read to its end and discarded, because many clients read the
-        response only after they have sent everything.
+        A body that is too large is read to its end and discarded. Many clients read the response
+        only after they have sent the whole body.
 
         Raises:
-            Problem: 413 if the body is too large, 503 if it takes too long, 429 if the bodies that
-                arrive at the same time exceed the budget.
+            Problem: 413 if the body is too large, 503 if the body takes too long. 429 if all bodies
+                that arrive at the same time exceed the budget.
             ClientDisconnect: the client closed the connection.
         """
         limit = self._limits.max_body
@@ -126,7 +126,7 @@ def parse_trace(body: bytes, task: Task, limits: Limits) -> Question:
 
 
 def parse_array(options: MethodOptions, body: bytes, task: Task, limits: Limits) -> Question:
-    """Parse a `.npy` body, whose options are in the URL.
+    """Parse a `.npy` body. Its options come from the URL.
 
     Raises:
         InputError: the body is not an array of instances, or an option is wrong.

@@ -86,8 +86,8 @@ probes = APIRouter()  # health checks, which need no token
 def _body(kind: type[SolveRequest] | type[TraceRequest], *others: str) -> dict[str, Any]:
     """Return the OpenAPI description of a body.
 
-    `BodyReader` reads bodies instead of FastAPI, which cannot limit their size. So FastAPI does not
-    know their schema.
+    `BodyReader` reads the body, because FastAPI cannot limit the size of a body. So FastAPI does
+    not know the schema of the body.
     """
     content: dict[str, Any] = {JSON: {"schema": kind.model_json_schema()}}
     content.update({media_type: {"schema": {"format": "binary"}} for media_type in others})
@@ -191,7 +191,7 @@ async def _respond(
     answer: Callable[[str, bytes, Parse], Awaitable[Result]],
     parse: Parse,
 ) -> Result | Response:
-    """Read the body, and answer it with `answer`. Stop if the client disconnects."""
+    """Read the body, and pass it to `answer`. Stop if the client disconnects."""
     service.check_room()  # checked first: if the queue is full, we do not read the body
     try:
         body = await service.bodies.read(request)

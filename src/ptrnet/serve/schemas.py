@@ -8,7 +8,7 @@ from ptrnet.decoding import Decoder
 from ptrnet.decoding.options import DECODERS, DecoderOptions
 from ptrnet.errors import unknown
 
-DECODERS_SERVED = sorted({*DECODERS} - {"reconstruct"})  # its answers depend on the clock
+DECODERS_SERVED = sorted({*DECODERS} - {"reconstruct"})  # reconstruct's answers depend on time
 DECODERS_TRACED = ["beam", "greedy"]  # their answer is the first prefix of the last step
 
 # pydantic checks only the options. `requests.py` checks instances and answers, because their rules
@@ -153,7 +153,8 @@ class TraceResponse(Header):
     answer: Answer
     exact: ExactAnswer | None  # null if pending, or if no labeller can answer the instance
     pending: bool  # true if the exact answer is still being computed: send the request again later
-    correct: bool | None  # whether it is as good as the proved exact answer; null if none is proved
+    # Whether the model's answer is as good as the exact answer; null if no exact answer is proved.
+    correct: bool | None
     metrics: dict[str, float | None]
     seconds: float
 

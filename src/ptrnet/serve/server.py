@@ -39,7 +39,7 @@ SETTINGS = "PTRNET_SERVE_SETTINGS"  # environment variable with the `Settings` o
 MIN_TOKEN = 16  # characters
 MAX_HEAD = 65_536  # bytes of a request's first line and headers
 KEEP_ALIVE_SECONDS = 60  # until uvicorn closes an idle connection
-HEALTH_SECONDS = 60  # for a worker to react, even if it first has to compile kernels
+HEALTH_SECONDS = 60  # for a worker to react, including the time to compile kernels
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
     Raises:
         InputError: a setting is wrong, or the address cannot be used.
         KeyboardInterrupt: after Ctrl-C, when the last request is answered.
-        SystemExit: after SIGTERM, with exit code 0, if there is only one worker.
+        SystemExit: if there is only one worker: after SIGTERM, with exit code 0.
     """
     for origin in settings.origins:
         check_origin(origin)
@@ -87,7 +87,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
             signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
             uvicorn.Server(uvicorn.Config(app, **options)).run([listener])
             return
-        del models  # loaded only to report errors early; each worker loads its own
+        del models  # loaded only to report errors early; each worker loads the models again
         with tempfile.TemporaryDirectory() as folder:
             os.environ[SHARED] = folder
             os.environ[SETTINGS] = json.dumps(asdict(settings))
@@ -103,7 +103,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
 
 
 class _Workers(Multiprocess):
-    """Supervisor of uvicorn's workers. `run` raises KeyboardInterrupt if Ctrl-C ended it."""
+    """Supervisor of uvicorn's workers. After Ctrl-C, `run` raises KeyboardInterrupt."""
 
     is_interrupted = False
 
@@ -118,7 +118,7 @@ class _Workers(Multiprocess):
 
 
 def create_worker() -> FastAPI:
-    """Return the app of a worker. `serve` has put its settings into the environment."""
+    """Return the app of a worker, with the settings that `serve` has put into the environment."""
     runtime.tune()
     settings = json.loads(os.environ[SETTINGS])
     settings = Settings(**{**settings, "limits": Limits(**settings["limits"])})
@@ -137,16 +137,16 @@ def prepare(settings: Settings, models: Mapping[str, Solver]) -> FastAPI:
         models, settings.limits, token=token, origins=settings.origins, threads=threads
     )
     # All objects that exist now will stay. Without this call, a full garbage collection would visit
-    # them every few seconds and delay all requests by more than a tenth of a second.
+    # these objects every few seconds. That would delay all requests by more than 0.1 s.
     gc.freeze()
     return app
 
 
 def warm_up(models: Mapping[str, Solver]) -> None:
-    """Load compiled code, or compile it if this machine has not done so yet.
+    """Load compiled code. If this machine has not compiled the code yet, compile it now.
 
-    Networks, metrics and the exact answers of traces use such code. Without this call, the first
-    requests would wait until it is loaded.
+    Networks, metrics and the exact answers of traces use compiled code. Without this call, the
+    first requests would wait until the code is loaded.
     """
     for solver in models.values():
         use_compiled_kernels()
@@ -221,7 +221,7 @@ def listen(host: str, port: int, has_token: bool) -> socket.socket:
         raise InputError(
             f"--port {port}: cannot listen there at {host}: {os.strerror(error.errno or 0)}"
         ) from None
-    # Accepted connections inherit this option. asyncio sets it only for sockets that it created.
+    # Accepted connections inherit TCP_NODELAY. asyncio sets this option only for its own sockets.
     # Without it, the second packet of a response waits 40 ms for the client's acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

@@ -36,16 +36,16 @@ class Service:
     """The models, and the queue, threads and caches that requests share.
 
     The queue has a fixed number of places. A request takes a place when its body is complete, so
-    that slow senders do not block others. It holds the place until it is answered.
+    that slow senders do not block other requests. The request holds the place until it is answered.
 
-    Use it as an asynchronous context manager, which starts and stops the decoding threads.
+    Use the service as an asynchronous context manager, which starts and stops the decoding threads.
 
     Args:
-        models: the models to serve. The keys are their names in the URL.
+        models: the models to serve. The keys are the models' names in the URL.
         limits: limits of a request and of the queue.
         metrics: where requests and batches are recorded.
-        threads: PyTorch threads for each of the two threads that decode. If None, PyTorch's
-            default.
+        threads: number of PyTorch threads for each of the two decoding threads. If None,
+            PyTorch's default.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Service:
         self._batcher = Batcher(metrics, threads)
         self._exact = ExactAnswers()
         # Each executor has one thread, because more threads that run Python would slow down the
-        # event loop. There are two, because slow metrics must not delay the parsing of requests.
+        # event loop. There are two executors, because slow metrics must not delay parsing.
         self._parsing: Executor = ThreadPoolExecutor(1, "parsing")
         self._measuring: Executor = ThreadPoolExecutor(1, "measuring")
 
@@ -134,13 +134,13 @@ class Service:
     async def trace(self, name: str, body: bytes, parse: Parse) -> TraceResponse:
         """Answer the instance of a body, and return the steps of the search.
 
-        Compare the model's answer with the exact one, if that is ready `EXACT_SECONDS` after it.
+        If the exact answer is ready `EXACT_SECONDS` after the model's answer, compare both answers.
         """
         start, solver = perf_counter(), self.models[name]
         task = solver.task
         data, method = await self._parse(body, parse, solver)
         assert isinstance(method.decoder, Search)
-        traced = Traced(method.decoder)  # unequal to all other decoders, so it gets its own batch
+        traced = Traced(method.decoder)  # equals no other decoder, so the trace gets its own batch
         labelling = self._exact.submit(task, data[0])
         (solved,) = await self._answered(name, method._replace(decoder=traced), data)
         await asyncio.wait([asyncio.wrap_future(labelling)], timeout=EXACT_SECONDS)
@@ -193,7 +193,11 @@ def _answer(solver: Solver, method: Method, solved: Example) -> Answer:
 async def while_connected(
     receive: Callable[[], Awaitable[Mapping[str, Any]]], answer: Awaitable[Result]
 ) -> Result | None:
-    """Await and return the answer. If the client disconnects first, cancel it and return None."""
+    """Await the answer. If the client disconnects first, cancel the answer.
+
+    Returns:
+        The answer, or None if the client disconnected.
+    """
 
     async def leave() -> None:
         while (await receive())["type"] != "http.disconnect":

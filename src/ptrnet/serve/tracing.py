@@ -19,7 +19,7 @@ from ptrnet.types import END, Example, Indices
 
 DIGITS = 6  # decimal places of the probabilities
 MAX_ANSWERS = 1024  # number of exact answers in the cache
-MAX_WAITING = 16  # length of the queue of each task, which drops its oldest entries
+MAX_WAITING = 16  # maximum length of each task's queue; a full queue drops its oldest entry
 
 
 def steps_of(task: Task, example: Example, traced: Traced) -> tuple[list[int], list[TraceStep]]:
@@ -28,8 +28,8 @@ def steps_of(task: Task, example: Example, traced: Traced) -> tuple[list[int], l
     Args:
         task: the task of the model.
         example: the instance.
-        traced: the search, whose last batch must be this instance alone. The model may have read
-            the elements in another order. We convert the tokens of the search to the order of the
+        traced: the search. Its last batch must be this instance alone. If the model has read the
+            elements in another order, the tokens of the search are converted to the order of the
             instance.
     """
     _, order = augmented_view(0, task, task.normalize(example.inputs))
@@ -44,7 +44,7 @@ def steps_of(task: Task, example: Example, traced: Traced) -> tuple[list[int], l
 
 
 def _step(step: Step, count: int, from_read: Indices, to_read: Indices) -> TraceStep:
-    """Convert a step. Drop the prefixes that the constraint forbids.
+    """Convert a step of the search to a `TraceStep`. Drop prefixes that the constraint forbids.
 
     Forbidden prefixes come last, so the indices of all other prefixes stay valid.
     """
@@ -57,7 +57,7 @@ def _step(step: Step, count: int, from_read: Indices, to_read: Indices) -> Trace
         for score, parent, token in zip(scores, parents, tokens, strict=True)
         if isfinite(score)
     ]
-    # Skip pydantic's validation: it takes long, and these lists are valid by construction.
+    # Skip pydantic's slow validation, because these lists are valid by construction.
     return TraceStep.model_construct(probabilities=rounded.tolist(), prefixes=prefixes)
 
 
@@ -75,9 +75,11 @@ def _tokens(steps: list[TraceStep]) -> list[int]:
 def compare(
     task: Task, solved: Example, exact: ExactAnswer | None
 ) -> tuple[bool | None, dict[str, float | None]]:
-    """Return whether the model's answer is as good as the exact one, and its metrics.
+    """Compare the model's answer with the exact answer.
 
-    The first value is None if there is no proved exact answer.
+    Returns:
+        Whether the model's answer is as good as the exact answer, or None if no exact answer is
+        proved. And the metrics of the model's answer, or {} if there is no exact answer.
     """
     if exact is None or solved.outputs is None:
         return None, {}
@@ -88,7 +90,7 @@ def compare(
 
 
 def exact_of(task: Task, example: Example) -> ExactAnswer | None:
-    """Return the answer of the task's first labeller, or None if it cannot label the instance."""
+    """Return the answer of the task's first labeller, or None if the labeller has no answer."""
     outputs, is_proved = reference_answer(task, example)
     if outputs is None:
         return None
@@ -117,10 +119,10 @@ class ExactAnswers:
         self._changed = Condition()
 
     def submit(self, task: Task, example: Example) -> "Future[ExactAnswer | None]":
-        """Return a future of `exact_of`.
+        """Return a future of the exact answer to an instance (see `exact_of`).
 
-        If the instance was submitted before, return the same future, unless the cache has dropped
-        it or its computation failed.
+        If the cache has a future of the same instance, and its computation has not failed, return
+        that future.
         """
         key = (task, example.inputs.shape, example.inputs.tobytes())
         with self._changed:
