@@ -1,4 +1,4 @@
-"""Beam search, and greedy decoding, which is a beam of one."""
+"""Beam search, and greedy decoding, which is a beam search of size 1."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ from ptrnet.decoding.settings import BeamSettings
 
 @dataclass(frozen=True)
 class Beam(BeamSettings, Search):
-    """Beam search: extend prefixes by every allowed token, and keep the likeliest ones.
+    """Beam search: extend prefixes by every allowed token, and keep the likeliest extensions.
 
     A prefix is the sequence of tokens of an unfinished answer.
 
     Args:
         size: K, the number of prefixes of an instance to keep after each step. Time and memory grow
-            with it.
+            with K.
 
     Examples:
         >>> tour = ptrnet.load("tsp").solve(points, ptrnet.Beam(8))
@@ -31,7 +31,7 @@ class Beam(BeamSettings, Search):
     def select(self, step: int, scores: Tensor, log_probs: Tensor) -> Selection:
         """Select the `size` likeliest extensions of an instance's prefixes, the likeliest first.
 
-        If there are fewer extensions than `size`, all of them are kept. See `Selector.select`.
+        If there are fewer extensions than `size`, all extensions are kept. See `Selector.select`.
         """
         if self.size == 1:  # greedy decoding: a maximum is faster than `topk` over one prefix
             best, tokens = log_probs.max(2)
@@ -42,8 +42,8 @@ class Beam(BeamSettings, Search):
         return Selection(best, indices // num_tokens, indices % num_tokens)
 
     def is_finished(self, ended: Tensor) -> bool:
-        # Stop if the likeliest prefix of each instance has ended. No other prefix can overtake it,
-        # because log-probabilities are at most 0.
+        # Stop if the likeliest prefix of each instance has ended. No other prefix can become
+        # likelier, because log-probabilities are at most 0.
         return bool(ended[:, 0].all())
 
     def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
@@ -52,7 +52,7 @@ class Beam(BeamSettings, Search):
 
 
 class Greedy(Beam):
-    """Greedy decoding: take the likeliest token at each step, as a beam of one does.
+    """Greedy decoding: take the likeliest token at each step, like a beam search of size 1.
 
     Examples:
         >>> hull = ptrnet.load("hull").solve(points, ptrnet.Greedy())  # the default

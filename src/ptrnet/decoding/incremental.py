@@ -1,9 +1,10 @@
 """Incremental decoding (Wang, Wang 2016): solve an instance group by group.
 
-The first group is the first `window` elements. The next group is the elements of its answer and the
-next `window` elements, and so on, until all elements have been in a group. The task must be
-decomposable: an element that is not in the answer to a part must not be in the answer to the whole.
-The hull is such a task, because the hull of a set is the hull of its parts' hulls.
+The first group is the first `window` elements. Each further group is the elements of the previous
+group's answer and the next `window` elements, until all elements have been in a group. The task
+must be decomposable: an element that is not in the answer to a part must not be in the answer to
+the whole. The task `hull` is decomposable, because the hull of a set is the hull of its parts'
+hulls.
 """
 
 from dataclasses import dataclass, field
@@ -25,13 +26,13 @@ from ptrnet.types import END
 class Incremental(IncrementalSettings, Decoder):
     """Solve groups of `window` elements one after another.
 
-    The result is one answer for each instance. Its log-probability is that of the last group's
-    answer. Large instances give no out-of-distribution warning, because the network only reads
-    groups.
+    The result is one answer for each instance. The log-probability of this answer is the
+    log-probability of the last group's answer. Large instances give no out-of-distribution warning,
+    because the network only reads groups.
 
     Args:
         window: number of new elements in a group, 1 or more. The paper tries 1, 5, 10, 25 and 50.
-        inner: the decoder that solves each group. Only its likeliest answer is used.
+        inner: the decoder that solves each group. Only the likeliest answer to a group is used.
 
     Examples:
         >>> hull = ptrnet.load("hull").solve(points, ptrnet.Incremental(window=25))
@@ -63,7 +64,7 @@ class Incremental(IncrementalSettings, Decoder):
         in_answer = torch.zeros(batch, n, dtype=torch.bool, device=inputs.device)
         tokens = torch.full((batch, int(max_lengths.max()) + 1), END, device=inputs.device)
         log_probs = inputs.new_zeros(batch)
-        window = min(self.window, n)  # a larger window has the same effect, and may exceed int64
+        window = min(self.window, n)  # a window above n has the same effect, and may exceed int64
         for start in range(0, int(lengths.max()), window):
             rows = torch.nonzero(lengths > start)[:, 0]  # the instances that have elements left
             group = (positions >= start) & (positions < start + window)

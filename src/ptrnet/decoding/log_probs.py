@@ -34,7 +34,7 @@ class SequenceLogProbs(NamedTuple):
     """Log-probabilities of K sequences for each of B instances."""
 
     constrained: Tensor  # (B, K) normalized over the allowed tokens, from which `Sample` draws
-    unconstrained: Tensor  # (B, K) normalized over all tokens, forbidden ones included
+    unconstrained: Tensor  # (B, K) normalized over all tokens, including forbidden tokens
 
 
 def sequence_log_probs(
@@ -47,10 +47,10 @@ def sequence_log_probs(
     constraint: Constraint,
     temperature: float = 1.0,
 ) -> SequenceLogProbs:
-    """Return the log-probability of each sequence under the constraint, and without it.
+    """Return the log-probability of each sequence with and without the constraint.
 
-    Under the constraint, forbidden tokens have probability 0 at every step, and the probabilities
-    of allowed tokens sum to 1. This is the policy from which REINFORCE (Williams 1992) samples.
+    With the constraint, forbidden tokens have probability 0 at every step, and the probabilities of
+    allowed tokens sum to 1. REINFORCE (Williams 1992) samples from this policy.
 
     Args:
         model: the model that gives the log-probabilities.
@@ -59,7 +59,7 @@ def sequence_log_probs(
         tokens: `(B, K, M)` sequences. Each ends with END, and is padded with END.
         lengths_with_end: `(B, K)` number of tokens of each sequence, END included.
         max_lengths: `(B,)` maximum number of tokens of an answer, without END.
-        constraint: which tokens may come next.
+        constraint: the rules for which tokens may come next.
         temperature: above 0. The tokens are drawn from `p^(1/temperature)`, where p is the model's
             distribution.
     """

@@ -19,10 +19,10 @@ from ptrnet.settings import Settings, options_of, setting
 if TYPE_CHECKING:
     from ptrnet.decoding import Decoder
 
-Search = Literal["greedy", "beam", "sample"]  # for windows of incremental decoding, too
+Search = Literal["greedy", "beam", "sample"]  # these can solve groups of incremental decoding
 Name = Literal["greedy", "beam", "sample", "incremental", "reconstruct"]
 DECODERS = get_args(Name)
-# For each decoder, its options and the settings that they set.
+# For each decoder, the names of its options, and the setting that each option sets.
 _SETTINGS_OF = {
     "greedy": {},
     "beam": {"beam_size": "size"},
@@ -33,7 +33,10 @@ _SETTINGS_OF = {
 
 
 def _option(cls: type[Settings], name: str) -> Any:
-    """Return an option for a decoder's setting. If it is None, the decoder's default is used."""
+    """Return an option for a decoder's setting.
+
+    If the option is None, the decoder's default is used.
+    """
     declared = options_of(cls)[name]
     default = "" if declared.default is None else f"  [{declared.default:g}]"
     return setting(None, declared.help + default, **declared.bounds._asdict())
@@ -61,7 +64,7 @@ class DecoderOptions(Settings):
     part: int | None = _option(ReconstructSettings, "part")
 
     def build(self, seed: int, spell: Callable[[str], str] = str) -> "Decoder":
-        """Return the decoder, with its defaults for options that were not given.
+        """Return the decoder. Options that were not given have the decoder's defaults.
 
         Args:
             seed: seed of decoders that draw random numbers.
@@ -103,7 +106,7 @@ class DecoderOptions(Settings):
 
 @dataclass(frozen=True)
 class AnswerOptions(DecoderOptions):
-    """Options that decide how instances are answered: the decoder, and what all decoders share."""
+    """Options that decide how instances are answered: the decoder, and options of all decoders."""
 
     augment: int = setting(
         1, "Solve this many turned and shuffled views of an instance; keep the best answer.", ge=1

@@ -1,14 +1,14 @@
-"""Improve tours for a given time: the network solves random parts of them again.
+"""Improve tours for a given time: the network solves random parts of the tours again.
 
-A part is a path with two fixed ends. The network reads it as an unfinished tour: the tour began at
-the last city of the part, has just reached the first one, and the inner cities remain. The new
-order replaces the former one if it is shorter (random re-construction, as in LEHD, Luo et al.
-2023):
+A part is a path of a tour, with two fixed ends. The network reads the part as an unfinished tour.
+This tour began at the part's last city, and has just reached the part's first city. The inner
+cities remain. If the network's order is shorter, it replaces the former order. This is the random
+re-construction of LEHD (Luo et al. 2023):
 
     tour      ... a b c d e z ...
     part      z a | b c d e       a tour that began at z and has come to a, with b to e remaining
     solved    z a | c b e d       the network's order of the rest, which closes from d back to z
-    new tour  ... a c b e d z ... if the closed part has become shorter
+    new tour  ... a c b e d z ... if the closed part is shorter now
 """
 
 import math
@@ -31,19 +31,20 @@ from ptrnet.types import END, Answers, Floats, Indices
 
 @dataclass(frozen=True)
 class Reconstruct(ReconstructSettings, Decoder):
-    """Improve the tours of a greedy search, in rounds over all instances of a batch at once.
+    """Improve the tours of a greedy search in rounds.
 
-    The decoder returns two answers for each instance: the improved tour and the greedy one. So the
-    better of them is never worse than greedy decoding. The parts of a round depend only on the
-    seed, the round's number and the size of the tour. Therefore an instance gets the same tour
-    after the same number of rounds, alone or in any batch. More rounds continue from this tour.
+    In a round, the network solves random parts (paths) of all tours of a batch again. The decoder
+    returns two answers for each instance: the improved tour and the greedy tour. So the better
+    answer is never worse than greedy decoding. The parts of a round depend only on the seed, the
+    round's number and the size of the tour. Therefore an instance gets the same tour after the same
+    number of rounds, alone or in any batch. More rounds continue from this tour.
 
     Args:
-        seconds: time limit for the instances of a batch, after the greedy search. None: no limit,
-            or 1.0 if `rounds` is None, too.
+        seconds: time limit for the instances of a batch, after the greedy search. None: no limit.
+            If `rounds` is None, too, the limit is 1.0.
         rounds: maximum number of rounds. None: no limit.
-        part: maximum number of cities of a part, without its two ends. A good value is the number
-            of cities of the instances that the model was trained on.
+        part: maximum number of cities of a part, without its two ends. A good value is the size of
+            the instances that the model was trained on.
         seed: seed of the choice of parts.
 
     Examples:
@@ -90,7 +91,7 @@ class Reconstruct(ReconstructSettings, Decoder):
         Args:
             model: the model that solves the parts.
             inputs: `(B, N, d)` cities.
-            tours: `(B, N + 1)`, padded with 0. The last column is always padding: END was there.
+            tours: `(B, N + 1)`, padded with 0. The last column is always padding (in place of END).
             sizes: `(B,)` number of cities of each tour.
         """
         if sizes.max() < MIN_PART + 2:  # no tour has room for a part
@@ -109,15 +110,15 @@ class Reconstruct(ReconstructSettings, Decoder):
         """Choose the parts of a round. Parts of the same tour share only their ends.
 
         Args:
-            drawn: three random numbers from 0 to 1. They decide the length of the parts, the start
+            drawn: three random numbers from 0 to 1, which decide the length of the parts, the start
                 of the first part, and the direction.
             sizes: `(B,)` number of cities of each tour.
 
         Returns:
             For each of P parts the row of its tour, `(P,)`, and the positions of its cities in
-            that tour, `(P, W)`. These are the last city of the part, its first city, then the inner
-            cities in their order. The last and the first city are fixed. Parts shorter than W are
-            padded with -1.
+            this tour, `(P, W)`. The positions begin with the last and the first city of the part,
+            which are fixed. The inner cities follow in their order. Parts shorter than W are padded
+            with -1.
         """
         rows: list[int] = []
         parts: list[Indices] = []  # positions of each part
@@ -131,7 +132,7 @@ class Reconstruct(ReconstructSettings, Decoder):
             steps = np.concatenate([[inner + 1], np.arange(inner + 1)])
             along = (starts[:, None] + steps) % n
             rows += [row] * len(starts)
-            # A network may do better in one direction than in the other, so draw the direction.
+            # A network may do better in one of the two directions, so draw the direction.
             parts += list(n - 1 - along if direction < 0.5 else along)
         padded = np.full((len(parts), max(map(len, parts))), -1)
         for padded_row, positions in zip(padded, parts, strict=True):
@@ -147,12 +148,14 @@ def _with_parts_solved(
     rows: Indices,
     positions: Indices,
 ) -> Indices:
-    """Return the tours `(B, N + 1)`, with each part in the model's order if this is shorter.
+    """Return the tours `(B, N + 1)` after the model has reordered their parts.
+
+    If the model's order of a part is not shorter, the part keeps its former order.
 
     Args:
         model: the model that solves the parts.
         inputs: `(B, N, d)` cities.
-        points: the same in float64.
+        points: the cities in float64.
         tours: `(B, N + 1)`.
         rows: `(P,)` the row of each part's tour, see `Reconstruct._parts`.
         positions: `(P, W)` the positions of each part.
@@ -232,8 +235,8 @@ def _from_city_0(tours: Indices, sizes: Indices) -> Indices:
 def _log_probs(model: PointerModel, inputs: Tensor, lengths: Tensor, tokens: Tensor) -> Tensor:
     """Return `(B, 1)` log-probabilities of the tours `(B, M)`, including END.
 
-    `model.log_probs` would keep `(B, M, S + N)` numbers in memory. This function only keeps those
-    of one step.
+    `model.log_probs` would keep `(B, M, S + N)` numbers in memory. This function keeps only the
+    numbers of one step.
     """
     encoded = model.encode(inputs, lengths)
     state, last = encoded.state, torch.full_like(tokens[:, :1], END)

@@ -1,4 +1,4 @@
-"""Sampling: draw K answers of each instance from the model's distribution."""
+"""Sampling: draw K answers to each instance from the model's distribution."""
 
 from dataclasses import dataclass
 
@@ -9,25 +9,26 @@ from ptrnet.decoding.search import Hypotheses, Search, Selection
 from ptrnet.decoding.settings import SampleSettings
 from ptrnet.masks import gather_rows, gather_tokens, length_mask
 
-# The random numbers are counter-based, like Philox's: each is a hash of the seed, the instance, the
-# sample, the step and the token. There is no state, so draws do not depend on their order.
+# The random numbers are counter-based, as in Philox: each number is a hash of the seed, the
+# instance, the sample, the step and the token. There is no state, so the order of the draws does
+# not matter.
 # Sample k of seed s has the counter s * SEED_STRIDE + k, so counters of neighbouring seeds differ
-# for up to 65,537 samples. Token j of step t has t * STEP_STRIDE + j, so counters of neighbouring
-# steps differ for up to a million tokens.
+# for up to 65,537 samples. Token j of step t has the counter t * STEP_STRIDE + j, so counters of
+# neighbouring steps differ for up to a million tokens.
 SEED_STRIDE, STEP_STRIDE = 0x10001, 0x100003
 
 
 @dataclass(frozen=True)
 class Sample(SampleSettings, Search):
-    """Draw `size` answers of each instance, token by token, from `p^(1/temperature)`.
+    """Draw `size` answers to each instance, token by token, from `p^(1/temperature)`.
 
     p is the model's distribution of the next token. With a seed, the random numbers depend on the
     seed and the instance alone, and not on the batch, the padding or the device. So two equal
     instances get the same answers.
 
     Args:
-        size: number of answers of an instance, K.
-        temperature: above 0. Near 0, sampling equals greedy decoding. At 1, it draws from p itself.
+        size: number of answers to each instance, K.
+        temperature: above 0. Near 0, sampling equals greedy decoding. At 1, draws are from p.
         seed: seed of the random numbers. With a seed, the same call draws the same answers again.
             None: each call draws a new seed from torch's generator.
 
@@ -53,7 +54,7 @@ class GumbelSelector:
     distribution (Gumbel 1954).
 
     Args:
-        keys: `(B, K)` int64, one for each sample. The random number for a token at a step is a
+        keys: `(B, K)` int64, a key for each sample. The random number for a token at a step is a
             hash of the key, the step and the token.
         temperature: the divisor of the log-probabilities.
     """
@@ -73,7 +74,7 @@ class GumbelSelector:
         log_probs = log_probs.expand(-1, size, -1)
         counters = torch.arange(num_tokens, device=scores.device) + (step + 1) * STEP_STRIDE
         noise = gumbel_noise(splitmix64(self._keys[..., None] ^ splitmix64(counters)))
-        # Shift log-probabilities so that the highest is 0, which stays finite at any temperature.
+        # Shift log-probabilities so that the highest is 0. Divided by any temperature, it stays 0.
         relative = log_probs.double() - log_probs.amax(-1, keepdim=True)
         tokens = (relative / self._temperature + noise).argmax(-1)
         token_log_probs = gather_tokens(log_probs, tokens)
@@ -93,7 +94,7 @@ class GumbelSelector:
 
 
 def hash_instance(inputs: Tensor, lengths: Tensor) -> Tensor:
-    """Return `(B,)` int64 hashes of instances `(B, N, d)`. They do not depend on the padding."""
+    """Return `(B,)` int64 hashes of instances `(B, N, d)`, which ignore the padding."""
     # Models compute in float32 by default, so instances that are equal in float32 get equal hashes.
     bits = inputs.float().contiguous().view(torch.int32).long()
     counters = torch.arange(bits[0].numel(), device=bits.device).view(bits.shape[1:])

@@ -1,9 +1,9 @@
 """The interface of a decoder, and the loop that every search over prefixes shares.
 
 A prefix is the sequence of tokens of an unfinished answer. A search holds K prefixes of each of B
-instances. At every step, the model gives the log-probabilities of their next tokens. Then a
-selector decides which K extended prefixes replace the former ones. The tokens are S special slots,
-with END first, and then N elements. All tensors are batches on the model's device.
+instances. At every step, the model gives the log-probabilities of each prefix's next token. Then a
+selector decides which K extended prefixes replace the former prefixes. The tokens are S special
+slots, with END first, and then N elements. All tensors are batches on the model's device.
 """
 
 from abc import ABC, abstractmethod
@@ -27,7 +27,7 @@ MAX_EXTENSIONS = 2**26
 class Hypotheses(NamedTuple):
     """The answers of each instance at the end of a search, the likeliest first.
 
-    K is the number of returned answers, not of prefixes: a beam of any size returns one.
+    K is the number of returned answers, not of prefixes: a beam of any size returns one answer.
 
     Attributes:
         tokens: `(B, K, M)`, padded with END.
@@ -47,7 +47,7 @@ class Decoder(ABC):
 
     Attributes:
         name: the decoder's name, for error messages.
-        size: K, the number of prefixes of an instance in memory. The larger it is, the fewer
+        size: K, the number of prefixes of an instance in memory. The larger K is, the fewer
             instances the solver puts into a batch.
         needs_decomposable: whether the decoder can only be used if `Task.decomposable` is True.
         needs_circular: whether the decoder can only be used if `Task.circular` is True.
@@ -73,10 +73,10 @@ class Decoder(ABC):
             model: the model that gives the log-probabilities.
             inputs: `(B, N, d)` instances.
             lengths: `(B,)` number of elements of each instance.
-            max_lengths: `(B,)` maximum number of tokens of each answer, without END. A prefix of
-                that length can only end.
-            constraint: which tokens may come next. None: any element or special slot, except END
-                as the first token.
+            max_lengths: `(B,)` maximum number of tokens of each answer, without END. After a prefix
+                of this length, only END is allowed.
+            constraint: the rules for which tokens may come next. None: any element or special slot,
+                except END as the first token.
 
         Raises:
             InputError: `size` prefixes of these instances would take too much memory.
@@ -85,7 +85,7 @@ class Decoder(ABC):
 
 
 class Selection(NamedTuple):
-    """The prefixes after a step. Each is a former prefix with one more token."""
+    """The prefixes after a step. Each new prefix is a former prefix with one more token."""
 
     scores: Tensor  # (B, K) log-probabilities of the new prefixes
     parents: Tensor  # (B, K) the former prefix of the same instance that each new prefix extends
@@ -101,8 +101,8 @@ class Selector(Protocol):
         Args:
             step: number of tokens of the former prefixes, from 0.
             scores: `(B, K)` log-probabilities of the former prefixes. K is 1 at the first step.
-            log_probs: `(B, K, S + N)` log-probabilities of their next tokens, -inf for forbidden
-                ones.
+            log_probs: `(B, K, S + N)` log-probabilities of each prefix's next token, -inf for
+                forbidden tokens.
         """
 
     def is_finished(self, ended: Tensor) -> bool:
@@ -136,9 +136,9 @@ class Search(Decoder):
         constraint_state = constraint.initial_state(lengths, model.num_specials, encoded.num_tokens)
         selector = self.selector(inputs, lengths)
         only_end = torch.arange(encoded.num_tokens, device=inputs.device) == END
-        # A prefix that has ended is extended by END with log-probability 0. So its score stays.
+        # A prefix that has ended is extended by END with log-probability 0, so its score is kept.
         after_end = torch.where(only_end, inputs.new_zeros(()), -torch.inf)
-        # Read once, because each read of a GPU's value waits for the GPU.
+        # Read these two numbers only once, because reading a value from a GPU waits for the GPU.
         shortest, longest = int(max_lengths.min()), int(max_lengths.max())
 
         batch = len(inputs)

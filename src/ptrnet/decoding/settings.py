@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ptrnet.settings import Settings, setting
 
-# Minimum number of cities between the two fixed ends of a part of a tour. Four cities have 24
+# Minimum number of cities in a part of a tour, without its two fixed ends. Four cities have 24
 # orders. With fewer cities, the network could improve little.
 MIN_PART = 4
 

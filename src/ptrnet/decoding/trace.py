@@ -1,4 +1,4 @@
-"""A search that records its steps, so that a caller can inspect and draw them."""
+"""A search that records its steps, so that a caller can inspect and draw the steps."""
 
 from typing import NamedTuple
 

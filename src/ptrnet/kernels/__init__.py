@@ -1,4 +1,4 @@
-"""Fast implementations of the formulas that take most of the time, each with a plain reference.
+"""Fast kernels for the formulas that take most of the time, and the formulas in plain PyTorch.
 
 The package imports no models and no tasks.
 """

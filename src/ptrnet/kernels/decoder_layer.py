@@ -1,8 +1,8 @@
-"""A step of a transformer's decoder layer for few prefixes, compiled, on a CPU.
+"""A compiled step of a transformer's decoder layer on a CPU, for few prefixes.
 
-The formulas are those of `ptrnet.models.parts.attention`. That module computes all other cases:
-with gradients, on a GPU, in other types, and while PyTorch traces, compiles or exports.
-For one prefix, PyTorch needs about fifty operations, and starting them takes longer than their
+The formulas are in `ptrnet.models.parts.attention`. The module `attention` computes all other
+cases: with gradients, on a GPU, in other types, and while PyTorch traces, compiles or exports. For
+one prefix, PyTorch needs about fifty operations. Starting these operations takes longer than their
 arithmetic.
 """
 
@@ -16,8 +16,8 @@ from torch import Tensor
 from ptrnet.errors import ShapeError
 from ptrnet.kernels.numerics import as_array, exp32, reassociating_inline, reassociating_jit
 
-# With more multiplications by weights than this, over all prefixes, PyTorch is faster, because its
-# products read the weights once for many rows.
+# Maximum number of multiplications by weights, for all prefixes together. For more, PyTorch is
+# faster, because its products read the weights once for many rows.
 MAX_PRODUCTS = 1_500_000
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
@@ -34,7 +34,7 @@ class Step:
         others: keys and values `(B, heads, L, D)` of the rows that cross-attention attends to.
         bias: `(B, 1, 1, L)`, -inf on padding, which comes last.
         maps: six linear maps: self-attention's input and output, cross-attention's queries and
-            output, and the two of the feed-forward network.
+            output, and the two maps of the feed-forward network.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Step:
 
 @reassociating_jit
 def step(heads, rows, keys, values, other_keys, other_values, bias, weights, biases):
-    """Replace `rows` by the layer's outputs in place, and write their keys and values.
+    """Replace `rows` by the layer's outputs in place, and write the last tokens' keys and values.
 
     The loop computes one prefix after another, so that a prefix's numbers stay in the processor's
     first cache.
@@ -95,10 +95,10 @@ def step(heads, rows, keys, values, other_keys, other_values, bias, weights, bia
     Args:
         heads: number of heads of both attentions.
         rows: `(B, K, H)`.
-        keys: `(B, K, t + 1, H)` keys of the prefixes' tokens. Those of the last token are written.
-        values: their values, in the same way.
+        keys: `(B, K, t + 1, H)` keys of the prefixes' tokens. The last token's keys are written.
+        values: `(B, K, t + 1, H)` values of the prefixes' tokens, written in the same way.
         other_keys: `(B, heads, L, D)` keys of the rows that cross-attention attends to.
-        other_values: their values.
+        other_values: `(B, heads, L, D)` values of these rows.
         bias: `(B, L)`, -inf on padding, which comes last.
         weights: the weights `(outputs, inputs)` of the six maps, see `Step`.
         biases: the biases of the six maps.

@@ -1,8 +1,8 @@
 """Decide between a compiled kernel and the plain formula. Every kernel uses these functions.
 
-PyTorch cannot record what a compiled kernel does. A kernel also reads memory, and some tensors
-stand for values that are not in their memory (a batch under `vmap`, a value with its tangent). In
-both cases we use the plain formula, whose operations PyTorch can record and transform.
+PyTorch cannot record what a compiled kernel does. A kernel also reads the memory of tensors. Some
+tensors stand for values that are not in their memory: a batch under `vmap`, or a value with its
+tangent. In both cases we use the plain formula, whose operations PyTorch can record and transform.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,18 +10,19 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-# PyTorch 2.13 has no public functions that tell which transforms of `torch.func` (`_functorch`),
-# levels of forward-mode differentiation (`forward_ad`) and dispatch modes (`_python_dispatch`) are
-# active.
+# PyTorch 2.13 has no public functions that tell which of these are active:
+# - transforms of `torch.func` (`_functorch`)
+# - levels of forward-mode differentiation (`forward_ad`)
+# - dispatch modes (`_python_dispatch`)
 from torch._C import _functorch
 from torch.autograd import forward_ad
 from torch.nn import Parameter
 from torch.utils import _python_dispatch
 
 # PyTorch answers a few instances in less time than compiled code takes to load. If the code is not
-# in the cache, numba compiles it, which takes ten seconds. So PyTorch computes the first
-# STEPS_BEFORE steps of a process, in a third of the time of loading. Then we load compiled code.
-# A step of R prefixes counts as 1 + R // ROWS_OF_A_STEP steps.
+# in the cache, numba compiles the code, which takes ten seconds. So PyTorch computes the first
+# STEPS_BEFORE steps of a process. These steps take a third of the time that loading takes. Then we
+# load compiled code. A step of R prefixes counts as 1 + R // ROWS_OF_A_STEP steps.
 STEPS_BEFORE, ROWS_OF_A_STEP = 100, 32
 
 _steps = 0  # steps that PyTorch has computed in this process, counted as above
@@ -34,7 +35,7 @@ def is_eager(*tensors: Tensor) -> bool:
 
     - PyTorch traces, compiles or exports, or a dispatch mode is active (as for fake tensors).
     - A transform of `torch.func` or forward-mode differentiation is active.
-    - One of `tensors` is of a subclass of `Tensor`, or is a batch that `is_grads_batched` made.
+    - One of `tensors` has a subclass of `Tensor`, or is a batch that `is_grads_batched` made.
     """
     return not is_recorded() and not is_transformed(*tensors)
 
@@ -50,7 +51,7 @@ def is_plain_float32(*tensors: Tensor) -> bool:
 
 
 def is_unchanged(module: nn.Module, kinds: tuple[type[nn.Module], ...]) -> bool:
-    """Whether all parts of a module are exactly of these classes, in float32, and not hooked.
+    """Whether all parts of a module are exactly of the classes `kinds`, float32 and without hooks.
 
     Compiled code would ignore an adapter, a hook, or a part that the user replaced.
     """
@@ -63,15 +64,15 @@ def is_unchanged(module: nn.Module, kinds: tuple[type[nn.Module], ...]) -> bool:
 
 
 def is_recorded() -> bool:
-    """Whether PyTorch traces, compiles, exports, or runs in a dispatch mode, which may record."""
+    """Whether PyTorch traces, compiles or exports, or a dispatch mode is active and may record."""
     return _is_captured() or _python_dispatch._len_torch_dispatch_stack() > 0
 
 
 def can_read_values(*tensors: Tensor) -> bool:
     """Whether code may read values of tensors, for example to choose shapes.
 
-    True if `is_eager`. Also True if every active dispatch mode has a true attribute `looks_on`.
-    Such a mode only observes operations, and runs each of them immediately.
+    True if `is_eager`. Also True if every active dispatch mode has a true attribute `looks_on`. A
+    mode with this attribute only observes operations, and runs each operation immediately.
     """
     if _is_captured() or is_transformed(*tensors):  # check first: a compiler cannot read the modes
         return False
@@ -85,9 +86,10 @@ def _is_captured() -> bool:
 
 
 def is_transformed(*tensors: Tensor) -> bool:
-    """Whether a tensor may stand for other values than those in its memory.
+    """Whether a tensor may stand for other values than the values in its memory.
 
-    This is so inside `torch.func` and forward-mode differentiation, and for a subclass.
+    True inside `torch.func` and forward-mode differentiation. Also True for a subclass of `Tensor`,
+    and for a batch that `is_grads_batched` made.
     """
     if torch.compiler.is_compiling():  # the compiler handles transforms by itself
         return False
@@ -100,13 +102,13 @@ def is_transformed(*tensors: Tensor) -> bool:
 
 
 def use_compiled_kernels() -> None:
-    """Use compiled code from the next step on, so that resumed work computes the same bits."""
+    """Use compiled code from the next step on, so that a resumed job computes the same bits."""
     global _steps
     _steps = STEPS_BEFORE
 
 
 def is_loaded_for(rows: int) -> bool:
-    """Whether compiled code computes the next step of `rows` prefixes. If not, count the step.
+    """Whether compiled code computes the next step of `rows` prefixes. If False, count the step.
 
     The result depends only on the earlier steps, and not on time. So a repeated command runs the
     same code and gives the same bits.
@@ -121,8 +123,8 @@ def is_loaded_for(rows: int) -> bool:
 def needs_plain(*grads: Tensor) -> bool:
     """Whether the plain formula must compute a backward pass.
 
-    It must if PyTorch records or transforms the pass, or if gradients are enabled during it.
-    `create_graph=True` enables them, so that the backward pass itself can be differentiated.
+    True if PyTorch records or transforms the pass, or if gradients are enabled during the pass.
+    `create_graph=True` enables gradients, so that the backward pass itself can be differentiated.
     """
     return torch.is_grad_enabled() or not is_eager(*grads)
 
@@ -140,13 +142,13 @@ def plain_gradients(
         grads: gradients of the outputs of `formula`.
 
     Returns:
-        The gradient of each of `tensors`, zero if no output depends on the tensor. Under
-        `create_graph=True`, the gradients can be differentiated by `tensors` and `grads`.
+        The gradient of each of `tensors`. If no output depends on a tensor, its gradient is zero.
+        Under `create_graph=True`, the gradients can be differentiated by `tensors` and `grads`.
     """
     create_graph = torch.is_grad_enabled()
     with torch.enable_grad():
-        # Differentiate with respect to views. Otherwise, if one tensor was computed from another,
-        # the other's gradient would also include the part that flows through the first tensor.
+        # Differentiate with respect to views. Otherwise, if tensor y was computed from tensor x,
+        # the gradient of x would also include the part that flows through y.
         views = [tensor.view_as(tensor) for tensor in tensors]
         views = [v if v.requires_grad else v.detach().requires_grad_() for v in views]
         outputs = formula(*views)

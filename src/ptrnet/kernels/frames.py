@@ -1,13 +1,14 @@
-"""Edge frames, compiled for decoding on a CPU: scores of tokens by position relative to an edge.
+"""Edge frames, compiled for a CPU: scores of tokens from their positions relative to an edge.
 
-The formulas and their constants are those of `ptrnet.models.parts.frames`, which explains them.
-That module computes all other cases: with gradients, on a GPU, in other types than float32, and
-while PyTorch traces, compiles or exports the model. The formulas are many operations on few
-numbers: PyTorch takes 20 times as long for one prefix, and three times as long for many.
+`ptrnet.models.parts.frames` explains the formulas and constants, and computes all other cases:
+with gradients, on a GPU, in other types than float32, and while PyTorch traces, compiles or exports
+the model. The formulas are many operations on few numbers. PyTorch takes 20 times as long as this
+kernel for one prefix, and three times as long for many prefixes.
 
-The kernel computes all rounds of a prefix together, so that the prefix's numbers stay in the
-processor's first cache. Its loops over tokens are short and use few arrays each, so that LLVM
-vectorises them. Rows are padded to whole vectors, so that no loop has a remainder.
+A round adds one term to the score of each token. The kernel computes all rounds of a prefix
+together, so that the prefix's numbers stay in the processor's first cache. Each loop over tokens is
+short and uses few arrays, so that LLVM vectorises the loop. Rows are padded to whole vectors, so
+that no loop has a remainder.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ from ptrnet.kernels.threads import even_cuts, run_slices
 
 MIN_ROWS_OF_A_THREAD = 16  # fewer prefixes are not worth another thread
 LANES = 32  # numbers that LLVM computes together: four vectors of 256 bits
-FEATURES_PER_PASS = 4  # one pass over the tokens adds these features and writes the sums once
+FEATURES_PER_PASS = 4  # a pass over the tokens adds this many features and writes the sums once
 
 _ZERO, _HALF, _ONE = np.float32(0), np.float32(0.5), np.float32(1)
 _MIN_DIST, _TINY = np.float32(1e-6), np.float32(1e-30)
@@ -37,11 +38,13 @@ _MIN_DIST, _TINY = np.float32(1e-6), np.float32(1e-30)
 # `_LINE_LOGS` are the first of three rows each, with logarithms on three scales.
 _COSINE, _SINE, _COSINE_LOGS, _SINE_LOGS, _LINE_LOGS, _LOG_DIST = 0, 1, 2, 5, 8, 11
 _IS_FIRST, _IS_LAST, _IS_TOKEN, _IS_SPECIAL, _ROWS = 12, 13, 14, 15, 16
-# Features that all tokens of a prefix share, 0 or 1. In order: whether the answer has an element,
-# whether there is an open edge, whether the tail (beginning) of this edge is known, and whether the
-# answer's first element is known.
+# Features that all tokens of a prefix share, 0 or 1. In order:
+# - whether the answer has an element
+# - whether there is an open edge
+# - whether the tail (beginning) of the open edge is known
+# - whether the answer's first element is known
 _HAS_ELEMENT, _HAS_EDGE, _HAS_TAIL, _HAS_FIRST, _FEATURES = 16, 17, 18, 19, 20
-# Columns of the weights of a hidden unit: 20 features, then these.
+# Columns of the weights of a hidden unit: 20 features, then the bias and the score's weight.
 _BIAS, _SCORE, _COLUMNS = 20, 21, 22
 
 # The features of the first round and of further rounds, in the order of the weights.
@@ -56,9 +59,10 @@ _X, _Y, _DIST, _LOG, _SCALE, _LINE_DIST, _SEEN = range(7)
 
 
 class Round(NamedTuple):
-    """The weights of a round, whose term is `w' max(0, W f + b)`.
+    """The weights W, b and w of a round, which adds `w' max(0, W f + b)` to a token's score.
 
-    f are F features of a token, and there are U hidden units.
+    f are the F features of the token, and there are U hidden units. In the first round, projections
+    of the query and of the key are added to b.
     """
 
     weight: Tensor  # (U, F)
@@ -75,7 +79,8 @@ class FrameScores:
         points: `(B, N, 2)` coordinates of the elements.
         keys: `(U, B, 1, S + N)` keys, projected to the U hidden units of a round.
         rounds: the weights of each round, in order.
-        is_open: whether the edges are open edges of a triangulation.
+        is_open: whether the edges are open edges of a triangulation: edges whose triangle is not
+            decided yet.
     """
 
     def __init__(
@@ -84,7 +89,7 @@ class FrameScores:
         self._is_open = is_open
         self._points, self._keys = as_array(points), as_array(keys)
         # (rounds, U, 22): the weights of all features, then bias and score. If a round does not
-        # have a feature, its weight is 0.
+        # have a feature, the feature's weight is 0.
         self._weights = np.zeros((len(rounds), len(keys), _COLUMNS), np.float32)
         first, further = (FIRST_OPEN, FURTHER_OPEN) if is_open else (FIRST, FURTHER)
         for k, (rows, parts) in enumerate(zip(self._weights, rounds, strict=True)):
@@ -141,7 +146,7 @@ def score_prefixes(begin, end, is_open, scores, points, ends, queries, keys, wei
         weights: `(rounds, U, 22)`: a weight for each feature, then bias and score.
 
     Returns:
-        Whether all ends are tokens. The kernel stops at the first end that is not a token, because
+        Whether all ends are tokens. At the first end that is not a token, the kernel stops, because
         it would read beyond its arrays.
     """
     steps, num_tokens = scores.shape[1:]
@@ -226,7 +231,7 @@ def _argmax(sums, num_tokens):
 
 @reassociating_inline
 def _coordinates(points, b, num_specials, token):
-    """Return the coordinates of a token of instance b, and zeros for a special slot."""
+    """Return the coordinates of a token of instance b, or zeros for a special slot."""
     if token < num_specials:
         return _ZERO, _ZERO
     return points[b, token - num_specials, 0], points[b, token - num_specials, 1]
@@ -237,8 +242,9 @@ def _dot(ux, uy, vx, vy):
     return ux * vx + uy * vy
 
 
-# Round each product. With an FMA, the cross product of a vector with itself would not be exactly 0,
-# and the logarithmic scales would turn this error into a large feature.
+# Round each product. With an FMA (a multiplication and an addition, rounded once), the cross
+# product of a vector with itself would not be exactly 0. The logarithmic scales would turn this
+# error into a large feature.
 @exact_inline
 def _cross(ux, uy, vx, vy):
     return ux * vy - uy * vx
@@ -251,7 +257,9 @@ def _length(x, y):
 
 @reassociating_inline
 def _see(points, b, num_specials, first, previous, last, seen, features, flags):
-    """Write the vectors from the last element to all tokens, and the features that mark tokens.
+    """Write the vectors from the last element to all tokens, and some features of the tokens.
+
+    These features mark the first element, the last element and the special slots.
 
     Returns:
         The vector of the last edge, from `previous` to `last`. If there is no previous element, the
@@ -317,8 +325,8 @@ def _frame(x, y, log_dist, is_last_edge, has_element, seen, features):
     """Write the features of all tokens relative to the edge with the vector (x, y).
 
     If the answer has no element, there is no edge. Then cosine and sine are 0 in the first round.
-    In further rounds, differences of coordinates replace them. `log_dist` is the logarithm of the
-    edge's length, or 0 in the first round.
+    In further rounds, differences of coordinates replace cosine and sine. `log_dist` is the
+    logarithm of the edge's length, or 0 in the first round.
     """
     width, dist = seen.shape[1], _length(x, y)
     if has_element > _ZERO:

@@ -1,7 +1,7 @@
-"""The product `x W'` of a linear map, with packed weights if that is faster than PyTorch's.
+"""The product `x W'` of a linear map, with packed weights if PyTorch's product is slower.
 
 PyTorch computes float32 products at half speed on processors that are not Intel's. Packing the
-weights pays on a CPU, without gradients, for many rows of float32.
+weights (see `packed.py`) pays on a CPU, without gradients, for many rows of float32.
 """
 
 import torch

@@ -1,10 +1,10 @@
 """Helpers of compiled kernels: decorators, exp and log that vectorise, and support for bfloat16.
 
-NumPy has no bfloat16: a tensor of that type becomes an array of uint16, which holds the upper half
-of a float32's bits.
+NumPy has no bfloat16, so a bfloat16 tensor becomes an array of uint16. Each number of this array is
+the upper half of a float32's bits.
 
-numba compiles a cached function again only if the file that defines it changes. After a change in
-this file, remove the cache. Otherwise kernels in other files keep the old code.
+numba compiles a cached function again only if the function's file changes. After a change in this
+file, remove the cache. Otherwise kernels in other files keep the old code.
 """
 
 import math
@@ -19,8 +19,8 @@ from torch import Tensor
 
 from ptrnet.jit import cached
 
-# Allow sums in any order, so that LLVM can vectorise them. Leave out "ninf" and "nnan",
-# because kernels compute with infinities.
+# Flags for LLVM: allow sums in any order, so that LLVM can vectorise sums. Leave out "ninf" (no
+# infinities) and "nnan" (no NaN), because kernels compute with infinities.
 _REASSOCIATING = {"reassoc", "contract", "arcp", "nsz"}
 
 # Decorator of a kernel, which Python calls.
@@ -34,16 +34,16 @@ _inlined = partial(numba.njit, nogil=True, error_model="numpy", forceinline=True
 reassociating_inline = _inlined(fastmath=_REASSOCIATING)
 
 # Round every operation as written. We pass "nsz" (the sign of zero does not matter), because numba
-# applies the kernel's flags to a function that has none.
+# would apply the kernel's flags to a function without flags.
 exact_inline = _inlined(fastmath={"nsz"})
 
 # Keep the order of operations as written. Only a product and a sum may become one FMA.
 in_order_inline = _inlined(fastmath={"contract"})
 
 # exp(x) = 2^k * exp(r) with |r| <= ln(2) / 2, and exp(r) = 1 + r + r^2 p(r). p is the polynomial of
-# degree 3 with the smallest maximum error, 1.05e-7 of exp(r), which a linear program found. The
-# Taylor series would need degree 5. ln(2) is subtracted in two parts. The first part has so few
-# bits that its products with k are exact.
+# degree 3 with the smallest maximum error, 1.05e-7 of exp(r). A linear program found p. The Taylor
+# series would need degree 5. ln(2) is subtracted in two parts. The first part has so few bits that
+# its products with k are exact.
 _LOG2E = np.float32(1 / math.log(2))
 _LN2_HIGH = np.float32(355 / 512)
 _LN2_LOW = np.float32(math.log(2) - 355 / 512)
@@ -57,8 +57,8 @@ _RANGE = np.float32(87)  # exp(87) is finite in float32, and exp(-87) is a norma
 def divide(x, y):
     """Return x / y for finite numbers, within two units in the last place.
 
-    If LLVM may assume finite numbers, it replaces divisions of float32 vectors. It multiplies by
-    the processor's estimate of 1 / y, refined once by Newton's method, which is faster.
+    If LLVM may assume finite numbers, it replaces divisions of float32 vectors by a faster method.
+    This method multiplies by the processor's estimate of 1 / y, refined once by Newton's method.
     """
     return x / y
 
@@ -67,7 +67,7 @@ def divide(x, y):
 def widest_vectors(typing):
     """Let the loops of the calling kernel use the widest vectors that the processor has.
 
-    By default LLVM uses vectors of half that width on Intel's processors, because older processors
+    On Intel's processors, LLVM by default uses vectors of half the width, because older processors
     reduce their clock rate for the widest vectors.
     """
 
@@ -94,7 +94,7 @@ def exp32(x):
 
 # log(x) = k ln(2) + log(1 + r) with 1 + r in sqrt(1/2)..sqrt(2), and
 # log(1 + r) = r - r^2 / 2 + r^3 q(r). q is the polynomial of degree 6 with the smallest maximum
-# relative error, which a linear program found.
+# relative error. A linear program found q.
 _Q = (
     0.3333429258127292,
     -0.2500269767693408,
@@ -139,7 +139,7 @@ def _exp(x):
 
 
 def as_array(tensor: Tensor) -> np.ndarray:
-    """Return a CPU tensor as an array, bfloat16 as uint16. Copies if it is not contiguous."""
+    """Return a CPU tensor as an array, bfloat16 as uint16. Copies non-contiguous tensors."""
     return as_strided_array(tensor.contiguous())
 
 
@@ -150,7 +150,7 @@ def as_strided_array(tensor: Tensor) -> np.ndarray:
 
 
 def load(x):
-    """Return a number of an array as kernels compute with it: bfloat16 as float32."""
+    """Convert a bfloat16 number of an array to float32. Return other numbers unchanged."""
 
 
 @overload(load, inline="always")

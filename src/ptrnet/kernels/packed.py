@@ -1,13 +1,13 @@
 """Matrix products with packed weights, in 512-bit vectors, for recurrent steps of few rows.
 
-PyTorch's product packs the weights again in every call, rounds the sums of bfloat16, and reaches
-half to two thirds of the processor's float32 rate if the processor is not Intel's. Here we pack the
-weights once, and sums are float32.
+Packing reorders the weights for fast reading. PyTorch's product packs the weights again in every
+call, and rounds the sums of bfloat16. On processors that are not Intel's, it reaches half to two
+thirds of the processor's float32 rate. Here we pack the weights once, and sums are float32.
 
 We compute a product `a b` in tiles, where `a` is `(rows, depth)` and `b` is `(depth, columns)`. A
 tile is the product of 4 rows of `a` and a panel, which is 64 columns of `b`. A tile has 16 vectors
 of sums, enough to keep the processor's multipliers busy. If fewer than 4 rows remain at the end,
-each of them has tiles of its own. Missing columns of the last panel are packed as zeros.
+each remaining row has separate tiles. Missing columns of the last panel are packed as zeros.
 
 A packed panel consists of lines. Step k of a tile reads line k, and word k (32 bits) of each row:
 
@@ -31,12 +31,12 @@ A line has one word for each column of the panel. A word has 32 bits:
     float32     a number            word k = b[k, column]
     bfloat16    a pair of numbers   word k = b[2k + 1, column] << 16 | b[2k, column]
 
-A row of `a` needs no packing: its numbers are next to each other in memory, so its words already
-have this form. float32 takes as many steps as the depth, bfloat16 half as many.
+A row of `a` needs no packing: the numbers of a row are next to each other in memory, so the words
+already have this form. float32 takes as many steps as the depth, bfloat16 half as many.
 
-We write a tile in LLVM's intermediate language, because numba does not compile any Python loop to
-such a tile, or to the instruction for bfloat16 (VDPBF16PS). In each of 16 lanes, this instruction
-multiplies a pair with a pair, and adds both products to a float32.
+We write a tile in LLVM's intermediate language. numba does not compile any Python loop to code like
+a tile, or to the instruction for bfloat16 (VDPBF16PS). In each of 16 lanes, VDPBF16PS multiplies
+two pairs of numbers, and adds both products to a float32.
 """
 
 from functools import cache
@@ -59,7 +59,7 @@ PANEL_COLUMNS = VECTORS * LANES
 TILE_ROWS = 4
 _LINE_BYTES = 4 * PANEL_COLUMNS  # bytes of a panel's line, and of a row of a tile's sums
 
-# A slice with fewer multiplications (about 70 microseconds) is not worth a thread.
+# A slice with fewer multiplications than this (about 70 microseconds) is not worth a thread.
 MIN_MULTIPLICATIONS = 2**23
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
@@ -71,8 +71,12 @@ _VECTOR_BYTES = 4 * LANES
 def can_multiply(dtype: torch.dtype) -> bool:
     """Whether these kernels are the fastest for products of a type on this processor.
 
-    False for bfloat16 if the processor has AMX tiles, which PyTorch uses. Also False for other
-    types than float32 and bfloat16, and if numba may not compile for this processor.
+    False in these cases:
+
+    - bfloat16, on a processor with AMX tiles, which PyTorch uses
+    - a type other than float32 and bfloat16
+    - a processor without the AVX-512 instructions of the type
+    - numba may not compile for this processor
     """
     if is_restricted():
         return False
@@ -119,9 +123,9 @@ class _BFloat(ir.Type):
 
 
 def _multiply_tile(rows: int):
-    """Return an intrinsic for compiled functions that multiplies 1 or 4 rows by one panel.
+    """Return an intrinsic that multiplies 1 or 4 rows by one panel, for use in compiled functions.
 
-    Its arguments:
+    The arguments of the intrinsic:
 
     - an array that has the type of the matrix `a`
     - the address of the tile's first row of `a`, and the bytes from row to row
@@ -183,7 +187,7 @@ def _multiply_tile(rows: int):
 
 
 def _multiply_add(builder, dtype):
-    """Return a function that emits code: sums plus the products of two vectors of words."""
+    """Return a function that emits code. The code adds products of two vectors of words to sums."""
     if dtype == types.uint16:
         pairs = ir.VectorType(_BFloat(), 2 * LANES)
         instruction, factor = f"llvm.x86.avx512bf16.dpbf16ps.{32 * LANES}", pairs
@@ -198,7 +202,7 @@ def _multiply_add(builder, dtype):
 
     def multiply_add(sums, vector, word):
         factors = [builder.bitcast(vector, factor), builder.bitcast(word, factor)]
-        # The bfloat16 instruction takes the sums first, the float32 instruction takes them last.
+        # The sums are the first argument for bfloat16, and the last argument for float32.
         return builder.call(function, factors + [sums] if factor is _FLOATS else [sums, *factors])
 
     return multiply_add
@@ -223,8 +227,8 @@ _multiply_4x64, _multiply_1x64 = _multiply_tile(TILE_ROWS), _multiply_tile(1)
 def pack(matrix):
     """Return the panels of a matrix: `(ceil(columns / 64), words in a column, 64)` uint32.
 
-    The matrix is `(depth, columns)` float32, or bfloat16 as uint16 with an even depth. It may have
-    any strides.
+    The matrix is `(depth, columns)` float32, or bfloat16 as uint16 with an even depth. The matrix
+    may have any strides.
     """
     columns = matrix.shape[1]
     panels = np.zeros((-(-columns // PANEL_COLUMNS), _words(matrix), PANEL_COLUMNS), np.uint32)
@@ -237,7 +241,7 @@ def pack(matrix):
 
 
 def _words(matrix):
-    """Return the number of words of a column of a matrix."""
+    """Return the number of words in a matrix's column."""
 
 
 def _word(matrix, k, column):
@@ -276,7 +280,7 @@ def multiply(a, panels, out, adds):
 
 @reassociating_inline
 def multiply_tiles(a, panels, out, adds):
-    """Do what `multiply` does, within a kernel."""
+    """Compute what `multiply` computes, inside another compiled kernel."""
     lines, a_stride, out_stride = panels.shape[1], a.strides[0], out.strides[0]
     rows_in_fours = a.shape[0] // TILE_ROWS * TILE_ROWS
     for p in range(panels.shape[0]):

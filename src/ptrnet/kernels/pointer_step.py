@@ -2,8 +2,8 @@
 
 A step has four parts: the cell, the query, the scores and the softmax. For about a hundred
 prefixes, starting and ending each part on all threads takes as long as the arithmetic. Here each
-thread computes all parts for its slice of the batch. The weights are packed once for all steps of a
-search.
+thread computes all parts for its slice of the batch. The weights are packed (see `packed.py`) once
+for all steps of a search.
 """
 
 import numpy as np
@@ -28,16 +28,17 @@ from ptrnet.masks import length_mask
 
 def can_serve(features: int, units: int) -> bool:
     """Whether `PointerStep` supports this many inputs and units on this processor."""
-    # `multiply_tiles` writes whole panels. If the last one were not full, its zeros would overwrite
-    # the next row.
+    # `multiply_tiles` writes whole panels. If the last panel were not full, its zeros would
+    # overwrite the next row.
     fills_panels = units % PANEL_COLUMNS == 0
     return fills_panels and features <= MAX_FUSED and can_multiply(torch.float32)
 
 
 class PointerStep:
-    """Function that computes steps of a decoder over the same keys. Use it only if `can_serve`.
+    """Function that computes steps of a decoder over the same keys.
 
-    It has no gradients. All tensors are float32. Make a new object if the weights or keys change.
+    Use this class only if `can_serve` is True. There are no gradients. All tensors are float32.
+    Make a new object if the weights or keys change.
 
     Args:
         weights: weights of the decoder, with d inputs and H units.
@@ -45,7 +46,7 @@ class PointerStep:
         keys: N keys of H units, at which the decoder points.
 
     Raises:
-        ShapeError: the keys have another number of units.
+        ShapeError: the keys have another number of units than the decoder.
     """
 
     def __init__(self, weights: Weights, query: Tensor, keys: PreparedKeys) -> None:
@@ -66,8 +67,8 @@ class PointerStep:
         Args:
             inputs: `(B, K, d)`.
             state: hidden and cell state, `(B, K, H)` each.
-            ended: `(B, K)` boolean: prefixes to skip. Their log-probabilities are NaN, and their
-                states 0. None: skip none.
+            ended: `(B, K)` boolean: the prefixes to skip. A skipped prefix has NaN as its
+                log-probabilities and 0 as its states. None: no prefix is skipped.
 
         Raises:
             ShapeError: the shapes do not fit each other.
@@ -129,20 +130,21 @@ def step(first, slices, memory, before, after, weights, prepared):
     Args:
         first: number of the first instance, below `slices`.
         slices: number of slices of the batch.
-        memory: working memory. Each slice has R rows of its own in each array, which hold its
-            running prefixes one after another. The arrays are: instance and prefix `(R, 2)`, inputs
-            `(1, R, d)`, hidden and cell states `(2, R, H)`, gates `(1, R, 4H)`, and ones `(R,)`.
+        memory: working memory, arrays with R rows for all slices. Each slice writes its running
+            prefixes to a separate range of rows. The arrays are: instance and prefix `(R, 2)`,
+            inputs `(1, R, d)`, hidden and cell states `(2, R, H)` each, gates `(1, R, 4H)`, and
+            ones `(R,)`.
         before: the prefixes to skip (boolean, `(B, K)`), inputs `(B, K, d)`, and hidden and cell
             states `(B, K, H)`.
         after: hidden and cell states `(B, K, H)` and log-probabilities `(B, K, N)`. All are
             written. Skipped prefixes get states of 0 and log-probabilities of NaN.
-        weights: the recurrent weights (packed), the weights of the inputs with the sum of the
-            biases as the last row `(d + 1, 4H)`, and W2 (packed).
+        weights: the recurrent weights (packed), the input weights `(d + 1, 4H)`, and W2 (packed).
+            The last row of the input weights is the sum of the biases.
         prepared: `PreparedKeys.arrays`.
 
     Returns:
-        How many numbers of the queries are too large, as `write_exponentials` counts them. If there
-        are any, the scores are wrong, and the caller computes them in another way.
+        How many numbers of the queries are too large for `write_exponentials`. If this is not 0,
+        the scores are wrong, and the caller computes the scores with `PreparedKeys`.
     """
     rows, row_x, row_h, row_c, gates, steps = memory
     ended, x, h, c = before
@@ -162,13 +164,13 @@ def step(first, slices, memory, before, after, weights, prepared):
                 assign(row_h[0, end], h[b, k])
                 assign(row_c[0, end], c[b, k])
                 end += 1
-    sums = gates[0, start:end]  # the gates overwrite their sums, each row after it was read
+    sums = gates[0, start:end]  # `write_step` reads each row of sums before its gates replace it
     multiply_tiles(row_h[0, start:end], hidden, sums, False)
     # Run `write_step` on sequences of one step. Pass whole arrays, and `start` as the first row.
     # With views of the slice, the first row would be the constant 0, and then LLVM's code is a
     # quarter slower.
     write_step(0, start, end, sums, row_x, fused, gates, row_c, row_h, steps)
-    queries = row_h[0]  # overwrite the former hidden states, which are not needed any more
+    queries = row_h[0]  # overwrite the former hidden states, which are no longer needed
     multiply_tiles(row_h[1, start:end], query, queries[start:end], False)
     exponentials = np.empty((1, len(v)), v.dtype)
     large = 0

@@ -1,7 +1,8 @@
 """Run compiled kernels on slices of a batch, one slice per thread.
 
 The kernels release the interpreter lock. We do not use numba's `parallel=True`, because it would
-load a second OpenMP runtime next to torch's, whose first call can reset torch's thread count.
+load a second OpenMP runtime next to torch's. The first call of this second runtime can reset
+torch's thread count.
 
 `cuts` lists the rows at which a batch is cut, from 0 to the size of the batch. Slice k consists of
 the rows `cuts[k]` to `cuts[k + 1] - 1`.
@@ -20,10 +21,10 @@ _process = os.getpid()  # the process that imported this module, or the last for
 
 
 def run_slices(run: Callable[[int, int, int], None], cuts: Sequence[int]) -> None:
-    """Call `run(k, cuts[k], cuts[k + 1])` for all slices k in parallel, and wait for them.
+    """Call `run(k, cuts[k], cuts[k + 1])` for all slices k in parallel, and wait for all calls.
 
-    If there are several slices, PyTorch's own operations use one thread in each of them. If `run`
-    raises an error, this function raises it again.
+    If there are several slices, PyTorch's own operations in a slice use one thread. If `run` raises
+    an error, this function raises the error again.
 
     Examples:
         >>> run_slices(lambda k, first, last: print(k, first, last), [0, 10])
@@ -50,8 +51,8 @@ def one_thread() -> Iterator[None]:
     """Let PyTorch's operations in the calling thread use one thread inside the block.
 
     Small operations gain nothing from a second thread. If another process is busy, each operation
-    also waits until the second thread gets a core. Other threads keep their setting, except those
-    that run their first operation during the block: they start with this setting, too.
+    also waits until the second thread gets a core. Other threads keep their setting. A thread that
+    runs its first operation during the block is an exception: it starts with one thread, too.
     """
     threads = torch.get_num_threads()
     if threads == 1:
@@ -65,10 +66,10 @@ def one_thread() -> Iterator[None]:
 
 
 def use_one_thread_in_fork() -> None:
-    """Let PyTorch use one thread from here on, if this process was forked.
+    """If this process was forked, let PyTorch use one thread from here on.
 
-    A fork has none of its parent's threads. OpenMP does not start new ones, and PyTorch would wait
-    for them forever.
+    A fork has none of its parent's threads. OpenMP does not start new threads, and PyTorch would
+    wait for the parent's threads forever.
     """
     global _process
     if os.getpid() != _process:
@@ -77,18 +78,21 @@ def use_one_thread_in_fork() -> None:
 
 
 def even_cuts(rows: int, max_slices: int) -> list[int]:
-    """Return cuts of `rows` rows: about equal slices, one per thread, at most `max_slices`."""
+    """Return the cuts of `rows` rows into about equal slices.
+
+    There is one slice per thread, but not more than `max_slices` slices.
+    """
     slices = max(1, min(torch.get_num_threads(), max_slices))
     return [rows * k // slices for k in range(slices + 1)]
 
 
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
-    """Return a pool of workers. In each of them, torch's own operations use one thread."""
+    """Return a pool of worker threads. In a worker, torch's own operations use one thread."""
     threads_of_caller = torch.get_num_threads()
     pool = ThreadPoolExecutor(threads, "ptrnet", initializer=_use_one_thread)
     # Start every worker now, and restore the caller's setting afterwards. torch has a setting for
-    # each thread, but every new thread, even outside this pool, starts with the latest setting.
+    # each thread. But a new thread starts with the latest setting of any thread in the process.
     barrier = Barrier(threads)
     list(pool.map(lambda _: barrier.wait(), range(threads)))
     torch.set_num_threads(threads_of_caller)
@@ -100,6 +104,6 @@ os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _use_one_thread() -> None:
-    # Must read the setting before changing it, because a thread's first read resets it.
+    # Must read the setting before changing it, because a thread's first read resets the setting.
     torch.get_num_threads()
     torch.set_num_threads(1)

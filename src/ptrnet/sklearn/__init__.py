@@ -31,8 +31,8 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
 
     A sample is an instance with all its elements, so cross-validation leaves out whole instances.
 
-    The constructor only stores the parameters, as scikit-learn requires. `fit` checks them. A
-    parameter that is None has the default of `ptrnet.fit`.
+    The constructor only stores the parameters, as scikit-learn requires. `fit` checks the
+    parameters. If a parameter is None, the default of `ptrnet.fit` is used.
 
     Args:
         kind: the kind of answers, as in `ptrnet.fit`; None: inferred from the examples.
@@ -44,7 +44,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         augment: whether to shuffle elements in training.
         random_state: the seed, an int.
         decoder: the search of `predict` and `score`; None: greedy.
-        recipe: other fields of a recipe, by name.
+        recipe: other settings of the training, by their names in `ptrnet.fit`.
 
     Attributes:
         solver_: the trained model, a `ptrnet.Solver`.
@@ -133,7 +133,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         return _column(self.solver_.predict_proba(self._instances(X)))
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
-        """Return the mean of the kind's main metric. Higher is better.
+        """Return the mean of the main metric for the kind of answers. Higher is better.
 
         The metric is `kendall_tau` for permutations, `f1` for subsets and sets, `in_place` for
         sequences, `accuracy` for choices and `ndcg@10` for grades.
@@ -144,7 +144,8 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
 
         Raises:
             NotFittedError: `fit` has not been called.
-            InputError: an instance or an answer is invalid, or their numbers differ.
+            InputError: an instance or an answer is invalid, or the numbers of instances and answers
+                differ.
         """
         check_is_fitted(self)
         task = self.solver_.task
@@ -173,7 +174,7 @@ def _graded(x: Any, values: Any, k: int) -> Example:
 
 
 def _column(values: Sequence[Any]) -> NDArray[np.object_]:
-    """Return an array of dtype `object` of these arrays, which may have any lengths."""
+    """Return an array of dtype `object` that holds the arrays, whatever their lengths."""
     column = np.empty(len(values), object)
     for k, value in enumerate(values):
         column[k] = value

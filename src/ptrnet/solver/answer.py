@@ -16,25 +16,25 @@ from ptrnet.types import Example, Floats, Indices
 class Answer:
     """A model's answer to one instance, from `Solver.answer`.
 
-    NumPy treats it as its indices: `points[answer]` works.
+    NumPy treats an answer as the array of its indices, so `points[answer]` works.
 
     Args:
         inputs: the instance `(n, d)`.
         outputs: 0-based indices `(m,)`. Triangles are `(t, 3)`.
-        log_prob: the log-probability of the answer that the model gave. If elements are nearly
-            equal, an exact rule of the task may have corrected this answer afterwards. If the
-            model answered several views of the instance (`augment`), the log-probability is
-            for the view whose answer was chosen.
-        cost: the cost by the task, such as a tour's length. Less is better. None if the task has no
-            cost.
+        log_prob: the log-probability that the model gives to its answer. If elements are nearly
+            equal, an exact rule of the task may have corrected the answer afterwards. If the
+            model answered several copies of the instance (see `augment` of `Solver.solve`), the
+            log-probability is for the copy whose answer was chosen.
+        cost: the cost of the answer, such as a tour's length. A lower cost is better. None if the
+            task has no cost.
         decoder: the name of the decoder.
         seconds: the time that the answer took. If several instances were answered together, each
             answer has an equal share of the time.
         warnings: one message for each way in which the instance is out of distribution.
         task: the task of the model.
-        elements: the elements of the answer in its order, as they were given: dictionaries with all
-            of their fields, or rows of `inputs`. For triangles, lists of three elements.
-        example: the instance with its answer, and with names and distance if it has them.
+        elements: the elements in the order of the answer, as the user gave them: dictionaries with
+            all fields, or rows of `inputs`. For triangles, lists of three elements.
+        example: the instance with its answer. Names and the kind of distance are kept.
 
     Examples:
         >>> points = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]])
@@ -75,10 +75,11 @@ class Answer:
         return iter(self.outputs)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the answer and, dashed, a better one if the task's first labeller finds it.
+        """Draw the answer.
 
-        The answer is drawn alone if the task has no labeller, or is a `Problem`, whose labellers
-        may take long.
+        If the task's first labeller, an algorithm, finds a better answer, draw this answer, too,
+        with dashed lines. If the task has no labeller, draw only the model's answer. A `Problem`
+        is treated in the same way, because its labellers may take long.
 
         Args:
             ax: matplotlib's axes. None makes a new figure.
@@ -102,7 +103,7 @@ class Answer:
         return ax
 
     def _repr_png_(self) -> bytes | None:
-        """Return the picture for a notebook, or None if there is no picture or no matplotlib."""
+        """Return a PNG for notebooks. None if the task has no picture or matplotlib is missing."""
         if not self.task.has_picture:
             return None
         try:
@@ -123,6 +124,6 @@ def cost_of(task: Task, answered: Example) -> float | None:
 
 
 def finite_cost(task: Task, answered: Example) -> float | None:
-    """Return the cost for JSON: None if there is none, or if it is infinite or NaN."""
+    """Return the cost for JSON. None if the task has no cost, or the cost is infinite or NaN."""
     cost = cost_of(task, answered)
     return cost if cost is not None and math.isfinite(cost) else None

@@ -1,4 +1,4 @@
-"""Permutation importance (Breiman 2001): how much worse a model is if a field is shuffled."""
+"""Permutation importance (Breiman 2001): how much worse a model gets if a field is shuffled."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,10 +17,10 @@ CHUNK = 4096  # instances that are answered together
 
 @dataclass(frozen=True)
 class Importance:
-    """A metric of a model's answers, and how much lower it is if a field is shuffled.
+    """A metric of a model's answers, and how much lower this metric is if a field is shuffled.
 
     Args:
-        metric: the name of the metric, the main one for answers of this kind.
+        metric: the name of the main metric for answers of this kind.
         complete: the value of the metric with all fields in place.
         losses: for each field the loss of the metric if the field is shuffled, largest first.
     """
@@ -38,11 +38,11 @@ class Importance:
 def importance_of_fields(
     job: PredictJob, task: Custom, data: Dataset, repeats: int, seed: int, activity: str = ""
 ) -> Importance:
-    """Measure how much the main metric of the task loses if a field is shuffled.
+    """Measure how much the task's main metric falls if a field is shuffled.
 
     The values of a field are shuffled among all elements of all instances. If all elements of each
     instance share one value, the values are shuffled among instances. The loss of an instance is
-    the mean over the repeats. The result has the mean loss over all instances, with its interval.
+    the mean over the repeats. The result has the mean loss over all instances, with a 95% interval.
 
     Args:
         job: the function that answers chunks of instances.
@@ -50,7 +50,7 @@ def importance_of_fields(
         data: examples with answers.
         repeats: how often to shuffle each field.
         seed: the seed of the shuffles.
-        activity: the label of a progress bar. There is no bar if it is empty.
+        activity: the label of a progress bar. If the label is empty, there is no bar.
     """
     complete = _metric_of(job, task, data, data)
     fields = field_columns(task)
@@ -66,7 +66,10 @@ def importance_of_fields(
 
 
 def field_columns(task: Custom) -> dict[str, slice]:
-    """Return the columns of each field's features. Without names, each feature is a field."""
+    """Return, for each field, the slice of the feature columns that belong to the field.
+
+    If the task has no schema (the names of the fields), each feature is a field.
+    """
     if task.schema is None:
         return {f"feature {k + 1}": slice(k, k + 1) for k in range(task.num_features)}
     widths = task.schema.widths
@@ -81,8 +84,8 @@ def _metric_of(job: PredictJob, task: Custom, data: Dataset, instances: Dataset)
     Args:
         job: the function that answers chunks of instances.
         task: the task of the examples.
-        data: the right answers.
-        instances: the same instances, with or without a shuffled field.
+        data: the examples with the right answers.
+        instances: the instances of `data`, with or without a shuffled field.
     """
     values = []
     for known, chunk in zip(data.chunks(CHUNK), instances.chunks(CHUNK), strict=True):

@@ -34,7 +34,10 @@ Job = TypeVar("Job", bound=PredictJob)
 
 
 def _for_many(job: Job, count: int | None) -> Job:
-    """Return the job. `is_long` is True if `count` is more than a chunk, or None (unknown)."""
+    """Return the job with `is_long` set for `count` instances.
+
+    If `count` is None (unknown), or more than one chunk, `is_long` is True.
+    """
     return replace(job, is_long=count is None or count > CHUNK)
 
 
@@ -75,7 +78,7 @@ def _solve_table(
     data = sets.dataset(solver.task, with_answers=False)
     is_table = target == "-" or formats.format_of(target).has("write_table")
     if is_table:
-        sets.answer_column(kind)  # raises before any work is done if the column's name is taken
+        sets.answer_column(kind)  # if the column's name is taken, this raises before any work
     solved = solver.predict(
         data,
         job.decoder,
@@ -93,10 +96,10 @@ def _solve_table(
 
 
 def _stream(solver: "Solver", job: PredictJob, examples: Iterable[Example]) -> Iterator[Example]:
-    """Yield each example with its answer, as soon as it has been read.
+    """Answer each example as soon as it has been read, and yield the example with its answer.
 
-    Examples that are read while others are answered share the next batch. If reading fails, the
-    examples that were read before are answered first.
+    Examples that are read while a batch is answered share the next batch. If reading fails, the
+    examples that were read before the failure are answered first.
     """
     for chunk in _waiting(examples):
         data = Dataset.of(chunk, solver.task.item_size)
@@ -114,14 +117,14 @@ def evaluate_file(
     by: str | None,
     columns: Columns,
 ) -> Evaluation:
-    """Compare the model's answers with those of a file; see `Solver.evaluate_file`."""
+    """Compare the model's answers with the answers in a file; see `Solver.evaluate_file`."""
     task = solver.task
     if target is not None:
         formats.check_keeps_extra(target, task)
     _check_bulk(path, jobs, backend)
     examples = _known(formats.read(path, task, columns), task, target, by)
     source = bulk.file_source(path, solver.warned(chunks_of(examples, task, CHUNK), job))
-    if columns:  # `num_rows` counts lines, and those of a long table are elements
+    if columns:  # a line of a long table is an element, so `num_rows` does not count instances
         source = source._replace(num_rows=None)
     function = _for_many(job, source.num_rows)
     key = {**job.key(), **to_mapping(columns)}
@@ -139,9 +142,9 @@ def evaluate_random(
     jobs: int,
     backend: str,
 ) -> Evaluation:
-    """Compare the model's and a labeller's answers to random instances.
+    """Compare the model's and an algorithm's answers to random instances.
 
-    See `Solver.evaluate_random`.
+    The algorithm is the task's first labeller. See `Solver.evaluate_random`.
     """
     if n is None and "n" not in solver.trained:
         raise InputError(
@@ -155,7 +158,8 @@ def evaluate_random(
     sizes = Sizes(solver.trained["n"] if n is None else n)
     draw, source, key = generation(task, sizes, count, seed)
     rng = np.random.default_rng(seed)
-    # The job itself does not warn, so warn about the smallest and the largest instances.
+    # The job itself does not warn. So draw an instance of the smallest size and an instance of the
+    # largest size, and warn about them.
     for size in (min(sizes), max(sizes)):
         solver.warn_of([Example(task.sample(rng, 1, size)[0])], job.decoder)
     key |= {**asdict(task), **job.key()}
@@ -173,7 +177,7 @@ def _evaluation(
     backend: str,
     by: str | None = None,
 ) -> Evaluation:
-    """Run the job of an evaluation, in memory or into a file, and return the measures."""
+    """Run an evaluation, in memory or with a file for the results, and return the measures."""
     activity = EvaluateJob.activity
     if target is None:
         return Evaluation(task, bulk.run(function, source, activity, jobs, backend), by)
@@ -191,7 +195,7 @@ def _check_bulk(path: str, jobs: int, backend: str) -> None:
 def _known(
     examples: Iterable[Example], task: Task, target: str | None, by: str | None
 ) -> Iterator[Example]:
-    """Yield the examples, after checking each of them.
+    """Check each example, and yield it.
 
     Raises:
         InputError: an example has no answer, no field `by`, or a key with the name of a score.
@@ -210,11 +214,11 @@ def _evaluate_drawn(draw: Callable[[int], Dataset], job: EvaluateJob, number: in
     return job(draw(number))
 
 
-_END = EOFError()  # the reading thread sends it after the last example
+_END = EOFError()  # the reading thread sends this error after the last example
 
 
 def _waiting(examples: Iterable[Example]) -> Iterator[list[Example]]:
-    """Yield lists of all examples that were read since the last list. A thread reads them."""
+    """Read examples in a thread, and yield lists of the examples read since the last list."""
     waiting: Queue[Example | Exception] = Queue(CHUNK)
 
     def read() -> None:

@@ -1,4 +1,4 @@
-"""Answer instances: `PredictJob` answers datasets in batches, `sample_answers` draws answers."""
+"""Answer datasets in batches (`PredictJob`), and draw answers at random (`sample_answers`)."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from ptrnet.decoding import Sample
 
 # The maximum number of elements in a batch, including padding. A beam of K counts each element K
-# times. At 256 hidden units, the attention keys of that many elements take 64 MB.
+# times. With 256 hidden units, the attention keys of a full batch take 64 MB.
 MAX_BATCH_ELEMENTS = 65_536
-# A batch is decoded in one thread if it has at most this many prefixes, and at most this many
-# elements (with padding, and counted once for each prefix). A second thread would not make such a
-# small batch faster.
+# The maximum numbers of prefixes and of elements in a batch that is decoded in one thread. Elements
+# include padding, and are counted once for each prefix. A second thread would not make small
+# batches faster.
 ROWS_OF_ONE_THREAD, ELEMENTS_OF_ONE_THREAD = 8, 256
 
 
 @dataclass(frozen=True)
 class PredictJob:
-    """Function that answers chunks of instances. It can be sent to other processes.
+    """Function that answers chunks of instances, and that can be sent to other processes.
 
     Args:
         model: the network.
@@ -45,9 +45,9 @@ class PredictJob:
         decoder: the search for answers.
         constrained: whether to consider only answers that the task allows.
         augment: the number of views of each instance to answer. The best answer is kept.
-        is_long: whether the job has several chunks. Then every chunk uses compiled kernels from its
-            first step. Otherwise each process would compute its first steps in plain PyTorch, and
-            the answers to a chunk would depend on how many steps its process took before.
+        is_long: whether the job has several chunks. If True, every chunk uses compiled kernels from
+            its first step. If False, a process computes its first steps in plain PyTorch. With
+            several chunks, answers would then depend on the earlier steps of the process.
     """
 
     activity: ClassVar[str] = "solving"
@@ -83,7 +83,7 @@ class PredictJob:
                     )
             for row, *candidates in zip(rows, *views, strict=True):
                 best = best_candidate(self.task, data[row], list(chain(*candidates)))
-                # `_with_best_ends` decodes paths with fixed ends, which `reconstruct` would ignore.
+                # `_with_best_ends` fixes the ends of paths. `Reconstruct` would ignore these ends.
                 if not self.decoder.needs_circular:
                     best = self._with_best_ends(data[row], best, constraint)
                 outputs = settle_valid(self.task, data[row].inputs, best.outputs)
@@ -97,7 +97,7 @@ class PredictJob:
     def _with_best_ends(
         self, example: Example, best: Candidate, constraint: Constraint
     ) -> Candidate:
-        """Improve an open path whose start or end is free, by trying other cities there.
+        """Return the best path after trying other cities at each free end of an open path.
 
         Closed tours are returned unchanged.
         """
@@ -112,12 +112,12 @@ class PredictJob:
     def _best_trial(
         self, example: Example, best: Candidate, trials: list[Example], constraint: Constraint
     ) -> Candidate:
-        """Return the cheapest of `best` and the answers to `trials`.
+        """Return the cheapest candidate among `best` and the answers to `trials`.
 
         Args:
             example: the example.
             best: the best answer so far.
-            trials: copies of the example with other ends.
+            trials: copies of the example with other cities as fixed ends.
             constraint: the constraint on answers.
         """
         inputs = self.task.normalize(example.inputs)
@@ -143,7 +143,7 @@ class PredictJob:
         return candidates[int(np.argmin(np.asarray(costs)))]
 
     def key(self) -> dict[str, Any]:
-        """Return everything that decides the answers besides the task, as a JSON object."""
+        """Return what decides the answers besides the task: weights, decoder and options."""
         weights = hashlib.sha256(repr(sorted(self.model.settings().items())).encode())
         for name, tensor in sorted(self.model.state_dict().items()):
             weights.update(name.encode())
@@ -159,7 +159,11 @@ class PredictJob:
 def _batches(
     sizes: list[int], beginnings: list[list[int]], one_size: bool
 ) -> Iterator[Sequence[int]]:
-    """Yield the rows of each batch: instances of similar sizes, with equally long beginnings."""
+    """Yield the row numbers of each batch, whose instances have similar sizes.
+
+    `beginnings` are the elements with which each answer must begin. In a batch, all beginnings have
+    the same length.
+    """
     for count in sorted({len(beginning) for beginning in beginnings}):
         alike = [row for row, beginning in enumerate(beginnings) if len(beginning) == count]
         for rows in bucket_by_size([sizes[row] for row in alike], MAX_BATCH_ELEMENTS, one_size):
@@ -170,7 +174,7 @@ class SampledAnswers(NamedTuple):
     """K answers to each of B instances."""
 
     answers: list[list[Indices]]  # B lists of K arrays of 0-based indices
-    log_probs: Tensor  # (B, K) log-probabilities of the answers as they were drawn, with gradients
+    log_probs: Tensor  # (B, K) log-probabilities of the drawn answers, with gradients
 
 
 def sample_answers(
@@ -180,7 +184,7 @@ def sample_answers(
     decoder: "Sample",
     constraint: Constraint,
 ) -> SampledAnswers:
-    """Draw answers to instances `(n, d)` in one batch."""
+    """Draw answers to instances `(n, d)` at random, in one batch."""
     from ptrnet.decoding.log_probs import sequence_log_probs
 
     views, orders = zip(

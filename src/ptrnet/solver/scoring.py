@@ -1,6 +1,6 @@
-"""Log-likelihoods of known answers, scores of single elements, and the job that evaluates.
+"""Log-likelihoods of known answers, scores of single elements, and the evaluation of datasets.
 
-The score of an element says how early it comes in the answer, or how likely it is a part of it.
+A high score means that the element comes early in the answer, or is likely a part of the answer.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,18 +32,18 @@ from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.types import END, Batch, Example, Floats, Indices, pad_answers
 
-# Maximum number of elements in a batch with known answers. All steps of such a batch are computed
-# at once, so a larger batch would not be faster.
+# Maximum number of elements in a batch with known answers. If the answers are known, all steps of a
+# batch are computed at once, so a larger batch would not be faster.
 MAX_KNOWN_ELEMENTS = 8_192
 # Maximum number of log-probabilities (one for each step and token) for each element of a full
-# batch. All of them together take 8 MB.
+# batch. The log-probabilities of a full batch take 8 MB.
 SCORES_PER_ELEMENT = 256
 ONE_FIRST = ("permutation", "choice", "grades")  # kinds of answers with one best element
 
 
 @dataclass(frozen=True)
 class EvaluateJob(PredictJob):
-    """Function that answers chunks of examples, and compares the answers with the known ones."""
+    """Function that answers chunks of examples, and compares its answers with the known answers."""
 
     activity: ClassVar[str] = "evaluating"
 
@@ -59,7 +59,7 @@ class Judgements(NamedTuple):
     """Log-likelihoods of examples, and scores of their elements."""
 
     log_likelihoods: Floats  # (B,), of the true answers
-    element_scores: list[Floats]  # (n,) each; empty if no metric of the task uses them
+    element_scores: list[Floats]  # (n,) each; empty if no metric of the task uses scores
 
 
 def judgements_of(model: PointerModel, task: Task, data: Dataset) -> Judgements:
@@ -72,9 +72,10 @@ def judgements_of(model: PointerModel, task: Task, data: Dataset) -> Judgements:
 
 @torch.no_grad()
 def log_likelihoods_of(model: PointerModel, task: Task, examples: Sequence[Example]) -> Floats:
-    """Return the log-probabilities `(B,)` of B examples' answers, in their canonical form.
+    """Return the log-probabilities `(B,)` of the answers to B examples, in canonical form.
 
-    For a choice, probabilities are normalised over the elements, because one has to be chosen.
+    A choice is always exactly one element. So for choices, probabilities are normalised over the
+    elements.
     """
     if isinstance(task, Custom) and task.kind == "choice":
         scores = element_scores(model, task, Dataset.of(examples))
@@ -104,7 +105,7 @@ def _chosen(example: Example) -> int:
 
 
 def _batches(model: PointerModel, task: Task, counts: Sequence[int]) -> Iterator[list[int]]:
-    """Yield the rows of each batch. `counts` has each instance's number of elements."""
+    """Yield each batch as a list of row numbers. `counts` has the sizes of the instances."""
     sizes = [max(n, n * task.max_length(n) // SCORES_PER_ELEMENT) for n in counts]
     return bucket_by_size(sizes, MAX_KNOWN_ELEMENTS, model.one_size)
 
@@ -131,11 +132,12 @@ def element_scores(model: PointerModel, task: Custom, data: Dataset) -> list[Flo
     """Return for each instance the log-probabilities or log-odds `(n,)` of its elements.
 
     - `permutation`, `choice`, `grades`: the log-probability that the element comes first.
-    - `subset`, `set`, `sequence`: the log-odds that the element belongs to the answer. These are
-      the log-odds that the model emits the element rather than END, at the step of the greedy
-      answer that emits the element. If no step emits it, we take those at the step of END. In a
-      Plackett-Luce model, elements and END have fixed scores. So the result does not depend on the
-      greedy answer: it is the log-odds that the element comes before END.
+    - `subset`, `set`, `sequence`: the log-odds that the element belongs to the answer. We take the
+      step of the greedy answer that emits the element. If no step emits the element, we take the
+      step that emits END. The score is the log-odds that the model emits the element rather than
+      END at this step. In a Plackett-Luce model, elements and END have fixed scores. Then the
+      score does not depend on the greedy answer: it is the log-odds that the element comes before
+      END.
     """
     if task.kind in ONE_FIRST:
         answers = [np.zeros(0, np.int64)] * len(data)
@@ -184,15 +186,15 @@ def element_probabilities(model: PointerModel, task: Custom, data: Dataset) -> l
 
 
 class Claims(NamedTuple):
-    """Statements to which a model gives probabilities, and whether they are true."""
+    """Statements to which a model gives probabilities, and whether each statement is true."""
 
     probabilities: Floats  # (num_claims,)
     right: NDArray[np.bool_]  # (num_claims,)
-    subject: str  # what each of them states
+    subject: str  # what each claim states
 
 
 def claims_of(model: PointerModel, task: Custom, examples: Dataset) -> Claims:
-    """Return the claims of a model about examples, one for each instance or for each element."""
+    """Return the claims of a model about examples: one claim per instance, or one per element."""
     probabilities = element_probabilities(model, task, examples)
     grades = [grades_of(example) for example in examples]
     if task.kind in ONE_FIRST:

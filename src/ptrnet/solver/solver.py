@@ -1,4 +1,4 @@
-"""`Solver`: a trained model together with its task. It answers instances in memory and in files."""
+"""`Solver`: a trained model with its task, which answers instances in memory and in files."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -45,9 +45,9 @@ class Solver(HubMixin):
 
     Args:
         model: the network.
-        task: the task that the network was trained for, with the settings of this task.
+        task: the task that the network was trained for, with the task's settings.
         trained: facts about the training, as the model's files store them.
-        card: the model card, in Markdown. Empty if the model has none.
+        card: the model card, in Markdown. Empty if the model has no card.
 
     Examples:
         >>> model = ptrnet.load("hull")  # a Solver
@@ -57,7 +57,7 @@ class Solver(HubMixin):
 
     @cached_property
     def trained_range(self) -> TrainedRange:
-        """The range of the training data, with messages about instances outside of it."""
+        """The range of the training data, with messages about instances outside of this range."""
         return TrainedRange(self.task, self.trained)
 
     def solve(
@@ -71,21 +71,21 @@ class Solver(HubMixin):
     ) -> Any:
         """Return the answer to one instance, or a list of answers to several.
 
-        If points are not all in the unit square, or if they are so close together that they extend
-        over less than 1/64 in x and in y, the model shifts and scales them to fill the square. A
-        model of your own examples standardizes each feature as in training.
+        The model reads points in the unit square. If a point is outside of this square, or if all
+        points extend over less than 1/64 in x and in y, the model shifts and scales the points to
+        fill the square. A model of your own examples standardizes each feature as in training.
 
         Models cannot distinguish elements that are very close to each other. If an answer is right
-        except for such elements, the tasks `sort`, `hull` and `delaunay` correct it exactly.
+        except for very close elements, the tasks `sort`, `hull` and `delaunay` correct it exactly.
 
         Args:
-            instances: one instance is an array, tensor or frame `(n, d)`, or nested lists of that
-                shape. `(n,)` is accepted if d = 1. Several are a list of instances, an array
-                `(B, n, d)` or a `Dataset`. Numbers are real, of any type.
+            instances: one instance is an array, tensor or frame `(n, d)`, or nested lists of this
+                shape. If d = 1, the shape `(n,)` is accepted, too. Several instances are a list of
+                instances, an array `(B, n, d)` or a `Dataset`. Numbers are real, of any type.
             decoder: the search. None means `ptrnet.Greedy()`. `ptrnet.Beam(8)` searches wider.
-            set_id: the name of a column, if the instances are a table (a frame or a file) with a
+            set_id: the name of a column, for instances in a table (a frame or a file) that has a
                 row for each element. Rows with the same value in this column are an instance. The
-                model finds its columns by their names.
+                model finds the columns of its features by name.
             constrained: whether to consider only answers that the task allows.
             augment: the number of views of each instance to answer, 1 or more. A view is the
                 instance itself or a shuffled copy. If the task allows it, a copy is also rotated,
@@ -93,16 +93,16 @@ class Solver(HubMixin):
                 task has no cost, it is the most likely answer over all views.
 
         Returns:
-            An array of 0-based indices. For several instances, a list of such arrays.
+            An array of 0-based indices. For several instances, a list of arrays.
 
         Raises:
-            InputError: an instance is empty, too large or not finite, has the wrong shape, or
+            InputError: an instance is empty, too large or not finite, or has the wrong shape. Or it
                 holds values that are not real numbers (masked arrays, strings, dates, complex
                 numbers).
 
         Warns:
-            OutOfDistributionWarning: an instance has a number of elements that no instance of the
-                training had, or extreme features. The solver gives each warning once.
+            OutOfDistributionWarning: an instance has extreme features, or a number of elements that
+                is not among the sizes of the training. The solver gives each warning once.
 
         Examples:
             >>> square = [[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]
@@ -131,7 +131,8 @@ class Solver(HubMixin):
         answer has its warnings.
 
         Returns:
-            An `Answer`, or a list of them. `Answer.outputs` is what `solve` returns.
+            An `Answer`. For several instances, a list of answers. `Answer.outputs` is what `solve`
+            returns.
 
         Examples:
             >>> answer = ptrnet.load("hull").answer([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]])
@@ -179,11 +180,11 @@ class Solver(HubMixin):
         """Return the instances with the model's answers and their log-probabilities.
 
         Args:
-            data: validated instances: a `Dataset`, or rows of one.
+            data: validated instances: a `Dataset`, or rows of a `Dataset`.
             decoder: as in `solve`. So are `constrained` and `augment`.
-            jobs: the number of processes, 1 or more. -1 means one per core.
+            jobs: the number of processes, 1 or more. -1 means one process per core.
             backend: where the processes run: "local", or a cluster of "dask" or "ray".
-            activity: the label of a progress bar. There is no bar if it is empty.
+            activity: the label of a progress bar. If the label is empty, there is no bar.
 
         Raises:
             InputError: the decoder cannot be used with the task, or another option is invalid.
@@ -215,13 +216,16 @@ class Solver(HubMixin):
         return data.with_answers(answers, np.concatenate(log_probs))
 
     def job(self, decoder: Decoder | None, constrained: bool, augment: int) -> PredictJob:
-        """Return the function that answers a chunk. Raises InputError for a bad option."""
+        """Return the function that answers a chunk of instances.
+
+        Raises InputError if an option is invalid.
+        """
         decoder = decoder or Greedy()
         self._check_options(decoder, augment)
         return PredictJob(self.model, self.task, decoder, constrained, augment)
 
     def check_ends(self, job: PredictJob, ends: Ends) -> None:
-        """Raise InputError if ends are set, and the task or the search cannot obey them."""
+        """Raise InputError if the task or the search cannot obey the given ends of tours."""
         from ptrnet.tasks.tsp import check_ends
 
         check_ends(self.task, ends)
@@ -274,14 +278,15 @@ class Solver(HubMixin):
         """Draw answers at random, and return them with their log-probabilities.
 
         Use this method in your own learning loop. Unless torch's gradients are off, `log_probs` has
-        gradients with respect to the weights of `model`. The log-probabilities are those of the
-        policy that drew the answers: at each step, the probabilities of the allowed tokens add up
-        to 1. So the gradient of `((cost - baseline) * log_probs).mean()` is that of REINFORCE.
-        Unlike the answers of `solve`, drawn answers are not corrected for nearly equal elements.
+        gradients with respect to the weights of `model`. The log-probabilities belong to the policy
+        that drew the answers: at each step, the probabilities of the allowed tokens add up to 1. So
+        `((cost - baseline) * log_probs).mean()` has the gradient of REINFORCE. Unlike the answers
+        of `solve`, drawn answers are not corrected for nearly equal elements.
 
         Args:
-            instances: as in `solve`. One instance is a batch of one. All are answered in one batch.
-            size: K, the number of answers to each instance.
+            instances: as in `solve`. All instances are answered in one batch. For a single
+                instance, B is 1.
+            size: K, the number of answers to each of the B instances.
             temperature: above 0. Tokens are drawn from p^(1/temperature), where p is the model's
                 distribution.
             constrained: whether to draw only answers that the task allows.
@@ -317,7 +322,7 @@ class Solver(HubMixin):
 
     def messages_of(self, example: Example, decoder: Decoder) -> Iterator[Message]:
         """Yield a message for each way in which an instance is out of distribution."""
-        if not decoder.needs_decomposable:  # decoders that need it read only small groups
+        if not decoder.needs_decomposable:  # `Incremental` reads only small groups of elements
             yield from self.trained_range.size_messages(example)
         yield from self.trained_range.feature_messages(example)
 
@@ -351,17 +356,18 @@ class Solver(HubMixin):
     def scores(self, instances: Any, *, set_id: str = "") -> Any:
         """Return a score for each element.
 
-        Elements with higher scores come earlier in the answer, or are more likely to be in it.
+        Elements with higher scores come earlier in the answer, or are more likely in the answer.
 
         For choices, grades and permutations, scores are the logarithms of the probabilities that
-        `predict_proba` returns. For sets, subsets and sequences, scores are their log-odds.
+        `predict_proba` returns. For sets, subsets and sequences, scores are the log-odds of these
+        probabilities.
 
         Args:
-            instances: one or several, in any form that `solve` takes.
+            instances: one or several instances, in any form that `solve` takes.
             set_id: as in `solve`.
 
         Returns:
-            An array `(n,)`. For several instances, a list of such arrays.
+            An array `(n,)`. For several instances, a list of arrays.
 
         Raises:
             InputError: as in `solve`, or the model was not trained on your own examples.
@@ -376,12 +382,15 @@ class Solver(HubMixin):
         return scores[0] if is_one else scores
 
     def predict_proba(self, instances: Any, *, set_id: str = "") -> Any:
-        """Return a probability for each element. Its meaning depends on the kind of the answers.
+        """Return a probability for each element.
 
-        - Choices: the probability that the element is chosen. They add up to 1.
-        - Grades and permutations: the probability that the element comes first. They add up to 1.
-        - Sets, subsets and sequences: the probability that the element is in the answer. They do
-          not add up to 1.
+        The meaning of the probability depends on the kind of the answers:
+
+        - Choices: the probability that the element is chosen.
+        - Grades and permutations: the probability that the element comes first.
+        - Sets, subsets and sequences: the probability that the element is in the answer.
+
+        Only for choices, grades and permutations, the probabilities of an instance add up to 1.
 
         Arguments, return values and errors are those of `scores`.
 
@@ -399,9 +408,9 @@ class Solver(HubMixin):
     ) -> dict[str, Any]:
         """Measure the importance of each field: how much a metric falls if the field is shuffled.
 
-        This is permutation importance (Breiman 2001). The metric is the main one for this kind of
-        answers. If two fields have the same information, the metric may hardly fall if only one of
-        them is shuffled.
+        This is permutation importance (Breiman 2001), for the main metric of this kind of answers.
+        Two fields may hold the same information. Then the metric may hardly fall if only one of the
+        two fields is shuffled.
 
         Args:
             examples: examples with the true answers, in any form that `evaluate` takes.
@@ -429,7 +438,7 @@ class Solver(HubMixin):
 
         Args:
             examples: as in `explain`. So are `repeats` and `seed`.
-            activity: the label of a progress bar. There is no bar if it is empty.
+            activity: the label of a progress bar. If the label is empty, there is no bar.
         """
         from ptrnet.solver.explain import importance_of_fields
 
@@ -443,9 +452,9 @@ class Solver(HubMixin):
     def plot_reliability(self, examples: Any, ax: Any = None, **columns: str) -> Any:
         """Draw a reliability diagram: how often the model is right, for each probability it gives.
 
-        For choices, grades and permutations, the diagram shows one probability of `predict_proba`
-        for each example, the highest one. For sets, subsets and sequences, it shows the
-        probabilities of all elements.
+        The probabilities are those of `predict_proba`. For choices, grades and permutations, the
+        diagram shows the highest probability of each example. For sets, subsets and sequences, the
+        diagram shows the probabilities of all elements.
 
         Args:
             examples: examples with the true answers, in any form that `evaluate` takes.
@@ -474,9 +483,9 @@ class Solver(HubMixin):
         return ax
 
     def _scored(self, instances: Any, set_id: str) -> tuple[Dataset, bool]:
-        """Return the instances as a dataset, and whether there was only one.
+        """Return the instances as a dataset, and whether there was only one instance.
 
-        Raises InputError if the model cannot score elements.
+        Raises InputError if the model was not trained on the user's own examples.
         """
         task = self._own_task()
         data, is_one = instances_of(self._sets(instances, set_id=set_id), task)
@@ -493,21 +502,21 @@ class Solver(HubMixin):
         return self.task
 
     def attention(self, instances: Any) -> Any:
-        """Return the pointer's distribution at each step of an answer.
+        """Return the pointer's distribution over the tokens at each step of an answer.
 
         In a Ptr-Net, the attention over the tokens is the distribution of the next token (Vinyals
         et al. 2015, section 2.3).
 
         Args:
-            instances: one or several, in any form that `solve` takes. The model answers them first,
-                as `solve` does. To use known answers instead, give an `Example`, a tuple of inputs
-                and outputs, or a list of these.
+            instances: one or several instances, in any form that `solve` takes. The model answers
+                the instances first, as `solve` does. To use a known answer instead, give an
+                `Example` or a tuple of inputs and outputs. For several known answers, give a list.
 
         Returns:
-            A pair: the probabilities `(m, S + n)` of all tokens at each of m steps, and the tokens
-            of the answer `(m,)`, including END. The columns are the S special slots, then the n
-            elements in their given order. The distribution of a step is conditioned on the tokens
-            of the answer before this step. For several instances, a list of such pairs.
+            A pair: the probabilities `(m, S + n)` of all tokens at m steps, and the m tokens of the
+            answer, `(m,)`, including END. The columns are the S special slots, then the n
+            elements in their given order. The distribution of a step is conditioned on the answer's
+            tokens before this step. For several instances, a list of pairs.
 
         Raises:
             InputError: an instance or an answer cannot be used.
@@ -527,7 +536,7 @@ class Solver(HubMixin):
     def _with_answers(self, instances: Any) -> tuple[Dataset, bool]:
         """Return instances with answers, and whether there was only one instance.
 
-        If the first instance has no answer, the model answers all of them.
+        If the first instance has no answer, the model answers all instances.
         """
         first = instances[:1] if isinstance(instances, list) else [instances]
         if any(has_answer(item, self.task) for item in first):
@@ -547,8 +556,8 @@ class Solver(HubMixin):
         """Measure the model's answers by the metrics of the task, as `ptrnet evaluate --json` does.
 
         Args:
-            examples: examples with the true answers, in any form that `log_likelihoods` takes, or
-                a table, as in `solve`.
+            examples: examples with the true answers, in any form that `log_likelihoods` takes. A
+                table, as in `solve`, is also accepted.
             decoder: as in `solve`. So are `constrained` and `augment`.
             columns: the columns of a long table: `set_id` and one of `chosen`, `rank`, `grade` and
                 `member`, as in `ptrnet.read_table`.
@@ -556,9 +565,9 @@ class Solver(HubMixin):
         Returns:
             For each metric its `value` and the 95% interval from `low` to `high`, over `count`
             instances. The metric `log_likelihood` is the mean log-probability of the true answers.
-            A value is None if it is undefined for all instances. If over 1% of the answers to
-            `hull` are not simple polygons, the value of `area` is None and `fail` is True (FAIL in
-            Vinyals et al. 2015).
+            If a metric is undefined for all instances, its value is None. If over 1% of the answers
+            to `hull` are not simple polygons, the value of `area` is None and `fail` is True, which
+            is FAIL in Vinyals et al. 2015.
 
         Raises:
             InputError: there is no example, or an example cannot be used or has no answer.
@@ -587,7 +596,7 @@ class Solver(HubMixin):
 
         Args:
             examples: examples with the true answers.
-            decoder: as in `predict`. So are the arguments after it.
+            decoder: as in `predict`. So are the arguments after `decoder`.
 
         Examples:
             >>> data = ptrnet.generate("hull", n="5-10", count=100, seed=1)
@@ -623,7 +632,7 @@ class Solver(HubMixin):
         return evaluate(self.task, examples, answered, *judgements)
 
     def _sets(self, values: Any, **columns: str) -> Any:
-        """Return a long table as a dataset of its sets. If no column is named, return `values`."""
+        """Return the instances of a long table. If no column is named, return `values` as given."""
         if not any(columns.values()):
             return values
         from ptrnet.data import formats
@@ -652,8 +661,8 @@ class Solver(HubMixin):
         """Answer every instance of a file, and write the answers to another file.
 
         The file is read, answered and written in chunks, so a large file does not need more memory.
-        If a call that writes a .txt, .jsonl or .parquet file is stopped, its finished chunks stay
-        in `OUTPUT.partial/`, and the same call resumes from there.
+        A call that writes a .txt, .jsonl or .parquet file can be resumed. If the call is stopped,
+        its finished chunks stay in `OUTPUT.partial/`. Repeat the same call to continue.
 
         Args:
             file: the instances, in any format. "-" is standard input.
@@ -666,18 +675,19 @@ class Solver(HubMixin):
                 tour that begins with `end` and then `start`. ptrnet rotates this tour, so that it
                 begins at `start` and ends at `end`. In other cases, ptrnet rotates, reverses or
                 cuts open any closed tour of the network. If an end of an open path is free, ptrnet
-                also tries other cities there, except with `ptrnet.Reconstruct`.
+                also tries other cities at this end, except with `ptrnet.Reconstruct`.
             open: whether the tour is a path that does not return to its first city.
-            jobs: the number of processes, 1 or more. -1 means one per core.
+            jobs: the number of processes, 1 or more. -1 means one process per core.
             backend: where the processes run: "local", or a cluster of "dask" or "ray".
             columns: the columns of a long table, in which each row is an element. None for other
                 files. If the output is a table or standard output, it has all columns of the input
-                and one more for the answers. Other outputs have a line for each instance.
+                and a column of answers. Other outputs have a line for each instance.
 
         Raises:
-            InputError: an instance cannot be used, or the output cannot be written or has the
-                finished chunks of another call. The message names file and line. No output is
-                written then, except for answers that were already printed.
+            InputError: an instance cannot be used, the output cannot be written, or
+                `OUTPUT.partial/` has the finished chunks of another call. The message names file
+                and line. After an error there is no output, except answers that were already
+                printed.
             MissingExtraError: the format or the backend needs a package that is not installed.
 
         Examples:
@@ -705,7 +715,7 @@ class Solver(HubMixin):
         by: str | None = None,
         columns: "Columns | None" = None,
     ) -> "Evaluation":
-        """Answer every instance of a file, and measure the answers against the file's own.
+        """Answer every instance of a file, and compare the answers with the answers in the file.
 
         Args:
             file: the examples, in any format. "-" is standard input.
@@ -713,16 +723,16 @@ class Solver(HubMixin):
                 its scores. A stopped call can be resumed as in `solve_file`. None writes no file.
             decoder: as in `solve_file`. So are all arguments that are not described here.
             by: a key of each line, or a field with the same value for all elements of an instance.
-                The result then also has the measures for each of its values.
+                The result then also has the measures for each value of `by`.
             columns: the columns of a long table, as in `solve_file`.
 
         Returns:
             The measures over all examples, by size, and by the values of `by`.
 
         Raises:
-            InputError: an example cannot be used, or has no answer or no field `by`. Or the output
-                cannot be written, or has the finished chunks of another call. The message names
-                file and line.
+            InputError: an example cannot be used, has no answer, or has no field `by`. Or the
+                output cannot be written, or `OUTPUT.partial/` has the finished chunks of another
+                call. The message names file and line.
             MissingExtraError: the format or the backend needs a package that is not installed.
 
         Examples:
@@ -754,10 +764,10 @@ class Solver(HubMixin):
         jobs: int = 1,
         backend: str = LOCAL,
     ) -> "Evaluation":
-        """Draw random instances, and measure the model's answers against those of an algorithm.
+        """Draw random instances, and compare the model's answers with an algorithm's answers.
 
-        The instances are those of `ptrnet.generate` with the same seed. The algorithm is the
-        first labeller of the task.
+        With the same seed, `ptrnet.generate` draws the same instances. The algorithm is the task's
+        first labeller.
 
         Args:
             count: the number of instances, 1 or more.
@@ -774,8 +784,8 @@ class Solver(HubMixin):
             The measures over all examples, and by size.
 
         Raises:
-            InputError: as in `evaluate_file` and `ptrnet.generate`, or `n` is None and the sizes of
-                the training are not known.
+            InputError: as in `evaluate_file` and `ptrnet.generate`. Also if `n` is None and the
+                sizes of the training are not known.
             MissingExtraError: the format or the backend needs a package that is not installed.
 
         Examples:
@@ -792,12 +802,12 @@ class Solver(HubMixin):
         """Draw the model's answer to one instance.
 
         If the true answer is better, it is drawn, too, with dashed lines. The first labeller of the
-        task computes the true answer. If the task has no labeller, or is a `Problem`, there is
-        a true answer only if `points` is an example that has one.
+        task, an algorithm, computes the true answer. If the task has no labeller, or is a
+        `Problem`, the true answer is known only if `points` is an example with an answer.
 
         Args:
-            points: an instance, as in `solve`, or an example, or an `Answer`, which is drawn as it
-                is.
+            points: an instance as in `solve`, an example, or an `Answer`. An `Answer` is drawn
+                without answering its instance again.
             ax: matplotlib's axes. None makes a new figure.
 
         Returns:
@@ -827,8 +837,8 @@ class Solver(HubMixin):
         """Draw the pointer's attention: a row for each step, a column for each token.
 
         Args:
-            points: an instance, as in `solve`, which the model answers first, or an example or an
-                `Answer`, whose answer is used.
+            points: an instance as in `solve`, an example, or an `Answer`. The known answer of an
+                example or an `Answer` is used. Without a known answer, the model answers first.
             ax: as in `plot`.
 
         Returns:
@@ -861,7 +871,7 @@ class Solver(HubMixin):
             points: as in `plot_attention`. The elements must be points of the plane.
 
         Returns:
-            matplotlib's animation. Its method `save("answer.gif")` writes it, and `to_jshtml()`
+            matplotlib's animation. Its method `save("answer.gif")` writes a file, and `to_jshtml()`
             returns a player for a notebook.
 
         Raises:
@@ -879,7 +889,7 @@ class Solver(HubMixin):
         return animate(self.task, known.inputs, *attention(self.model, self.task, known))
 
     def _answered(self, points: Any) -> Example:
-        """Return an instance with its known answer, or with the model's if it has none."""
+        """Return an instance with its known answer. If no answer is known, the model answers."""
         if isinstance(points, Answer):
             self._check_task(points)
             return points.example
@@ -895,7 +905,7 @@ class Solver(HubMixin):
             )
 
     def __repr__(self) -> str:
-        """Return a text: the task, the network, the data it was trained on, and its scores."""
+        """Return a text with the task, the network, the training data and the network's scores."""
         from ptrnet.evaluation import describe_training
 
         network = f"{type(self.model).__name__}, {num_weights(self.model):,} weights"
@@ -904,7 +914,7 @@ class Solver(HubMixin):
 
 
 def _pointed_at(answered: Example) -> list[Any]:
-    """Return the elements of an answer in its order. For triangles, return lists of three."""
+    """Return the elements in the order of the answer. For triangles, lists of three elements."""
     assert answered.outputs is not None
     elements = answered.inputs if answered.elements is None else answered.elements
     if answered.outputs.ndim == 1:

@@ -13,14 +13,15 @@ from ptrnet.pretrained import card, model_folder
 from ptrnet.pretrained.model_folder import CARD
 from ptrnet.tasks.base import Task
 
-RECIPE = "recipe.toml"  # in the folder of a training's run
+RECIPE = "recipe.toml"  # a file in the run folder of every training
 
 
 class HubMixin:
-    """Base class of `Solver`, with its methods for files and the hub. See `Solver` for arguments.
+    """Base class of `Solver` that saves and loads solvers. See `Solver` for the arguments.
 
     Raises:
         ModelError: the network has another number of features or special slots than the task.
+            Special slots are the tokens that are not elements, such as END.
     """
 
     def __init__(
@@ -50,8 +51,8 @@ class HubMixin:
         overwritten.
 
         Raises:
-            InputError: the folder cannot be written, or it is the run folder of a training. The
-                checkpoints there would then belong to another model.
+            InputError: the folder cannot be written, or is the run folder of a training. The
+                checkpoints in a run folder must belong to the model in the same folder.
 
         Examples:
             >>> model = ptrnet.load("hull")
@@ -72,7 +73,7 @@ class HubMixin:
 
     @classmethod
     def from_pretrained(cls, name: str | Path) -> Self:
-        """Return the solver of a folder, or of a repository on the Hugging Face hub.
+        """Load a solver from a folder, or from a repository on the Hugging Face hub.
 
         Args:
             name: the folder, or "owner/name" or "owner/name@revision" on the hub.
@@ -120,7 +121,7 @@ class HubMixin:
             return hub.push(Path(folder), repository, private=private)
 
     def _saved(self) -> tuple[model_folder.Saved, str]:
-        """Return the model to write, and the text of the card.
+        """Return the model to write, and the text of the model card.
 
         If the weights have changed, the old scores and the old card are left out. A new card of the
         user is kept.

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from ptrnet.tasks.custom import Custom
 
 MAX_DEVIATIONS = 10.0  # warn if a feature is further from the mean, in standard deviations
-# Warn if half of the elements lie within less than this share of the instance's extent, because
-# networks then do not tell them apart well. We put one outlier among ten numbers, or among twenty
-# points:
+# Warn if half of the elements lie within less than this share of the instance's extent. Networks do
+# not tell these elements apart well. We put one outlier among ten numbers, or among twenty points:
 #     outlier / others    sorted lists right    hulls right
 #           1,000                95%                99%
 #          10,000                10%                86%
 MIN_SPREAD = 3e-4
-MIN_QUARTERED = 4  # up to this many elements, measure all of them instead of the middle half
+# For at most this many elements, measure the extent of all elements, not of the middle half.
+MIN_QUARTERED = 4
 
 
 class Message(NamedTuple):
@@ -36,11 +36,17 @@ class Message(NamedTuple):
 
 
 class TrainedRange:
-    """The sizes of a model's training and, for your own examples, the range of the features.
+    """The range of a model's training data: the sizes and, for your own examples, the features.
 
-    `warn` warns once about each of these: too few elements, too many elements, a number between two
-    trained sizes, each feature, and elements that the model can hardly tell apart. The model may
-    still answer such instances well.
+    `warn` warns once about each of these subjects:
+
+    - too few elements
+    - too many elements
+    - a number of elements between two sizes of the training
+    - each feature that is far from its mean in the training
+    - elements that the model can hardly tell apart
+
+    The model may still answer the instance well.
 
     Args:
         task: the task of the model.
@@ -56,7 +62,7 @@ class TrainedRange:
         self._said: set[object] = set()
 
     def size_messages(self, example: Example) -> Iterator[Message]:
-        """Yield a message if the number of elements is not one of the training."""
+        """Yield a message if the number of elements is not among the sizes of the training."""
         n = len(example.inputs)
         if not self._sizes or n in self._sizes:
             return
@@ -71,9 +77,10 @@ class TrainedRange:
     def feature_messages(self, example: Example) -> Iterator[Message]:
         """Yield messages about extreme values.
 
-        For the task `custom`, there is a message for each feature that is far from its mean in the
-        training, and one if different elements are equal in float32. For other tasks, there is one
-        if half of the elements are very close together, and others far away.
+        - The task `custom`: a message for each feature that is far from its mean in the training.
+          If different elements are equal in float32, there is another message.
+        - Other tasks: a message if half of the elements are very close together, and others are
+          far away.
         """
         if self._task.name != CUSTOM:  # other tasks move points into the unit square
             yield from self._spread_messages(example)
@@ -102,12 +109,12 @@ class TrainedRange:
             )
 
     def _spread_messages(self, example: Example) -> Iterator[Message]:
-        """Yield a message if half of the elements are very close together, and others far away."""
+        """Yield a message if half of the elements are very close together, others far away."""
         values = np.sort(example.inputs / 2, axis=0)  # halved, so that differences do not overflow
         n = len(values)
         extent = (values[-1] - values[0]).max()
         spread = (values[3 * n // 4] - values[n // 4]).max() if n > MIN_QUARTERED else extent
-        if 0 < spread < MIN_SPREAD * extent:  # if the spread is 0, these elements are equal
+        if 0 < spread < MIN_SPREAD * extent:  # if the spread is 0, half of the elements are equal
             yield Message(
                 "spread",
                 f"half of the elements lie within 1/{extent / spread:,.0f} of the instance's "
@@ -120,7 +127,7 @@ class TrainedRange:
         return f"feature {k + 1}" if schema is None else f'"{schema.feature_names[k]}"'
 
     def warn(self, messages: Iterable[Message]) -> None:
-        """Give the first message of each subject as a warning."""
+        """Warn with the first message of each subject, and ignore later messages about it."""
         for subject, text in messages:
             if subject not in self._said:
                 self._said.add(subject)

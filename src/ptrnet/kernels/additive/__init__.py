@@ -1,16 +1,18 @@
-"""Additive attention scores, and the choice of the kernel that computes them.
+"""Additive attention scores, and the choice of the kernel that computes the scores.
 
 `additive_scores` uses the compiled kernel on a CPU (`cpu.py`), Triton's on a GPU (`gpu.py`), and
 `factorised_scores` elsewhere. `naive_scores` is the plain formula, which PyTorch can record and
-transform. We use it when PyTorch does so (see `is_eager`), and as the reference in tests. In this
-package, B is the size of the batch, and an instance has N keys and M queries of H units.
+transform. We use `naive_scores` while PyTorch records or transforms operations (see `is_eager`),
+and as the reference in tests. In this package, B is the size of the batch, and an instance has N
+keys and M queries of H units.
 
 `factorised_scores` stores no (B, M, N, H) tensor. With `A = exp(2 keys)` and `C = exp(2 queries)`,
 
     tanh(keys + queries) = 1 - 2 r,    r = 1 / (1 + A C),    d tanh = 4 r (1 - r),
 
-so exponentials are computed for each key and each query, and not for each pair of them. Both passes
-visit queries one by one, so they need memory for `(B, N, H)`. The backward pass computes r again.
+so exponentials are computed for each key and each query, and not for each pair of a key and a
+query. The forward and the backward pass visit queries one by one, so they need memory for a tensor
+`(B, N, H)`. The backward pass computes r again.
 """
 
 import warnings
@@ -39,8 +41,8 @@ __all__ = [
 ]
 
 # On a CPU, `prepared_scores` uses plain PyTorch for at most this many products `v[h] * r`, and the
-# compiled kernel for more. So a short run need not load the kernel, which takes a third of the time
-# of importing torch. At this size, plain PyTorch is slower by about 20 microseconds.
+# compiled kernel for more. So a short run need not load the kernel. Loading the kernel takes a
+# third as long as importing torch. At this size, plain PyTorch is slower by about 20 microseconds.
 MAX_PLAIN_ENTRIES = 2**16
 
 
@@ -61,11 +63,12 @@ def additive_scores(
         v: `(H,)`.
         key_lengths: `(B,)` integers in 0..N, the number of keys before the padding. None: no
             padding.
-        query_lengths: `(B,)` integers in 0..M, in the same way for queries.
+        query_lengths: `(B,)` integers in 0..M, the number of queries before the padding. None: no
+            padding.
 
     Returns:
-        `(B, M, N)` scores, float32 (float64 for float64 inputs). They are zero if the key or the
-        query is padding, and no gradient flows there.
+        `(B, M, N)` scores, float32 (float64 for float64 inputs). If the key or the query is
+        padding, the score is zero, and no gradient flows through it.
 
     Raises:
         ShapeError: the shapes do not fit each other, or (on a CPU only) a length is out of range.
@@ -84,7 +87,7 @@ def additive_scores(
 def prepared_scores(
     keys: Tensor, v: Tensor, key_lengths: Tensor | None = None
 ) -> Callable[[Tensor], Tensor]:
-    """Return a function that computes `additive_scores` of the same keys for changing queries.
+    """Return a function of queries that computes their `additive_scores` with fixed keys.
 
     Decoding needs scores of the same keys in every step. On a CPU, the exponentials of the keys are
     computed only once.
@@ -136,7 +139,7 @@ def kernel_on(device: torch.device) -> Callable[..., Tensor]:
 
 @cache
 def _triton_runs(device: torch.device) -> bool:
-    """Whether Triton is installed and works on the device. We try it once.
+    """Whether Triton is installed and works on the device. We try Triton once for each device.
 
     Unlike PyTorch, Triton needs a C compiler, Python's headers, and a GPU that is not too old.
     """

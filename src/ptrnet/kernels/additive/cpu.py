@@ -10,8 +10,8 @@ The compiled loops at the end run over the instances `first` to `last - 1` of a 
 - lengths `(B,)`
 - `a` and `c`, the exponentials of keys and queries
 
-The loops count the numbers whose exponentials are too large. If there are any, we discard the
-result and call `factorised_scores` of `plain.py`, which uses tanh for such numbers.
+The loops count the numbers whose exponentials are too large. If the count is not 0, we discard the
+result and call `factorised_scores` of `plain.py`, which uses tanh for large numbers.
 """
 
 import math
@@ -52,8 +52,8 @@ _BOUNDS: dict[torch.dtype, np.floating] = {
     torch.float64: np.float64(MAX_MAGNITUDE[torch.float64]),
 }
 
-# Clip products of exponentials at this number, because `divide` does not support infinity. For such
-# products, 1 / (1 + A C) is 0 up to rounding, with and without clipping.
+# Clip products of exponentials at this number, because `divide` does not support infinity. For
+# products above this number, 1 / (1 + A C) is 0 up to rounding, with and without clipping.
 _LARGEST = 1e38
 
 
@@ -75,7 +75,7 @@ def prepared_scores(keys: Tensor, v: Tensor, key_lengths: Tensor | None = None) 
 
 
 class PreparedKeys:
-    """Function that scores the same keys for changing queries. The keys' exponentials are kept.
+    """Function that scores fixed keys for changing queries. It stores the keys' exponentials.
 
     If an exponential is too large, a call computes `additive_scores` instead.
 
@@ -89,8 +89,8 @@ class PreparedKeys:
 
     def __init__(self, arguments: Arguments) -> None:
         self._keys, _, self._v, self.lengths, _ = arguments
-        self._cuts: dict[int, list[int]] = {}  # by the number of queries, M
-        # Convert tensors to arrays only once, because that takes as long as scoring a few keys.
+        self._cuts: dict[int, list[int]] = {}  # for each number of queries, the cuts of the batch
+        # Convert tensors to arrays only once: a conversion takes as long as scoring a few keys.
         self._exponentials = as_array(torch.empty(self._keys.shape, dtype=self._v.dtype))
         self._v_array, self._lengths_array = as_array(self._v), as_array(self.lengths)
         dtype, cuts = self._v.dtype, self._cuts_for(1)
@@ -98,7 +98,7 @@ class PreparedKeys:
         self.is_large = _count_large(prepare_keys, cuts, dtype, arrays) > 0
 
     def __call__(self, queries: Tensor) -> Tensor:
-        """Return scores `(B, M, N)` of queries `(B, M, H)`. Raise ShapeError if they do not fit."""
+        """Return scores `(B, M, N)` of queries `(B, M, H)`. Raise ShapeError for other shapes."""
         check_shapes(self._keys, queries, self._v)  # compiled code would read beyond the arrays
         if queries.dtype not in (torch.bfloat16, self._v.dtype):
             queries = queries.to(self._v.dtype)
@@ -114,7 +114,7 @@ class PreparedKeys:
     def arrays(self) -> tuple[np.floating, np.ndarray, np.ndarray, np.ndarray]:
         """Arguments of compiled loops: bound of the queries, the keys' exponentials, v, lengths.
 
-        Use them only if the keys are not `is_large`.
+        Use these arguments only if `is_large` is False.
         """
         bound = _BOUNDS[self._v.dtype]
         return bound, self._exponentials, self._v_array, self._lengths_array
@@ -167,8 +167,8 @@ class _Scores(torch.autograd.Function):
             return naive_gradients(Arguments(*ctx.saved_tensors), grad, factorised_scores)  # type: ignore[attr-defined]
         cuts = _equal_work_cuts(lengths[0] * lengths[1], len(v))
         grad_keys, grad_queries = (torch.empty(x.shape, dtype=x.dtype) for x in (keys, queries))
-        # Each slice has its own row. The rows are added in a fixed order, so that every run gives
-        # the same sum. The sum is float64, because every entry of the batch is added to it.
+        # Each slice adds to a separate row of `grad_v`. The rows are added in a fixed order, so
+        # that every run gives the same sum. The rows are float64, because many numbers are added.
         grad_v = torch.zeros(len(cuts) - 1, len(v), dtype=torch.float64)
         tensors = (keys, queries, v, *lengths, grad, grad_keys, grad_queries, grad_v)
         *arrays, rows = (as_array(t) for t in tensors)
@@ -181,7 +181,7 @@ class _Scores(torch.autograd.Function):
 
 
 def _count_large(loop: Any, cuts: list[int], dtype: torch.dtype, arrays: list[Any]) -> int:
-    """Run a compiled loop on slices. Return how many keys and queries were too large for it."""
+    """Run a compiled loop on slices. Return how many numbers were too large for the loop."""
     counts = [0] * (len(cuts) - 1)
 
     def run(k: int, first: int, last: int) -> None:
@@ -197,7 +197,7 @@ def _equal_work_cuts(work: Tensor, units: int) -> list[int]:
     A small batch stays in one slice, because this is faster.
 
     Args:
-        work: `(B,)` number of pairs of a key and a query of each instance.
+        work: `(B,)` number of (key, query) pairs in each instance.
         units: number of units, H.
     """
     threads = torch.get_num_threads()
@@ -258,7 +258,7 @@ def prepared_forward(first, last, bound, a, v, key_lengths, queries, scores):
     """Write the scores of keys whose exponentials are `a`.
 
     Returns:
-        How many numbers of the queries are too large. If there are any, the scores are wrong.
+        How many numbers of the queries are too large. If this is not 0, the scores are wrong.
     """
     widest_vectors()
     c = np.empty(queries.shape[1:], v.dtype)
@@ -302,7 +302,7 @@ def factorised_forward(first, last, bound, keys, queries, v, key_lengths, query_
 def factorised_backward(
     first, last, keys, queries, v, key_lengths, query_lengths, grad, grad_keys, grad_queries, grad_v
 ):
-    """Write the gradients of keys and queries, and add that of v to `grad_v`."""
+    """Write the gradients of keys and queries, and add the gradient of `v` to `grad_v`."""
     widest_vectors()
     units = v.shape[0]
     one, two = v.dtype.type(1), v.dtype.type(2)

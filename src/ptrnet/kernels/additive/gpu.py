@@ -1,15 +1,16 @@
-"""The Triton kernel of additive scores, for GPUs. It skips padding.
+"""The Triton kernel of additive scores, for GPUs.
 
-The kernel never stores an array of size (B, M, N, H). With `A = exp(2 keys)` and
+The kernel skips padding, and never stores an array of size (B, M, N, H). With `A = exp(2 keys)` and
 `C = exp(2 queries)`,
 
     tanh(keys + queries) = 1 - 2 r,    d tanh = 4 (r - r r),    r = 1 / (1 + A C),
 
 so each tanh costs one reciprocal, and exponentials are computed once for each key and each query of
 a block. If an exponential of a block could overflow, the kernel computes
-`r = 1 / (1 + exp(2 (keys + queries)))` instead, which is right for every magnitude. The backward
+`r = 1 / (1 + exp(2 (keys + queries)))` instead. This is right for every magnitude. The backward
 pass computes r again. Half types are read and written without a conversion of the tensor. All sums
-have `v`'s type. No two programs add to the same number, so every run gives the same bits.
+have `v`'s type. Each program (a block of threads in Triton) adds to separate numbers, so every run
+gives the same bits.
 
 In the kernels, i counts queries, j keys and h units. `max_queries` and `max_keys` are M and N,
 padding included. m and n are the numbers of queries and keys of an instance, without padding.
@@ -31,13 +32,13 @@ from ptrnet.kernels.eager import needs_plain
 FORWARD_BLOCK_ONE_QUERY, FORWARD_BLOCK = (1, 16, 128), (16, 16, 16)
 BACKWARD_BLOCK = (16, 128)
 
-# If the magnitudes of keys and queries are below this, the product of their exponentials is finite,
-# and as exact as the exponential of their sum.
+# If the magnitudes of keys and queries are below this, exp(2 key) exp(2 query) is finite, and as
+# exact as exp(2 (key + query)).
 MAX_MAGNITUDE = tl.constexpr(20.0)
 COMPARED = tl.constexpr(64)  # units that are compared with MAX_MAGNITUDE at a time
 
-# Sizes that change from batch to batch. Triton must not specialise on them, so that one compiled
-# kernel serves all batches.
+# Sizes that change from batch to batch. Triton must not specialise on these sizes, so that one
+# compiled kernel serves all batches.
 BATCH_SIZES = ["max_keys", "max_queries", "units"]
 
 
@@ -54,7 +55,7 @@ def additive_scores(
 
 
 def _to_kernel_types(arguments: Arguments) -> Arguments:
-    """Return the arguments with `v` in float32, or all in float64 if one of them is float64."""
+    """Return the arguments with `v` in float32. If any tensor is float64, all become float64."""
     if torch.float64 in {t.dtype for t in (arguments.keys, arguments.queries, arguments.v)}:
         return promote(arguments)
     return arguments._replace(v=arguments.v.float())
@@ -78,7 +79,8 @@ class _Scores(torch.autograd.Function):
         grid = (batch, triton.cdiv(m, block[0]), triton.cdiv(n, block[1]))
         tensors = (keys, queries, v, key_lengths, query_lengths, scores)
         _launch(_forward, grid, *tensors, n, m, units, *block)
-        # Save the inputs and not the copies, so that gradients can be differentiated again.
+        # Save the inputs, not their contiguous copies, so that gradients can be differentiated
+        # again.
         ctx.save_for_backward(*inputs)
         return scores
 
@@ -90,9 +92,10 @@ class _Scores(torch.autograd.Function):
         keys, queries, v = (t.contiguous() for t in tensors)
         (batch, n, units), m = keys.shape, queries.shape[1]
         grad_keys = torch.zeros_like(keys)
-        # Blocks of keys add to `grad_queries` one after another. It is rounded only at the end.
+        # Blocks of keys add to `grad_queries` one after another. We round these sums to the
+        # queries' type only at the end.
         grad_queries = torch.zeros_like(queries, dtype=v.dtype)
-        # Each instance has a row of its own, so that the rows are added in a fixed order.
+        # Each instance writes a separate row, so that the rows can be added in a fixed order.
         grad_v = torch.zeros(batch, units, dtype=v.dtype, device=v.device)
         inputs = (keys, queries, v, key_lengths, query_lengths, grad.contiguous())
         outputs = (grad_keys, grad_queries, grad_v)
@@ -105,7 +108,7 @@ class _Scores(torch.autograd.Function):
 
 
 def _launch(kernel: Any, grid: tuple[int, int, int], tensor: Tensor, *others: object) -> None:
-    """Run the kernel on the device of its first tensor, unless the grid is empty."""
+    """Run the kernel on the first tensor's device. If the grid is empty, do nothing."""
     if all(grid):
         with torch.cuda.device_of(tensor):
             kernel[grid](tensor, *others)
@@ -127,13 +130,13 @@ def _is_small(rows, count, units, first, last, block_rows: tl.constexpr, block_u
 
 @triton.jit
 def _term(x, small):
-    """Return a factor of `exp(2 (key + query))` if `small`, else a term of its exponent."""
+    """Return what `_ratio` needs of a key or query x: `exp(2 x)` if `small`, else `2 x`."""
     return tl.exp(2 * x) if small else 2 * x
 
 
 @triton.jit
 def _ratio(x, y, small):
-    """Return `1 / (1 + exp(2 (key + query)))`, given the results of `_term` for both."""
+    """Return `1 / (1 + exp(2 (key + query)))`. x and y are `_term` of the key and the query."""
     e = x * y if small else tl.exp(x + y)
     root = tl.rsqrt(1 + e)  # one instruction, while a division needs ten
     return root * root
@@ -154,7 +157,7 @@ def _forward(
     block_keys: tl.constexpr,
     block_units: tl.constexpr,
 ):
-    """Write scores of a block of queries with a block of keys, in steps of a block of units.
+    """Write the scores of a block of queries and a block of keys, one block of units at a time.
 
     Triton lays threads along the last axes first, so each thread sums its own scores.
     """

@@ -65,7 +65,7 @@ def check_shapes(keys: Tensor, queries: Tensor, v: Tensor) -> None:
 
 
 def promote(arguments: Arguments) -> Arguments:
-    """Return the arguments in one float type: float64 if one of them is float64, else float32."""
+    """Return the arguments in one float type: float64 if any tensor is float64, else float32."""
     keys, queries, v, *lengths = arguments
     has_double = torch.float64 in (keys.dtype, queries.dtype, v.dtype)
     dtype = torch.float64 if has_double else torch.float32
@@ -112,10 +112,11 @@ def naive_scores(
     key_lengths: Tensor | None = None,
     query_lengths: Tensor | None = None,
 ) -> Tensor:
-    """Compute `additive_scores` by the formula, on any device, with memory for `(B, M, N, H)`.
+    """Compute `additive_scores` by the formula, on any device.
 
-    PyTorch can record and transform its operations, and differentiate them any number of times.
-    Tests compare the fast kernels with this function.
+    The function needs memory for a tensor `(B, M, N, H)`. PyTorch can record and transform its
+    operations. Gradients of any order are possible. Tests compare the fast kernels with this
+    function.
     """
     (keys, queries, v, *_), mask = _without_padding(
         check_arguments(keys, queries, v, key_lengths, query_lengths)
@@ -130,8 +131,8 @@ def naive_gradients(
 ) -> tuple[Tensor | None, ...]:
     """Return the gradients of keys, queries and `v`, then None for the two lengths.
 
-    An autograd function's `backward` returns this tuple. If gradients are enabled, its gradients
-    can be differentiated again.
+    An autograd function's `backward` returns this tuple. If gradients are enabled, the returned
+    gradients can be differentiated again.
 
     Args:
         arguments: the arguments of the forward pass.
@@ -146,9 +147,10 @@ def naive_gradients(
     return (*plain_gradients(formula, (keys, queries, v), [grad]), None, None)
 
 
-# Keys and queries are factorised only if their magnitudes are below this. exp(2 * 43) * exp(2 * 43)
-# is inf, and 1 / (1 + inf) = 0 is right. But exp(2 * 45) alone is inf, and inf * 0 is NaN. Clipping
-# is not possible instead, because a key of 60 and a query of -50 must give tanh(10).
+# We compute exp(2 key) exp(2 query) only if the magnitudes of keys and queries are below this.
+# exp(2 * 43) * exp(2 * 43) is inf, and 1 / (1 + inf) = 0 is right. But exp(2 * 45) alone is inf,
+# and inf * 0 is NaN. Clipping keys and queries is no solution, because a key of 60 and a query of
+# -50 must give tanh(10).
 MAX_MAGNITUDE = {torch.float32: 43.0, torch.float64: 350.0}
 
 
@@ -181,9 +183,9 @@ def factorised_scores(
 def prepared_factorised_scores(
     keys: Tensor, v: Tensor, key_lengths: Tensor | None = None
 ) -> Callable[[Tensor], Tensor]:
-    """Return the function of `prepared_scores` for few keys and queries.
+    """Return the function that `prepared_scores` returns for few keys and queries.
 
-    It needs memory for `(B, M, N, H)`.
+    The function needs memory for a tensor `(B, M, N, H)`.
     """
     keys, _, v, lengths, _ = promote(check_arguments(keys, keys, v, key_lengths, None))
     padding = ~length_mask(lengths, keys.shape[1])[:, None, :]

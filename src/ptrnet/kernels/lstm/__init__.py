@@ -1,10 +1,13 @@
-"""One LSTM layer over padded sequences, and one step of it.
+"""One LSTM layer over padded sequences (`lstm`), and one step of the layer (`cell`).
 
-`lstm` has three implementations: the compiled kernel (`cpu.py`), PyTorch's own layer (`torch_lstm`)
-and the formula (`naive_lstm`). The kernel computes float32 inputs on a CPU in three cases: under
-autocast, if PyTorch has no oneDNN, and for large batches without gradients if it can use AVX-512.
-The formula computes what PyTorch's layer does not support, such as `vmap`. PyTorch's layer computes
-the rest. `cell` has no compiled kernel.
+`lstm` has three implementations:
+
+- The compiled kernel (`cpu.py`) computes float32 inputs on a CPU under autocast, and if PyTorch has
+  no fast oneDNN. If the kernel can use AVX-512, it also computes large batches without gradients.
+- The formula (`naive_lstm`) computes what PyTorch's layer does not support, such as `vmap`.
+- PyTorch's own layer (`torch_lstm`) computes the rest.
+
+`cell` has no compiled kernel.
 
 In this package, a batch has B sequences of N elements with d features each, and the layer has H
 hidden units. Step `t` reads element `t`.
@@ -38,8 +41,8 @@ __all__ = [
     "without_autocast",
 ]
 
-# oneDNN's layer and the compiled kernel pack the weights in every call. Without gradients, this
-# does not pay for batches of fewer rows.
+# oneDNN's layer and the compiled kernel pack the weights in every call. For batches of fewer rows
+# than this, without gradients, packing does not pay.
 MIN_ROWS = 32
 
 
@@ -56,10 +59,9 @@ def lstm(
 
     Returns:
         Outputs `(B, N, H)`, and hidden and cell state `(B, H)` after each sequence's last element.
-        Outputs on padding are arbitrary. Under bfloat16 autocast on a CPU, the outputs
-        and the recurrent products are bfloat16. Cell states stay float32, and so do inputs of few
-        features. On a GPU autocast is switched off, because it would round the states at every
-        step.
+        Outputs on padding are arbitrary. Under bfloat16 autocast on a CPU, the outputs and the
+        recurrent products are bfloat16, but cell states and inputs of few features stay float32. On
+        a GPU, autocast is switched off, because autocast would round the states at every step.
 
     Raises:
         ValueError: the shapes do not fit each other (the compiled kernel).
@@ -83,7 +85,7 @@ def cell(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> tupl
     """Return the next hidden and cell state `(B, H)` for inputs `(B, d)`, like `torch.lstm_cell`.
 
     On a GPU, autocast is switched off. On a CPU, autocast may round the products, but not the
-    states. oneDNN's layer would also round the states, so we do not use it under autocast.
+    states. oneDNN's layer would also round the states, so we do not use this layer under autocast.
     """
     if is_transformed(inputs, *state, *weights):
         return naive_cell(inputs, state, weights)
@@ -93,7 +95,8 @@ def cell(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> tupl
         on_cpu = inputs.device.type == "cpu" and not autocast and not is_recorded()
         if on_cpu and len(inputs) >= MIN_ROWS and has_onednn():
             states, training = (h[None], c[None]), torch.is_grad_enabled()
-            # Biases, one layer, no dropout, whether to train, one direction, batch first.
+            # The last arguments: biases, one layer, no dropout, whether to train, one direction,
+            # batch first.
             _, h, c = torch.lstm(
                 inputs[:, None], states, list(weights), True, 1, 0.0, training, False, True
             )

@@ -5,24 +5,25 @@ The layer is faster than a loop of cells, and than oneDNN's layer under autocast
 - The batch is cut into a slice for each thread, and each thread computes all steps of its slice.
   So threads do not wait for each other at every step, and the recurrent weights stay in the core's
   cache.
-- The gates are one compiled pass over a step, not a dozen of PyTorch's operations.
-- Weights are converted to bfloat16 and packed once, not at every step. Sums stay in float32
-  (`PackedProducts`, if the processor has the instruction).
+- One compiled pass computes the gates of a step, instead of a dozen of PyTorch's operations.
+- Weights are converted to bfloat16 and packed once, not at every step. If `PackedProducts` can be
+  used, sums stay in float32.
 - Inputs of few features, such as coordinates, are fused: `W_ih x` is computed together with the
-  gates. It is computed in float32, because bfloat16's 8 bits would blur the points.
+  gates. This product is float32, because bfloat16's 8 bits would blur the points.
 - The recurrent weights' gradients are one product over all steps.
 
 In this file, tensors are `(N, B, ...)`, with the step first. So a step is one block of memory.
 
 Every step multiplies rows by the same matrix. `PackedProducts` packs the matrix once, sums in
 float32 and is faster, but it only supports some processors and sizes. `TorchProducts` is PyTorch's
-product, whose sums are rounded to the matrix's type. The threads that share a batch use the same
-object of one of these classes. Each thread has its own buffer for the products of its slice.
+product, whose sums are rounded to the matrix's type. All threads of a batch share an object of the
+chosen class. Each thread has a separate buffer for the products of its slice.
 
-The compiled functions at the end of this file compute the gates of a slice of the batch, the rows
-`first` to `last - 1`, in step `t`. Their bfloat16 arrays are uint16: `load` turns a number of such
-an array into a float32, and `store(x, element)` rounds x to the type of `element`, whose value is
-not read. Both leave float32 unchanged. `widest_vectors` lets loops use vectors of 512 bits.
+The compiled functions at the end of this file compute the gates of step `t` for a slice of the
+batch, rows `first` to `last - 1`. In these functions, bfloat16 arrays are uint16. `load` turns a
+number of a bfloat16 array into a float32. `store(x, element)` rounds x to the type of `element`,
+whose value is not read. Both functions leave float32 unchanged. `widest_vectors` lets loops use
+vectors of 512 bits.
 
 The arrays of fused inputs are `x` `(N, B, d)` and `w` `(d + 1, 4H)`. `w` is `W_ih` transposed, with
 the sum of the biases as its last row. d is 0 if the inputs are not fused. `lengths` is `(B,)`.
@@ -99,9 +100,9 @@ class _Saved(NamedTuple):
 
     x: Tensor  # (N, B, d) inputs, zero on padding
     w_hidden: Tensor  # (4H, H) recurrent weights in the type of the products
-    gates: Tensor  # (N, B, 4H) activations; (1, B, 4H) if only those of the last step are stored
-    c: Tensor  # (N + 1, B, H) cell states; (2, B, H), by step % 2, if only the last is needed
-    h: Tensor  # (N + 1, B, H) hidden states, the initial one first
+    gates: Tensor  # (N, B, 4H) activations; (1, B, 4H) if only the last step is stored
+    c: Tensor  # (N + 1, B, H) cell states; (2, B, H), by step % 2, if only the last state is needed
+    h: Tensor  # (N + 1, B, H) hidden states, the initial state first
 
     def outputs(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return outputs `(N, B, H)`, and the last hidden and cell state `(B, H)`."""
@@ -128,13 +129,13 @@ def _forward(
         c0: `(B, H)`.
         weights: weights of the layer.
         dtype: type of the products, the outputs and the gates.
-        stored_steps: N to store the gates and cell states of all steps, for a backward pass. 1 to
-            store only those of the last step.
+        stored_steps: the number of steps whose gates and cell states are stored: N for a backward
+            pass, 1 for only the last step.
     """
     w_input, w_hidden, b_input, b_hidden = (w.detach() for w in weights)
     batch, n, _ = inputs.shape
     units = h0.shape[1]
-    # Padding may hold NaN, which would reach sums even if it were multiplied by zero.
+    # Padding may hold NaN. Multiplying by zero would not help, because zero times NaN is NaN.
     padding = ~length_mask(lengths, n)
     x = inputs.detach().masked_fill(padding[..., None], 0).transpose(0, 1).contiguous()
     w_hidden = w_hidden.to(dtype).contiguous()
@@ -190,8 +191,8 @@ class _Layer(torch.autograd.Function):
     @staticmethod
     def backward(ctx: FunctionCtx, *grads: Tensor) -> tuple[Tensor | None, ...]:
         *arguments, lengths, x, w_hidden, c, h = ctx.saved_tensors  # type: ignore[attr-defined]
-        # The gradient overwrites `gates`, the largest tensor, to save memory. So a second backward
-        # pass differentiates `naive_lstm` instead.
+        # To save memory, the gradient overwrites `gates`, the largest tensor. So a second backward
+        # pass does not have the gates, and differentiates `naive_lstm` instead.
         if needs_plain(*grads) or ctx.gates is None:  # type: ignore[attr-defined]
             return _plain_gradients(arguments, lengths, h.dtype, grads)
         gates, ctx.gates = ctx.gates, None  # type: ignore[attr-defined]
@@ -288,8 +289,8 @@ class PackedProducts:
     """Products of the rows of a sequence with a matrix by a compiled kernel, in float32.
 
     Args:
-        sequence: `(N, B, d_in)`, contiguous, float32 or bfloat16. It is not copied: a step's rows
-            may be written just before they are multiplied.
+        sequence: `(N, B, d_in)`, contiguous, float32 or bfloat16. The sequence is not copied, so a
+            step's rows may be written just before they are multiplied.
         matrix: `(d_in, d_out)` of the same type, with any strides.
     """
 
@@ -298,16 +299,16 @@ class PackedProducts:
         self._panels = packed.pack(as_strided_array(matrix))
 
     def buffer(self, rows: int) -> Buffer:
-        """Return a buffer of zeros for the products of this number of rows."""
+        """Return a buffer of zeros for the products of `rows` rows."""
         return _zeros(rows, len(self._panels) * packed.PANEL_COLUMNS, torch.float32)
 
     def multiply(self, t: int, first: int, last: int, out: Buffer, adds: bool = False) -> None:
-        """Write `sequence[t, first:last] @ matrix` to the rows of `out`, or add it to them."""
+        """Write `sequence[t, first:last] @ matrix` to `out`, or add the product if `adds`."""
         packed.multiply(self._rows[t, first:last], self._panels, out.array, adds)
 
 
 class TorchProducts:
-    """`PackedProducts` computed by PyTorch. Its buffers have the matrix's type."""
+    """The products of `PackedProducts`, computed by PyTorch. Buffers have the matrix's type."""
 
     def __init__(self, sequence: Tensor, matrix: Tensor) -> None:
         self._rows, self._matrix = sequence, matrix
@@ -325,7 +326,7 @@ class TorchProducts:
 def products_class(
     units: int, features: int, dtype: torch.dtype
 ) -> type[PackedProducts | TorchProducts]:
-    """Return the faster class that supports a layer on this processor.
+    """Return `PackedProducts` if it supports a layer on this processor, else `TorchProducts`.
 
     Args:
         units: number of hidden units, H.
@@ -333,8 +334,8 @@ def products_class(
         dtype: type of the products.
     """
     # A word of bfloat16 holds numbers of two rows of the matrix, so the matrix must have an even
-    # number of rows. If the last panel is not full, the product also multiplies its zeros, which
-    # takes time, so we only use full panels.
+    # number of rows. If the last panel is not full, the product also multiplies the zeros in this
+    # panel. This takes time, so we only use full panels.
     fills_words = dtype != torch.bfloat16 or features % 2 == 0
     fills_panels = 4 * units % packed.PANEL_COLUMNS == 0
     can_pack = fills_words and fills_panels and packed.can_multiply(dtype)
@@ -366,12 +367,12 @@ def write_step(t, first, last, products, x, w, gates, c, h, lengths):
 
     `products` `(rows, 4H or more)` is the part of the sums that is not fused: `W_hh h`, or
     `W_hh h + W_ih x`. `h` and `c` are `(N + 1, B, H)`, and `gates` is `(N, B, 4H)`. If there is no
-    backward pass, `c` is `(2, B, H)` and `gates` `(1, B, 4H)`, and later steps overwrite earlier
-    ones.
+    backward pass, `c` is `(2, B, H)` and `gates` is `(1, B, 4H)`. Then later steps overwrite
+    earlier steps.
     """
     widest_vectors()
     units, features = c.shape[2], x.shape[2]
-    before, after = t % len(c), (t + 1) % len(c)  # where `c` holds these states
+    before, after = t % len(c), (t + 1) % len(c)  # indices in `c` of the states around step t
     sums = np.empty(4 * units, np.float32)
     for b in range(first, last):
         if t >= lengths[b]:
@@ -385,8 +386,8 @@ def write_step(t, first, last, products, x, w, gates, c, h, lengths):
         for j in range(features):
             for k in range(4 * units):
                 sums[k] += x[t, b, j] * w[j, k]
-        # Two loops, because the processor computes several units at once if each is a short chain
-        # of operations. With one long chain for each unit, too few of them fit into its window.
+        # Two loops, so that each unit is a short chain of operations. The processor then computes
+        # several units at once. With one long chain per unit, too few chains fit into its window.
         for k in range(units):
             i = _sigmoid(sums[k])
             f = _sigmoid(sums[units + k])
@@ -411,11 +412,15 @@ def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
 def backward_step(t, first, dh_next, dh_end, dc, dw, grads, x, gates, c, lengths):
     """Compute the gradient of `forward_step`. Overwrites `gates[t]` with the gradient of the sums.
 
-    The gradient of `h[t + 1]` has three parts: `grads[t]` `(B, H)` comes from the outputs,
-    `dh_next` `(rows, H or more)` from the products of step t + 1, and `dh_end` `(rows, H)` from the
-    last state. On padding, the first two parts are added to `dh_end`. The sequence's last step uses
-    this sum, and sets `dh_end` to 0. `dc` `(rows, H)` is the gradient of `c[t + 1]` and becomes
-    that of `c[t]`. The gradient of `w` is added to `dw` `(d + 1, 4H)`. `c` and `gates` hold all
+    The gradient of `h[t + 1]` has three parts:
+
+    - `grads[t]` `(B, H)` from the outputs
+    - `dh_next` `(rows, H or more)` from the products of step t + 1
+    - `dh_end` `(rows, H)` from the last state
+
+    On padding, the first two parts are added to `dh_end`. The sequence's last step uses this sum,
+    and sets `dh_end` to 0. `dc` `(rows, H)` is the gradient of `c[t + 1]`, and is replaced by the
+    gradient of `c[t]`. The gradient of `w` is added to `dw` `(d + 1, 4H)`. `c` and `gates` hold all
     steps.
     """
     widest_vectors()

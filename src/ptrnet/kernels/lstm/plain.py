@@ -14,10 +14,10 @@ SATURATED = 1000.0  # added to a gate on padding; see `torch_lstm`
 
 
 class Weights(NamedTuple):
-    """The parameters of one layer, of H hidden units for d features.
+    """The parameters of one LSTM layer with d input features and H hidden units.
 
-    `nn.LSTM` calls them `weight_ih`, `weight_hh`, `bias_ih` and `bias_hh`. The rows belong to the
-    gates, in PyTorch's order: input, forget, cell, output.
+    In `nn.LSTM`, these parameters are called `weight_ih`, `weight_hh`, `bias_ih` and `bias_hh`. The
+    rows belong to the gates, in PyTorch's order: input, forget, cell, output.
     """
 
     input: Tensor  # (4H, d)
@@ -63,10 +63,11 @@ def torch_lstm(
     """Compute `lstm` by PyTorch's own layer (oneDNN, cuDNN). Padding does not change the states.
 
     PyTorch's layer is fast on padded tensors (a `PackedSequence` is many times slower on the CPU).
-    But it returns the cell state at the end of the padding, so padding must not change this state.
-    We add an input feature that is 1 on padding. It adds SATURATED to the forget gate, and
-    subtracts SATURATED from the input gate. sigmoid(1000) is 1 and sigmoid(-1000) is 0 in every
-    float type, so the cell state is copied exactly, forward and backward.
+    But the layer returns the cell state at the end of the padding, so padding must not change this
+    state. We add an input feature that is 1 on padding. The weights of this feature add SATURATED
+    to the forget gate, and subtract SATURATED from the input gate. sigmoid(1000) is 1 and
+    sigmoid(-1000) is 0 in every float type, so the cell state is copied exactly, forward and
+    backward.
     """
     n, units = inputs.shape[1], weights.hidden.shape[1]
     if not n:
@@ -83,7 +84,8 @@ def torch_lstm(
     parameters = [w_input, *weights[1:]]
     context, (marked, h0, c0) = without_autocast(marked, *state)
     with context:
-        # Biases, one layer, no dropout, whether to train, one direction, batch first.
+        # The last arguments: biases, one layer, no dropout, whether to train, one direction, batch
+        # first.
         outputs, _, c = torch.lstm(
             marked,
             (h0[None], c0[None]),
@@ -103,11 +105,11 @@ def torch_lstm(
 def without_autocast(
     *tensors: Tensor,
 ) -> tuple[AbstractContextManager[object], tuple[Tensor, ...]]:
-    """Return a context that switches off autocast on a GPU, and the tensors to use in it.
+    """Return a context that switches off autocast on a GPU, and the tensors to use in the context.
 
-    Autocast on a GPU would round the states at every step, and cuDNN's layers return float16 even
-    if autocast is set to bfloat16. Without autocast, products are TensorFloat-32 if PyTorch allows
-    that.
+    Autocast on a GPU would round the states at every step. Also, cuDNN's layers return float16 even
+    if autocast is set to bfloat16. If PyTorch allows TensorFloat-32, products in the context use
+    this type.
 
     Under autocast on a GPU, the tensors are converted to float32, except float64 tensors.
     Otherwise the context does nothing, and the tensors are unchanged.
