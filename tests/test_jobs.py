@@ -118,6 +118,21 @@ def test_the_key_holds_task_command_options_and_version(tmp_path, monkeypatch):
     assert key["order"] == "given" and key["ptrnet"]
 
 
+@pytest.mark.parametrize(
+    ("name", "companion"),
+    [("s.tour", "s.tsp"), ("s.sol", "s.vrp"), ("s.vrp", "s.sol"), ("s.svm", "s.svm.query")],
+)
+def test_a_job_is_not_resumed_if_a_file_that_is_read_with_its_input_changed(
+    tmp_path, name, companion
+):
+    keys = []
+    (tmp_path / name).write_text("input")
+    for text in ("old", "new", "old"):
+        (tmp_path / companion).write_text(text)
+        keys.append(jobs.file_source(str(tmp_path / name), []).key)
+    assert keys[0] == keys[2] != keys[1]
+
+
 def test_two_runs_of_one_job_at_once_are_refused(tmp_path):
     folder = tmp_path / "a.txt.partial"
     folder.mkdir()

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from ptrnet.data import formats
 from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError, KilledError, OutputError, short
-from ptrnet.files import atomic_path, check_writable, checksum, locked, to_standard_output
+from ptrnet.files import atomic_path, check_writable, locked, to_standard_output
 from ptrnet.parallel import LOCAL, ordered_map
 from ptrnet.progress import Bar
 from ptrnet.tasks.base import Task
@@ -62,10 +62,7 @@ def file_source(path: str, chunks: Iterable[Dataset]) -> Source:
     """
     if path == "-" or not Path(path).is_file():
         return Source(chunks, None, None, path)
-    try:
-        key = {"file": str(Path(path).resolve()), "sha256": checksum(path)}
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    key = {"file": str(Path(path).resolve()), "sha256": formats.content_checksum(path)}
     return Source(chunks, formats.count_instances(path), key, path)
 
 

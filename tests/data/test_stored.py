@@ -179,6 +179,63 @@ def test_builds_arrays_once_and_again_if_the_content_changes(tmp_path, monkeypat
     assert len(arrays(path)) == 8, "each task has its own arrays"
 
 
+CITIES = """\
+DIMENSION : 3
+EDGE_WEIGHT_TYPE : EUC_2D
+NODE_COORD_SECTION
+1 0 0
+2 30 0
+3 30 {y}
+"""
+TOUR = "TYPE : TOUR\nTOUR_SECTION\n1\n2\n3\n-1\n"
+CUSTOMERS = "TYPE : CVRP\nCAPACITY : 9\n" + CITIES
+CUSTOMERS += "DEMAND_SECTION\n1 0\n2 1\n3 1\nDEPOT_SECTION\n1\n-1\n"
+ROUTE = "Route #1: {customers}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "companion", "old", "new", "expected"),
+    [
+        ("s.tour", TOUR, "s.tsp", CITIES.format(y=40), CITIES.format(y=50), (50, [0, 1, 2])),
+        ("s.opt.tour", TOUR, "s.atsp", CITIES.format(y=40), CITIES.format(y=50), (50, [0, 1, 2])),
+        (
+            "s.sol",
+            ROUTE.format(customers="1 2"),
+            "s.vrp",
+            CUSTOMERS.format(y=40),
+            CUSTOMERS.format(y=50),
+            (50, [1, 2]),
+        ),
+        (
+            "s.vrp",
+            CUSTOMERS.format(y=40),
+            "s.sol",
+            ROUTE.format(customers="1 2"),
+            ROUTE.format(customers="2 1"),
+            (40, [2, 1]),
+        ),
+    ],
+    ids=["tour", "opt-tour", "sol", "vrp"],
+)
+def test_builds_arrays_again_if_a_file_that_is_read_with_it_changes(
+    tmp_path, name, text, companion, old, new, expected
+):
+    task = tasks.get("tsp" if "tour" in name else "cvrp")
+    path, other = tmp_path / name, tmp_path / companion
+    path.write_text(text)
+    other.write_text(old)
+    (before,) = as_lists(open_file(str(path), task))
+    other.write_text(new)
+    ((inputs, answer),) = as_lists(open_file(str(path), task))
+    assert (inputs[2][1], answer) == expected != (before[0][2][1], before[1])
+    assert len(arrays(path)) == 4, "the outdated arrays are removed"
+    other.write_text(old)
+    assert as_lists(open_file(str(path), task)) == [before]
+    other.unlink()
+    with pytest.raises(InputError):
+        open_file(str(path), task)
+
+
 def test_refuses_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "f.txt"
     path.write_text(GOOD)

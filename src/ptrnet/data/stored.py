@@ -1,10 +1,10 @@
 """Convert the examples of a file to memory maps once, and open them in later runs.
 
-The arrays of `FILE` are saved in `FILE.packed/`. If this folder cannot be written, the arrays are
-saved in the user's cache folder. The name of a subfolder is the fingerprint of the file: the task,
-a version, and the SHA-256 of the content. If elements have named fields, the SHA-256 of the schema
-follows. So a changed file gets a new subfolder, and no run overwrites arrays that another run
-reads. A subfolder holds:
+The arrays of `FILE` are saved in `FILE.packed/`, or in the user's cache folder if `FILE.packed/`
+cannot be written. The name of a subfolder is the fingerprint of the file: the task, a version, the
+SHA-256 of the content and, if elements have named fields, the SHA-256 of the schema. The content
+includes other files that are read with the file, such as the cities of a tour. So a changed file
+gets a new subfolder, and no run overwrites arrays that another run reads. A subfolder holds:
 
 inputs.npy         (num_elements, d) float64, the elements of all instances, one after another
 starts.npy         (num_examples + 1,) int64, where each instance begins, and num_elements
@@ -211,11 +211,7 @@ def _fingerprint(path: str, task: Task) -> str:
     """Return the name of the subfolder for the arrays of the file's current content."""
     if exists(path) and not os.path.isfile(path):  # noqa: PTH113  as files.exists
         raise InputError(f"{path}: expected a regular file, because it is read more than once")
-    try:
-        content = checksum(path)[:_DIGITS]
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", error)
-        raise InputError(f"{path}: cannot be read: {reason}") from None
+    content = formats.content_checksum(path)[:_DIGITS]
     fields = checksum(repr(task.schema).encode())[:16]
     return f"{task.name}-v{VERSION}-{content}" + f"-{fields}" * (task.schema is not None)
 

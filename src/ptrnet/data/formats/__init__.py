@@ -8,15 +8,17 @@ Each format is a module in this folder, with the file extension as its name. Its
 
 A module may also have these members:
 
-- `num_features(path)`, for formats whose files show d: returns d, the number of features of an
-  element.
-- `table(path)` and `write_table(stream, table)`, for formats of long tables, in which each row is
-  an element: read and write a `ptrnet.data.tables.Table`.
-- `COLUMNS`, for formats whose files all use the same names: the columns of ids and answers
-- `dictionaries(path)`, for formats whose elements may have named fields: returns an iterator over
-  pairs. A pair is the elements of an instance, as a list of dictionaries, and the source of the
-  instance. If the elements of the first instance are numbers, `dictionaries` returns None. If the
-  elements of a later instance are numbers, the iterator raises InputError.
+- `num_features(path)`: returns d, the number of features of an element. It is for formats whose
+  files show d.
+- `table(path)` and `write_table(stream, table)`: read and write a `ptrnet.data.tables.Table`. They
+  are for formats of long tables, in which each row is an element.
+- `COLUMNS`: the columns of ids and answers, if they have the same names in all long tables
+- `companions(path)`: returns the paths of the other files that reading `path` reads now, such as
+  the cities of a tour
+- `dictionaries(path)`: returns an iterator over pairs: the elements of an instance, as a list of
+  dictionaries, and the source of the instance. It is for formats whose elements may have named
+  fields. If the elements of the first instance are numbers, it returns None. If the elements of a
+  later instance are numbers, the iterator raises InputError.
 
 Plug-ins register a module or a class with these members. The folder `parts/` has code that several
 formats share.
@@ -41,7 +43,7 @@ from ptrnet.data import checks
 from ptrnet.data.dataset import groups_of
 from ptrnet.data.formats.parts.lines import count_lines, display_name, standard_input_is_json
 from ptrnet.errors import InputError, MissingExtraError, short, unknown
-from ptrnet.files import atomic_path, check_writable, exists, to_standard_output
+from ptrnet.files import atomic_path, check_writable, checksum, exists, to_standard_output
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.plugins import Registry
 from ptrnet.tasks.base import Task
@@ -420,6 +422,24 @@ def count_instances(path: str) -> int | None:
     if not capabilities.multiple:
         return 1
     return None if capabilities.binary else count_lines(path)
+
+
+def content_checksum(path: str) -> str:
+    """Return the SHA-256 of all that reading a file reads: the file and its companions.
+
+    Raises InputError if one of them cannot be read.
+    """
+    content, source = _checksum(path), format_of(path)
+    others = source.module.companions(path) if source.has("companions") else []
+    return checksum(" ".join([content, *map(_checksum, others)]).encode()) if others else content
+
+
+def _checksum(path: str) -> str:
+    try:
+        return checksum(path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", error)
+        raise InputError(f"{path}: cannot be read: {reason}") from None
 
 
 # Writing

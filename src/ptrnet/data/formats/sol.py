@@ -25,8 +25,14 @@ CAPABILITIES = Capabilities(multiple=False, task="cvrp")
 
 def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
-    (example,) = depots.read(str(Path(path).with_suffix(".vrp")), task)
+    (instance,) = companions(path)
+    (example,) = depots.read(instance, task)
     yield example.replace(outputs=read_routes(path, len(example.inputs)), source=path)
+
+
+def companions(path: str) -> list[str]:
+    """See `ptrnet.data.formats`."""
+    return [str(Path(path).with_suffix(".vrp"))]
 
 
 def read_routes(path: str, n: int) -> Indices:

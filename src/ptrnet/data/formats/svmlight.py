@@ -30,6 +30,12 @@ def read(path: str, task: Task) -> Iterator[Example]:
     return iter(Sets(table(path), COLUMNS).dataset(task))
 
 
+def companions(path: str) -> list[str]:
+    """See `ptrnet.data.formats`."""
+    sizes = f"{path}.query"
+    return [sizes] if Path(sizes).is_file() else []
+
+
 def table(path: str) -> Table:
     """See `ptrnet.data.formats`."""
     grades: list[float] = []
@@ -72,13 +78,14 @@ def table(path: str) -> Table:
 
 
 def _query_ids(path: str, count: int) -> list[str]:
-    """Return the number of each row's set, from 1, as a text. `FILE.query` lists the set sizes."""
-    file = f"{path}.query"
-    if not Path(file).is_file():
+    """Return the id of each row's set, counted from 1. `FILE.query` has the sizes of the sets."""
+    files = companions(path)
+    if not files:
         raise InputError(
-            f"{path}: expected qid:ID after the grade, or a file {file} with the number of rows of "
-            "each set"
+            f"{path}: expected qid:ID after the grade, or a file {path}.query with the number of "
+            "rows of each set"
         )
+    (file,) = files
     sizes = []
     for source, text in filled_lines(file):
         if not text.strip().isdecimal():

@@ -39,12 +39,22 @@ def read_cities(path: str, task: Task) -> Example:
 
     The `.tour` file need not exist.
     """
+    (example,) = tsp.read(_cities_of(path), task)
+    return example
+
+
+def companions(path: str) -> list[str]:
+    """See `ptrnet.data.formats`."""
+    return [_cities_of(path)]
+
+
+def _cities_of(path: str) -> str:
+    """Return the path of the file with the cities. Raises InputError if there is none."""
     stem = Path(path).with_suffix("")
     stem = stem.with_suffix("") if stem.suffix == ".opt" else stem
     for cities in (f"{stem}.tsp", f"{stem}.atsp"):
         if exists(cities):
-            (example,) = tsp.read(cities, task)
-            return example
+            return cities
     raise InputError(f"{path}: expected its cities in {stem}.tsp, which does not exist")
 
 

@@ -15,7 +15,7 @@ from ptrnet.files import exists
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
-__all__ = ["CAPABILITIES", "read", "write"]
+__all__ = ["CAPABILITIES", "companions", "read", "write"]
 
 CAPABILITIES = Capabilities(multiple=False, answers=False, task="cvrp", stdout_format="sol")
 
@@ -23,9 +23,14 @@ CAPABILITIES = Capabilities(multiple=False, answers=False, task="cvrp", stdout_f
 def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
     (example,) = depots.read(path, task)
-    solution = str(Path(path).with_suffix(".sol"))
-    if exists(solution):
+    for solution in companions(path):
         outputs = sol.read_routes(solution, len(example.inputs))
         checks.check_feasible([example.replace(outputs=outputs, source=solution)], task)
         example = example.replace(outputs=outputs)
     yield example
+
+
+def companions(path: str) -> list[str]:
+    """See `ptrnet.data.formats`."""
+    solution = str(Path(path).with_suffix(".sol"))
+    return [solution] if exists(solution) else []
