@@ -246,6 +246,7 @@ def rows_of(frame: Any) -> list[Mapping[str, Any]]:
 def columns_of(frame: Any) -> dict[str, list[Any]]:
     """Return the columns of a pandas, polars or pyarrow frame, by name."""
     if hasattr(frame, "to_pydict"):  # pyarrow
+        _check_names(frame.schema.names)
         columns: dict[str, list[Any]] = frame.to_pydict()
         return columns
     _check_frame(frame)
@@ -253,12 +254,13 @@ def columns_of(frame: Any) -> dict[str, list[Any]]:
 
 
 def _check_frame(frame: Any) -> None:
-    """Refuse frames of other libraries, and frames with duplicate column names.
-
-    A dictionary would keep only one of the columns with the same name.
-    """
+    """Refuse frames of other libraries, and duplicate column names."""
     if not hasattr(frame, "to_dicts") and not hasattr(frame, "to_dict"):
         raise InputError(f"expected a frame of pandas or polars, got {type(frame).__name__}")
-    names = list(frame.columns)
+    _check_names(list(frame.columns))
+
+
+def _check_names(names: list[Any]) -> None:
+    """Refuse duplicate column names, because a dictionary would lose one of the columns."""
     if len({*names}) != len(names):
         raise InputError(f"DataFrame has duplicate column names: {short(names)}")
