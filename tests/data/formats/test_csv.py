@@ -184,6 +184,19 @@ def test_reads_a_square_matrix_of_distances(tmp_path, name):
         list(formats.read(str(path), tasks.get("hull")))
 
 
+@pytest.mark.parametrize("cell", ["1_000", "007", "\uff11", "1,5", "nan", "1e400", ""])
+@pytest.mark.parametrize("name", MATRICES)
+def test_refuses_a_matrix_with_a_cell_that_is_not_a_number(tmp_path, name, cell):
+    path = tmp_path / "m.csv"
+    text = MATRICES[name].replace("1,5", f'1,"{cell}"')
+    assert text != MATRICES[name]
+    path.write_text(text)
+    with pytest.raises(
+        InputError, match=r"m\.csv:.*expected (a number|a finite distance|2 numeric)"
+    ):
+        list(formats.read(str(path), tasks.get("tsp")))
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -150,7 +150,7 @@ def _read_matrix(rows: list[Row], task: Task, source: str) -> Example | None:
         return None
     for i in range(n):
         body[i][i] = "0"
-    if not all(cells.is_number(cell) for row in body for cell in row):
+    if not all(_is_distance(cell) for row in body for cell in row):
         return None
     above = rows[0][has_names:] if has_header else [str(k) for k in range(n)]
     names = [row[0] for row in rows[has_header:]] if has_names else above
@@ -159,6 +159,12 @@ def _read_matrix(rows: list[Row], task: Task, source: str) -> Example | None:
     dist = checks.check_matrix([[*map(float, row)] for row in body], task, source)
     table = Table(None, [[name] for name in names], [])  # `write` then lists the names
     return Example(dist, source=source, table=table, distance=EXPLICIT)
+
+
+def _is_distance(cell: str) -> bool:
+    """Whether a cell is a plain number, or `nan` or infinite, which `check_matrix` refuses."""
+    is_infinite = cells.is_number(cell) and not cells.is_finite_number(cell)
+    return is_infinite or cells.is_plain_number(cell)
 
 
 def _read_fields(rows: list[Row], places: list[str], task: Task, source: str) -> Example:
