@@ -74,6 +74,28 @@ def test_errors_list_the_formats_that_can_hold_the_example(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("extension", ["npy", "atsp"])
+@pytest.mark.parametrize("distance", ["euclidean", "EUC_2D"])
+def test_formats_of_matrices_refuse_points_and_keep_distances_exactly(
+    tmp_path, extension, distance
+):
+    points = Example(POINTS, source="f.jsonl:1", distance=distance)
+    with pytest.raises(InputError) as error:
+        written(tmp_path, extension, [points], TSP)
+    complaint, _, others = str(error.value).partition("; write to ")
+    assert complaint == (
+        f"f.jsonl:1: a .{extension} file holds a matrix of distances, and cannot hold points"
+    )
+    for other in others.replace(" or", ",").split(", "):
+        if other != ".tour":  # needs an answer
+            written(tmp_path, other[1:], [points], TSP)
+    dist = np.array([[0, 0.1, 1 / 3], [0.1, 0, 1e-7], [2.0, 1e-7, 0]])
+    path = tmp_path / f"matrix.{extension}"
+    formats.write(str(path), [Example(dist, distance="EXPLICIT")], TSP)
+    (copy,) = formats.read(str(path), TSP)
+    assert copy.inputs.tolist() == dist.tolist()
+
+
 def test_check_output_names_a_missing_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=r'^.parquet needs the extra "parquet": pip inst'):

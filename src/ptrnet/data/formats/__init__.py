@@ -44,7 +44,7 @@ from ptrnet.data.dataset import groups_of
 from ptrnet.data.formats.parts.lines import count_lines, display_name, standard_input_is_json
 from ptrnet.errors import InputError, MissingExtraError, short, unknown
 from ptrnet.files import atomic_path, check_writable, checksum, exists, to_standard_output
-from ptrnet.geometry.distances import EUCLIDEAN
+from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT
 from ptrnet.plugins import Registry
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
@@ -176,8 +176,10 @@ class Format:
                 others = _alternatives(example, task, "multiple")
                 raise InputError(f"{name} holds one instance; write several to {others}")
             lost, needs = "", ""
-            # A chained comparison: the distance is Euclidean, and is not in `can.distances`.
-            if example.distance == EUCLIDEAN not in can.distances:
+            if example.distance != EXPLICIT and can.distances == (EXPLICIT,):
+                lost = "holds a matrix of distances, and cannot hold points"
+            # A chained comparison: the distance is Euclidean, and the format cannot hold it.
+            elif example.distance == EUCLIDEAN not in can.distances:
                 lost = "would round every distance to a whole number, in the unit square to 0 or 1"
             elif example.distance not in can.distances:
                 lost = f"cannot say that distances are {example.distance}"
