@@ -114,6 +114,10 @@ def test_single_instance_and_repeated_parameters_are_refused(tmp_path):
     for one in (offers[0], pandas.DataFrame(offers[0])):
         with pytest.raises(InputError, match="X: expected a list of instances, got one"):
             estimator.predict(one)
+        with pytest.raises(InputError, match="X: expected a list of instances, got one"):
+            estimator.score(one, [[0]] * 3)
+        with pytest.raises(InputError, match="X: expected a list of instances, got one"):
+            clone(estimator).fit(one, [[0]] * 3)
     for key in ("steps", "hidden_size", "kind"):
         twice = ptrnet.PointerEstimator(steps=2, recipe={key: 3})
         with pytest.raises(InputError, match=f"recipe: {key}: set the estimator's own"):

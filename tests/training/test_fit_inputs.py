@@ -87,6 +87,14 @@ def test_invalid_inputs_are_refused_in_one_line(arguments, options, complaint):
     assert "\n" not in str(error.value)
 
 
+def test_a_frame_is_one_instance_and_its_rows_are_not_instances():
+    frame = pd.DataFrame({"x": [0.1, 0.2, 0.3], "y": [0.3, 0.2, 0.1]})
+    with pytest.raises(InputError, match=r"^inputs: expected a list of instances, got one"):
+        ptrnet.fit(frame, [[0, 1]] * 3, **OPTIONS)
+    with pytest.raises(InputError, match=r"^instances: expected a list of instances, got one"):
+        ptrnet.fit(frame, cost=lambda x, y: 0.0, constraint="permutation", **OPTIONS)
+
+
 def test_an_example_of_a_table_is_named_by_its_set():
     """The user needs to know where in a long table the value is missing."""
     table = pd.DataFrame({"set": list("aabb"), "price": [1, 2, 3, np.nan], "place": [1, 2, 1, 2]})

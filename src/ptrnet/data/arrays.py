@@ -234,6 +234,13 @@ def named_records_of(values: Any) -> list[Mapping[str, Any]] | None:
     return records_of(values)
 
 
+def split_instances(values: Any, source: str) -> list[Any]:
+    """Return instances as a list. As `split`, but refuse one instance: a frame or dictionaries."""
+    if is_frame(values) or records_of(values) is not None:
+        raise InputError(f"{source}: expected a list of instances, got one instance")
+    return split(values, source)
+
+
 def rows_of(frame: Any) -> list[Mapping[str, Any]]:
     """Return the rows of a pandas or polars frame as dictionaries."""
     _check_frame(frame)

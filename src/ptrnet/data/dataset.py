@@ -24,7 +24,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.data import checks
-from ptrnet.data.arrays import depth, is_frame, records_of, rows_of, split, unpack_objects
+from ptrnet.data.arrays import (
+    depth,
+    is_frame,
+    records_of,
+    rows_of,
+    split,
+    split_instances,
+    unpack_objects,
+)
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import Element
@@ -422,7 +430,7 @@ def example_name(number: int, item: Any) -> str:
 
 def pairs_of(inputs: Any, outputs: Any) -> Iterator[tuple[Any, Any]]:
     """Pair the items of two sequences. Raises InputError if their lengths differ."""
-    xs, ys = split(inputs, "inputs"), split(outputs, "outputs")
+    xs, ys = split_instances(inputs, "inputs"), split(outputs, "outputs")
     if len(xs) != len(ys):
         raise InputError(
             f"expected as many outputs as inputs, got {len(ys)} outputs and {len(xs)} inputs"

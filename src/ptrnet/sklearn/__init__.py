@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.data.arrays import is_frame, records_of, split
+from ptrnet.data.arrays import split_instances
 from ptrnet.data.checks import check_grades, check_outputs
 from ptrnet.data.dataset import checked_instance, pairs_of
 from ptrnet.decoding import Decoder
@@ -103,7 +103,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         for key in self.recipe or {}:
             if key in ("kind", "constraint", *given):
                 raise InputError(f"recipe: {key}: set the estimator's own parameters instead")
-        examples: Any = pairs_of(X, y)
+        examples: Any = pairs_of(split_instances(X, "X"), y)
         if self.kind == "grades":
             examples = [_graded(x, grades, k) for k, (x, grades) in enumerate(examples)]
         self.solver_: Solver = fit(examples, kind=self.kind, **options, **(self.recipe or {}))
@@ -151,7 +151,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         task = self.solver_.task
         assert isinstance(task, Custom)
         known = []
-        for k, (x, answer) in enumerate(pairs_of(_many(X), y)):
+        for k, (x, answer) in enumerate(pairs_of(split_instances(X, "X"), y)):
             example, source = checked_instance(x, task, f"X: instance {k}"), f"y: answer {k}"
             n = len(example.inputs)
             if task.kind == "grades":
@@ -165,7 +165,8 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _instances(self, X: Any) -> list[Example]:  # noqa: N803
         task = self.solver_.task
-        return [checked_instance(x, task, f"X: instance {k}") for k, x in enumerate(_many(X))]
+        instances = enumerate(split_instances(X, "X"))
+        return [checked_instance(x, task, f"X: instance {k}") for k, x in instances]
 
 
 def _graded(x: Any, values: Any, k: int) -> Example:
@@ -179,10 +180,3 @@ def _column(values: Sequence[Any]) -> NDArray[np.object_]:
     for k, value in enumerate(values):
         column[k] = value
     return column
-
-
-def _many(X: Any) -> list[Any]:  # noqa: N803
-    """Return the instances as a list. Raises InputError for a single instance."""
-    if not is_frame(X) and records_of(X) is None:
-        return split(X, "X")
-    raise InputError("X: expected a list of instances, got one instance")

@@ -10,7 +10,7 @@ import numpy as np
 
 from ptrnet import tasks
 from ptrnet.data import checks
-from ptrnet.data.arrays import count_features, records_of, split
+from ptrnet.data.arrays import count_features, records_of, split_instances
 from ptrnet.data.dataset import Dataset, is_example
 from ptrnet.data.infer_task import feature_scaling, loosest_task
 from ptrnet.data.sizes import Sizes
@@ -60,7 +60,7 @@ def _checked_instances(instances: Any) -> Dataset:
     """Return the instances as a dataset. Raises InputError if an instance cannot be used."""
     checked: list[Example] = []
     task = loosest_task(1)
-    for k, values in enumerate(split(instances, "instances")):
+    for k, values in enumerate(split_instances(instances, "instances")):
         if records_of(values) is not None:
             raise InputError(f"instance {k}: with a cost, elements are numbers, no dictionaries")
         if is_example(values, loosest_task(2)):
