@@ -12,7 +12,7 @@ import pytest
 from ptrnet import tasks
 from ptrnet.cli import run as ptrnet
 from ptrnet.data import formats
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, OutputError
 from ptrnet.pretrained import model_folder
 from ptrnet.reproduce import records, tables, testsets, trainings
 from ptrnet.reproduce.testsets import open_test_set
@@ -192,6 +192,21 @@ def test_a_test_set_is_labelled_once_and_checked(tiny, capsys):
     assert path.read_bytes() == content
     assert "its checksum does not match; generated again" in capsys.readouterr().err
     assert all((a.inputs == b.inputs).all() for a, b in zip(mended, again, strict=True))
+
+
+def test_a_cache_folder_that_cannot_be_written_is_refused_in_one_line(tiny, monkeypatch):
+    (tiny / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tiny / "file"))
+    with pytest.raises(OutputError, match=r"^no folder for test sets: .*; set XDG_CACHE_HOME$"):
+        open_test_set(tasks.get("hull"), 5, 100)
+
+    def refuse(path, *_):  # as in an existing folder that is read-only
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tiny / "cache"))
+    monkeypatch.setattr(Path, "touch", refuse)
+    with pytest.raises(OutputError, match=r"^no folder for test sets: .*\.lock'; set XDG_CACHE"):
+        open_test_set(tasks.get("hull"), 5, 100)
 
 
 def test_other_shipped_weights_are_tested_again(tiny, monkeypatch, capsys):

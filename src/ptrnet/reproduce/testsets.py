@@ -35,9 +35,7 @@ def open_test_set(task: Task, n: int, count: int) -> Dataset:
         OutputError: the cache folder cannot be written.
     """
     largest = max(count, count_for(n))
-    path = _folder() / f"{task.name}-n{n}-{largest}-seed{SEED}.txt"
-    lock = path.with_suffix(".lock")
-    lock.touch()
+    path, lock = _locations(f"{task.name}-n{n}-{largest}-seed{SEED}")
     with locked(lock):  # other processes that need the same test set wait
         if not _is_whole(path):
             jobs = os.cpu_count() or 1
@@ -58,11 +56,16 @@ def _is_whole(path: Path) -> bool:
     return False
 
 
-def _folder() -> Path:
-    """Return the folder of this version's test sets. Other versions may draw other instances."""
+def _locations(name: str) -> tuple[Path, Path]:
+    """Return the paths of a test set and of its lock, an existing file.
+
+    They have a folder for this version, because other versions may draw other instances.
+    """
     try:
         folder = cache_folder() / f"test-sets-{VERSION}"
         folder.mkdir(parents=True, exist_ok=True)
+        lock = folder / f"{name}.lock"
+        lock.touch()
     except (OSError, RuntimeError) as error:
         raise OutputError(f"no folder for test sets: {error}; set XDG_CACHE_HOME") from None
-    return folder
+    return folder / f"{name}.txt", lock
