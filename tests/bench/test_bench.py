@@ -5,6 +5,7 @@ import json
 import pytest
 
 from ptrnet import bench
+from ptrnet.bench import harness
 from ptrnet.bench.harness import format_table
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.export import folder
@@ -38,6 +39,19 @@ def test_each_measurement_gives_rows(quick, measurement):
         if table["other"] is not None:
             assert table["other"]["ms"] > 0 and table["other"]["ratio"] > 0
         assert row.name in format_table(rows)
+
+
+def test_progress_of_data_names_the_examples_that_steps_train_on(quick, monkeypatch):
+    titles, peaks = [], harness.peaks
+    monkeypatch.setattr(harness, "peaks", lambda s, title: titles.append(title) or peaks(s, title))
+    (planned,) = bench.plan("data", {**SMALL["data"], "repeats": 1}).values()
+    names = [row.name for row in planned]
+    assert titles == [
+        "data, reading",
+        "data, steps on examples of the file",
+        "data, steps on fresh examples",
+    ]
+    assert names[-2:] == ["step, 8 units, examples of the file", "step, 8 units, fresh examples"]
 
 
 def test_plan_leaves_out_measurements_with_missing_extras(monkeypatch):

@@ -47,10 +47,14 @@ def _measure_with_file(recipe: Recipe, repeats: int) -> Iterator[Row]:
         open_file(path, recipe.task)
         steps = STEPS * repeats
         yield from _reading(path, recipe, repeats)
-        # The kinds of steps are measured separately. If both kinds ran in turn, the batches of one
-        # kind would be made while the other kind trains.
-        yield from _waiting("of the file", partial(step_on_file, path, recipe), recipe, steps)
-        yield from _waiting("fresh", partial(step_on_fresh_examples, recipe), recipe, steps)
+        # The kinds of steps are measured separately. If they ran in turn, the batches of one kind
+        # would be made while the other trains.
+        yield from _waiting(
+            "examples of the file", partial(step_on_file, path, recipe), recipe, steps
+        )
+        yield from _waiting(
+            "fresh examples", partial(step_on_fresh_examples, recipe), recipe, steps
+        )
 
 
 def _reading(path: str, recipe: Recipe, rounds: int) -> Iterator[Row]:
@@ -85,14 +89,14 @@ def _waiting(
 ) -> Iterator[Row]:
     """Measure training steps on one kind of examples, and how long steps wait for examples."""
     step, units = make_step(), recipe.network.hidden_size
-    title = f"data, steps on {examples} examples"
+    title = f"data, steps on {examples}"
     measured = measure({"step": make_step}, {"step": Side(step)}, rounds, title, recipe.device)
     times = measured.times["step"].values()
     share = step.waiting_ms * len(times) / sum(times)
     yield measured.row(
         "step",
         "data",
-        f"step, {units} units, examples {examples}",
+        f"step, {units} units, {examples}",
         count=recipe.batch_size,
         unit="examples",
         facts={
