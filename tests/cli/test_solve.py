@@ -204,7 +204,14 @@ def test_too_few_random_points_are_refused(ptrnet, small, tmp_path, n, refused):
         (["--beam-size", "4"], "--beam-size has no effect with greedy decoding"),
         (["--decoder", "beam", "--window", "4"], "--window has no effect with beam decoding"),
         (["--decoder", "sample", "--inner", "beam"], "--inner has no effect with sample decoding"),
-        (["--decoder", "incremental", "--samples", "4"], "--samples has no effect with greedy"),
+        (
+            ["--decoder", "incremental", "--samples", "4"],
+            "--samples has no effect with incremental decoding and --inner greedy",
+        ),
+        (
+            ["--decoder", "incremental", "--seconds", "1"],
+            "--seconds has no effect with incremental decoding",
+        ),
         (["--decoder", "incremental", "--inner", "bean"], "did you mean 'beam'"),
         (["--decoder", "beam", "--seconds", "1"], "--seconds has no effect with beam decoding"),
         (["--decoder", "sample", "--rounds", "2"], "--rounds has no effect with sample decoding"),

@@ -31,7 +31,14 @@ def test_options_that_are_left_out_have_the_decoders_defaults(options, decoder):
         ({"decoder": "beam", "beam_size": 0}, "beam_size: expected a whole number of 1 or more"),
         ({"decoder": "reconstruct", "part": 3}, "part: expected a whole number of 4 or more"),
         ({"window": 2}, "window has no effect with greedy decoding"),
-        ({"decoder": "incremental", "beam_size": 2}, "beam_size has no effect with greedy"),
+        (
+            {"decoder": "incremental", "beam_size": 2},
+            "beam_size has no effect with incremental decoding and inner greedy",
+        ),
+        (
+            {"decoder": "incremental", "inner": "beam", "seconds": 1.0},
+            "seconds has no effect with incremental decoding and inner beam",
+        ),
         ({"decoder": "beam", "samples": 2}, "samples has no effect with beam decoding"),
     ],
 )

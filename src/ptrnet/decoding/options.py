@@ -81,7 +81,10 @@ class DecoderOptions(Settings):
         used = {*_SETTINGS_OF[self.decoder], *_SETTINGS_OF[search]}
         for option in (option for options in _SETTINGS_OF.values() for option in options):
             if getattr(self, option) is not None and option not in used:
-                raise InputError(f"{spell(option)} has no effect with {search} decoding")
+                inner = f" and {spell('inner')} {search}" if is_incremental else ""
+                raise InputError(
+                    f"{spell(option)} has no effect with {self.decoder} decoding{inner}"
+                )
         if self.decoder == "reconstruct":
             return Reconstruct(seed=seed, **self._settings("reconstruct"))
         if is_incremental:
