@@ -8,17 +8,17 @@ Each format is a module in this folder, with the file extension as its name. Its
 
 A module may also have these members:
 
-- `num_features(path)`: returns d, the number of features of an element. It is for formats whose
-  files show d.
-- `table(path)` and `write_table(stream, table)`: read and write a `ptrnet.data.tables.Table`. They
-  are for formats of long tables, in which each row is an element.
-- `COLUMNS`: the columns of ids and answers, if they have the same names in all long tables
-- `companions(path)`: returns the paths of the other files that reading `path` reads now, such as
-  the cities of a tour
-- `dictionaries(path)`: returns an iterator over pairs: the elements of an instance, as a list of
-  dictionaries, and the source of the instance. It is for formats whose elements may have named
-  fields. If the elements of the first instance are numbers, it returns None. If the elements of a
-  later instance are numbers, the iterator raises InputError.
+- `num_features(path)`, for formats whose files show d: returns d, the number of features of an
+  element.
+- `table(path)` and `write_table(stream, table)`, for formats of long tables, in which each row is
+  an element: read and write a `ptrnet.data.tables.Table`.
+- `COLUMNS`, for formats whose files all use the same names: the columns of ids and answers
+- `companions(path)`, for formats that read several files together, such as a tour and its cities:
+  returns the paths of the other files that exist now.
+- `dictionaries(path)`, for formats whose elements may have named fields: returns an iterator over
+  pairs. A pair is the elements of an instance, as a list of dictionaries, and the source of the
+  instance. If the elements of the first instance are numbers, `dictionaries` returns None. If the
+  elements of a later instance are numbers, the iterator raises InputError.
 
 Plug-ins register a module or a class with these members. The folder `parts/` has code that several
 formats share.
