@@ -9,16 +9,21 @@ from ptrnet.geometry.points import (
 )
 
 
-@pytest.mark.parametrize("side", [2, 4, 32])
+@pytest.mark.parametrize(("side", "dims"), [(2, 2), (4, 2), (32, 2), (2, 3), (8, 3), (5, 1)])
 @pytest.mark.parametrize("size", [1.0, 1e-200, 1e300])
-def test_hilberts_curve_goes_from_each_cell_of_a_grid_to_a_neighbour(side, size):
+def test_hilberts_curve_goes_from_each_cell_of_a_grid_to_a_neighbour(side, dims, size):
     cells = (np.arange(side) + 0.5) / side
-    cells[0], cells[-1] = 0, 1  # the grid fills the square
-    grid = np.stack(np.meshgrid(cells, cells), -1).reshape(-1, 2)
-    cells_of_points = np.stack(np.meshgrid(np.arange(side), np.arange(side)), -1).reshape(-1, 2)
-    order = hilbert_order(grid * size)
-    assert sorted(order) == list(range(side**2))
+    cells[0], cells[-1] = 0, 1  # the grid fills the square or the cube
+    cells_of_points = np.stack(np.meshgrid(*[np.arange(side)] * dims), -1).reshape(-1, dims)
+    order = hilbert_order(cells[cells_of_points] * size)
+    assert sorted(order) == list(range(side**dims))
     assert (np.abs(np.diff(cells_of_points[order], axis=0)).sum(1) == 1).all()
+
+
+def test_hilberts_curve_visits_sixteen_cells_in_the_order_that_models_learned():
+    columns, rows = "0110001122333223", "0011233223321100"
+    curve = np.array([*map(float, columns), *map(float, rows)]).reshape(2, 16).T
+    assert hilbert_order(curve).tolist() == list(range(16))
 
 
 def test_equal_points_keep_their_order():

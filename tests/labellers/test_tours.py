@@ -8,7 +8,7 @@ import pytest
 from ptrnet import labellers, tasks
 from ptrnet.errors import InputError
 from ptrnet.geometry import distances
-from ptrnet.labellers import exact
+from ptrnet.labellers import exact, local_search
 from ptrnet.labellers.exact import (
     EXCLUDED,
     best_penalties,
@@ -297,6 +297,20 @@ def test_local_search_works_without_a_matrix_of_distances():
     (tour,) = labellers.get("local-search")(inputs)[0]
     assert (np.sort(tour) == np.arange(12_001)).all()
     assert lengths(inputs, tour[None])[0] < 1.05 * 0.7124 * np.sqrt(12_001)
+
+
+@pytest.mark.parametrize("distance", ["MAX_3D", "EXPLICIT"])
+def test_local_search_takes_any_number_of_points_in_space_and_rows_of_a_matrix(
+    distance, monkeypatch
+):
+    monkeypatch.setattr(local_search, "MAX_MATRIX", 30)
+    monkeypatch.setattr(local_search, "PIECE", 30)
+    points = np.random.default_rng(14).random((1, 60, 3)) * 100
+    inputs = distances.matrix(points, "MAX_3D") if distance == "EXPLICIT" else points
+    tours = labellers.get("local-search")(inputs, distance).indices
+    assert (np.sort(tours[0]) == np.arange(60)).all()
+    best = lengths(points, exact.label(points, "MAX_3D").indices, "MAX_3D")
+    assert lengths(points, tours, "MAX_3D") <= 1.05 * best
 
 
 def test_an_answer_does_not_depend_on_the_batch():

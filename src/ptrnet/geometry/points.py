@@ -50,7 +50,7 @@ def fit_unit_cube(inputs: Floats) -> Floats:
     return np.where(fits, inputs, np.clip(moved, 0, 1))
 
 
-_BITS = 20  # bits of each coordinate on Hilbert's curve
+_BITS = 20  # bits of each coordinate on Hilbert's curve; an index of three has 60
 
 
 def lexicographic_order(inputs: Floats) -> Indices:
@@ -60,7 +60,7 @@ def lexicographic_order(inputs: Floats) -> Indices:
 
 
 def hilbert_order(points: Floats) -> Indices:
-    """Return the order `(..., n)` of points `(..., n, 2)` along Hilbert's curve (1891).
+    """Return the order `(..., n)` of points `(..., n, d)` along Hilbert's curve (1891), d <= 3.
 
     Points that are near each other are mostly near each other in this order.
     """
@@ -68,18 +68,20 @@ def hilbert_order(points: Floats) -> Indices:
     width = (opposite / 2 - corner / 2).max(-1, keepdims=True)  # halved to avoid overflow
     width = np.where(width > 0, width, 1)
     cells = ((points / 2 - corner / 2) / width * (2**_BITS - 1)).astype(np.int64)
-    x, y = np.moveaxis(cells, -1, 0)
-    index = np.zeros(x.shape, np.int64)  # the index of the cell on the curve
+    axes = list(np.moveaxis(cells, -1, 0))
+    index = np.zeros(axes[0].shape, np.int64)  # the index of the cell on the curve
+    last = np.zeros_like(index)  # the last bit of the index
+    # The algorithm of Skilling (2004). In each half of an axis, the curve is mirrored along the
+    # first axis, or the first axis and this one change places.
     for bit in reversed(range(_BITS)):
-        side = 1 << bit
-        right, upper = (x & side) > 0, (y & side) > 0
-        index = index * 4 + ((3 * right) ^ upper)
-        x, y = x & (side - 1), y & (side - 1)
-        # The curve is rotated in the two lower quarters: x and y change places. In the lower right
-        # quarter the curve is also mirrored.
-        mirrored = right & ~upper
-        x, y = np.where(mirrored, side - 1 - x, x), np.where(mirrored, side - 1 - y, y)
-        x, y = np.where(upper, x, y), np.where(upper, y, x)
+        lower = (1 << bit) - 1
+        for i, axis in enumerate(axes):
+            upper = axis >> bit & 1
+            last = last ^ upper
+            index = index * 2 + last
+            changed = np.where(upper, 0, (axes[0] ^ axis) & lower)
+            axes[0] = axes[0] ^ np.where(upper, lower, changed)
+            axes[i] = axes[i] ^ changed
     return np.argsort(index, axis=-1, kind="stable")
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ptrnet.errors import InputError
 from ptrnet.geometry import distances
-from ptrnet.geometry.distances import EUCLIDEAN
+from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT
 from ptrnet.geometry.points import hilbert_order, scale_by_power_of_two
 from ptrnet.jit import assign, jit
 from ptrnet.labellers.held_karp import shortest_tour
@@ -46,7 +46,7 @@ def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) 
                 "possible for closed tours without ends or fixed edges, by symmetric distances"
             )
         return label_by_rules(inputs, distance, rules, lambda p: solve(p, MATRIX_KICKS))
-    if n <= MAX_MATRIX:
+    if n <= MAX_MATRIX or distance == EXPLICIT:  # an EXPLICIT matrix is in memory already
         return label_tours(inputs, distance, _write_tours)
     tours = np.stack([tour_by_pieces(points, distance, KICKS) for points in inputs])
     return Answers(tours, np.full(batch, n, np.int64))
@@ -84,8 +84,8 @@ def tour_by_pieces(points: Floats, distance: str, kicks: int) -> Indices:
     """Return a tour `(n,)` of many cities.
 
     Args:
-        points: the cities `(n, 2)`, with n >= `PIECE`.
-        distance: a name of `ptrnet.geometry.distances`.
+        points: the cities `(n, d)`, with n >= `PIECE` and d of 2 or 3.
+        distance: a name of `ptrnet.geometry.distances`, except EXPLICIT.
         kicks: the number of kicks per city in all rounds together, raised to the next larger
             multiple of `ROUNDS`.
     """
