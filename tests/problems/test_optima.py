@@ -31,6 +31,10 @@ def length(points, path):
     return sum(math.dist(points[a], points[b]) for a, b in pairwise(path))
 
 
+def rounded_length(points, path):
+    return sum(math.floor(math.dist(points[a][:2], points[b][:2]) + 0.5) for a, b in pairwise(path))
+
+
 @SEEDS
 def test_best_routes(seed):
     task, inputs = drawn("cvrp", 6, seed, capacity=15)
@@ -61,6 +65,49 @@ def test_best_tour_within_a_length(seed):
         if length(points, [0, *tour, 0]) <= 1.6
     )
     assert best_found(task, inputs) == pytest.approx(-best, rel=1e-12)
+
+
+@SEEDS
+def test_every_tour_within_a_rounded_limit_is_an_answer_unless_it_can_go_on(seed):
+    """Rounding violates the triangle inequality, so a direct way home is not always shortest."""
+    task, rng = tasks.get("orienteering"), np.random.default_rng(seed)
+    with_detour = 0
+    for limit in (1, 1, 2, 2, 3, 4):
+        fields = {"position": rng.random((6, 2)), "prize": [0, 1, 0, 2, 1, 1]}
+        inputs = task.from_fields({**fields, "limit": limit, "rounded": 1}, "here")
+        tours = [tour for m in range(6) for tour in permutations(range(1, 6), m)]
+        closed = {tour: rounded_length(inputs, [0, *tour, 0]) for tour in tours}
+        short = [tour for tour in tours if closed[tour] <= limit]
+        extended = {tour[:m] for tour in short for m in range(len(tour))}
+        assert set(all_answers(task, inputs)) == set(short) - extended
+        with_detour += any(closed[tour] > limit for tour in extended)
+    assert with_detour
+
+
+@pytest.mark.parametrize("labeller", ["best-tour", "circuit"])
+def test_rounded_tours_of_labellers_are_answers_even_if_places_must_follow(labeller):
+    if labeller == "circuit":
+        pytest.importorskip("ortools")
+    task, rng = tasks.get("orienteering"), np.random.default_rng(0)
+    for limit in (1, 1, 1, 1, 2, 2, 2, 2, 3, 4):
+        fields = {"position": rng.random((6, 2)), "prize": [0, 1, 0, 2, 1, 1]}
+        inputs = task.from_fields({**fields, "limit": limit, "rounded": 1}, "here")
+        (tour,) = task.label(inputs[None], labeller).rows()
+        assert -task.costs(Example(inputs), [tour])[0] == best_prize(inputs)
+
+
+@pytest.mark.parametrize("labeller", ["best-tour", "circuit"])
+def test_a_place_can_be_in_reach_only_by_other_places(labeller):
+    """The direct way to place 3 is rounded up to 1, and each leg by another place down to 0."""
+    if labeller == "circuit":
+        pytest.importorskip("ortools")
+    task = tasks.get("orienteering")
+    position = [[0, 0], [0.3, 0], [0.3, 0.1], [0.6, 0]]
+    fields = {"position": position, "prize": [0, 0, 0, 1], "limit": 0, "rounded": 1}
+    inputs = task.from_fields(fields, "here")
+    (tour,) = task.label(inputs[None], labeller).rows()
+    assert tour.tolist() in ([1, 3, 2], [2, 3, 1])
+    assert task.answer_errors(inputs, [tour]) == [None]
 
 
 @pytest.mark.parametrize("labeller", ["best-tour", "circuit"])
@@ -182,11 +229,10 @@ def test_labels_are_the_best_of_all_answers(name, n, package):
 
 
 def best_prize(inputs):
-    points, prize, limit, rounded = inputs[:, :2], inputs[:, 2], inputs[0, 3], inputs[0, 4]
-    best = 0.0
+    prize, limit, rounded = inputs[:, 2], inputs[0, 3], inputs[0, 4]
+    best, length_of = 0.0, rounded_length if rounded else length
     for tour in (t for m in range(len(inputs)) for t in permutations(range(1, len(inputs)), m)):
-        legs = [math.dist(points[a], points[b]) for a, b in pairwise([0, *tour, 0])]
-        if sum(math.floor(leg + 0.5) if rounded else leg for leg in legs) <= limit:
+        if length_of(inputs[:, :2], [0, *tour, 0]) <= limit:
             best = max(best, sum(prize[k] for k in tour))
     return best
 

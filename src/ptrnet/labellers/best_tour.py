@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ptrnet.geometry import distances
 from ptrnet.jit import jit
@@ -53,10 +54,11 @@ def lengthened(path: Sequence[int], dist: Floats, prize: Floats, limit: float) -
         limit: the maximum length, including the way back to the depot.
     """
     path, length = list(path), path_length(dist, path)
+    unvisited = np.ones(len(dist), np.bool_)
     while True:
+        unvisited[path] = False
         there = length + dist[path[-1]]
-        may_follow = there + dist[0] <= limit
-        may_follow[path] = False
+        may_follow = unvisited & (there + ways_home(dist, unvisited) <= limit)
         if not may_follow.any():
             return path
         path.append(int(np.argmax(np.where(may_follow, prize, -1))))
@@ -66,6 +68,30 @@ def lengthened(path: Sequence[int], dist: Floats, prize: Floats, limit: float) -
 def path_length(dist: Floats, path: Sequence[int]) -> float:
     """Return the length of a path, without a way back."""
     return float(sum(dist[pair] for pair in pairwise(path)))
+
+
+@jit
+def ways_home(dist: Floats, via: NDArray[np.bool_]) -> Floats:
+    """Return the lengths `(n,)` of the shortest ways from all places to the depot (Dijkstra 1959).
+
+    The direct way may be longer than one by other places, because rounded distances violate the
+    triangle inequality.
+
+    Args:
+        dist: `(n, n)` distances.
+        via: `(n,)`, the places that a way may visit.
+    """
+    home, waits = dist[0].copy(), via.copy()
+    while True:
+        nearest = -1
+        for j in range(len(home)):
+            if waits[j] and (nearest < 0 or home[j] < home[nearest]):
+                nearest = j
+        if nearest < 0:
+            return home
+        waits[nearest] = False
+        for j in range(len(home)):
+            home[j] = min(home[j], dist[j, nearest] + home[nearest])
 
 
 @jit
@@ -81,9 +107,10 @@ def best_tour(dist: Floats, prize: Floats, limit: float, lengths: Floats) -> Ind
             shortest path from the depot through all places of s that ends at place j + 1.
     """
     m = len(prize) - 1
+    home = ways_home(dist, np.ones(m + 1, np.bool_))
     reached = np.zeros(1 << m, np.bool_)
     for j in range(m):
-        if 2 * dist[0, j + 1] <= limit:
+        if dist[0, j + 1] + home[j + 1] <= limit:
             reached[1 << j] = True
             lengths[1 << j] = np.inf
             lengths[1 << j, j] = dist[0, j + 1]
@@ -100,11 +127,11 @@ def best_tour(dist: Floats, prize: Floats, limit: float, lengths: Floats) -> Ind
             if length == np.inf:
                 continue
             whole = length + dist[last + 1, 0]
-            if prizes > most or (prizes == most and whole < shortest):
+            if whole <= limit and (prizes > most or (prizes == most and whole < shortest)):
                 most, shortest, best_set, best_last = prizes, whole, s, last
             for j in range(m):
                 longer = length + dist[last + 1, j + 1]
-                if s >> j & 1 or longer + dist[j + 1, 0] > limit:
+                if s >> j & 1 or longer + home[j + 1] > limit:
                     continue
                 both = s | 1 << j
                 if not reached[both]:

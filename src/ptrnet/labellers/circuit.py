@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.geometry import distances
-from ptrnet.labellers.best_tour import TOLERANCE, lengthened, path_length
+from ptrnet.labellers.best_tour import TOLERANCE, lengthened, path_length, ways_home
 from ptrnet.types import Answers, Floats, Indices, pad_answers
 
 NEEDS = "ortools"
@@ -50,7 +50,8 @@ def _tour(instance: Floats) -> tuple[list[int], bool]:
     is_rounded = bool(instance[0, 4])
     dist = distances.matrix(instance[:, :2], "EUC_2D" if is_rounded else distances.EUCLIDEAN)
     prize, limit = instance[:, 2], instance[0, 3] * (1 + TOLERANCE)
-    near = np.flatnonzero(2 * dist[0] <= limit)  # the depot, and the places in reach
+    home = ways_home(dist, np.ones(len(dist), np.bool_))
+    near = np.flatnonzero(2 * home <= limit)  # the depot, and the places in reach
     scale = 1.0 if is_rounded or limit == 0 else DIGITS / limit
     # First round distances down, so that no tour within the limit is left out. If the best tour
     # exceeds the limit by its true distances, round up, so that no tour exceeds it.
@@ -82,12 +83,13 @@ def _best_circuit(dist: Indices, limit: int, prize: Floats) -> tuple[list[int], 
     is_whole = (prize == np.round(prize)).all()
     prizes = np.round(prize * (1 if is_whole else PRIZES / prize.max())).astype(np.int64)
     model = cp_model.CpModel()
+    home = ways_home(dist.astype(float), np.ones(n, np.bool_))
     visited = [model.new_bool_var(f"visited {k}") for k in range(n)]
     legs = {
         (i, j): model.new_bool_var(f"leg {i} {j}")
         for i in range(n)
         for j in range(n)
-        if i != j and dist[0, i] + dist[i, j] + dist[j, 0] <= limit
+        if i != j and home[i] + dist[i, j] + home[j] <= limit
     }
     model.add_circuit(
         [(k, k, is_visited.negated()) for k, is_visited in enumerate(visited)]

@@ -78,14 +78,20 @@ class Orienteering(Problem):
         return {**state, "left": left, "unvisited": unvisited, "last": last}
 
     def _distances(self, state: State) -> tuple[Floats, Floats]:
-        """Return the distances `(B, n)` of all places from the last place, and from the depot."""
-        position = state["position"]
+        """Return the distances `(B, n)` of all places from the last place, and the ways back.
+
+        A way back may visit places, because a direct way may be longer if distances are rounded.
+        """
+        position, rounded = state["position"], state["rounded"]
         here = place(position, state["last"])[:, None]
-        rounded = state["rounded"][:, None]
-        return (
-            dist_or_rounded(position, here, rounded),
-            dist_or_rounded(position, position[:, :1], rounded),
-        )
+        there = dist_or_rounded(position, here, rounded[:, None])
+        back = dist(position, position[:, :1])
+        if rounded.any():
+            from ptrnet.problems import rollouts  # needs numba, so import it only here
+
+            ways = rollouts.ways_back(position, rounded, state["unvisited"])
+            back = np.where(rounded[:, None] != 0, ways, back)
+        return there, back
 
     def allowed(self, state: State) -> NDArray[np.bool_]:
         there, back = self._distances(state)

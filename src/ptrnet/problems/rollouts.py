@@ -10,7 +10,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.jit import jit
+from ptrnet.jit import assign, jit
+from ptrnet.labellers.best_tour import ways_home
 from ptrnet.types import Floats, Indices
 
 NEAR = 1e-9  # added to distances to avoid division by 0
@@ -89,7 +90,7 @@ def prizes(
 
     The rule goes to the place with the largest ratio of its prize to its distance from the last
     place. It skips places from which the depot, element 0, could not be reached within the
-    length that is left.
+    length that is left, neither directly nor by places that are still unvisited.
 
     Args:
         position: `(B, n, 2)`.
@@ -109,6 +110,9 @@ def prizes(
     for b in range(batch):
         for j in range(n):
             back[j] = distance(position[b], 0, j, rounded[b])
+        least = back
+        if rounded[b] != 0:
+            least = ways_home(matrix(position[b], rounded[b]), unvisited[b])
         for first in range(n):
             if not allowed[b, first]:
                 continue
@@ -117,18 +121,63 @@ def prizes(
             while place >= 0:
                 found[b, first] += prize[b, place]
                 waits[place] = False
-                here, rest, place, most = place, rest - there, -1, -1.0
-                for j in range(n):
-                    if waits[j]:
-                        length = distance(position[b], here, j, rounded[b])
-                        ratio = prize[b, j] / (length + NEAR)
-                        if ratio > most and length + back[j] <= rest:
-                            place, most, there = j, ratio, length
+                here, rest = place, rest - there
+                rule = position[b], prize[b], rounded[b], waits, here, rest
+                place, there = next_by_rule(*rule, least)
+                # The ways of `least` may visit places that the rule has visited since.
+                if place >= 0 and there + back[place] > rest:
+                    home = ways_home(matrix(position[b], rounded[b]), waits)
+                    place, there = next_by_rule(*rule, home)
+    return found
+
+
+@jit
+def next_by_rule(
+    position: Floats,
+    prize: Floats,
+    rounded: float,
+    waits: NDArray[np.bool_],
+    here: int,
+    rest: float,
+    home: Floats,
+) -> tuple[int, float]:
+    """Return the place that the rule of `prizes` visits next, -1 if none, and its distance."""
+    place, most, there = -1, -1.0, 0.0
+    for j in range(len(prize)):
+        if waits[j]:
+            length = distance(position, here, j, rounded)
+            ratio = prize[j] / (length + NEAR)
+            if ratio > most and length + home[j] <= rest:
+                place, most, there = j, ratio, length
+    return place, there
+
+
+@jit
+def ways_back(position: Floats, rounded: Floats, unvisited: NDArray[np.bool_]) -> Floats:
+    """Return the lengths `(B, n)` of the shortest ways to the depot by unvisited places.
+
+    The arguments are those of `prizes`.
+    """
+    found = np.empty(unvisited.shape)
+    for b in range(len(found)):
+        assign(found[b], ways_home(matrix(position[b], rounded[b]), unvisited[b]))
+    return found
+
+
+@jit
+def matrix(position: Floats, rounded: float) -> Floats:
+    """Return the distances `(n, n)` of all pairs of places."""
+    n = len(position)
+    found = np.empty((n, n))
+    for a in range(n):
+        for b in range(n):
+            found[a, b] = distance(position, a, b, rounded)
     return found
 
 
 @jit
 def distance(position: Floats, a: int, b: int, rounded: float) -> float:
     """Return the distance between two places, rounded as by EUC_2D if `rounded` is not 0."""
-    length = math.hypot(position[a, 0] - position[b, 0], position[a, 1] - position[b, 1])
-    return math.floor(length + 0.5) if rounded != 0 else length
+    x, y = position[a, 0] - position[b, 0], position[a, 1] - position[b, 1]
+    # The expressions of `ptrnet.geometry.distances`: another one may round a half differently.
+    return math.floor(math.sqrt(x * x + y * y) + 0.5) if rounded != 0 else math.hypot(x, y)
