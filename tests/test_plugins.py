@@ -131,7 +131,7 @@ class lab:
 @tasks.register
 class Top(Task):
     name, labellers, num_features = "top", ("toplab",), 1
-    def max_length(self, n): return n
+    def max_length(self, n): return n - 1
     def build_constraint(self): ...
     def answer_error(self, n, outputs, first=0):
         return "each once" if len(set(outputs.tolist())) < len(outputs) else None
@@ -151,7 +151,7 @@ def test_labels_of_a_plug_in_are_checked(ptrnet, tmp_path):
         ("np.full((len(inputs), 3), 1)", 2, "each once"),
         ("np.full((len(inputs), 3), 1.0)", 1, "expected whole numbers (2, M)"),
         ("np.full((len(inputs), 3), 1)", 7, "expected at most 3 indices, got 7"),
-        ("np.full((len(inputs), 9), 1)", 9, "expected at most 4 indices, got 9"),
+        ("np.tile(np.arange(4), (len(inputs), 1))", 4, "expected at most 3 tokens, got 4"),
         ("np.full((1, 3), 1)", 1, "expected whole numbers (2, M)"),
     ]
     for k, (indices, length, complaint) in enumerate(cases):

@@ -11,7 +11,7 @@ from ptrnet.errors import InputError
 from ptrnet.geometry.points import fit_unit_cube
 from ptrnet.metrics import sequence
 from ptrnet.tasks.base import Drawing, Task
-from ptrnet.types import Example
+from ptrnet.types import Answers, Example
 
 
 @given(
@@ -54,6 +54,30 @@ def test_unknown_tasks_and_labellers_are_refused():
         tasks.get("hul")
     with pytest.raises(InputError, match="labeller of task hull"):
         tasks.get("hull").label(np.zeros((1, 3, 2)), "argsort")
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "n", "labeller"),
+    [
+        ("cvrp", {}, 21, "pyvrp-quick"),
+        ("delaunay", {"sequence": "apexes"}, 12, None),
+        ("delaunay", {"separator": True}, 12, None),
+        ("hull", {"closed": True}, 12, None),
+        ("job-shop", {}, 4, "tabu-search"),
+    ],
+)
+def test_answers_with_more_or_fewer_indices_than_tokens_pass_the_check(name, settings, n, labeller):
+    if name == "cvrp":
+        pytest.importorskip("pyvrp")
+    task = tasks.get(name, **settings)
+    inputs = task.sample(np.random.default_rng(0), 3, n)
+    task.check_answers(task.label(inputs, labeller), inputs, "labeller mine")
+
+
+def test_an_empty_answer_passes_the_check_because_labels_report_it():
+    task = tasks.get("hull", closed=True)
+    empty = Answers(np.empty((1, 0), np.int64), np.array([0]))
+    task.check_answers(empty, np.zeros((1, 3, 2)), "labeller mine")
 
 
 def test_batch_is_normalized_like_its_instances():

@@ -519,11 +519,13 @@ class Task(Settings, Labelling):
                 f"{source}: expected whole numbers ({count}, M) and their lengths ({count},), got "
                 f"{indices.dtype} {indices.shape} and {lengths.dtype} {lengths.shape}"
             )
-        longest = min(indices.shape[1], self.max_length(n))
+        width, longest = indices.shape[1], self.max_length(n)
         for k, (row, length) in enumerate(zip(indices, lengths.tolist(), strict=True)):
             instance = f"{source}: instance {k} of {n} elements: "
-            if not 0 <= length <= longest:
-                raise InputError(f"{instance}expected at most {longest} indices, got {length}")
+            if not 0 <= length <= width:
+                raise InputError(f"{instance}expected at most {width} indices, got {length}")
+            if not length:
+                continue
             outputs = row[:length]
             outside = outputs[(outputs < 0) | (outputs >= n)]
             if outside.size:
@@ -533,9 +535,12 @@ class Task(Settings, Labelling):
                     f"{instance}expected {self.item_size} indices per item, got {length}"
                 )
             items = outputs if self.item_size == 1 else outputs.reshape(-1, self.item_size)
-            complaint = self.answer_error(n, items) if length else None
+            complaint = self.answer_error(n, items)
             if complaint:
                 raise InputError(f"{instance}{complaint}")
+            tokens = self.to_tokens(Answers(outputs[None], np.array([length]))).lengths[0] - 1
+            if tokens > longest:
+                raise InputError(f"{instance}expected at most {longest} tokens, got {tokens}")
 
     def unpad(self, answers: Answers) -> list[Indices]:
         """Split flat, padded answers into arrays of the shape that examples have."""
