@@ -184,6 +184,6 @@ class CutBatch(NamedTuple):
 class InstanceBatch(NamedTuple):
     """Instances without answers."""
 
-    inputs: Tensor  # (B, N, d) float32, as a model reads them
+    inputs: Tensor  # (B, N, d) as a model reads them: float32, or float64 for problems
     lengths: Tensor  # (B,) int64, 1..N
     instances: Sequence[Floats]  # (n, d), not scaled, with elements in the order of `inputs`

@@ -2,7 +2,7 @@
 
 A constraint is an automaton. For each of B instances and each of K prefixes, the automaton has a
 state, which says which tokens may come next. After the search has extended the prefixes, the
-constraint advances the states. A token is the number of a slot that the model can point at. The S
+constraint advances the states. A token is the number of what a model can point at. The S
 special slots come first, beginning with END. The N elements follow.
 """
 

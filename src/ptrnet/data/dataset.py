@@ -63,8 +63,8 @@ class Dataset(Sequence[Example]):
         log_probs: `(B,)`, the log-probabilities of the answers; None if no model gave the answers.
         grades: `(num_elements,)`, the grade of each element, NaN in rows without grades. None if
             no row has grades.
-        carried: for other fields of `Example`, a list of B values by the field's name: `source`,
-            `extra`, `table`, `nodes`, `distance`, `rules`, `elements` (the user's dictionaries).
+        carried: the other fields of `Example`: `source`, `extra`, `table`, `nodes`, `distance`,
+            `rules`, `elements` (the user's dictionaries). It maps a field's name to B values.
         fingerprint: identifies the content of memory maps and long tables; empty for other data.
 
     Examples:
@@ -317,8 +317,8 @@ def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
 
     Args:
         values: an `Example` or a tuple `(inputs, outputs)`, a list of examples or tuples, or a
-            `Dataset`. If an `Example` holds arrays, only the range of its indices is checked. Its
-            answer may come from a model, and we also measure answers that the task does not allow.
+            `Dataset`. If an `Example` holds arrays, only the range of its indices is checked. An
+            answer that the task does not allow is accepted, because it may be a model's answer.
         task: the task of the examples.
 
     Raises:
@@ -380,7 +380,7 @@ def _is_instance(values: Any, d: int) -> bool:
 
 
 def checked_instance(values: Any, task: Task, source: str) -> Example:
-    """Validate one instance, and return an `Example`. An `Example` keeps its other fields."""
+    """Validate one instance, and return an `Example`. If `values` is one, keep its other fields."""
     example = values if isinstance(values, Example) else Example(values, source=source)
     source = example.source or source
     # Prefer named elements, because `inputs` may be features that another model's schema made.

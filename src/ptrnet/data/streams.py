@@ -159,7 +159,7 @@ class EpochStream(BatchStream[AnyBatch]):
         InputError: no row has one of the sizes, or all rows are held out.
     """
 
-    order: ClassVar[int]  # the stream of `random_streams` that orders the rows
+    order: ClassVar[int]  # the number in `random_streams` for the order of the rows
 
     examples: Dataset
     task: Task

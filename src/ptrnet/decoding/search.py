@@ -25,7 +25,7 @@ MAX_EXTENSIONS = 2**26
 
 
 class Hypotheses(NamedTuple):
-    """The answers of each instance at the end of a search, the likeliest first.
+    """The answers of each instance at the end of a search, the decoder's first choice first.
 
     K is the number of returned answers, not of prefixes: a beam of any size returns one answer.
 

@@ -160,8 +160,8 @@ def as_integers(points: Floats) -> NDArray[np.object_]:
 def is_rounded(points: Floats) -> NDArray[np.bool_]:
     """Whether each coordinate may be off by rounding: all may, except whole numbers up to 2^64.
 
-    Whole numbers are exact, because readers of data refuse numbers that float64 does not hold
-    (`ptrnet.data.arrays`).
+    Whole numbers are exact, because readers of data refuse whole numbers that float64 would
+    round (`ptrnet.data.arrays`).
     """
     return (points != np.rint(points)) | (np.abs(points) > LARGEST_WHOLE)
 
@@ -195,7 +195,7 @@ class Predicates:
         return _decide(turn(*points), error, (i, j, k), self._exact_turn)
 
     def turn_beyond_rounding(self, i: Indices, j: Indices, k: Indices) -> Indices:
-        """Return `turn`, but 0 if unrounded coordinates could put the points on one line."""
+        """Return `turn`, but 0 if the points, without rounding errors, could be on one line."""
         points = self._floats(i, j, k)
         # In `turn_slack`, each size is at most 3, because points are scaled. All differences
         # together are at most 8 times the largest difference from point i. So the slack is at most

@@ -76,7 +76,7 @@ def can_multiply(dtype: torch.dtype) -> bool:
     - bfloat16, on a processor with AMX tiles, which PyTorch uses
     - a type other than float32 and bfloat16
     - a processor without the AVX-512 instructions of the type
-    - numba may not compile for this processor
+    - numba was told to compile for another processor, or not at all
     """
     if is_restricted():
         return False

@@ -20,7 +20,7 @@ from ptrnet.types import Answers, Floats, Indices, pad_answers
 
 MOVES = 20_000  # per shop
 RETURN_AFTER = 3_000  # moves without a better schedule, after which we return to the best schedule
-SHAKES = 10  # after this return, the search makes one more than this many random moves
+SHAKES = 10  # after this return, the search makes SHAKES + 1 random moves
 NONE = -1  # no operation
 
 
@@ -83,8 +83,8 @@ def search(machine: Indices, duration: Floats, job: Indices, moves: int) -> tupl
     shortest, found_at = np.inf, 0
     best = copied(now)
     path = np.empty(count, np.int64)
-    # Entry (a, b): the number of the first move that may put operation a ahead of job b again, on
-    # the machine of a.
+    # Entry (a, b): before the move of this number, operation a may not be put ahead of an
+    # operation of job b on its machine again.
     forbidden_until = np.zeros((count, job[-1] + 1), np.int64)
     tenure = 10 + (job[-1] + 1) // (machine.max() + 1)
     for move in range(1, moves + 1):
@@ -101,7 +101,7 @@ def search(machine: Indices, duration: Floats, job: Indices, moves: int) -> tupl
         source, target = choose_move(
             shop, now, path[:length], forbidden_until, move, shortest, is_shaken
         )
-        if source == target:  # no move. If no duration is 0, no schedule is then shorter
+        if source == target:  # no move: if all durations are above 0, no schedule is shorter
             break
         until = move + tenure + np.random.randint(0, tenure // 2)
         op, direction = path[source], 1 if target > source else -1
@@ -259,7 +259,7 @@ def choose_move(
     shortest: float,
     at_random: bool,
 ) -> tuple[int, int]:
-    """Choose an operation of the critical path, and the end of its block to which it moves.
+    """Choose an operation of the critical path, and the first or last one of its block as target.
 
     Return the positions of both in `path`, or (0, 0) if no move is possible. Choose the move that
     promises the shortest makespan, at random among equal moves. A forbidden move may only be chosen

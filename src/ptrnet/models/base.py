@@ -152,8 +152,8 @@ class PointerModel(nn.Module, ABC):
         """Log-probabilities `(B, R, S + N)` of the tokens that follow a known prefix.
 
         Training with `--cuts` calls this method. Row 0 is for the token right after the prefix. A
-        model may return row 0 alone (R = 1). A model that can learn from later tokens may also
-        return rows for these tokens.
+        model must return row 0. It may also return rows for later tokens, if it can learn from
+        them. R is the number of rows.
 
         Args:
             inputs: as in `log_probs`.

@@ -230,7 +230,7 @@ def _chunks(order: np.ndarray, counts: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _choices(tokens: Tensor) -> np.ndarray:
-    """Convert tokens `(R,)` to choices. Token 0, END or the start symbol, becomes STAY."""
+    """Convert tokens `(R,)` to choices. Token 0 (END, or the start symbol) becomes STAY."""
     return (tokens - 1).cpu().numpy()
 
 

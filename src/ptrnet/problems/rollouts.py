@@ -89,8 +89,8 @@ def prizes(
     """Return for each place the sum of prizes if we go there next, and a rule chooses the rest.
 
     The rule goes to the place with the largest ratio of its prize to its distance from the last
-    place. It skips places from which the depot, element 0, could not be reached within the
-    length that is left, neither directly nor by places that are still unvisited.
+    place. It skips a place if the length that is left is too short to go there and then to
+    the depot (element 0), directly or through places that are still unvisited.
 
     Args:
         position: `(B, n, 2)`.
@@ -124,7 +124,7 @@ def prizes(
                 here, rest = place, rest - there
                 rule = position[b], prize[b], rounded[b], waits, here, rest
                 place, there = next_by_rule(*rule, least)
-                # The ways of `least` may visit places that the rule has visited since.
+                # `least` is outdated if a shortest way uses a place that was visited since.
                 if place >= 0 and there + back[place] > rest:
                     home = ways_home(matrix(position[b], rounded[b]), waits)
                     place, there = next_by_rule(*rule, home)
@@ -179,5 +179,5 @@ def matrix(position: Floats, rounded: float) -> Floats:
 def distance(position: Floats, a: int, b: int, rounded: float) -> float:
     """Return the distance between two places, rounded as by EUC_2D if `rounded` is not 0."""
     x, y = position[a, 0] - position[b, 0], position[a, 1] - position[b, 1]
-    # The expressions of `ptrnet.geometry.distances`: another one may round a half differently.
+    # The same expressions as in `ptrnet.geometry.distances`: others may round x.5 differently.
     return math.floor(math.sqrt(x * x + y * y) + 0.5) if rounded != 0 else math.hypot(x, y)

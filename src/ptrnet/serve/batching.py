@@ -26,8 +26,8 @@ from ptrnet.solver import Solver
 from ptrnet.types import Example
 
 WINDOW = 0.002  # seconds that an idle service waits for more requests after the first request
-# Maximum number of elements of a batch, with padding. An element counts once for each prefix of the
-# search in each view of the instance that `augment` makes.
+# Maximum number of elements of a batch, with padding. An element counts
+# `decoder.size * augment` times: once for each prefix of the search, in each view.
 BATCH_ELEMENTS = 16_384
 QUICK_ELEMENTS = 512  # most elements of a quick instance, counted as for BATCH_ELEMENTS
 BATCH_SECONDS = 0.5  # how long decoding a batch should take
@@ -226,7 +226,7 @@ class _BatchQueue:
             # If the batch was abandoned early, we do not know how long it would have taken.
             if (seconds := perf_counter() - start) > BATCH_SECONDS:
                 self._batch_size.update(key.kind, len(items), seconds)
-        except Exception as error:  # wrong input or a defect; `solve` raises it again
+        except Exception as error:  # wrong input or a defect; `Batcher.solve` raises it
             if len(requests) == 1:
                 requests[0].fail(error)
                 return

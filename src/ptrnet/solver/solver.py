@@ -673,9 +673,10 @@ class Solver(HubMixin):
             start: the first city of each tour, as in `ptrnet.label`.
             end: the last city of each tour. If both ends are given, the network completes a closed
                 tour that begins with `end` and then `start`. ptrnet rotates this tour, so that it
-                begins at `start` and ends at `end`. In other cases, ptrnet rotates, reverses or
-                cuts open any closed tour of the network. If an end of an open path is free, ptrnet
-                also tries other cities at this end, except with `ptrnet.Reconstruct`.
+                begins at `start` and ends at `end`. In other cases, the network gives
+                a closed tour, and ptrnet then rotates it, reverses it or removes an edge. If an end
+                of an open path is free, ptrnet also tries other cities at this end, except with
+                `ptrnet.Reconstruct`.
             open: whether the tour is a path that does not return to its first city.
             jobs: the number of processes, 1 or more. -1 means one process per core.
             backend: where the processes run: "local", or a cluster of "dask" or "ray".

@@ -29,7 +29,7 @@ class Labelling(ABC):
 
     name: ClassVar[str]
     labellers: ClassVar[tuple[str, ...]]  # names of algorithms; the first is the default
-    # Whether the task has a labeller that promises proofs and may fail to find a proof.
+    # Whether the task has a labeller that proves its answers, but may run out of time before.
     may_be_unproved: ClassVar[bool] = False
     distances: ClassVar[tuple[str, ...]] = (
         EUCLIDEAN,
@@ -204,7 +204,7 @@ class Task(Settings, Labelling):
 
     @abstractmethod
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
-        """Return why `outputs` can answer no instance of n elements; None if it may answer some.
+        """Return why `outputs` is wrong for every instance of n elements; None if it may be right.
 
         Args:
             n: number of elements of the instance.
@@ -246,7 +246,7 @@ class Task(Settings, Labelling):
     exact_inputs: ClassVar[bool] = False  # whether models get instances as float64
     recipe: ClassVar[
         Mapping[str, Any]
-    ] = {}  # settings of trainings whose defaults differ for this task
+    ] = {}  # training options with their defaults for this task, if these differ
 
     @property
     def reversible(self) -> bool:
@@ -321,7 +321,7 @@ class Task(Settings, Labelling):
         return Free(self.min_length)
 
     def from_fields(self, fields: Mapping[str, Any], source: str) -> Any:
-        """Convert a dictionary that a user gave: an instance, or an item of a list.
+        """Convert a dictionary that a user gave, alone or as an item of a list.
 
         Subclasses of `Problem` return an array `(n, d)`. Other tasks return the dictionary
         unchanged, because their instances are lists with a dictionary for each element.
@@ -366,14 +366,14 @@ class Task(Settings, Labelling):
         return outputs
 
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
-        """Return copies of an open-path example, each with another city fixed at `end`.
+        """Return copies of the example of an open path. Each copy fixes another city at one end.
 
         The network answers each copy, and the solver keeps the best path.
 
         Args:
             example: the example.
             outputs: the best answer so far.
-            end: which end may change, "end" or "start".
+            end: the end at which the copies have different cities, "end" or "start".
         """
         return []
 

@@ -36,7 +36,7 @@ from ptrnet.types import Example, Floats, Indices
 if TYPE_CHECKING:
     from ptrnet.training.callbacks import Hooks
 
-# Name of the folder for the examples in the run's folder. Error messages also use this word.
+# The run's folder has a folder of this name for the examples. Error messages also use this word.
 EXAMPLES = "examples"
 INFERRED = ("center", "spread", "longest_answer", "longest_share", "categories", "filled")
 
