@@ -45,6 +45,8 @@ COUNT = 10_000
 FEWER = {  # for sizes that take longer, and for sizes without a number in the papers
     ("hull", 200): 1000,
     ("hull", 500): 1000,
+    ("tsp", 50): 4000,
+    ("tsp", 100): 1000,
     **{("delaunay", n): 2000 for n in (6, 7, 8, 9, 12, 15)},
 }
 # The metrics that a card shows for unconstrained greedy decoding, and for constrained decoders.
@@ -123,7 +125,7 @@ LIMITS = {
         "Delaunay. If the answer has to be right, use the labeller `qhull`."
     ),
     "tsp": (
-        "We trained this model on 5 to 50 cities, uniform in the unit square. Every step encodes\n"
+        "We trained this model on 5 to 100 cities, uniform in the unit square. Every step encodes\n"
         "the remaining cities (at most the hundred nearest to the last one), so it is slow for\n"
         "more than a few hundred cities. Tours get longer if the cities have a very different\n"
         "distribution. Several views (`--augment 8`) or `--decoder reconstruct` make them\n"
