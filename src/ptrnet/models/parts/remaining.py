@@ -164,7 +164,10 @@ class DistanceBias(nn.Module):
 
     def __init__(self, heads: int) -> None:
         super().__init__()
-        self.slopes = nn.Parameter(-2 * torch.arange(heads) / max(1, heads - 1))
+        slopes = torch.empty(heads)
+        if not slopes.is_meta:  # arithmetic on the meta device would import PyTorch's compiler
+            slopes = -2 * torch.arange(heads) / max(1, heads - 1)
+        self.slopes = nn.Parameter(slopes)
 
     def forward(self, points: Tensor, mask: Tensor) -> Tensor:
         """Return the scores `(R, heads, L, L)` of points `(R, L, d)`; padding has mask False."""
