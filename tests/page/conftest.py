@@ -22,6 +22,7 @@ import ptrnet
 from ptrnet.errors import InputError
 from ptrnet.export import page as export_folder
 from ptrnet.export.page import export_page
+from ptrnet.solver import Solver
 
 TASKS = ("hull", "delaunay", "tsp", "sort")
 POINTS = "0.1,0.2;0.8,0.1;0.9,0.7;0.5,0.9;0.4,0.4;0.2,0.75"
@@ -54,8 +55,11 @@ def browser():
 
 @pytest.fixture(scope="session")
 def models():
-    """The shipped models of the four tasks."""
-    return {name: ptrnet.load(name) for name in TASKS}
+    """The shipped models of the four tasks. That of `sort` has a list of trained sizes."""
+    models = {name: ptrnet.load(name) for name in TASKS}
+    sort = models["sort"]
+    models["sort"] = Solver(sort.model, sort.task, {**sort.trained, "n": "1-4,20"})
+    return models
 
 
 @contextmanager

@@ -428,9 +428,9 @@ def example_name(number: int, item: Any) -> str:
     return f"example {number}" + (f" ({source})" if source else "")
 
 
-def pairs_of(inputs: Any, outputs: Any) -> Iterator[tuple[Any, Any]]:
+def pairs_of(inputs: Any, outputs: Any, name: str = "inputs") -> Iterator[tuple[Any, Any]]:
     """Pair the items of two sequences. Raises InputError if their lengths differ."""
-    xs, ys = split_instances(inputs, "inputs"), split(outputs, "outputs")
+    xs, ys = split_instances(inputs, name), split(outputs, "outputs")
     if len(xs) != len(ys):
         raise InputError(
             f"expected as many outputs as inputs, got {len(ys)} outputs and {len(xs)} inputs"

@@ -145,8 +145,8 @@ class RemainingSettings(EncoderSettings):
     repeats: bool = setting(False, "remaining-ptr-net: an answer may repeat elements")
     align: bool = setting(
         False,
-        "remaining-ptr-net: rotate and mirror points in the plane, so that the direction from the "
-        "last to the first one, and the side with most of the others, are always the same",
+        "remaining-ptr-net: rotate and mirror points in the plane, so that the first element of an "
+        "answer is always in the same direction from its last one",
     )
     see_distances: bool = setting(
         False, "remaining-ptr-net: attention depends on the distances between points"

@@ -103,7 +103,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         for key in self.recipe or {}:
             if key in ("kind", "constraint", *given):
                 raise InputError(f"recipe: {key}: set the estimator's own parameters instead")
-        examples: Any = pairs_of(split_instances(X, "X"), y)
+        examples: Any = pairs_of(X, y, "X")
         if self.kind == "grades":
             examples = [_graded(x, grades, k) for k, (x, grades) in enumerate(examples)]
         self.solver_: Solver = fit(examples, kind=self.kind, **options, **(self.recipe or {}))
@@ -151,7 +151,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         task = self.solver_.task
         assert isinstance(task, Custom)
         known = []
-        for k, (x, answer) in enumerate(pairs_of(split_instances(X, "X"), y)):
+        for k, (x, answer) in enumerate(pairs_of(X, y, "X")):
             example, source = checked_instance(x, task, f"X: instance {k}"), f"y: answer {k}"
             n = len(example.inputs)
             if task.kind == "grades":

@@ -88,13 +88,11 @@ function check(instance, manifest) {
 /** Returns warnings about how the scaled instance differs from the training. */
 function warningsOf({ inputs }, read) {
   const warnings = [];
-  const sizes = String(inputs.elements.trained ?? "").match(/^(\d+)(?:-(\d+))?$/);
-  if (sizes) {
-    const [low, high] = [Number(sizes[1]), Number(sizes[2] ?? sizes[1])];
-    if (read.length < low || read.length > high) {
-      const trained = `the model was trained on instances of ${sizes[0]} elements`;
-      warnings.push(`${trained}, this one has ${read.length}`);
-    }
+  const trained = String(inputs.elements.trained ?? ""); // such as "5-50,60"
+  const ranges = trained.split(",").map((range) => range.match(/^ *(\d+)(?:-(\d+))? *$/));
+  const n = read.length;
+  if (ranges.every(Boolean) && !ranges.some(([, low, high]) => low <= n && n <= (high ?? low))) {
+    warnings.push(`the model was trained on instances of ${trained} elements, this one has ${n}`);
   }
   const pair = nearPair(read, inputs.resolution);
   if (pair) warnings.push(`elements ${pair.join(" and ")} are nearer than the model can tell apart`);
