@@ -17,7 +17,7 @@ from ptrnet.data.sizes import Sizes
 from ptrnet.errors import MissingExtraError
 from ptrnet.parallel import ordered_map
 
-N = 50  # default number of elements; fewer if the algorithm cannot label so many
+N = 50  # default number of elements; fewer if the algorithm cannot label that many
 MIN_SECONDS = 0.2  # minimum duration of a run, so that distributing work takes negligible time
 MEMORY_COUNT = 4  # instances in the measurement of memory, which runs in one process
 CHUNKS = 4  # per process, if there are enough instances

@@ -242,7 +242,7 @@ def _without_triangle(state: Triangulation) -> Tensor:
     _, tail, head = (ends[..., None] for ends in state.edges.front())
     is_front = (tails == tail) & (heads == head)
     # Find the edges that share an end with the edge in front, but must not be sides of the new
-    # triangle. The other end of such an edge cannot be the apex.
+    # triangle. Their other ends cannot be the apex.
     beyond_heads = ((tails == head) & ~is_open) | (tails == tail)
     beyond_tails = ((heads == tail) & ~is_open) | (heads == head)
     excluded = torch.cat([heads * beyond_heads, tails * beyond_tails, apexes * is_front], -1)

@@ -149,7 +149,7 @@ def naive_gradients(
 
 # We compute exp(2 key) exp(2 query) only if the magnitudes of keys and queries are below this.
 # exp(2 * 43) * exp(2 * 43) is inf, and 1 / (1 + inf) = 0 is right. But exp(2 * 45) alone is inf,
-# and inf * 0 is NaN. Clipping keys and queries is no solution, because a key of 60 and a query of
+# and inf * 0 is NaN. Clipping keys and queries would be wrong, because a key of 60 and a query of
 # -50 must give tanh(10).
 MAX_MAGNITUDE = {torch.float32: 43.0, torch.float64: 350.0}
 
