@@ -143,7 +143,8 @@ def aligned(points: Tensor, goal: Tensor) -> tuple[Tensor, Tensor]:
     cos, sin = (axis / torch.where(has_axis, length, 1)).chunk(2, -1)
     cos, sin = torch.where(has_axis, cos, 1), torch.where(has_axis, sin, 0)
     x, y = points.chunk(2, -1)
-    side = torch.where((y * cos - x * sin).mean(1, keepdim=True) < -least, -1.0, 1.0)
+    is_below = (y * cos - x * sin).mean(1, keepdim=True) < -least
+    side = torch.where(is_below, -1, 1).to(points.dtype)
 
     def turn(vectors: Tensor) -> Tensor:
         x, y = vectors.chunk(2, -1)
