@@ -95,6 +95,22 @@ def test_a_trapezoid_is_constant_and_falls_in_a_line_over_its_last_fifth():
     assert rates[80:] == pytest.approx([0.1 * k for k in range(20, 0, -1)])
 
 
+@pytest.mark.parametrize("schedule", ["one-cycle", "trapezoid", "constant"])
+def test_each_cycle_repeats_the_schedule_of_a_shorter_training(schedule):
+    rates = learning_rates(schedule=schedule, warmup=0.1, cycles=2)
+    recipe = Recipe.from_table(
+        task="hull", steps=50, learning_rate=2.0, schedule=schedule, warmup=0.1
+    )
+    optimizer = optimizers.optimizer(recipe, torch.nn.Linear(1, 1))
+    once = [2.0 * optimizers.scheduler(recipe, optimizer).lr_lambdas[0](k) for k in range(50)]
+    assert rates == pytest.approx(once * 2)
+
+
+def test_steps_that_cycles_do_not_divide_are_refused():
+    with pytest.raises(InputError, match="steps: expected a multiple of cycles 3, got 100"):
+        Recipe.from_table(task="hull", steps=100, cycles=3)
+
+
 def test_the_constant_schedule_keeps_the_rate():
     assert set(learning_rates(optimizer="sgd", schedule="constant", warmup=0.0)) == {2.0}
 

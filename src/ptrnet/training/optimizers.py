@@ -179,19 +179,22 @@ def scheduler(recipe: Recipe, optimizer: Optimizer) -> LambdaLR:
     """Return the learning-rate schedule: a linear warm-up, then `recipe.schedule`.
 
     Haegele et al. (2024) find the trapezoid as good as one cycle. The trapezoid's rate is constant
-    between the warm-up and the decay, so a checkpoint of this phase also fits longer runs.
+    between the warm-up and the decay, so a checkpoint of this phase also fits longer runs. Wen et
+    al. (2024) run the trapezoid again from its end, which is about as good as one long trapezoid.
     """
-    warmup_steps = max(1, round(recipe.warmup * recipe.steps))
-    decay_steps = max(1, round(DECAY * recipe.steps))
+    steps = recipe.steps // recipe.cycles  # of one cycle
+    warmup_steps = max(1, round(recipe.warmup * steps))
+    decay_steps = max(1, round(DECAY * steps))
 
     def factor(step: int) -> float:
+        step %= steps
         if step < warmup_steps:
             return (step + 1) / warmup_steps
         if recipe.schedule == "constant":
             return 1.0
         if recipe.schedule == "trapezoid":
-            return min(1.0, max(0, recipe.steps - step) / decay_steps)
-        progress = (step - warmup_steps) / max(1, recipe.steps - warmup_steps)
-        return (1 + math.cos(math.pi * min(1.0, progress))) / 2
+            return min(1.0, (steps - step) / decay_steps)
+        progress = (step - warmup_steps) / max(1, steps - warmup_steps)
+        return (1 + math.cos(math.pi * progress)) / 2
 
     return LambdaLR(optimizer, factor)

@@ -140,9 +140,12 @@ class Recipe(Settings):
     schedule: Literal["one-cycle", "constant", "trapezoid"] = setting(
         "one-cycle",
         "learning rate after a linear warm-up. one-cycle: cosine decay to zero; trapezoid: "
-        "constant, then linear decay to zero in the last fifth of the steps",
+        "constant, then linear decay to zero in the last fifth of a cycle's steps",
     )
-    warmup: float = setting(0.05, "share of the steps in which the learning rate rises", ge=0, lt=1)
+    cycles: int = setting(1, "how often the schedule runs, each time in steps / cycles steps", ge=1)
+    warmup: float = setting(
+        0.05, "share of a cycle's steps in which the learning rate rises", ge=0, lt=1
+    )
     beta1: float = setting(0.9, "adamw: decay of the mean gradient", ge=0, lt=1)
     beta2: float = setting(0.98, "adamw: decay of the mean squared gradient", ge=0, lt=1)
     weight_decay: float = setting(0.01, "adamw: decoupled weight decay", ge=0, lt=1)
@@ -288,6 +291,10 @@ def _check_combination(recipe: Recipe) -> None:
         raise InputError(
             f"recipe: examples: expected a multiple of batch_size {recipe.batch_size}, got "
             f"{recipe.examples}"
+        )
+    if recipe.steps % recipe.cycles:
+        raise InputError(
+            f"recipe: steps: expected a multiple of cycles {recipe.cycles}, got {recipe.steps}"
         )
     largest = recipe.n[-1]
     if recipe.batch_size * max(recipe.cuts, 1) * largest > LARGEST_BATCH:
