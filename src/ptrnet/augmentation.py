@@ -1,8 +1,9 @@
 """Test-time augmentation: answer several views of an instance and choose the best answer.
 
-A view is the same instance with its elements in another order. If the task is symmetric, a view may
-also be rotated or mirrored. If the task is reversible, a view may be backwards (see
-`Task.backwards`). View 0 is the instance itself. See `ptrnet.data.symmetries.augmented_view`.
+View 0 is the instance itself. In every other view, the elements are shuffled. If the task is
+symmetric, such a view may also be rotated or mirrored. If the task is reversible, the view may be
+backwards (see `Task.backwards`). If the task sets the order that the model reads, the elements of
+each view are sorted into this order. See `ptrnet.data.symmetries.augmented_view`.
 """
 
 import math
@@ -22,7 +23,7 @@ from ptrnet.types import CLOSED, Example, Floats, Indices, pad_answers
 
 
 class Candidate(NamedTuple):
-    """An answer to an instance, from a decoder's hypothesis for one of its views."""
+    """An answer to an instance. A decoder found this answer for one view of the instance."""
 
     outputs: Indices
     log_prob: float

@@ -64,7 +64,7 @@ def _no_scores(task: Task) -> dict[str, Scores]:
 
 
 def _moments(scores: Mapping[str, Scores]) -> dict[str, Moments]:
-    """Return each metric's moments. With CONFIDENCE, return moments of calibration gaps, too."""
+    """Return each metric's moments. If CONFIDENCE is a metric, add those of calibration gaps."""
     if CONFIDENCE in scores:
         right = scores["accuracy"] == 1
         gaps = calibration.gaps_by_bin(scores[CONFIDENCE].astype(np.float64), right)
@@ -73,7 +73,9 @@ def _moments(scores: Mapping[str, Scores]) -> dict[str, Moments]:
 
 
 class Evaluation:
-    """The metrics of any number of examples. Only one chunk and sums for each group are in memory.
+    """The metrics of any number of examples, which are read chunk by chunk.
+
+    Only one chunk is in memory, and sums for each size and for each value of the field `by`.
 
     Args:
         task: the task of the examples.

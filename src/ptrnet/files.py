@@ -101,7 +101,9 @@ def to_standard_output(lines: Iterable[str]) -> None:
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary path. On success its file replaces `path`, on failure the file is removed.
+    """Yield the path of a temporary file, which replaces `path` if the block succeeds.
+
+    If the block fails, the temporary file is removed.
 
     The temporary file is in the folder of `path` and is renamed, so a reader finds the whole old
     file or the whole new file. The new file has the mode of the old file. If `path` is a symbolic

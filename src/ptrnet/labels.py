@@ -65,8 +65,8 @@ def label(
 
     Returns:
         None if a file is written. Otherwise a `Dataset`. Its rows unpack as pairs of inputs
-        `(n, d)` and outputs: 0-based indices `(m,)`, or triangles `(t, 3)`. For one instance, only
-        the row of this instance.
+        `(n, d)` and outputs: 0-based indices `(m,)`, or triangles `(t, 3)`. If `file` is a single
+        instance, the call returns one such row instead of a `Dataset`.
 
     Raises:
         InputError: an argument is unknown, an instance cannot be used, the algorithm does not take

@@ -73,8 +73,8 @@ def _map_in_processes(
 ) -> Iterator[Result]:
     from joblib import Parallel, delayed, effective_n_jobs
 
-    # We give joblib lists. joblib would read an iterator in another thread, and lose the errors of
-    # the iterator. Ray's backend returns no result of a list before all results are ready.
+    # We pass the items to joblib in lists (`batch`). joblib would read `rest` in another thread and
+    # lose the errors of `rest`. With Ray, all results of a list arrive together, so ask for a list.
     return_as = "list" if backend == "ray" else "generator"
     with (
         {LOCAL: _local, "dask": _dask, "ray": _ray}[backend](jobs),
@@ -109,8 +109,8 @@ def _map_in_processes(
 def _result_or_error(function: Callable[[Item], Result], item: Item) -> Result | PtrnetError:
     """Return `function(item)`, or the PtrnetError that the function raises.
 
-    If processes raised errors, joblib would pass on the error that occurs first. If an item
-    that comes earlier in the order failed later, the error of that item would be lost.
+    If errors were raised in processes, joblib would pass on the error with the earliest time. The
+    caller must get the error of the first item in order that fails, so errors are results here.
     """
     try:
         return function(item)

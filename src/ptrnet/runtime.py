@@ -55,9 +55,9 @@ def tune() -> None:
 def share_arena() -> None:
     """Let all threads allocate memory from the main thread's arena. Call this before threads start.
 
-    Use this in a program that computes outside of its main thread. By default, such a
-    thread has its own arena. The settings of `tune` for freed memory do not apply to that arena, so
-    large batches take a tenth longer.
+    Use this in a program that computes in other threads than the main thread. By default, each of
+    these threads has a separate arena. The settings of `tune` for freed memory do not apply to
+    separate arenas, so large batches take a tenth longer.
     """
     _set_malloc(_M_ARENA_MAX, 1)
 

@@ -58,7 +58,7 @@ class TourRules(NamedTuple):
     start: int | None = None  # the first city
     end: int | None = None  # the last city
     is_open: bool = False  # whether the tour does not return to the first city
-    fixed: tuple[tuple[int, int], ...] = ()  # required edges; from i to j if distances are directed
+    fixed: tuple[tuple[int, int], ...] = ()  # required edges (i, j): from i to j if directed
 
 
 class Ends(NamedTuple):
@@ -157,7 +157,7 @@ def pad_answers(answers: Sequence[Indices | Sequence[int]]) -> Answers:
 class Batch(NamedTuple):
     """A batch of training examples. Only the lengths tell which entries are padding."""
 
-    inputs: Tensor  # (B, N, d) float32
+    inputs: Tensor  # (B, N, d) float32, or float64 for problems
     lengths: Tensor  # (B,) int64, 1..N
     targets: Tensor  # (B, M) int64 tokens; each sequence ends with END
     target_lengths: Tensor  # (B,) int64, including END

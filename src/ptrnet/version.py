@@ -1,3 +1,3 @@
-"""The version, as `pyproject.toml` has it."""
+"""The version of ptrnet. It must equal the version in `pyproject.toml`."""
 
 VERSION = "0.1.0"

@@ -19,7 +19,7 @@ from ptrnet.tasks.base import Task
 from ptrnet.training.recipe import Recipe
 
 COUNT = 10_000  # examples in the file
-STEPS = 10  # per repeat, because a step of a small network is short
+STEPS = 10  # training steps per repeat; a single step of a small network is short
 
 Run = Callable[[], object]
 
@@ -47,8 +47,8 @@ def _measure_with_file(recipe: Recipe, repeats: int) -> Iterator[Row]:
         open_file(path, recipe.task)
         steps = STEPS * repeats
         yield from _reading(path, recipe, repeats)
-        # The kinds of steps are measured separately. If they ran in turn, the batches of one kind
-        # would be made while the other trains.
+        # Steps on a file and steps on fresh examples are measured separately. If both ran in turn,
+        # the batches of one stream would be made while a step on the other stream runs.
         yield from _waiting(
             "examples of the file", partial(step_on_file, path, recipe), recipe, steps
         )

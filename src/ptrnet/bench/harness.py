@@ -110,7 +110,7 @@ def _synchronize(device: str) -> Callable[[], object]:
 # ---- Memory
 
 Setup = Callable[[], Callable[[], object]]  # prepares the work, and returns a function that runs it
-RUNS = 2  # runs of the work whose memory is measured
+RUNS = 2  # how often the work runs while we measure its memory
 
 
 def peaks(setups: Sequence[Setup], title: str) -> list[float]:
@@ -360,7 +360,7 @@ def _bfloat16() -> str:
 
 
 def _cpuinfo(key: str) -> str:
-    """The first core's value of a key in /proc/cpuinfo, or an empty string without such a key."""
+    """The value of a key in /proc/cpuinfo for the first core; empty if the key is missing."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(key)), "")

@@ -87,7 +87,7 @@ class NaivePtrNet(nn.Module):
         return self.v(torch.tanh(self.w1(slots) + self.w2(h)[:, None]))[..., 0], (h, c)
 
 
-# By the name of a parameter here, the name of the same parameter in ptrnet's `PtrNet`.
+# Keys are names of parameters in `NaivePtrNet`, values are their names in `PtrNet`.
 _LSTM_NAMES = {
     "weight_ih": "w_input",
     "weight_hh": "w_hidden",

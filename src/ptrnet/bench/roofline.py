@@ -37,7 +37,7 @@ def count_operations(work: Callable[[], object]) -> float:
 
     The counter sees only products that PyTorch computes as separate operations. So while we count,
     models use their plain formulas (`kernels/eager.py`) instead of compiled kernels. oneDNN is on
-    only inside the products, because oneDNN's LSTM layer would hide its products.
+    only inside the products, because it would run an LSTM layer as a single operation.
     """
     counter = _Counter()
     with _onednn(False), counter:

@@ -1,6 +1,6 @@
 """Speed of the shipped Ptr-Net: greedy decoding, beam search, and a step of the decoder.
 
-The baseline is the naive Ptr-Net, which has the same weights and takes the same steps. Answers are
+The baseline is the naive Ptr-Net, which has the same weights and takes the same steps. Decoding is
 unconstrained and in float32, because the baseline supports nothing else. The roofline is the time
 of the matrix products alone.
 """

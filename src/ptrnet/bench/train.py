@@ -1,4 +1,4 @@
-"""Speed of a training step, including its examples, compared with its matrix products alone.
+"""Speed of a training step and its examples, compared with the step's matrix products alone.
 
 The optimizer and gradient clipping are the same as in `ptrnet train`. Answers are padded to the
 longest answer of the batch.
@@ -33,7 +33,7 @@ from ptrnet.training.optimizers import optimizer
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch, CutBatch
 
-SHIPPED = ("ptr-net", "transformer-ptr-net", "remaining-ptr-net")  # architectures, by default
+SHIPPED = ("ptr-net", "transformer-ptr-net", "remaining-ptr-net")  # measured by default
 SIZES: dict[str, tuple[int, ...]] = {"ptr-net": (256, 512)}  # units; other models: 256
 NAIVE_EVERY = 4  # time the naive step, which is ten times as slow, every 4th round
 COUNTED = 8  # examples whose products are counted
@@ -275,7 +275,7 @@ def _model(recipe: Recipe) -> PointerModel:
 def _loss(
     recipe: Recipe, model_losses: Callable[[Any], tuple[Tensor, Tensor]]
 ) -> Callable[[Any], Tensor]:
-    """The loss of a batch, with large products in bfloat16 if the recipe says so."""
+    """Return a function that computes a batch's loss, in the precision of the recipe."""
     precision = precision_of(recipe, recipe.device)
 
     def loss(batch: TrainingBatch) -> Tensor:

@@ -64,9 +64,10 @@ def run(arguments: list[str]) -> int:
 
 
 def _usage_message(error: Any) -> str:
-    """Return typer's message. For another library's name of an option, suggest our name.
+    """Return typer's message. If the option exists under another name in ptrnet, suggest this name.
 
-    For example, the message for `train --lr` suggests `--learning-rate`.
+    For example, other libraries call the learning rate `--lr`. The message for `train --lr`
+    suggests `--learning-rate`.
     """
     option = getattr(error, "option_name", "").lstrip("-")
     if option and getattr(error.ctx, "info_name", "") == "train":
@@ -81,9 +82,8 @@ def _usage_message(error: Any) -> str:
 def _with_plugins(arguments: list[str]) -> list[str]:
     """Register the files of `--plugins FILE` as plug-ins, and return the other arguments.
 
-    TASK may also be the file of a problem (`ptrnet train my_problem.py`). Such a file becomes a
-    plug-in, too, and the returned arguments have the problem's name instead of
-    the file.
+    TASK may also be a file that defines a problem (`ptrnet train my_problem.py`). Such a file
+    becomes a plug-in, too. The returned arguments then have the name of the problem in its place.
 
     Raises:
         InputError: the option has no file, or a file instead of TASK does not define a problem.

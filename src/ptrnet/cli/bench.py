@@ -1,4 +1,4 @@
-"""`ptrnet bench`: how fast it is on this machine."""
+"""`ptrnet bench`: measure the speed of ptrnet on this machine."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,8 +71,8 @@ def bench(
     - score: the kernel of additive scores, compared with its plain reference.
 
     - train: a whole training step of each model, and of a Ptr-Net in plain PyTorch. The
-    labels of tours are by the algorithm a1, because exact tours take too long. remaining-ptr-net
-    learns only the tokens after a random cut of each answer.
+    algorithm a1 labels the tours, because exact tours take too long. Each answer is cut at random,
+    and remaining-ptr-net learns only the tokens after the cut.
 
     - solve: decoding with the shipped Ptr-Net.
 
@@ -84,9 +84,9 @@ def bench(
 
     A time is the median of several runs, with its quartiles. For a ratio, both programs run in
     turn, so that other work slows both equally.
-    The roofline is the least time that the machine could take. We compute it from a part of the
-    work alone, at a rate that is measured in the same run: the matrix products (train, solve), the
-    divisions (score), or reading the bytes (data).
+    The roofline is the least time that the machine could take. We count only one part of the work:
+    the matrix products (train, solve), the divisions (score), or the bytes to read (data). The
+    roofline is this count, divided by a rate that is measured in the same run.
     Memory is the peak of a process that runs only this work, including libraries. Run the command
     on an idle machine, because other work changes the numbers. It prints the load before the run.
 

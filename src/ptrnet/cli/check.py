@@ -17,8 +17,9 @@ def check(
 ) -> None:
     """Test a problem on random rollouts, and print in one line what is wrong.
 
-    The command looks for dead ends, for answers that depend on the batch or on the order of the
-    elements, for methods that change their arguments, and for numbers that a network cannot read.
+    The command looks for choices that lead to invalid or endless answers, and for methods that
+    change their arguments. It also looks for results that depend on the batch or on the order of
+    the elements, and for numbers that a network cannot read.
 
     Examples:
         ptrnet check my_problem.py

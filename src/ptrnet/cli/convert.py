@@ -30,14 +30,14 @@ def convert(
 ) -> None:
     """Write the examples of IN in the format of OUT.
 
-    With --set-id, IN, OUT or both are long tables (.csv, .parquet), in which rows are elements.
-    A .svmlight file always is one. Other columns of the table become fields of objects in a .jsonl,
-    and vice versa.
+    With --set-id, IN, OUT or both are long tables (.csv, .parquet), in which rows are elements. A
+    .svmlight file is always a long table. Other columns of a table become fields of the elements in
+    a .jsonl file, and vice versa.
 
-    The command stops with an error if OUT cannot hold something of IN. A .tsp, and a .csv that is
-    not a long table, hold no answers. A .txt or .csv does not hold TSPLIB's rounded distances
-    between points. A .tsp does not hold unrounded Euclidean distances. An example of TSPLIB is two
-    files: write NAME.tsp first, then NAME.tour.
+    The command stops with an error if the format of OUT would lose a part of IN. A .tsp, and a .csv
+    that is not a long table, hold no answers. A .txt or .csv does not hold TSPLIB's rounded
+    distances between points. A .tsp does not hold unrounded Euclidean distances. TSPLIB stores the
+    cities and the answer in two files: write NAME.tsp first, then NAME.tour.
 
     Examples:
         ptrnet convert berlin52.opt.tour berlin52.jsonl

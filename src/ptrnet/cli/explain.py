@@ -34,9 +34,9 @@ def explain(
 
     The command shuffles the values of one field at a time among all elements of FILE. A field of
     the whole instance is shuffled among instances. The table says how much the model's metric falls
-    if a field is shuffled, with a 95% interval. The metric is NDCG@10 for grades, accuracy for a
-    choice, F1 for a set. If two fields carry the same information, shuffling either may cost
-    little.
+    if a field is shuffled, with a 95% interval. The metric depends on the kind of the answers. For
+    example, it is NDCG@10 for grades, accuracy for choices and F1 for sets. If two fields hold the
+    same information, the metric may hardly fall if only one of the two is shuffled.
 
     Examples:
         ptrnet explain my-offers test.jsonl --plot fields.png

@@ -53,7 +53,7 @@ def generate(
     """Draw instances of TASK, answer them by an algorithm, and write both.
 
     The file does not depend on --jobs and --backend. If the command is stopped, its finished chunks
-    stay next to the file, and the same command continues from there.
+    stay next to the file. Run the same command again to continue.
 
     Examples:
         ptrnet generate tsp --n 5-20 --count 100000 --labeller exact --output tsp.txt

@@ -36,9 +36,9 @@ def label(
 
     Without --output, the answers are printed in FILE's format; answers to .tsp are printed as
     .tour, and answers to .parquet as .jsonl. Algorithms that draw random numbers use a fixed
-    seed. Hulls and triangulations are exact. Tours of `exact` are proved, or marked as not proved.
-    If the command is stopped, its finished chunks stay next to the output, and the same command
-    continues.
+    seed. Hulls and triangulations are exact. The labeller `exact` proves that its tours are the
+    shortest, or marks them as not proved. If the command is stopped, its finished chunks stay next
+    to the output. Run the same command again to continue.
 
     For tours, FILE may also be a square matrix of distances: .tsp, .atsp, .npy or .csv.
 

@@ -157,7 +157,8 @@ def add_settings(
     Args:
         command: the command. Its parameters before `**options` have annotations for typer.
         settings: the settings.
-        completions: by the name of a setting, a function that returns words for a shell to offer.
+        completions: functions that return the words that a shell offers. The keys are the names of
+            settings.
     """
     *named, _ = inspect.signature(command).parameters.values()
     parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in named]

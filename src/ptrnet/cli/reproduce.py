@@ -1,4 +1,4 @@
-"""`ptrnet reproduce`: the papers' tables, our number next to the paper's."""
+"""`ptrnet reproduce`: compute the papers' tables, and print our numbers next to theirs."""
 
 import sys
 import warnings
@@ -47,9 +47,10 @@ def reproduce(
 ) -> None:
     """Train and test the models of the papers' tables; print our number next to the paper's.
 
-    The recipes are trained in turn, each only once. The command first measures a few steps of each
-    and says how long all trainings will take; so does --list, in a minute or two for all tables. If
-    the command is stopped, the same command continues; finished rows do not run again.
+    The command trains the recipes one after another. A recipe that several rows use is trained
+    only once. The command first measures a few steps of each training, and prints how long all
+    trainings will take. --list prints the same forecast, in a minute or two for all tables. If the
+    command is stopped, run it again to continue. Finished rows do not run again.
 
     Examples:
         ptrnet reproduce --list

@@ -76,12 +76,12 @@ def solve(
     are printed as .tour, and answers to .parquet as .jsonl. TASK may be left out with --model.
 
     With --set-id, FILE is a long table: each row is an element. The output is the same table with
-    one more column for the answers. Its name is place, chosen or member, unless --rank, --chosen
-    or --member gives another.
+    one more column for the answers. This column is named place, chosen or member, unless you give
+    another name by --rank, --chosen or --member.
 
     Files of any length are read, answered and written in chunks. If the command is stopped, its
-    finished chunks stay next to --output, and the same command continues. Lines of standard input
-    are answered as they arrive. Lines that begin with { are .jsonl.
+    finished chunks stay next to --output. Run the same command again to continue. Lines of standard
+    input are answered as they arrive. Lines that begin with { are .jsonl.
 
     Examples:
         ptrnet solve hull examples/capitals.csv --plot hull.png

@@ -1,4 +1,4 @@
-"""`ptrnet train`: from examples to a model's folder."""
+"""`ptrnet train`: train a model, and write it to a folder."""
 
 import contextlib
 import sys
@@ -56,14 +56,14 @@ def train(
         ptrnet train hull --n 5-50 --steps 60000 --output my-hull
         ptrnet train tsp --data tsp.txt --valid tsp-test.txt --n 5-20 --augment
 
-    With TASK, ptrnet draws and labels examples, unless --data names a file of them. With --data
+    With TASK, ptrnet draws and labels examples, unless --data names a file of examples. With --data
     alone, the examples determine the kind of the answers, the features and the network. A tenth of
-    them is kept for validation, and training ends when the validation loss stops falling. The file
-    is read once; FILE.packed/ keeps it ready for later runs.
+    the examples is kept for validation, and training ends when the validation loss stops falling.
+    ptrnet parses the file once, and stores the result in FILE.packed/ for later runs.
 
     The folder of --output gets the model, its recipe, its logs and the last checkpoint. --resume
-    continues a stopped run and gives the same weights as without the stop. Without --output it
-    continues the last run of TASK in runs/.
+    continues a stopped run, and gives the same weights as a run that was not stopped. Without
+    --output, --resume continues the last run of TASK in runs/.
     """
     options = {key: value for key, value in options.items() if value is not None}
     if task_or_recipe is not None:
@@ -102,8 +102,9 @@ def _resumed(
 ) -> tuple[Path | None, str | None]:
     """Return the folder of the run to resume, and the path of its recipe instead of TASK.
 
-    This recipe has all options of the run, so the user need not repeat them. If neither TASK nor
-    --output alone names the run, the arguments are returned unchanged.
+    This recipe has all options of the run, so the user need not repeat them. Return `output` and
+    `task_or_recipe` unchanged if the user gave a recipe, or --data without TASK, or neither TASK
+    nor --output.
 
     Raises:
         InputError: there is no run, or the run is of another task.

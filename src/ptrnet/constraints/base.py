@@ -2,8 +2,9 @@
 
 A constraint is an automaton. For each of B instances and each of K prefixes, the automaton has a
 state, which says which tokens may come next. After the search has extended the prefixes, the
-constraint advances the states. A token is the number of what a model can point at. The S
-special slots come first, beginning with END. The N elements follow.
+constraint advances the states. A model points at
+tokens, and a token is a number. The S special slots have the first numbers, and END has number 0.
+The N elements have the numbers S to S + N - 1.
 """
 
 from typing import Any, Protocol
@@ -28,7 +29,7 @@ class Constraint(Protocol):
         >>> state = constraint.initial_state(torch.tensor([3]), num_specials=1, num_tokens=4)
         >>> parents, tokens = torch.tensor([[0]]), torch.tensor([[2]])
         >>> state = constraint.advance(state, parents, tokens)
-        >>> constraint.allowed(state)  # END not yet, and token 2 has been used
+        >>> constraint.allowed(state)  # not END: elements are left; not 2: it has been used
         tensor([[[False,  True, False,  True]]])
     """
 

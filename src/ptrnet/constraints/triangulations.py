@@ -235,7 +235,8 @@ def _without_triangle(state: Triangulation) -> Tensor:
 
     There are two reasons against an apex:
 
-    - Another side of the new triangle would be a directed edge that already has a triangle or NONE.
+    - Another side of the new triangle would be a directed edge that was already decided: the edge
+      is a side of a triangle, or its token was NONE.
     - The new triangle would be the triangle on the right of the edge in front.
     """
     tails, heads, apexes, is_open = state.edges

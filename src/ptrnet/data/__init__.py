@@ -2,14 +2,15 @@
 
 Read the modules in this order:
 
-- `dataset`: `Dataset`, which the other modules take and return, and functions that make datasets of
-  values in memory
+- `dataset`: `Dataset`, which most modules take or return, and functions that convert values in
+  memory to a `Dataset`
 - `arrays`: converts arrays, tensors and frames of other libraries to NumPy arrays
 - `checks`: validates instances and answers; `cells`: decides which cells of a table are numbers
 - `formats/`: reads and writes files, one module for each format
 - `tables`: makes datasets of long tables, in which each row is an element
 - `stored`: opens the examples of a file as memory maps
-- `infer_schema`, `infer_task`: infer the fields and the kind of answers of a user's own examples
+- `infer_schema`: infers which fields the elements of a user's own examples have; `infer_task`:
+  infers which kind of answers the examples have
 - `batches`: pads examples into batches; `symmetries`: augments examples; `streams`: draws
   training batches
 - `sizes`: parses sizes of instances, such as `5-50`; `random_streams`: the numbers of the

@@ -235,7 +235,7 @@ def named_records_of(values: Any) -> list[Mapping[str, Any]] | None:
 
 
 def split_instances(values: Any, source: str) -> list[Any]:
-    """Return instances as a list. As `split`, but refuse one instance: a frame or dictionaries."""
+    """As `split`, but refuse a single instance: a frame, or a list of dictionaries."""
     if is_frame(values) or records_of(values) is not None:
         raise InputError(f"{source}: expected a list of instances, got one instance")
     return split(values, source)
@@ -261,7 +261,7 @@ def columns_of(frame: Any) -> dict[str, list[Any]]:
 
 
 def _check_frame(frame: Any) -> None:
-    """Refuse frames of other libraries, and duplicate column names."""
+    """Refuse frames of libraries other than pandas and polars, and duplicate column names."""
     if not hasattr(frame, "to_dicts") and not hasattr(frame, "to_dict"):
         raise InputError(f"expected a frame of pandas or polars, got {type(frame).__name__}")
     _check_names(list(frame.columns))

@@ -119,7 +119,7 @@ def right_tokens(batch: Batch, num_tokens: int, first: int, stop: int) -> Tensor
 def token_log_likelihoods(
     log_probs: Tensor, batch: Batch, first: int = 0
 ) -> tuple[Tensor, Tensor | None]:
-    """Return `(B, R)`: the log of the correct tokens' total probability at each of R steps.
+    """Return `(B, R)`: at each of R steps, the log of the total probability of correct tokens.
 
     Also return the result of `right_tokens`: the mask of correct tokens, or None if only the
     targets are correct. Values after the END of an answer have no meaning.

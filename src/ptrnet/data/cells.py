@@ -24,8 +24,9 @@ _ID_NAMES = {"", "#", "id", "index", "no", "nr", "number", "node", "unnamed: 0"}
 _PLAIN = re.compile(r"[+-]?(0|[1-9][0-9]*|[0-9]*\.[0-9]+|(0|[1-9][0-9]*)\.)([eE][+-]?[0-9]+)?")
 _SPACES = " \u00a0\u202f"
 _UNIT = r"%|\u00b0?[NSEWO]|\u00b0|[$\u20ac\u00a3\u00a5]|[kcm]?m|[km]?g|m?s|h|min|mi|ft|lb"
-# A sign (also the typographic minus), a currency, digits in groups of three or with a decimal
-# comma, and a unit. Matches 1,234 and 52,5 and $3.50 and 3 kg and 13.4E, but not 14a.
+# A sign (also the typographic minus), a currency, digits (perhaps in groups of three, or with a
+# decimal comma or point), and a unit. Only the digits are required. Matches 1,234 and 52,5 and
+# $3.50 and 3 kg and 13.4E, but not 14a.
 _FOREIGN = re.compile(
     rf"[<>~]?[-+\u2212]?[$\u20ac\u00a3\u00a5]?[{_SPACES}]?"
     rf"(?:\d{{1,3}}(?:[,.'\u2019{_SPACES}]\d{{3}})+(?:[.,]\d+)?|\d+[.,]\d+|\d+)"
@@ -57,7 +58,7 @@ def is_plain_number(text: str) -> bool:
 
 
 def parse_cells(column: Sequence[str]) -> list[Any]:
-    """Parse cells: to numbers, or None for missing cells. All other texts stay unchanged.
+    """Convert cells to numbers, and missing cells to None. All other texts stay unchanged.
 
     All readers of .csv use this rule. A number beyond float64 becomes infinity.
 
@@ -80,7 +81,8 @@ def _parse_cell(cell: str) -> Any:
 def parse_column(column: Sequence[str]) -> Sequence[Any]:
     """Return a column of numbers as numbers, with None for missing cells.
 
-    If a cell is another text, or all cells are missing, return the column unchanged.
+    If a cell is neither a number nor missing, or if all cells are missing, return the column
+    unchanged.
 
     Long tables use this rule, because any of their columns may hold names.
     """
@@ -90,10 +92,10 @@ def parse_column(column: Sequence[str]) -> Sequence[Any]:
 
 
 def are_foreign_numbers(texts: Collection[str]) -> bool:
-    """Whether texts are numbers in a notation that Python cannot read.
+    """Whether texts are numbers, also in notations that Python cannot read.
 
-    The texts must not have different units, except directions (N, S, E, W, O). If all texts consist
-    of digits only, return False: codes and ids are written like this.
+    If the texts have different units, return False, unless all units are directions (N, S, E, W,
+    O). If all texts consist of digits only, return False: codes and ids are written like this.
 
     Examples:
         >>> are_foreign_numbers(["1,5", "2,25"]), are_foreign_numbers(["3 kg", "1 m"])
@@ -157,15 +159,15 @@ def numeric_columns(
     d: int,
     place: Callable[[Any, int], str],
 ) -> list[Any]:
-    """Return the keys of the numeric columns. If more than d are numeric, leave out ids.
+    """Return the keys of the numeric columns. If there are more than d, leave out names of ids.
 
     Args:
         columns: the values of each column, by its key.
         misfits: for each column, the positions of the values that are not numbers.
         names: the names of the columns, by which we recognize columns of ids.
         d: the expected number of numeric columns. The caller checks that the result has d keys.
-        place: takes the key of a column and a position k. Returns the name of this value in error
-            messages.
+        place: a function of the key of a column and a position k. It returns the name of value k of
+            the column for error messages.
 
     Raises:
         InputError: a column that is not numeric was probably meant to be numeric.

@@ -1,8 +1,8 @@
 """Validate instances and answers.
 
-In every function `source` is the file and line, or the argument, that the values came from. Each
-error message begins with `source`. `task` is the task of the instance, and n is the number of
-elements in the instance.
+The argument `source` names the file and line, or the argument, that the values came from. If a
+function has a `source`, its error messages begin with `source`. `task` is the task of the
+instance, and n is the number of elements in the instance.
 """
 
 import warnings
@@ -127,7 +127,7 @@ def check_sizes(sizes: Sequence[int], task: Task) -> None:
 
 
 def check_solvable(inputs: Floats, task: Task, source: str) -> None:
-    """Refuse an instance that has no solution, such as a triangulation of points on one line.
+    """Refuse an instance without an answer. Points on one line have no triangulation, for example.
 
     Warns:
         AmbiguousInputWarning: two elements are equal, and answers have only the first of them.
@@ -277,7 +277,7 @@ def check_matrix(values: Any, task: Task, source: str) -> Floats:
 
 
 def check_distances(inputs: Floats, distance: str, source: str) -> None:
-    """Refuse coordinates or given distances that are too large for exact sums of whole distances.
+    """Refuse coordinates or given distances that are so large that float64 would round sums.
 
     Euclidean distances are not rounded, so the coordinates of Euclidean instances may be large.
 

@@ -46,7 +46,7 @@ _CARRIED = tuple(
 
 @dataclass(frozen=True, eq=False)
 class Dataset(Sequence[Example]):
-    """B instances of different sizes, whose elements are stored one after another.
+    """B instances, which may have different sizes. All elements are stored one after another.
 
     Row i is an instance with the elements `elements[starts[i]:starts[i + 1]]`. A dataset is a
     sequence of `Example`s: `data[3]` is a row, and `data[10:20]` is a view of ten rows. Each row
@@ -54,17 +54,20 @@ class Dataset(Sequence[Example]):
 
     Args:
         elements: `(num_elements, d)` float64, the elements of all instances.
-        starts: `(B + 1,)`, the index in `elements` where each instance begins, then num_elements.
+        starts: `(B + 1,)`, the index in `elements` where each instance begins. The last entry is
+            num_elements.
         answers: `(num_indices,)` 0-based indices of all answers, flat; None if no answer is known.
-        answer_starts: `(B + 1,)`, the index in `answers` where each answer begins, then
-            num_indices.
-        is_answered: `(B,)`, which answers are known; None if all answers are known.
+        answer_starts: `(B + 1,)`, the index in `answers` where each answer begins. The last entry
+            is num_indices.
+        is_answered: `(B,)`, which answers are known; None if all answers or no answers are known.
         item_size: the number of indices in one item of an answer, such as 3 for triangles.
-        log_probs: `(B,)`, the log-probabilities of the answers; None if no model gave the answers.
+        log_probs: `(B,)`, the log-probabilities of the answers; NaN for an answer that no model
+            gave. None if no model gave an answer.
         grades: `(num_elements,)`, the grade of each element, NaN in rows without grades. None if
             no row has grades.
         carried: the other fields of `Example`: `source`, `extra`, `table`, `nodes`, `distance`,
-            `rules`, `elements` (the user's dictionaries). It maps a field's name to B values.
+            `rules`, `elements` (the user's dictionaries). `carried` maps the name of a field to B
+            values. Fields that have their default in all rows are left out.
         fingerprint: identifies the content of memory maps and long tables; empty for other data.
 
     Examples:
@@ -268,7 +271,7 @@ def chunks_of(examples: Iterable[Example], task: Task, size: int) -> Iterator[Da
 
 
 def groups_of(examples: Iterable[Example], num_elements: int) -> Iterator[list[Example]]:
-    """Split examples into lists. Each list except the last has at least `num_elements` elements."""
+    """Split examples into lists. A list ends when its instances have `num_elements` elements."""
     group, count = list[Example](), 0
     for example in examples:
         group.append(example)
@@ -317,8 +320,8 @@ def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
 
     Args:
         values: an `Example` or a tuple `(inputs, outputs)`, a list of examples or tuples, or a
-            `Dataset`. If an `Example` holds arrays, only the range of its indices is checked. An
-            answer that the task does not allow is accepted, because it may be a model's answer.
+            `Dataset`. If an `Example` holds arrays, only the range of its indices is checked: its
+            answer may break the rules of the task, because a model may have given it.
         task: the task of the examples.
 
     Raises:
@@ -380,10 +383,10 @@ def _is_instance(values: Any, d: int) -> bool:
 
 
 def checked_instance(values: Any, task: Task, source: str) -> Example:
-    """Validate one instance, and return an `Example`. If `values` is one, keep its other fields."""
+    """Validate one instance, and return an `Example`. Keep other fields of a given `Example`."""
     example = values if isinstance(values, Example) else Example(values, source=source)
     source = example.source or source
-    # Prefer named elements, because `inputs` may be features that another model's schema made.
+    # Prefer `elements`: the schema of another model may have encoded `inputs`.
     inputs = example.inputs if example.elements is None else example.elements
     instance, elements = _instance_of(inputs, task, source)
     return example.replace(inputs=instance, source=source, elements=elements)
@@ -423,7 +426,7 @@ def _check_indices(outputs: NDArray[Any], n: int, source: str) -> None:
 
 
 def example_name(number: int, item: Any) -> str:
-    """Return what error messages call an item of a list: its number and, if known, its source."""
+    """Return the name of a list's item for error messages: its number, and its source if known."""
     source = item.source if isinstance(item, Example) else ""
     return f"example {number}" + (f" ({source})" if source else "")
 

@@ -16,14 +16,14 @@ Missing = Literal["fill", "refuse"]
 
 
 class Field:
-    """Summary of a field: of all values that have been passed to `add`."""
+    """Summary of a field. `add` adds values to the summary."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.texts: set[str] = set()
         self.missing = ""  # where the first missing value is, for error messages
-        self._kind = ""  # of the values so far: "a number" or "a text"
-        self._count, self._half_mean = 0, 0.0  # of the numbers
+        self._kind = ""  # "a number" or "a text"; empty if all values so far are missing
+        self._count, self._half_mean = 0, 0.0  # how many numbers, and half their mean
 
     def add(self, values: Sequence[Any], place: Place) -> None:
         """Add values to the summary. Refuse a field that has both numbers and texts."""

@@ -1,8 +1,8 @@
 """Infer the task of a user's own examples: the kind of answers, and the scale of the features.
 
-The kind of answers, such as "set" or "permutation", is not known while we read the examples. So we
-first read the examples for the loosest task, which accepts every answer. Then we infer the kind
-from all answers. If the user named a kind, we check instead that all answers are of this kind.
+We read the examples for the loosest task, which accepts every answer. If the user named the kind of
+answers, such as "set" or "permutation", we then check that all answers are of this kind. If not, we
+infer the kind from all answers.
 """
 
 import warnings
@@ -31,7 +31,7 @@ _CHUNK = 2**12  # how many examples are in memory at a time
 # - the maximum number of answers that are examined, for each size of instances
 # - the minimum share of answers of the same form for a warning
 _MIN_ANSWERS, _MAX_ANSWERS, _MIN_SHARE = 10, 10_000, 0.95
-_MIN_CHANCE = 1e-6  # we assume that a smaller probability rules out chance
+_MIN_CHANCE = 1e-6  # we assume that less probable coincidences do not happen
 
 
 class InferredTask(NamedTuple):
@@ -211,7 +211,8 @@ def task_of(schema: Schema, unknown_category: Unknown = "refuse") -> Custom:
 def feature_scaling(examples: Dataset) -> tuple[Floats, Floats, Floats]:
     """Return the mean, the standard deviation and the smallest value `(d,)` of each feature.
 
-    The deviation of a constant feature counts as 1, because we divide by the deviation.
+    The deviation of a constant or nearly constant feature (below MIN_SPREAD) counts as 1, because
+    we divide by the deviation.
 
     We read the elements four times: for the smallest values, the largest values, the mean, and the
     squared deviations. A single pass could add up the squares of the values instead. But if values
@@ -238,7 +239,7 @@ def _infer_kind(examples: Dataset, repeats: NDArray[np.bool_]) -> Kind:
 
     If the indices of all answers ascend, we assume that the answers are sets, whose order means
     nothing. But the indices of a few answers may ascend by chance: m indices in random order ascend
-    with probability 1 / m!.
+    with probability 1 / m!. If this chance is too high, we return "subset" instead of "set".
     """
     if examples.grades is not None:
         return "grades"
@@ -336,7 +337,7 @@ def _warn_of_other_forms(examples: Dataset) -> None:
 
 
 def _are_masks(examples: Dataset) -> bool:
-    """Whether all answers have a 0 or 1 for every element, and an instance has over 2 elements."""
+    """Whether all answers have a 0 or 1 for every element, and some instance has 3 or more."""
     is_long = examples.lengths == examples.sizes
     return bool(examples.sizes.max() > 2 and is_long.all() and (examples.indices <= 1).all())
 

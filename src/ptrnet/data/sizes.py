@@ -12,7 +12,7 @@ LARGEST = 100_000
 
 
 class Sizes(tuple[int, ...]):
-    """Sizes of instances in increasing order. `str` returns the text that the sizes came from.
+    """Sizes of instances in increasing order. `str` returns the text that `__new__` parsed.
 
     Examples:
         >>> list(Sizes("5,10-12"))
@@ -25,8 +25,8 @@ class Sizes(tuple[int, ...]):
         """Parse a text or a number.
 
         Raises:
-            InputError: the text is not a list of numbers and ranges, or a size is not in
-                1..LARGEST.
+            InputError: the text is not a list of numbers and ranges, a range ends before it begins,
+                or a size is not in 1..LARGEST.
         """
         text, sizes = str(text), set[int]()
         for part in text.split(","):

@@ -7,15 +7,15 @@ includes other files that are read with the file, such as the cities of a tour. 
 gets a new subfolder, and no run overwrites arrays that another run reads. A subfolder holds:
 
 inputs.npy         (num_elements, d) float64, the elements of all instances, one after another
-starts.npy         (num_examples + 1,) int64, where each instance begins, and num_elements
+starts.npy         (num_examples + 1,) int64, where each instance begins; last: num_elements
 answers.npy        (num_indices,) int32, all answers, flat, 0-based, in the order of the file
-answer_starts.npy  (num_examples + 1,) int64, where each answer begins, and num_indices
+answer_starts.npy  (num_examples + 1,) int64, where each answer begins; last: num_indices
 grades.npy         (num_elements,) float64, only if the examples have grades
 checksums.json     the SHA-256 of each of these files; damaged arrays are built again
 
 Each run hashes the file and its arrays, which takes little time compared with the training. The
-size and the modification time are not enough to detect a change: copying a file changes its time,
-and an edit may keep its size.
+modification time and the size do not tell whether the content has changed: copying a file changes
+its time, and an edit may keep its size.
 """
 
 import contextlib
@@ -149,7 +149,7 @@ def _read_block(block: Block, path: str, task: Task) -> Dataset:
 
 
 def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
-    """Write the arrays of a dataset, given in parts, into an empty folder.
+    """Write the arrays of a dataset into an empty folder. The dataset is given in parts.
 
     Args:
         parts: consecutive rows, all with answers. Either all parts have grades, or no part has.
@@ -237,7 +237,7 @@ def _first_writable(folders: tuple[Path, Path]) -> Path:
 
 
 def _remove_outdated(folder: Path, fingerprint: str, task: Task) -> None:
-    """Remove the arrays of earlier contents of the file.
+    """Remove arrays that were made from an earlier content of the file, or by an earlier VERSION.
 
     Keep arrays of the current content with other schemas, because another run may be about to open
     these arrays.

@@ -156,7 +156,7 @@ class EpochStream(BatchStream[AnyBatch]):
         name: the name of the examples in error messages, such as the path of their file.
 
     Raises:
-        InputError: no row has one of the sizes, or all rows are held out.
+        InputError: no row has one of the sizes, or a network holds out all rows.
     """
 
     order: ClassVar[int]  # the number in `random_streams` for the order of the rows
@@ -377,7 +377,7 @@ def prefetch(make: Callable[[int], Item], first: int, num_prefetch: int) -> Iter
 
 
 def rows_of_rank(count: int, rank: int, world_size: int) -> slice:
-    """Return which rows of a batch process `rank` of `world_size` trains on.
+    """Return the rows that process `rank` of `world_size` trains on, as a slice of the batch.
 
     The batch has `count` rows. The numbers of rows of two processes differ by at most one. A
     process may get no row.

@@ -17,8 +17,9 @@ def augment(
 ) -> tuple[Floats, Answers]:
     """Shuffle the elements of each example and apply the symmetries that the task allows.
 
-    If the task is symmetric, rotate or mirror the square. If the task is reversible, read about
-    half of the examples backwards. Correct answers remain correct, but may no longer be canonical.
+    The first `task.fixed` elements stay in place. If the task is symmetric, rotate or mirror the
+    square. If the task is reversible, apply `task.backwards` to about half of the examples. Correct
+    answers remain correct, but may no longer be canonical.
 
     Args:
         rng: draws the order and the symmetry of each example.
@@ -51,15 +52,16 @@ def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, I
     """Return a view of an instance for test-time augmentation: transformed and shuffled.
 
     Args:
-        number: the number of the view; view 0 is the instance itself. If the task is symmetric, the
-            view has symmetry `number % 8`. If the task is reversible, views with odd numbers are
-            backwards. The number is also the seed of the shuffle.
+        number: the number of the view. View 0 is neither transformed nor shuffled. If the task is
+            symmetric, the view has symmetry `number % 8`. If the task is reversible, views with
+            odd numbers are backwards. The number is also the seed of the shuffle.
         task: the task of the instance. If the task sets the order that the model reads, the view
             has this order.
         instance: `(n, d)` in the unit cube.
 
     Returns:
-        The view `(n, d)`, and the index in the instance of each element of the view, `(n,)`.
+        The view `(n, d)`, and indices `(n,)`: element i of the view is element `indices[i]` of the
+        instance.
     """
     order = np.arange(len(instance))
     if number:
@@ -79,7 +81,7 @@ def is_backwards(number: int, task: Task) -> bool:
 
 
 def apply_symmetry(points: Floats, symmetries: Indices) -> Floats:
-    """Apply a symmetry of the unit square to each instance `(n, 2)` of a batch.
+    """Apply a symmetry of the unit square to each instance `(n, d)` of a batch.
 
     Only the first two features of an element change.
 

@@ -1,4 +1,4 @@
-"""Long tables: each row is an element, and one column says to which set the element belongs.
+"""Long tables: each row is an element. One column says to which set, an instance, it belongs.
 
 A `Table` holds columns of cells, read from a file or a frame. `Sets` groups the rows of a table by
 set. The rows of a set need not be next to each other. `Sets.for_training` makes a `Dataset` to
@@ -81,9 +81,9 @@ class Columns(Settings):
 
     @property
     def answer(self) -> tuple[str, str]:
-        """The setting that gives the column of answers, such as "rank", and the column's name.
+        """The setting for the column of answers, such as "rank", and the name of that column.
 
-        If no setting gives a column of answers, both texts are empty.
+        If the user named no column of answers, both texts are empty.
         """
         return next(((n, getattr(self, n)) for n in ANSWERS if getattr(self, n)), ("", ""))
 
@@ -142,7 +142,7 @@ class Table:
         return self.columns[name]
 
     def values(self, name: str) -> Sequence[Any]:
-        """Return a parsed column: numbers, with None for missing cells, or texts."""
+        """Return a column. If `is_text`, its cells are parsed by `cells.parse_column`."""
         if name not in self.columns and self.default is not None:
             return np.full(len(self), self.default).tolist()
         column = self.cells(name)
@@ -155,8 +155,8 @@ class Table:
     def encode(self, schema: Schema) -> Floats:
         """Return the features of each row, `(n, d)`.
 
-        Categories are read as they were written. If a text in a numeric field is not a number, the
-        text stays unchanged, and the error message can name its row.
+        The cells of a category are not parsed, so `10` remains a text. In a numeric field, a text
+        that is not a number stays unchanged, so that `encode_field` refuses it and names its row.
         """
         parts = []
         for k, (name, categories) in enumerate(zip(schema.fields, schema.categories, strict=True)):
@@ -180,7 +180,7 @@ class Sets:
 
     Args:
         table: the table.
-        columns: the names of the table's columns of ids and answers.
+        columns: the names of the columns that hold ids and answers.
 
     Raises:
         InputError: a column is missing, or a cell cannot be an id.
@@ -276,8 +276,9 @@ class Sets:
         """Infer the schema of the elements. Return the schema, and the sets encoded by the schema.
 
         Args:
-            fields: the columns that the model reads. By default all columns, except ids and
-                columns with more than MAX_CATEGORIES different texts.
+            fields: the columns that the model reads. By default, these are all fields except
+                those with a name of ids (`cells.is_id`), or with more than MAX_CATEGORIES
+                different texts.
             missing: see `schema_of`.
 
         Raises:
@@ -316,7 +317,7 @@ class Sets:
 
     @property
     def kind(self) -> Kind:
-        """The kind of the answers, by the setting that names their column.
+        """The kind of the answers. It follows from the setting that names the column of answers.
 
         For a column of ranks, the kind also depends on whether ranks have ties or are missing.
         """
@@ -373,8 +374,9 @@ class Sets:
     def answered(self, answers: Iterable[Indices], kind: str) -> Table:
         """Return the table with a column of answers; see `answer_cells`.
 
-        If `columns` names a column of the same form, the new column replaces this column. A column
-        of another form is kept. For example, grades are kept next to a new column of ranks.
+        If `self.columns` names a column for the same setting, such as `rank`, the new column
+        replaces this column. A column for another setting is kept. For example, grades are kept
+        next to a new column of ranks.
 
         Args:
             answers: an answer for each set.
@@ -416,7 +418,8 @@ class Sets:
         return name
 
 
-# By kind of answers: the setting of `Columns` that names their column; "rank" for all other kinds.
+# For two kinds of answers, the setting of `Columns` that names the column of answers. For all
+# other kinds, this setting is "rank".
 _ROLES = {"choice": "chosen", "set": "member"}
 
 
@@ -424,9 +427,9 @@ def answer_cells(role: str, outputs: Indices, n: int, source: str) -> list[Any]:
     """Return an answer as the cells of a column: a cell for each of n elements.
 
     Args:
-        role: "chosen" or "member" for cells of 1 in the answer, and 0 elsewhere. "rank" for the
-            position in the answer, counted from 1, and None for elements that are not in the
-            answer.
+        role: for "chosen" or "member", the cell of an element is 1 if the element is in the answer,
+            and 0 otherwise. For "rank", the cell is the element's position in the answer, counted
+            from 1, or None if the element is not in the answer.
         outputs: the answer.
         n: the number of elements.
         source: the name of the answer in error messages.
@@ -452,7 +455,8 @@ def table_of_examples(examples: Iterable[Example], columns: Columns, source: str
 
     Args:
         examples: examples that have `elements`. The id of an example is in its `extra`, under the
-            name `columns.set_id`. If no example has an `extra`, instances are numbered from 1.
+            name `columns.set_id`. If all examples lack the id, and have no other `extra` to write,
+            the ids are 1, 2, ...
         columns: the names of the columns of the id and the answer.
         source: the name of the examples in error messages.
 

@@ -1,10 +1,10 @@
 """Incremental decoding (Wang, Wang 2016): solve an instance group by group.
 
-The first group is the first `window` elements. Each further group is the elements of the previous
+The first group has the first `window` elements. Each further group has the elements of the previous
 group's answer and the next `window` elements, until all elements have been in a group. The task
-must be decomposable: an element that is not in the answer to a part must not be in the answer to
-the whole. The task `hull` is decomposable, because the hull of a set is the hull of its parts'
-hulls.
+must be decomposable: an element that is not in the answer to a part is never in the answer to the
+whole instance. The task `hull` is decomposable: we can compute the hulls of the parts of a set, and
+then the hull of all their vertices.
 """
 
 from dataclasses import dataclass, field
@@ -27,8 +27,8 @@ class Incremental(IncrementalSettings, Decoder):
     """Solve groups of `window` elements one after another.
 
     The result is one answer for each instance. The log-probability of this answer is the
-    log-probability of the last group's answer. Large instances give no out-of-distribution warning,
-    because the network only reads groups.
+    log-probability of the last group's answer. There is no out-of-distribution warning about the
+    number of elements, because the network only reads groups.
 
     Args:
         window: number of new elements in a group, 1 or more. The paper tries 1, 5, 10, 25 and 50.

@@ -19,7 +19,7 @@ from ptrnet.settings import Settings, options_of, setting
 if TYPE_CHECKING:
     from ptrnet.decoding import Decoder
 
-Search = Literal["greedy", "beam", "sample"]  # these can solve groups of incremental decoding
+Search = Literal["greedy", "beam", "sample"]  # decoders that can be `inner` of `Incremental`
 Name = Literal["greedy", "beam", "sample", "incremental", "reconstruct"]
 DECODERS = get_args(Name)
 # For each decoder, the names of its options, and the setting that each option sets.
@@ -33,9 +33,9 @@ _SETTINGS_OF = {
 
 
 def _option(cls: type[Settings], name: str) -> Any:
-    """Return an option for a decoder's setting.
+    """Return an option that sets the setting `name` of a decoder.
 
-    If the option is None, the decoder's default is used.
+    If the option is None, the decoder uses its own default.
     """
     declared = options_of(cls)[name]
     default = "" if declared.default is None else f"  [{declared.default:g}]"

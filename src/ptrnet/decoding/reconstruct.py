@@ -34,10 +34,10 @@ class Reconstruct(ReconstructSettings, Decoder):
     """Improve the tours of a greedy search in rounds.
 
     In a round, the network solves random parts (paths) of all tours of a batch again. The decoder
-    returns two answers for each instance: the improved tour and the greedy tour. So the better
-    answer is never worse than greedy decoding. The parts of a round depend only on the seed, the
-    round's number and the size of the tour. Therefore an instance gets the same tour after the same
-    number of rounds, alone or in any batch. More rounds continue from this tour.
+    returns two answers for each instance: the improved tour and the greedy tour. The solver takes
+    the shorter tour, so it is never worse than greedy decoding. The parts of a round depend only on
+    the seed, the round's number and the size of the tour. Therefore an instance gets the same tour
+    after the same number of rounds, alone or in any batch. More rounds improve this tour further.
 
     Args:
         seconds: time limit for the instances of a batch, after the greedy search. None: no limit.
@@ -180,9 +180,9 @@ def _with_parts_solved(
 
 
 def _solve_parts(model: PointerModel, inputs: Tensor, counts: Tensor) -> Indices:
-    """Return the order of each part's cities in a greedy tour that begins with cities 0 and 1.
+    """Return for each part the greedy tour that begins with the part's cities 0 and 1.
 
-    The order is `(P, W)` indices of the part's cities. Padding keeps its place.
+    A tour is a row of `(P, W)` indices of the part's cities. Padding keeps its place.
 
     Args:
         model: the model that solves the parts.

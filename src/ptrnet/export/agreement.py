@@ -23,14 +23,14 @@ from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.types import END, Floats
 
-TOLERANCE = 1e-4  # error of a log-probability; a relative error if the log-probability is below -1
+TOLERANCE = 1e-4  # largest tolerated error of a log-probability; relative if it is below -1
 FLOAT32_ERRORS = 4  # differences up to this many times PyTorch's float32 error are tolerated, too
-# `EdgeFrames` reads positions relative to an edge. In most rounds, this edge ends at the token with
-# the highest score so far. If two tokens have nearly equal scores, rounding decides which token is
-# chosen. Then log-probabilities may differ a lot. To detect such an instance, we change its
-# coordinates at random by about a relative NUDGE, and compute its log-probabilities in float64. We
-# do this NUDGES times. If a log-probability changes by more than JUMP, we say that the instance is
-# at a jump.
+# `EdgeFrames` reads positions relative to an edge. After the first round, this edge ends at the
+# token with the highest score so far. If two tokens have nearly equal scores, rounding decides
+# which token that is. Then log-probabilities may differ a lot. To detect such an instance, we
+# multiply its coordinates by 1 plus random numbers of the size NUDGE, and compute its
+# log-probabilities in float64. We do this NUDGES times. If a log-probability changes by more than
+# JUMP, we say that the instance is at a jump.
 JUMP = 0.01
 NUDGE, NUDGES = 2.0**-20, 16
 LARGEST = 60  # most elements of a compared instance, unless all trained sizes are larger
@@ -42,7 +42,7 @@ class Agreement(NamedTuple):
 
     instances: int
     same_answers: int
-    # Answers that first differ at a step at which both tokens are about equally likely, and all
+    # The number of answers whose first different tokens are about equally likely, and of all
     # instances at a jump (see JUMP). The errors below exclude instances at a jump.
     ties: int
     # The largest error of a token's log-probability, at the steps of PyTorch's answers.
@@ -69,7 +69,10 @@ class Agreement(NamedTuple):
 def compare(
     model: PointerModel, exported: PointerModel, task: Task, instances: Sequence[Floats]
 ) -> Agreement:
-    """Compare both models' greedy answers to instances `(n, d)`, and their log-probabilities."""
+    """Compare the greedy answers of both models to instances `(n, d)`.
+
+    Also compare the log-probabilities of all tokens at each step of the answers of `model`.
+    """
     by_size = sorted(instances, key=len)  # batches of similar sizes have less padding
     batches = [
         _compare_batch(model, exported, task, by_size[k : k + BATCH])
@@ -170,11 +173,11 @@ def _first_difference(log_probs: Tensor, expected: Tensor, actual: Tensor) -> tu
 def sizes_of(solver: Solver) -> list[int]:
     """Return the numbers of elements that the model was trained on, or 1 to 20 if unknown.
 
-    If there are sizes up to LARGEST, larger sizes are left out.
+    Sizes above LARGEST are left out. If all sizes are above LARGEST, only the first is returned.
     """
     if solver.model.n is not None:
         return [solver.model.n]
-    try:  # the facts come from the trainer and may be anything
+    try:  # `trained` comes from the user who trained the model, and may have any content
         sizes = list(Sizes(solver.trained["n"]))
     except (KeyError, InputError):
         sizes = list(range(1, 21))

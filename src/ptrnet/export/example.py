@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-BITS = 20  # of each coordinate along Hilbert's curve
+BITS = 20  # number of bits to which coordinates are rounded, for Hilbert's curve
 MISSING = {"", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "null", "missing"}
 
 

@@ -104,7 +104,7 @@ def export_onnx(
 
 
 def _write(solver: Solver, folder: Path, instances: int, seed: int) -> dict[str, Any]:
-    """Write the graphs, compare them with PyTorch, and return their part of the manifest."""
+    """Write the graphs, compare them with PyTorch, and return what the manifest says of them."""
     graphs = write_graphs(solver.model, folder)
     exported = OnnxModel(folder, solver.model)
     drawn = fresh_instances(solver, instances, seed)

@@ -74,7 +74,12 @@ def tensors_of(encoded: Encoded) -> dict[str, Tensor]:
 
 
 def with_tensors(encoded: Encoded, tensors: Mapping[str, Tensor]) -> Encoded:
-    """Return a copy of an encoding with other tensors, which have the names from `tensors_of`."""
+    """Return a copy of an encoding with other tensors, and without the state.
+
+    Args:
+        encoded: the encoding.
+        tensors: the other tensors, by the names that `tensors_of` gives to the old tensors.
+    """
     replacements = {id(old): tensors[name] for name, old in tensors_of(encoded).items()}
     rebuilt: Encoded = _rebuild(replace(encoded, state=()), replacements)
     return rebuilt
@@ -122,7 +127,7 @@ class StepGraph(nn.Module):
 
     Args:
         model: the model.
-        encoded: the encoding of any batch. `forward` puts its own tensors into this structure.
+        encoded: the encoding of any batch. `forward` replaces its tensors by the arguments.
     """
 
     def __init__(self, model: PointerModel, encoded: Any) -> None:
@@ -248,7 +253,7 @@ def write_graph(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, p
     torch.onnx.register_custom_op_symbolic("aten::copysign", _copysign, RECORDED_OPSET)
     try:
         with _silent_stdout(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about constants, which `agreement.py` checks
+            warnings.simplefilter("ignore")  # of new constants; `agreement.py` finds wrong ones
             torch.onnx.export(
                 module,
                 tuple(inputs.values()),
@@ -288,7 +293,7 @@ def _silent_stdout() -> Iterator[None]:
 
 
 def _copysign(graph: Any, size: Any, sign: Any) -> Any:
-    """Build `aten::copysign`, which the exporter lacks. The sign of a zero is its reciprocal's."""
+    """Build `aten::copysign`, which the exporter lacks. 1 / x tells 0 from -0."""
     zero, one = (
         graph.op("Constant", value_t=torch.tensor(x, dtype=torch.float32)) for x in (0.0, 1.0)
     )

@@ -186,7 +186,7 @@ def max_tokens(task: Task) -> dict[str, Any]:
     if isinstance(task, Custom) and task.repeats:
         rule = {"per_element": task.longest_share, "plus": 0, "least": task.longest_answer}
         return {**rule, "most": MAX_LENGTH}
-    n = 1000  # large enough for the linear part
+    n = 1000  # so large that `max_length` is linear there
     slope = task.max_length(n + 1) - task.max_length(n)
     plus, minimum = task.max_length(n) - slope * n, task.max_length(task.min_elements)
     return {"per_element": slope, "plus": plus, "least": minimum, "most": task.max_length(LARGEST)}

@@ -33,9 +33,9 @@ _PI = 3.141592  # TSPLIB's value; its published optima depend on these digits
 _EARTH_RADIUS = 6378.388  # km
 _MAX_AT_ONCE = 256  # up to this many points, all distances are computed in one expression
 _MINUTES_OF_A_DEGREE, _MAX_LATITUDE, _MAX_LONGITUDE = 60, 90, 360
-# `doubt_about` compares the distances between at most _MAX_COMPARED points. Two conditions give a
-# doubt: at least the share _MANY of the distances is rounded to the same number, and before
-# rounding these distances differ by more than _MAX_SPREAD times the largest distance among them.
+# `doubt_about` compares the distances between at most _MAX_COMPARED points. A doubt needs
+# two conditions. At least the share _MANY of the distances is rounded to the same number. Before
+# rounding, these distances differ by more than _MAX_SPREAD times the largest of these distances.
 _MAX_COMPARED, _MANY, _MAX_SPREAD = 200, 1 / 3, 0.1
 
 
@@ -126,8 +126,8 @@ def _radians(points: Floats) -> Floats:
 def doubt_about(points: Floats, name: str) -> str:
     """Return why distances may not be what the user meant; empty if distances seem right.
 
-    Coordinates of GEO may not be degrees and minutes. Distances may be equal only because they were
-    rounded.
+    There are two kinds of doubt: coordinates of GEO that may not be degrees and minutes, and
+    distances that are equal only because they were rounded.
     """
     return (_geo_doubt(points) if name == GEO else "") or _rounding_doubt(points, name)
 

@@ -21,10 +21,11 @@ def scale_by_power_of_two(points: Floats) -> Floats:
 
 
 def scale_axes_by_powers_of_two(points: Floats) -> Floats:
-    """Scale each axis of each instance by a power of two, to a largest coordinate of 1/2 to 1.
+    """Multiply each axis of each instance by a power of two.
 
-    Ratios of areas and crossings of edges stay the same. Areas do not underflow, even if one axis
-    is 1e300 times longer than the other axis.
+    The largest absolute coordinate of each axis is then at least 1/2 and below 1. Ratios of areas
+    stay the same, and the same edges cross. Areas do not underflow, even if one axis is 1e300 times
+    longer than the other axis.
     """
     largest = np.abs(points).max(axis=-2, keepdims=True, initial=0)
     _, exponent = np.frexp(largest)
@@ -50,7 +51,7 @@ def fit_unit_cube(inputs: Floats) -> Floats:
     return np.where(fits, inputs, np.clip(moved, 0, 1))
 
 
-_BITS = 20  # bits of each coordinate on Hilbert's curve; an index of three has 60
+_BITS = 20  # bits of each coordinate; with 3 axes, an index on Hilbert's curve has 60
 
 
 def lexicographic_order(inputs: Floats) -> Indices:
@@ -71,8 +72,8 @@ def hilbert_order(points: Floats) -> Indices:
     axes = list(np.moveaxis(cells, -1, 0))
     index = np.zeros(axes[0].shape, np.int64)  # the index of the cell on the curve
     last = np.zeros_like(index)  # the last bit of the index
-    # The algorithm of Skilling (2004). In each half of an axis, the curve is mirrored along the
-    # first axis, or the first axis and this one change places.
+    # The algorithm of Skilling (2004). If a cell is in the upper half of an axis, mirror the first
+    # axis. If the cell is in the lower half, swap the first axis and that axis.
     for bit in reversed(range(_BITS)):
         lower = (1 << bit) - 1
         for i, axis in enumerate(axes):

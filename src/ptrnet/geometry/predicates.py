@@ -26,8 +26,8 @@ from ptrnet.types import Answers, Floats, Indices
 
 ROUNDING = 2.0**-52  # twice the relative rounding error of float64
 LARGEST_WHOLE = 2.0**64  # integer types end here, so larger floats were probably rounded
-# Bounds of the error of determinants, relative to the sum of their absolute terms: Shewchuk's,
-# rounded up.
+# Bounds of the rounding errors of `turn` and `in_circle`, relative to `turn_terms` and
+# `in_circle_terms`. These are Shewchuk's bounds, rounded up.
 TURN_ERROR, CIRCLE_ERROR = 2.0**-51, 2.0**-49
 # Bound of the error that underflow causes, if the largest coordinate is at least 1/2. Determinants
 # up to this bound are computed again exactly.
@@ -212,7 +212,7 @@ class Predicates:
         return _decide(in_circle(*points), error, (i, j, k, p), self._exact_in_circle)
 
     def in_circle_beyond_rounding(self, i: Indices, j: Indices, k: Indices, p: Indices) -> Indices:
-        """Return `in_circle`, but 0 if unrounded coordinates could put p on the circle."""
+        """Return `in_circle`, but 0 if p, without rounding errors, could be on the circle."""
         points = self._floats(i, j, k, p)
         terms, difference = in_circle_terms(*points), _largest_difference(*reversed(points))
         # In `in_circle_slack`, each size is at most 4, and the gradients add up to at most 96

@@ -28,8 +28,8 @@ def merge_near_points(points: Floats) -> Floats:
 
     Points are near if their coordinates differ by less than `MERGED`.
 
-    Models have seen equal points in training. Points that float32 can just distinguish confuse
-    them, because the direction from one point to the other is noise.
+    Models have seen equal points in training. But points that float32 can just distinguish confuse
+    a model, because the direction from one point to the other is noise.
     """
     may_be_near = (np.diff(np.sort(points[..., 0])) < MERGED).any(-1)
     if points.shape[-2] > MAX_MERGED or not may_be_near.any():

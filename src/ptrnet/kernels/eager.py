@@ -1,8 +1,9 @@
 """Decide between a compiled kernel and the plain formula. Every kernel uses these functions.
 
-PyTorch cannot record what a compiled kernel does. A kernel also reads the memory of tensors. Some
-tensors stand for values that are not in their memory: a batch under `vmap`, or a value with its
-tangent. In both cases we use the plain formula, whose operations PyTorch can record and transform.
+PyTorch cannot record what a compiled kernel does, so we use the plain formula if PyTorch records.
+A kernel also reads the memory of tensors. Some tensors stand for values that are not in their
+memory: a batch under `vmap`, or a value with its tangent. For such tensors we use the plain
+formula, too, because PyTorch can transform its operations.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +36,7 @@ def is_eager(*tensors: Tensor) -> bool:
 
     - PyTorch traces, compiles or exports, or a dispatch mode is active (as for fake tensors).
     - A transform of `torch.func` or forward-mode differentiation is active.
-    - One of `tensors` has a subclass of `Tensor`, or is a batch that `is_grads_batched` made.
+    - One of `tensors` is of a subclass of `Tensor`, or is a batch that `is_grads_batched` made.
     """
     return not is_recorded() and not is_transformed(*tensors)
 
@@ -71,8 +72,8 @@ def is_recorded() -> bool:
 def can_read_values(*tensors: Tensor) -> bool:
     """Whether code may read values of tensors, for example to choose shapes.
 
-    True if `is_eager`. Also True if every active dispatch mode has a true attribute `looks_on`. A
-    mode with this attribute only observes operations, and runs each operation immediately.
+    True if `is_eager`. Dispatch modes do not matter if each active mode has a true attribute
+    `looks_on`. Such a mode only observes operations, and runs each operation immediately.
     """
     if _is_captured() or is_transformed(*tensors):  # check first: a compiler cannot read the modes
         return False

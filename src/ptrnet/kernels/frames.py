@@ -259,7 +259,8 @@ def _length(x, y):
 def _see(points, b, num_specials, first, previous, last, seen, features, flags):
     """Write the vectors from the last element to all tokens, and some features of the tokens.
 
-    These features mark the first element, the last element and the special slots.
+    These features mark the elements `first` and `last`, and the special slots. For an open edge,
+    `first` is the edge's tail, and `last` is its head (the tail if the edge has no head yet).
 
     Returns:
         The vector of the last edge, from `previous` to `last`. If there is no previous element, the

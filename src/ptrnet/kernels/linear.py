@@ -10,8 +10,8 @@ from torch.nn import functional
 
 from ptrnet.kernels.eager import is_eager
 
-# Below these sizes packing does not pay: PyTorch needs less time for the product than compiled
-# code needs to load.
+# For fewer rows, packing the weights does not pay. For fewer multiplications, PyTorch computes the
+# product in less time than the compiled code takes to load.
 MIN_ROWS, MIN_MULTIPLICATIONS = 128, 2**24
 
 

@@ -26,10 +26,10 @@ _REASSOCIATING = {"reassoc", "contract", "arcp", "nsz"}
 # Decorator of a kernel, which Python calls.
 reassociating_jit = cached(nogil=True, error_model="numpy", fastmath=_REASSOCIATING)
 
-# Decorators of a function that kernels call. The function is inlined into each kernel. Otherwise it
-# would exist twice, in its own module and in the kernel's. LLVM would optimise the two differently,
-# and they would round differently. The bits would then depend on whether the kernel was just
-# compiled or loaded from the cache.
+# Decorators of a function that kernels call. The function is inlined into each kernel. Otherwise
+# there would be two copies, in the function's module and in the kernel's module. LLVM would
+# optimise the copies differently, and the copies would round differently. A result would then
+# depend on whether the kernel was just compiled or loaded from the cache.
 _inlined = partial(numba.njit, nogil=True, error_model="numpy", forceinline=True)
 reassociating_inline = _inlined(fastmath=_REASSOCIATING)
 

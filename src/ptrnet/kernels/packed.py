@@ -1,8 +1,9 @@
 """Matrix products with packed weights, in 512-bit vectors, for recurrent steps of few rows.
 
 Packing reorders the weights for fast reading. PyTorch's product packs the weights again in every
-call, and rounds the sums of bfloat16. On processors that are not Intel's, it reaches half to two
-thirds of the processor's float32 rate. Here we pack the weights once, and sums are float32.
+call, and rounds sums to bfloat16 if the factors are bfloat16. On processors that are not Intel's,
+PyTorch's product reaches half to two thirds of the processor's float32 rate. Here we pack the
+weights once, and sums are float32.
 
 We compute a product `a b` in tiles, where `a` is `(rows, depth)` and `b` is `(depth, columns)`. A
 tile is the product of 4 rows of `a` and a panel, which is 64 columns of `b`. A tile has 16 vectors
@@ -34,9 +35,9 @@ A line has one word for each column of the panel. A word has 32 bits:
 A row of `a` needs no packing: the numbers of a row are next to each other in memory, so the words
 already have this form. float32 takes as many steps as the depth, bfloat16 half as many.
 
-We write a tile in LLVM's intermediate language. numba does not compile any Python loop to code like
-a tile, or to the instruction for bfloat16 (VDPBF16PS). In each of 16 lanes, VDPBF16PS multiplies
-two pairs of numbers, and adds both products to a float32.
+We write a tile in LLVM's intermediate language, because numba compiles no Python loop to such code.
+numba also never uses the instruction for bfloat16 (VDPBF16PS). In each of 16 lanes, VDPBF16PS
+multiplies two pairs of numbers, and adds both products to a float32.
 """
 
 from functools import cache

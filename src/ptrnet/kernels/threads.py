@@ -51,8 +51,8 @@ def one_thread() -> Iterator[None]:
     """Let PyTorch's operations in the calling thread use one thread inside the block.
 
     Small operations gain nothing from a second thread. If another process is busy, each operation
-    also waits until the second thread gets a core. Other threads keep their setting. A thread that
-    runs its first operation during the block is an exception: it starts with one thread, too.
+    also waits until the second thread gets a core. Other threads keep their setting, except
+    threads that run their first operation during the block. These threads start with one thread.
     """
     threads = torch.get_num_threads()
     if threads == 1:

@@ -1,4 +1,4 @@
-"""The metrics of the papers' tables, each with its count and 95% interval. Pure functions.
+"""The metrics of all tasks, as pure functions. `interval` computes means and 95% intervals.
 
-Metrics accept any answer, valid or not. The caller need not check the answer.
+Metrics accept valid and invalid answers, so the caller need not check the answers.
 """

@@ -41,8 +41,8 @@ def error_of(moments: Mapping[str, Moments]) -> Measure:
     """
     total = Moments(False)
     for gaps in moments.values():
-        # Make the total positive: change the sign of all gaps of the bin. The new sign does not
-        # change the squared deviations of the gaps from their mean.
+        # If the total is negative, change the sign of all gaps of the bin. This makes the total
+        # positive, and does not change the squared deviations of the gaps from their mean.
         total += replace(gaps, total=abs(gaps.total))
     measure = total.measure()
     return measure if measure.low is None else replace(measure, low=max(0.0, measure.low))

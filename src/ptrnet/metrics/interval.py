@@ -18,9 +18,9 @@ Z = 1.959963984540054  # a 95% interval reaches this many standard errors to eit
 class Measure:
     """A mean of `count` scores (numbers, or flags for right and wrong) with its 95% interval.
 
-    The value is None if nothing could be measured. It is also None if `fail` is True: then Vinyals
-    et al. (2015) print FAIL instead of a value (see `ptrnet.metrics.polygon`). If the value is
-    None, the interval is None. A single score that is a number has no interval either.
+    The value is None if there are no scores. It is also None if `fail` is True: in this case,
+    Vinyals et al. (2015) print FAIL (see `ptrnet.metrics.polygon`). `low` and `high` are None if
+    the value is None. They are also None if there is only one score, unless this score is a flag.
     """
 
     value: float | None

@@ -13,8 +13,8 @@ from ptrnet.metrics.interval import Measure, Moments, Scores
 from ptrnet.metrics.interval import summarize as summarize_each
 from ptrnet.types import Example, Floats, Indices
 
-# Floats lose the area of slivers, and of polygons that are far from the origin. So areas below this
-# are computed again exactly, in whole numbers. Coordinates were scaled to at most 1.
+# With floats, areas of slivers and of polygons far from the origin are inexact. So we compute areas
+# below _SMALL_AREA again, exactly, with whole numbers. Coordinates were scaled to at most 1 before.
 _SMALL_AREA = 1e-5
 FAILS_ABOVE = 0.01  # Vinyals et al. 2015 print FAIL if a larger share of answers is not simple
 

@@ -13,10 +13,11 @@ from ptrnet.types import Example, Floats, Indices
 def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
     """Return `length`, `gap` and `valid` of `(B,)` answers, compared with the examples' tours.
 
-    - length: the length of a valid tour, in the instance's distance function. If the instance's
-      tours are not open, this includes the way back to the first city.
+    - length: the length of a valid tour, in the instance's distance function. It includes the way
+      back to the first city, unless the instance asks for open paths.
     - gap: how much longer a valid tour is than the example's tour, divided by the length of the
-      example's tour. If both lengths are 0, the gap is 0. If only the latter is 0, the gap is NaN.
+      example's tour. If both lengths are 0, the gap is 0. If only the example's tour has length 0,
+      the gap is NaN.
     - valid: whether the answer visits every city once. If not, length and gap are NaN.
     """
     valid: list[bool] = []
@@ -40,8 +41,8 @@ def length(
 ) -> float:
     """Return the length of a tour through points `(n, d)`.
 
-    If `is_open`, the way back from the last point to the first does not count. If a float cannot
-    hold the length, return infinity.
+    If `is_open` is True, the way back from the last point to the first point does not count. If the
+    length is too large for a float, return infinity.
     """
     if len(tour) < 2:
         return 0.0

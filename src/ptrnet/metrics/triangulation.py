@@ -14,7 +14,7 @@ def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, 
     """Return `accuracy` and `triangle_coverage` of `(B,)` answers.
 
     - accuracy: the answer is the example's set of triangles, or another Delaunay triangulation. If
-      four points or more lie on one circle, there may be several.
+      four points or more lie on one circle, points may have several Delaunay triangulations.
     - triangle_coverage: the share of the example's triangles that were predicted; 1 if the answer
       is accurate.
     """
@@ -44,9 +44,9 @@ def is_delaunay(points: Floats, outputs: Indices) -> bool:
     - two triangles with a common edge lie on different sides of the edge, and
     - no point lies beyond an edge that belongs to only one triangle.
 
-    The last two conditions imply that every part of the hull is covered once. A point counts as on
-    a circle or edge if the rounding of the coordinates could have moved it off
-    (`ptrnet.geometry.predicates`).
+    The last two conditions imply that every part of the hull is covered once. Coordinates are
+    rounded numbers. If a point may have been on a circle or an edge before the rounding, it counts
+    as a point on the circle or edge (`ptrnet.geometry.predicates`).
     """
     predicates, first = Predicates(points), first_equal(points)
     vertices = first[outputs]  # equal points are one vertex

@@ -131,8 +131,8 @@ class PointerModel(nn.Module, ABC):
             inputs: `(B, N, d)` instances.
             lengths: `(B,)` number of elements of each instance; None: no padding.
             targets: `(B, M)` the true tokens.
-            target_lengths: `(B,)` tokens of each target, including END; None: no padding.
-                Log-probabilities after END are arbitrary.
+            target_lengths: `(B,)` number of tokens of each target, including END; None: no
+                padding. Log-probabilities after END are arbitrary.
         """
         encoded = self.encode(inputs, lengths)
         state, last_tokens, rows = encoded.state, shift_right(targets), []
@@ -152,8 +152,8 @@ class PointerModel(nn.Module, ABC):
         """Log-probabilities `(B, R, S + N)` of the tokens that follow a known prefix.
 
         Training with `--cuts` calls this method. Row 0 is for the token right after the prefix. A
-        model must return row 0. It may also return rows for later tokens, if it can learn from
-        them. R is the number of rows.
+        model must return row 0. If the model can also learn from later tokens, it may return more
+        rows. R is the number of rows.
 
         Args:
             inputs: as in `log_probs`.
@@ -209,7 +209,7 @@ def safe_sqrt(x: Tensor) -> Tensor:
 
 
 def shift_right(targets: Tensor) -> Tensor:
-    """The token before each token of targets `(B, M)`. Before the first: the start symbol, 0."""
+    """The token before each token of targets `(B, M)`: the start symbol, then `targets[:, :-1]`."""
     return nn.functional.pad(targets[:, :-1], (1, 0))
 
 

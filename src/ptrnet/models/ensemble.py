@@ -87,7 +87,7 @@ class Ensemble(PointerModel):
 def _without_state(encoded: Encoded) -> Encoded:
     """Return the encoding without its state. If `num_tokens` is a tensor, replace it by 0.
 
-    The ensemble's encoding has these tensors, too, and an export cannot hold a tensor twice.
+    `EncodedByEach` already holds these tensors, and an export cannot hold a tensor twice.
     """
     is_number = isinstance(encoded.num_tokens, int)
     return replace(encoded, state=(), num_tokens=encoded.num_tokens if is_number else 0)

@@ -146,7 +146,7 @@ class PtrNet(PointerModel):
         return self.encoder(inputs, lengths)  # type: ignore[no-any-return]
 
     def encode_slots(self, inputs: Tensor, lengths: Tensor | None) -> EncodedSlots:
-        """Encode the tokens that the pointer can choose, and the decoder's first state."""
+        """Return the encoded tokens that the pointer can choose, with the decoder's first state."""
         lengths = full_lengths(inputs) if lengths is None else lengths
         states, state = self.run_encoder(inputs, lengths)
         special = self.special_states.to(states.dtype).expand(inputs.shape[0], -1, -1)

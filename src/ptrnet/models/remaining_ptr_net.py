@@ -58,12 +58,12 @@ class RemainingPtrNet(PointerModel):
     At every step, the layers of a transformer encode the rows
     `h = [last token; special slots; remaining elements]`.
 
-    - The last token has the coordinates of the last element. END closes the tour, so the special
-      slots have the coordinates of the first element. Before the first element, all these rows have
-      the mean of all elements. Learned vectors (marks) are added to distinguish these rows from
-      elements.
-    - With `repeats`, elements of the answer stay among the remaining elements, and get another
-      mark.
+    - The row of the last token has the coordinates of the answer's last element. END closes the
+      tour, so the rows of special slots have the coordinates of the first element. If the answer is
+      still empty, all these rows have the mean of all elements. Learned vectors (marks) are added
+      to distinguish these rows from elements.
+    - With `repeats`, elements of the answer stay among the remaining elements. The mark
+      `seen_mark` is added to them.
     - With `nearest`, `step` encodes only this number of elements: the nearest to the last element.
     - Coordinates and scores are computed in float32 even under autocast.
 
@@ -144,7 +144,7 @@ class RemainingPtrNet(PointerModel):
             encoded: the instances.
             prefixes: the state of K prefixes of each instance.
             last_tokens: `(B, K)`, the last token of each prefix.
-            nearest: number of elements to encode, the nearest to the last element; 0: all.
+            nearest: encode this number of elements, the nearest to the last one; 0: encode all.
 
         Returns:
             The remaining elements, and the states `(R, 1 + S + W, H)` of the last token, the

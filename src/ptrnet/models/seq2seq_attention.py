@@ -29,7 +29,7 @@ class EncodedStates(Encoded):
 class Seq2SeqAttention(DictionaryModel):
     """`p(C_i) = softmax(W [d_i; d'_i] + b)` over a dictionary.
 
-    Attention reads `d'_i = sum_j softmax(u)_j e_j`, with `u_j = v' tanh(W1 e_j + W2 d_i)`. The next
+    Attention gives `d'_i = sum_j softmax(u)_j e_j`, with `u_j = v' tanh(W1 e_j + W2 d_i)`. The next
     decoder input is the embedding of `C_i` together with `[d_i; d'_i]`. At the first step `d_0` is
     the encoder's last hidden state, and `d'_0` is zero.
     """

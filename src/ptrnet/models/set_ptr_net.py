@@ -1,4 +1,4 @@
-"""A pointer network for sets: each element has one score, and the highest score comes first."""
+"""A pointer network for sets: it scores each element once, and the highest score comes first."""
 
 import math
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # docs/dev/own-data-defaults.md has the measurements behind these numbers.
 LINEAR_FACTOR = 20.0
-LOWEST_FREQUENCY = math.pi / 4  # a standardised feature, -2 to 2, is about half a wave
+LOWEST_FREQUENCY = math.pi / 4  # a standardised feature, from -2 to 2, covers half a wave
 AMPLITUDE = 0.5  # amplitude of waves; if examples are few, a model with amplitude 1 overfits
 
 
@@ -39,7 +39,7 @@ class ScoredSet(Encoded):
 
 
 class SetPtrNet(PointerModel):
-    """`u_j = w' relu(W e_j) + s v' x_j`, `p(C_i) = softmax(u)` of tokens left (Plackett 1975).
+    """`u_j = w' relu(W e_j) + s v' x_j`, `p(C_i) = softmax(u)` of remaining tokens (Plackett 1975).
 
     `e` are the states of special slots and elements, which attend to each other in a transformer's
     encoder. The inputs of special slots are learned. The scores `u` are computed once, in float32
@@ -50,13 +50,14 @@ class SetPtrNet(PointerModel):
     element j, and with `see_logs` also their logarithms. `x_j` also has the differences of all
     these numbers from their means over the instance. Special slots have no linear part.
 
-    `v` is 0 at first. An optimiser such as Adam moves all weights about equally fast. The factor
-    `s = 20 / sqrt(D)`, where D is the size of `x_j`, lets the linear part learn first.
+    `v` is 0 at first. An optimiser such as Adam moves all weights about equally fast. So the factor
+    `s = 20 / sqrt(D)` lets the linear part learn first. D is the size of `x_j`.
 
     If an answer is one element (`answer` is "one"), an element's probability in evaluation mode is
     `(1 - a) softmax(u) + a softmax(b' z)`: a mixture with a conditional logit (McFadden 1974). `z`
-    are the features alone. The buffers `logit_share` (a) and `logit_weights` (b) are 0 in a new
-    model, and `ptrnet.training.conditional_logit` sets them after training.
+    are the features without logarithms and differences. The buffers `logit_share` (a) and
+    `logit_weights` (b) are 0 in a new model, and `ptrnet.training.conditional_logit` sets them
+    after training.
 
     The state of a step is a boolean `(B, K, S + N)`: True for elements that came before.
     """

@@ -77,7 +77,7 @@ class ThresholdSettings(FreeRunningSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class DictionarySettings(RecurrentSettings):
-    """Settings of models with a fixed output dictionary. All their instances have one size."""
+    """Settings of models with a fixed output dictionary. Such a model accepts only one size."""
 
     n: int = setting(MISSING, "number of elements of every instance", ge=1, le=MAX_UNITS)
 
@@ -177,7 +177,10 @@ class SetSettings(EncoderSettings):
 
 
 def every_setting() -> dict[str, Option]:
-    """All settings of all models, by name. A setting of a base class hides its redefinitions."""
+    """All settings of all models, by name.
+
+    If a subclass redefines a setting of its base class, use the definition of the base class.
+    """
     settings: dict[str, Option] = {}
     classes: list[type[ModelSettings]] = [ModelSettings]
     for cls in classes:  # the list grows in the loop: breadth first

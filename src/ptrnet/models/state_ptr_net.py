@@ -41,18 +41,18 @@ class Started(Encoded):
 
 
 class StatePtrNet(PointerModel):
-    """`p = softmax(u)`, where a transformer's layers encode `h = [whole; remaining elements]`.
+    """`p = softmax(u)`. A transformer's layers encode the rows `h = [whole; remaining elements]`.
 
-    Row 0 is for the whole instance. The rows before encoding are linear functions of the
-    `Problem.features` of the whole instance and of the remaining elements. `h_0` gives the score
-    `u_0 = v' h_0` of END. `h_j` gives the scores `u_j = W h_j` of element j: one score for each way
-    to reach the element (see `Problem.ways`).
+    Row 0 is for the whole instance, and each further row for a remaining element. Before encoding,
+    a row is a linear function of the `Problem.features` of the instance or the element. `h_0` gives
+    the score `u_0 = v' h_0` of END. `h_j` gives the scores `u_j = W h_j` of element j: one score
+    for each way to reach the element (see `Problem.ways`).
 
     Tokens that the problem does not allow get probability 0. If the problem allows only one token,
     that token gets probability 1, and the network does not run. The problem computes in float64,
     even if the weights have less precision.
 
-    In shapes, R = B K is the number of prefixes, and T = 1 + N * ways the number of tokens.
+    In shapes, R = B K is the number of prefixes, and T = 1 + N * ways is the number of tokens.
     """
 
     Settings = LayerSettings

@@ -40,9 +40,10 @@ class EncodedSet(Encoded):
     states: Tensor  # (B, S + N, H): the decoder's input after each token
     keys: Tensor  # (B, S + N, H): the keys that the pointer scores
     bias: Tensor  # (B, S + N): -inf on padding, 0 elsewhere
-    keys_values: list[KeysValues]  # of the states, for each layer's cross-attention
-    frame_keys: Tensor | None  # of the states, for the edge frames
-    # Empty, or one item, made from the tensors above and the weights by the first compiled step.
+    keys_values: list[KeysValues]  # keys and values of the states, for each decoder layer
+    frame_keys: Tensor | None  # (U, B, 1, S + N): keys of the states for the edge frames
+    # Empty at first. The first compiled step makes the only item from the tensors above and the
+    # weights.
     compiled: list["Compiled"] = field(init=False, default_factory=list)
 
 
@@ -62,8 +63,8 @@ class TransformerPtrNet(PointerModel):
     its mean over the instance. With `edge_frames`, `EdgeFrames` adds several terms to each score.
     Coordinates and scores are computed in float32 even under autocast.
 
-    The state of a step has each layer's keys and values `(B, K, t, H)` of the t tokens so far. With
-    `edge_frames`, the state of the frames follows.
+    The state of a step begins with the keys and values `(B, K, t, H)` of the t tokens so far, for
+    each decoder layer. With `edge_frames`, the state of the frames comes next.
     """
 
     Settings = TransformerSettings
@@ -87,8 +88,8 @@ class TransformerPtrNet(PointerModel):
         lengths = full_lengths(inputs) if lengths is None else lengths
         states, bias = self._encode_tokens(inputs, lengths)
         batch, num_tokens, units = states.shape
-        # Computing keys and values needs the most temporary memory, so it comes before allocating
-        # the other tensors.
+        # Compute keys and values before the other tensors, because this needs the most temporary
+        # memory.
         keys_values = [layer.cross.keys_values(states) for layer in self._decoder_layers()]
         with torch.autocast(states.device.type, enabled=False):
             keys = self.pointer(states) / math.sqrt(units)
@@ -165,7 +166,7 @@ class TransformerPtrNet(PointerModel):
     def _compiled(
         self, encoded: EncodedSet, rows: Tensor, state: tuple[Tensor, ...]
     ) -> Compiled | None:
-        """The compiled kernels for a step of rows `(B, K, H)`. If they are unusable, None."""
+        """The compiled kernels for a step of rows `(B, K, H)`, or None if they cannot be used."""
         past = state[: 2 * len(self.decoder)]
         tensors = (rows, encoded.inputs, encoded.keys, *past, *chain(*encoded.keys_values))
         if not is_plain_float32(*tensors) or not is_loaded_for(rows.shape[0] * rows.shape[1]):

@@ -1,4 +1,4 @@
-"""The files of the page, and the headers that tell a browser what they may do.
+"""The files of the page, and the headers that tell a browser what these files may do.
 
 `index.html` is at the page's address, and all other files are below `page/`. A service serves these
 files unchanged, and its models answer. `ptrnet export --page` writes a page without a service: the
@@ -29,7 +29,7 @@ HEADERS = {
 def static_index() -> bytes:
     """Return `index.html` for a page without a service.
 
-    The file has the content security policy, because no service sends it as a header.
+    The returned text has the content security policy, which a service would send as a header.
     """
     policy = _POLICY.format(scripts=" 'wasm-unsafe-eval'")  # onnxruntime is WebAssembly
     tags = (

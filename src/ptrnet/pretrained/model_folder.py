@@ -162,7 +162,7 @@ def _is_score(score: Any) -> bool:
 
 
 def _check_content(path: Path, expected: str | None) -> None:
-    """Refuse a missing file. If `expected` is not None, also refuse any other checksum."""
+    """Refuse a missing file, and a file whose checksum is not `expected`. None: any checksum."""
     try:
         actual = checksum(path)
     except FileNotFoundError:
@@ -195,7 +195,7 @@ def _check_tensors(path: Path, tensors: dict[str, torch.Tensor], model: PointerM
 
 
 def registered_name(model: PointerModel) -> str:
-    """Return the name of a model's architecture, such as `ptrnet train --model` accepts.
+    """Return the name of a model's architecture, one of the names that `--model` accepts.
 
     Raises:
         ModelError: the model's class is not registered, so a saved model could not be loaded.

@@ -1,6 +1,7 @@
-"""Problems: tasks that a network learns from the costs of its answers. Each problem is a file.
+"""Problems: tasks that a network learns from the costs of its answers.
 
-A user can define a problem in a Python file, and register the class as plug-ins register tasks:
+Each problem of ptrnet has its own file in this folder. A user can define a problem in a Python file
+with the decorator `register`, like a task in a plug-in:
 
     from ptrnet.problems import Problem, register
 

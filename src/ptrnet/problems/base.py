@@ -44,10 +44,10 @@ class Problem(Task):
     """
 
     element_fields: ClassVar[Mapping[str, int]]  # how many numbers each field of an element has
-    shared_fields: ClassVar[Mapping[str, int]] = {}  # likewise for fields of an instance
+    shared_fields: ClassVar[Mapping[str, int]] = {}  # how many numbers each shared field has
     optional: ClassVar[Mapping[str, float]] = {}  # defaults of shared fields that files may lack
     ways: ClassVar[int] = 1  # ways to an element: 1, or 2 (directly, or via element 0)
-    fixed: ClassVar[int] = 0  # leading elements that are not chosen, such as a depot
+    fixed: ClassVar[int] = 0  # number of first elements that are not chosen, such as a depot
     repeats: ClassVar[bool] = False  # type: ignore[misc]  # whether an element may come twice
 
     labellers: ClassVar[tuple[str, ...]] = ()
@@ -351,8 +351,8 @@ class Problem(Task):
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
         """Return `cost`, `gap` and `valid` of the answers.
 
-        The known cost is the cost of the example's answer. The gap is the relative difference from
-        the known cost: `(cost - known) / abs(known)`. Cost and gap are NaN for invalid answers.
+        The gap is `(cost - known) / abs(known)`, where `known` is the cost of the example's answer.
+        If the example has no answer, the gap is 0. Cost and gap are NaN for invalid answers.
         """
         answers = list(answers)
         outputs = [

@@ -28,7 +28,8 @@ def check_problem(problem: Problem, sizes: tuple[int, ...] = (), seed: int = 0) 
     - An instance has the same features, choices and costs alone and in a batch.
     - Features and costs are finite, and features are not too large for a network.
     - Features, choices and costs do not depend on the order of the elements.
-    - Answers to instances that are read backwards (`Problem.backwards`) are valid and cost no more.
+    - If instances can be read backwards (`Problem.backwards`), the converted answers are valid, and
+      cost no more than the original answers.
     - Answers can be converted to tokens and back, and the problem accepts the rollouts' answers.
     - On a tiny instance, exhaustive search finds every answer of a rollout.
 
@@ -186,7 +187,7 @@ def _check_order(
 
 
 def _check_backwards(problem: Problem, instance: Floats, answers: list[Indices]) -> None:
-    """Check that instances read backwards have valid answers that cost no more."""
+    """Check `backwards`, and that `answers_backwards` returns valid answers of no higher cost."""
     has_answers = type(problem).answers_backwards is not Problem.answers_backwards
     _check(
         problem.reversible == has_answers,

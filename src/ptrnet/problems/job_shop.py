@@ -13,7 +13,7 @@ from ptrnet.settings import setting
 from ptrnet.tasks.base import Bar, Drawing
 from ptrnet.types import Answers, Floats, Indices
 
-MOST = 20  # the most operations of a job, and the most machines
+MOST = 20  # maximum number of operations of a job, and maximum number of machines
 NONE = -1  # fills the array of machines if a job has fewer than MOST operations
 
 
@@ -30,8 +30,8 @@ class JobShop(Problem):
 
     The network only gives active schedules (Giffler and Thompson 1960). In an active schedule, no
     operation could start earlier unless another operation started later. At least one optimal
-    schedule is active. Random instances are drawn as by Taillard (1993): durations are 1 to 99, and
-    each job visits all machines in a random order.
+    schedule is active. Random instances are drawn like those of Taillard (1993): durations are 1 to
+    99, and each job visits all machines in a random order.
     """
 
     name: ClassVar[str] = "job-shop"
@@ -91,8 +91,8 @@ class JobShop(Problem):
     def allowed(self, state: State) -> NDArray[np.bool_]:
         """Allow operations that lead to active schedules (Giffler and Thompson 1960).
 
-        Find the operation that could end first. The allowed operations are on the same machine, and
-        can start before the time at which this operation could end.
+        Find the operation that could end first, and its earliest end. The allowed operations are
+        this operation, and the operations on the same machine that can start before this end.
         """
         waits, machine, duration, start = self._next(state)
         end = np.where(waits, start + duration, np.inf)
@@ -111,9 +111,9 @@ class JobShop(Problem):
     def makespans_by_rule(self, state: State) -> Floats:
         """Return the makespans `(B, n)` if a job is next, and a rule makes all later choices.
 
-        The rule always starts the operation that can start first. If several operations can, the
-        rule starts the operation of the job with the most work left. Jobs that are not allowed have
-        infinite makespans.
+        The rule always starts the operation that can start first. If several operations can start
+        at this time, the rule takes the operation of the job with the most work left. Jobs that are
+        not allowed have infinite makespans.
         """
         from ptrnet.problems import rollouts  # needs numba, so import it only here
 
@@ -150,7 +150,7 @@ class JobShop(Problem):
         second_free = np.where(has_second, second_free, 0)
         # The network decides which job is next on one machine. If jobs on several machines are
         # allowed, which is rare, we take the first of these machines. The network sees when each
-        # job can reach this machine, how long the job needs it, and how much work follows.
+        # job can reach this machine, how long the job takes there, and how much work follows.
         allowed = self.allowed(state)
         decided = np.where(allowed, machine, MOST).min(1)[:, None, None]
         on_it = is_left & (state["machine"] == decided)
@@ -227,7 +227,7 @@ class JobShop(Problem):
     def answer_errors(self, inputs: Floats, answers: Sequence[Indices]) -> list[str | None]:
         """Return for each answer why it is invalid, or None if it is an order of all operations.
 
-        Schedules of answers need not be active.
+        A valid answer may have a schedule that is not active.
         """
         operations = (inputs[..., :MOST] != NONE).sum(-1)
         errors: list[str | None] = []
@@ -245,9 +245,9 @@ class JobShop(Problem):
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Return active schedules in which no operation ends later than in the answers.
 
-        We build each schedule step by step, and take the allowed operation that starts first in the
-        answer. There is an exception: if some operation could end before this start, we take the
-        operation that could end first, because this delays no other operation.
+        We build each schedule step by step. Usually we take the allowed operation A that starts
+        first in the answer. But if another operation could end before the start of A in the answer,
+        we take the operation that could end first, because it does not delay A.
         """
         batch, n, _ = inputs.shape
         starts = np.full((batch, n, MOST + 1), np.inf)

@@ -1,4 +1,4 @@
-"""The knapsack problem: choose items of the largest value within a capacity."""
+"""The knapsack problem: choose items with the largest total value within a capacity."""
 
 from dataclasses import dataclass
 from typing import ClassVar

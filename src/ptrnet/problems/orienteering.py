@@ -1,4 +1,4 @@
-"""Orienteering: the tour from a depot that collects the most prizes within a length limit."""
+"""Orienteering: the tour from a depot with the largest sum of prizes within a length limit."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,7 +13,8 @@ from ptrnet.tasks.base import Drawing
 from ptrnet.types import Answers, Example, Floats, Indices, pad_answers
 
 TOLERANCE = 1e-9  # a tour may exceed the length limit by this share, because sums are rounded
-# Values of n and length limits of Kool et al. Other sizes get interpolated limits.
+# Values of n (with the depot) and the length limits that Kool et al. use for them. We interpolate
+# the limits for other values of n.
 KNOWN_SIZES, LIMITS = (21, 51, 101), (2, 3, 4)
 
 
@@ -29,8 +30,8 @@ class Orienteering(Problem):
     - `limit`: the largest length of the tour.
     - `rounded`: 1 if distances are rounded to whole numbers, 0 by default.
 
-    Random instances are drawn as by Kool et al. (2019): uniform positions, and prizes that grow
-    with the distance from the depot.
+    Random instances are drawn like those of Kool et al. (2019): positions are uniform, and prizes
+    grow with the distance from the depot.
     """
 
     name: ClassVar[str] = "orienteering"
@@ -78,9 +79,10 @@ class Orienteering(Problem):
         return {**state, "left": left, "unvisited": unvisited, "last": last}
 
     def _distances(self, state: State) -> tuple[Floats, Floats]:
-        """Return the distances `(B, n)` of all places from the last place, and the ways back.
+        """Return the distances from the last place to all places, and from all places to the depot.
 
-        A way back may visit places, because a direct way may be longer if distances are rounded.
+        Both arrays are `(B, n)`. If distances are rounded, the direct way to the depot may be
+        longer than a way through unvisited places. We then use the shortest way.
         """
         position, rounded = state["position"], state["rounded"]
         here = place(position, state["last"])[:, None]

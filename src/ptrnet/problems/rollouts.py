@@ -28,9 +28,9 @@ def makespans(
 ) -> Floats:
     """Return for each job the makespan if this job is next, and a rule makes all later choices.
 
-    The rule always starts the operation that can start first. If several operations can, the rule
-    prefers the job with the most work left, then the machine with the lowest number, then the
-    shortest duration. So the order of the jobs matters only if all these numbers are equal.
+    The rule always starts the operation that can start first. If several operations can start then,
+    the rule prefers the job with the most work left, then the machine with the lowest number, then
+    the shortest duration. So the order of the jobs matters only if all these numbers are equal.
 
     Args:
         machine, duration: `(B, n, m)`, of each job's operations. Machine -1 means no operation.
@@ -124,7 +124,7 @@ def prizes(
                 here, rest = place, rest - there
                 rule = position[b], prize[b], rounded[b], waits, here, rest
                 place, there = next_by_rule(*rule, least)
-                # `least` is outdated if a shortest way uses a place that was visited since.
+                # `least` is outdated if a shortest way uses a place that this rollout has visited.
                 if place >= 0 and there + back[place] > rest:
                     home = ways_home(matrix(position[b], rounded[b]), waits)
                     place, there = next_by_rule(*rule, home)
@@ -141,7 +141,10 @@ def next_by_rule(
     rest: float,
     home: Floats,
 ) -> tuple[int, float]:
-    """Return the place that the rule of `prizes` visits next, -1 if none, and its distance."""
+    """Return the place that the rule of `prizes` visits next, and the distance to this place.
+
+    If the rule can visit no place, the result is -1 and 0.
+    """
     place, most, there = -1, -1.0, 0.0
     for j in range(len(prize)):
         if waits[j]:
@@ -154,9 +157,9 @@ def next_by_rule(
 
 @jit
 def ways_back(position: Floats, rounded: Floats, unvisited: NDArray[np.bool_]) -> Floats:
-    """Return the lengths `(B, n)` of the shortest ways to the depot by unvisited places.
+    """Return the lengths `(B, n)` of the shortest ways to the depot, which may be direct.
 
-    The arguments are those of `prizes`.
+    A way may go through other places if they are unvisited. The arguments are those of `prizes`.
     """
     found = np.empty(unvisited.shape)
     for b in range(len(found)):
@@ -177,7 +180,7 @@ def matrix(position: Floats, rounded: float) -> Floats:
 
 @jit
 def distance(position: Floats, a: int, b: int, rounded: float) -> float:
-    """Return the distance between two places, rounded as by EUC_2D if `rounded` is not 0."""
+    """Return the distance between two places. If `rounded` is not 0, round it as EUC_2D does."""
     x, y = position[a, 0] - position[b, 0], position[a, 1] - position[b, 1]
-    # The same expressions as in `ptrnet.geometry.distances`: others may round x.5 differently.
+    # Use the formulas of `ptrnet.geometry.distances`: other formulas may round x.5 differently.
     return math.floor(math.sqrt(x * x + y * y) + 0.5) if rounded != 0 else math.hypot(x, y)

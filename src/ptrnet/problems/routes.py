@@ -8,7 +8,7 @@ from ptrnet.types import Floats, Indices
 
 
 def dist(a: Floats, b: Floats) -> Floats:
-    """Return the Euclidean distances between points `(..., 2)`, which are broadcast."""
+    """Return the Euclidean distances between points `a` and `b`, `(..., 2)`, with broadcasting."""
     return between(a, b, EUCLIDEAN)
 
 

@@ -57,7 +57,7 @@ def seconds_per_step(recipe: Recipe) -> float:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration as text: `40 s`, `12 min`, `3 h 20 min`, `2 d 4 h`.
+    """Return a duration as text: `20 s`, `12 min`, `3 h 20 min`, `2 d 4 h`.
 
     Examples:
         >>> duration(12_000)

@@ -33,7 +33,7 @@ class Job:
     row: Row
     name: str  # the line's name: paper, ours or best
     budget: Budget  # limits the training and the test
-    seed: int | None = None  # the training's seed; None: the recipe's
+    seed: int | None = None  # the training's seed; None: the seed in the recipe
 
     @property
     def line(self) -> Line:
@@ -147,7 +147,7 @@ def _differences(row: Row, measures: Mapping[str, Measure]) -> dict[str, float]:
 
 
 def _mean_costs(row: Row, test: Sequence[Example]) -> dict[str, float]:
-    """Return, for each of the row's algorithms, the mean cost of its answers to the test.
+    """Return the mean cost of each algorithm's answers to the test. The row names the algorithms.
 
     The test already has the answers of the task's first labeller.
     """

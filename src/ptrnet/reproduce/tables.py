@@ -77,7 +77,7 @@ class Row:
     trained_on: str  # sizes, as the paper gives them
     task: Task
     n: int  # elements of each instance of the test
-    # The paper's numbers by metric, with shares in percent, or "FAIL". Also mean costs by labeller.
+    # The paper's numbers: by metric a number (shares in percent) or "FAIL"; by labeller mean costs.
     published: Mapping[str, float | str]
     labellers: Sequence[str]  # algorithms whose mean cost the table shows
     lines: Mapping[str, Line]

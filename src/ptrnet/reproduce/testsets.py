@@ -24,7 +24,7 @@ COUNT, FEWER, MANY_ELEMENTS = 10_000, 1000, 50
 
 
 def count_for(n: int, share: float = 1.0) -> int:
-    """Return how many instances a share of the test for n elements has, at least 100."""
+    """Return the number of instances in a share of the test for n elements, at least 100."""
     return max(100, round(share * (COUNT if n <= MANY_ELEMENTS else FEWER)))
 
 
@@ -59,7 +59,7 @@ def _is_whole(path: Path) -> bool:
 def _locations(name: str) -> tuple[Path, Path]:
     """Return the paths of a test set and of its lock, an existing file.
 
-    They have a folder for this version, because other versions may draw other instances.
+    Both are in a folder for this version, because other versions may draw other instances.
     """
     try:
         folder = cache_folder() / f"test-sets-{VERSION}"

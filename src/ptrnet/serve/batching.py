@@ -1,10 +1,11 @@
 """Batching across requests: instances of many users go through a model together.
 
 All instances of a batch have the same model, the same method and a similar size: n rounds up to the
-same power of two. Two bounds limit the size of a batch: its memory, and the number of instances
-that the model can probably answer in half a second. The request that has waited longest comes
-first. If a request does not fit into a batch, its remaining instances queue again behind other
-requests. Slow instances are decoded in a separate thread, so that quick instances do not wait.
+same power of two. A batch has at most BATCH_ELEMENTS elements, to bound its memory. It also has at
+most as many instances as the model can probably answer in half a second. The request that has
+waited longest comes first. If only some instances of a request fit into a batch, the others
+queue again behind other requests. Slow instances are decoded in a separate thread, so that
+quick instances do not wait.
 """
 
 import asyncio
@@ -44,7 +45,7 @@ class Batcher:
 
     def __init__(self, metrics: Metrics, threads: int | None = None) -> None:
         self._quick = _BatchQueue(metrics, threads, AdaptiveBatchSize(BATCH_ELEMENTS))
-        # A single slow instance may take seconds, so the first batch has only one instance.
+        # A slow instance may take seconds, so the first batch of each kind has only one instance.
         self._slow = _BatchQueue(metrics, threads, AdaptiveBatchSize(1))
 
     async def __aenter__(self) -> Self:
@@ -156,7 +157,8 @@ class _Part(NamedTuple):
     indices: deque[int]
 
 
-Items = list[tuple[_Request, int]]  # for each instance of a batch, its request and its index there
+# For each instance of a batch: its request, and the instance's index in the request.
+Items = list[tuple[_Request, int]]
 
 
 class _BatchQueue:
@@ -198,7 +200,7 @@ class _BatchQueue:
         key = waiting[0].key
         room = min(max(1, BATCH_ELEMENTS // key.elements), self._batch_size.get(key.kind))
         items: Items = []
-        unfinished = []  # parts that queue again, behind the parts that this batch left out
+        unfinished = []  # parts with instances left; they queue again behind all other parts
         for part in waiting:
             if part.key != key or len(items) == room:
                 self._waiting.append(part)

@@ -15,7 +15,7 @@ class Limits(Settings):
     max_elements: int = setting(
         100_000, "Maximum number of elements of all instances of a request.", gt=0
     )
-    # A million elements, counted in this way, take about 2 GB.
+    # A million elements, multiplied as in the text below, take about 2 GB.
     max_prefix_elements: int = setting(
         250_000,
         "Maximum number of elements of a request, multiplied by its beam size or samples and by "

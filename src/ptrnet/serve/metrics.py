@@ -108,7 +108,7 @@ class CountingMiddleware:
         try:
             await self._app(scope, receive, send_and_note)
         finally:
-            # Record the route's path, which has {name} instead of a model's name. All unknown URLs
-            # count as "none", so that clients cannot create new labels at will.
+            # Record the route's path, which has {name} instead of a model's name. The web page and
+            # all unknown URLs count as "none", so that clients cannot create labels at will.
             route = getattr(scope.get("route"), "path", "none")
             self._metrics.request(route, status, perf_counter() - start)

@@ -62,7 +62,7 @@ def one_line(error: Mapping[str, Any], kind: str, known: Iterable[str]) -> Input
 
     Args:
         error: an item of `ValidationError.errors()`.
-        kind: the word for a name in the message: "field" of a body, or "option" of a URL.
+        kind: what the message calls the name: "field" in a body, or "option" in a URL.
         known: the allowed names. The message for an unknown name suggests the nearest.
     """
     name = ".".join(map(str, error["loc"]))
@@ -89,7 +89,7 @@ def _problem_of(error: Exception, request: Request) -> Problem:
         return error
     if isinstance(error, PtrnetError):
         return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
-    if isinstance(error, RequestValidationError):  # FastAPI itself sees only the options in the URL
+    if isinstance(error, RequestValidationError):  # FastAPI checks only the options in the URL
         first = error.errors()[0]
         option = {**first, "loc": first["loc"][1:]}  # drop the leading "query"
         complaint = one_line(option, "option", MethodOptions.model_fields)

@@ -1,7 +1,7 @@
 """Parsing of requests: from bytes to checked examples and a decoding method.
 
-`BodyReader` limits the bytes and the seconds of a body. pydantic checks the options. `_question`
-checks each instance once, by the rules of the model's task.
+`BodyReader` limits the size of a body and the time until the body has arrived. pydantic checks the
+options. `_question` checks each instance once, by the rules of the model's task.
 """
 
 import asyncio

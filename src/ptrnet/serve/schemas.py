@@ -96,7 +96,7 @@ class Answer(BaseModel):
 
 
 class Header(BaseModel):
-    """Fields that every response has."""
+    """Fields of every response to solve, evaluate and trace."""
 
     task: str
     model: str
@@ -132,7 +132,7 @@ class TraceStep(BaseModel):
     # A row for each prefix of the previous step, a column for each token. null if the constraint
     # forbids the token.
     probabilities: list[list[float | None]]
-    prefixes: list[Prefix]  # after the step, most likely first
+    prefixes: list[Prefix]  # the prefixes after the step, the most likely first
 
 
 class ExactAnswer(BaseModel):

@@ -39,7 +39,7 @@ SETTINGS = "PTRNET_SERVE_SETTINGS"  # environment variable with the `Settings` o
 MIN_TOKEN = 16  # characters
 MAX_HEAD = 65_536  # bytes of a request's first line and headers
 KEEP_ALIVE_SECONDS = 60  # until uvicorn closes an idle connection
-HEALTH_SECONDS = 60  # for a worker to react, including the time to compile kernels
+HEALTH_SECONDS = 60  # a worker may take this long to react, because kernels may have to compile
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
     Raises:
         InputError: a setting is wrong, or the address cannot be used.
         KeyboardInterrupt: after Ctrl-C, when the last request is answered.
-        SystemExit: if there is only one worker: after SIGTERM, with exit code 0.
+        SystemExit: after SIGTERM, with exit code 0, if there is only one worker.
     """
     for origin in settings.origins:
         check_origin(origin)

@@ -1,4 +1,4 @@
-"""`PointerEstimator`: a model with scikit-learn's conventions, for pipelines and searches."""
+"""`PointerEstimator`: a model with scikit-learn's conventions, for pipelines and grid search."""
 
 from collections.abc import Sequence
 from typing import Any, Self

@@ -34,7 +34,8 @@ class Answer:
         task: the task of the model.
         elements: the elements in the order of the answer, as the user gave them: dictionaries with
             all fields, or rows of `inputs`. For triangles, lists of three elements.
-        example: the instance with its answer. Names and the kind of distance are kept.
+        example: the instance with the model's answer. It keeps the names of the elements and the
+            kind of distance.
 
     Examples:
         >>> points = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]])
@@ -58,7 +59,7 @@ class Answer:
 
     @property
     def is_inside_training(self) -> bool:
-        """Whether the instance's size and features are in the range that training covered."""
+        """Whether there are no warnings: the instance is like the instances of the training."""
         return not self.warnings
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Indices:
@@ -77,9 +78,9 @@ class Answer:
     def plot(self, ax: Any = None) -> Any:
         """Draw the answer.
 
-        If the task's first labeller, an algorithm, finds a better answer, draw this answer, too,
-        with dashed lines. If the task has no labeller, draw only the model's answer. A `Problem`
-        is treated in the same way, because its labellers may take long.
+        The task's first labeller, an algorithm, also answers the instance. If its answer is better
+        than the model's answer, draw it, too, with dashed lines. If the task has no labeller, draw
+        only the model's answer. Do the same for a `Problem`, because its labellers may take long.
 
         Args:
             ax: matplotlib's axes. None makes a new figure.

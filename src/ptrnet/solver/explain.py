@@ -42,7 +42,8 @@ def importance_of_fields(
 
     The values of a field are shuffled among all elements of all instances. If all elements of each
     instance share one value, the values are shuffled among instances. The loss of an instance is
-    the mean over the repeats. The result has the mean loss over all instances, with a 95% interval.
+    how much its metric falls, as a mean over the repeats. The result has the mean of these losses
+    over all instances, with a 95% interval.
 
     Args:
         job: the function that answers chunks of instances.

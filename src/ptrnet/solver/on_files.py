@@ -1,4 +1,4 @@
-"""Solve and evaluate whole files, in many processes. Answer the lines of a pipe as they arrive."""
+"""Solve and evaluate whole files in one or more processes. Answer a pipe's lines immediately."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
@@ -159,7 +159,7 @@ def evaluate_random(
     draw, source, key = generation(task, sizes, count, seed)
     rng = np.random.default_rng(seed)
     # The job itself does not warn. So draw an instance of the smallest size and an instance of the
-    # largest size, and warn about them.
+    # largest size. Warn if the model was not trained on such instances.
     for size in (min(sizes), max(sizes)):
         solver.warn_of([Example(task.sample(rng, 1, size)[0])], job.decoder)
     key |= {**asdict(task), **job.key()}
@@ -186,7 +186,7 @@ def _evaluation(
 
 
 def _check_bulk(path: str, jobs: int, backend: str) -> None:
-    """Raise InputError for bad arguments of a job over a file, before any work is done."""
+    """Raise InputError if `jobs` or `backend` is invalid, or if the file cannot be read."""
     check_processes(jobs, backend)
     if path != "-":
         formats.check_input(path)

@@ -45,9 +45,10 @@ class PredictJob:
         decoder: the search for answers.
         constrained: whether to consider only answers that the task allows.
         augment: the number of views of each instance to answer. The best answer is kept.
-        is_long: whether the job has several chunks. If True, every chunk uses compiled kernels from
-            its first step. If False, a process computes its first steps in plain PyTorch. With
-            several chunks, answers would then depend on the earlier steps of the process.
+        is_long: whether the job has several chunks. If False, a process computes its first steps in
+            plain PyTorch, and later steps by compiled kernels, which may round differently. If
+            True, all steps use compiled kernels. So the answers to a chunk do not depend on how
+            many chunks the process has answered before.
     """
 
     activity: ClassVar[str] = "solving"
@@ -83,7 +84,8 @@ class PredictJob:
                     )
             for row, *candidates in zip(rows, *views, strict=True):
                 best = best_candidate(self.task, data[row], list(chain(*candidates)))
-                # `_with_best_ends` fixes the ends of paths. `Reconstruct` would ignore these ends.
+                # `_with_best_ends` answers copies of the example with given ends. `Reconstruct`
+                # would ignore the given ends.
                 if not self.decoder.needs_circular:
                     best = self._with_best_ends(data[row], best, constraint)
                 outputs = settle_valid(self.task, data[row].inputs, best.outputs)
@@ -143,7 +145,7 @@ class PredictJob:
         return candidates[int(np.argmin(np.asarray(costs)))]
 
     def key(self) -> dict[str, Any]:
-        """Return what decides the answers besides the task: weights, decoder and options."""
+        """Return everything that the answers depend on, except the task and the instances."""
         weights = hashlib.sha256(repr(sorted(self.model.settings().items())).encode())
         for name, tensor in sorted(self.model.state_dict().items()):
             weights.update(name.encode())
@@ -161,8 +163,11 @@ def _batches(
 ) -> Iterator[Sequence[int]]:
     """Yield the row numbers of each batch, whose instances have similar sizes.
 
-    `beginnings` are the elements with which each answer must begin. In a batch, all beginnings have
-    the same length.
+    Args:
+        sizes: the number of elements of each instance, counted once for each prefix.
+        beginnings: for each instance the elements with which its answer must begin. In a batch, all
+            beginnings have the same length.
+        one_size: whether all instances of a batch must have the same size.
     """
     for count in sorted({len(beginning) for beginning in beginnings}):
         alike = [row for row, beginning in enumerate(beginnings) if len(beginning) == count]

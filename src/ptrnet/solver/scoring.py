@@ -35,8 +35,8 @@ from ptrnet.types import END, Batch, Example, Floats, Indices, pad_answers
 # Maximum number of elements in a batch with known answers. If the answers are known, all steps of a
 # batch are computed at once, so a larger batch would not be faster.
 MAX_KNOWN_ELEMENTS = 8_192
-# Maximum number of log-probabilities (one for each step and token) for each element of a full
-# batch. The log-probabilities of a full batch take 8 MB.
+# A batch has at most MAX_KNOWN_ELEMENTS times this many log-probabilities: one for each instance,
+# step and token. They take 8 MB.
 SCORES_PER_ELEMENT = 256
 ONE_FIRST = ("permutation", "choice", "grades")  # kinds of answers with one best element
 
@@ -72,10 +72,10 @@ def judgements_of(model: PointerModel, task: Task, data: Dataset) -> Judgements:
 
 @torch.no_grad()
 def log_likelihoods_of(model: PointerModel, task: Task, examples: Sequence[Example]) -> Floats:
-    """Return the log-probabilities `(B,)` of the answers to B examples, in canonical form.
+    """Return the log-probabilities `(B,)` of the answers to B examples.
 
-    A choice is always exactly one element. So for choices, probabilities are normalised over the
-    elements.
+    We first convert the answers to their canonical form. A choice is always exactly one element. So
+    for choices, probabilities are normalised over the elements.
     """
     if isinstance(task, Custom) and task.kind == "choice":
         scores = element_scores(model, task, Dataset.of(examples))

@@ -83,26 +83,27 @@ class Solver(HubMixin):
                 shape. If d = 1, the shape `(n,)` is accepted, too. Several instances are a list of
                 instances, an array `(B, n, d)` or a `Dataset`. Numbers are real, of any type.
             decoder: the search. None means `ptrnet.Greedy()`. `ptrnet.Beam(8)` searches wider.
-            set_id: the name of a column, for instances in a table (a frame or a file) that has a
-                row for each element. Rows with the same value in this column are an instance. The
-                model finds the columns of its features by name.
+            set_id: for a table (a frame or a file) in which each row is an element: the name of the
+                column that says to which instance a row belongs. The model finds the columns of its
+                features by name.
             constrained: whether to consider only answers that the task allows.
             augment: the number of views of each instance to answer, 1 or more. A view is the
                 instance itself or a shuffled copy. If the task allows it, a copy is also rotated,
-                mirrored or read backwards. The result is the answer with the least cost. If the
-                task has no cost, it is the most likely answer over all views.
+                mirrored or read backwards. The result is the answer with the lowest cost. If
+                the task has no cost, the result is the most likely answer over all views.
 
         Returns:
             An array of 0-based indices. For several instances, a list of arrays.
 
         Raises:
-            InputError: an instance is empty, too large or not finite, or has the wrong shape. Or it
-                holds values that are not real numbers (masked arrays, strings, dates, complex
-                numbers).
+            InputError: an instance is empty or too large, or has the wrong shape. Or an instance
+                holds NaN, infinity, or values that are not real numbers (masked arrays, strings,
+                dates, complex numbers).
 
         Warns:
             OutOfDistributionWarning: an instance has extreme features, or a number of elements that
-                is not among the sizes of the training. The solver gives each warning once.
+                is not among the sizes of the training. The solver warns once about each of the
+                subjects that `TrainedRange` lists.
 
         Examples:
             >>> square = [[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]
@@ -181,7 +182,7 @@ class Solver(HubMixin):
 
         Args:
             data: validated instances: a `Dataset`, or rows of a `Dataset`.
-            decoder: as in `solve`. So are `constrained` and `augment`.
+            decoder: as in `solve`. `constrained` and `augment` are also as in `solve`.
             jobs: the number of processes, 1 or more. -1 means one process per core.
             backend: where the processes run: "local", or a cluster of "dask" or "ray".
             activity: the label of a progress bar. If the label is empty, there is no bar.
@@ -278,14 +279,14 @@ class Solver(HubMixin):
         """Draw answers at random, and return them with their log-probabilities.
 
         Use this method in your own learning loop. Unless torch's gradients are off, `log_probs` has
-        gradients with respect to the weights of `model`. The log-probabilities belong to the policy
-        that drew the answers: at each step, the probabilities of the allowed tokens add up to 1. So
+        gradients with respect to the network's weights. The log-probabilities are those of the
+        policy that drew the answers: the probabilities of the allowed tokens add up to 1. So
         `((cost - baseline) * log_probs).mean()` has the gradient of REINFORCE. Unlike the answers
         of `solve`, drawn answers are not corrected for nearly equal elements.
 
         Args:
-            instances: as in `solve`. All instances are answered in one batch. For a single
-                instance, B is 1.
+            instances: as in `solve`. All B instances are answered in one batch. B is 1 if you give
+                a single instance.
             size: K, the number of answers to each of the B instances.
             temperature: above 0. Tokens are drawn from p^(1/temperature), where p is the model's
                 distribution.
@@ -356,7 +357,7 @@ class Solver(HubMixin):
     def scores(self, instances: Any, *, set_id: str = "") -> Any:
         """Return a score for each element.
 
-        Elements with higher scores come earlier in the answer, or are more likely in the answer.
+        An element with a higher score comes earlier in the answer, or is more likely a part of it.
 
         For choices, grades and permutations, scores are the logarithms of the probabilities that
         `predict_proba` returns. For sets, subsets and sequences, scores are the log-odds of these
@@ -390,7 +391,8 @@ class Solver(HubMixin):
         - Grades and permutations: the probability that the element comes first.
         - Sets, subsets and sequences: the probability that the element is in the answer.
 
-        Only for choices, grades and permutations, the probabilities of an instance add up to 1.
+        The probabilities of an instance add up to 1 for choices, grades and permutations, but not
+        for sets, subsets and sequences.
 
         Arguments, return values and errors are those of `scores`.
 
@@ -408,9 +410,9 @@ class Solver(HubMixin):
     ) -> dict[str, Any]:
         """Measure the importance of each field: how much a metric falls if the field is shuffled.
 
-        This is permutation importance (Breiman 2001), for the main metric of this kind of answers.
-        Two fields may hold the same information. Then the metric may hardly fall if only one of the
-        two fields is shuffled.
+        The method is permutation importance (Breiman 2001). The metric is the main metric for the
+        kind of answers that the model gives. If two fields hold the same information, the metric
+        may hardly fall if only one of the two fields is shuffled.
 
         Args:
             examples: examples with the true answers, in any form that `evaluate` takes.
@@ -419,9 +421,9 @@ class Solver(HubMixin):
             columns: the columns of a long table, as in `evaluate`.
 
         Returns:
-            A dictionary. `metric` is the name of the metric. Its `value` over `count` instances has
-            the 95% interval from `low` to `high`. `importance` has the loss of the metric for each
-            field, with its interval. The largest loss comes first.
+            A dictionary. `metric` is the name of the metric, and `value` is the metric's mean over
+            `count` instances, with the 95% interval from `low` to `high`. `importance` has for each
+            field the loss of the metric, with an interval. The largest loss comes first.
 
         Raises:
             InputError: as in `evaluate`, or the model was not trained on your own examples.
@@ -437,7 +439,7 @@ class Solver(HubMixin):
         """Return the measures of `explain` as objects.
 
         Args:
-            examples: as in `explain`. So are `repeats` and `seed`.
+            examples: as in `explain`. `repeats` and `seed` are also as in `explain`.
             activity: the label of a progress bar. If the label is empty, there is no bar.
         """
         from ptrnet.solver.explain import importance_of_fields
@@ -450,7 +452,7 @@ class Solver(HubMixin):
         return importance_of_fields(self.job(None, True, 1), task, data, repeats, seed, activity)
 
     def plot_reliability(self, examples: Any, ax: Any = None, **columns: str) -> Any:
-        """Draw a reliability diagram: how often the model is right, for each probability it gives.
+        """Draw a reliability diagram: how often the model is right if it gives a probability.
 
         The probabilities are those of `predict_proba`. For choices, grades and permutations, the
         diagram shows the highest probability of each example. For sets, subsets and sequences, the
@@ -558,16 +560,16 @@ class Solver(HubMixin):
         Args:
             examples: examples with the true answers, in any form that `log_likelihoods` takes. A
                 table, as in `solve`, is also accepted.
-            decoder: as in `solve`. So are `constrained` and `augment`.
-            columns: the columns of a long table: `set_id` and one of `chosen`, `rank`, `grade` and
-                `member`, as in `ptrnet.read_table`.
+            decoder: as in `solve`. `constrained` and `augment` are also as in `solve`.
+            columns: the columns of a long table, in which each row is an element: `set_id` and one
+                of `chosen`, `rank`, `grade` and `member`, as in `ptrnet.read_table`.
 
         Returns:
             For each metric its `value` and the 95% interval from `low` to `high`, over `count`
             instances. The metric `log_likelihood` is the mean log-probability of the true answers.
             If a metric is undefined for all instances, its value is None. If over 1% of the answers
-            to `hull` are not simple polygons, the value of `area` is None and `fail` is True, which
-            is FAIL in Vinyals et al. 2015.
+            to `hull` are not simple polygons, the value of `area` is None and `fail` is True.
+            Vinyals et al. (2015) print FAIL in this case.
 
         Raises:
             InputError: there is no example, or an example cannot be used or has no answer.
@@ -596,7 +598,7 @@ class Solver(HubMixin):
 
         Args:
             examples: examples with the true answers.
-            decoder: as in `predict`. So are the arguments after `decoder`.
+            decoder: as in `predict`. All arguments after `decoder` are also as in `predict`.
 
         Examples:
             >>> data = ptrnet.generate("hull", n="5-10", count=100, seed=1)
@@ -669,20 +671,20 @@ class Solver(HubMixin):
             output: the file for the answers. Its extension is the format. "-" is standard output.
                 From standard input to standard output, each instance is answered and printed as
                 soon as its line has been read.
-            decoder: as in `solve`. So are `constrained` and `augment`.
+            decoder: as in `solve`. `constrained` and `augment` are also as in `solve`.
             start: the first city of each tour, as in `ptrnet.label`.
             end: the last city of each tour. If both ends are given, the network completes a closed
-                tour that begins with `end` and then `start`. ptrnet rotates this tour, so that it
-                begins at `start` and ends at `end`. In other cases, the network gives
-                a closed tour, and ptrnet then rotates it, reverses it or removes an edge. If an end
-                of an open path is free, ptrnet also tries other cities at this end, except with
-                `ptrnet.Reconstruct`.
+                tour whose first two cities are `end` and `start`. ptrnet rotates this tour, so that
+                `start` comes first and `end` comes last. In other cases, the network gives a closed
+                tour without fixed ends. ptrnet then rotates the tour, reverses it or removes an
+                edge. If an end of an open path is not given, ptrnet also tries other cities at this
+                end, except with `ptrnet.Reconstruct`.
             open: whether the tour is a path that does not return to its first city.
             jobs: the number of processes, 1 or more. -1 means one process per core.
             backend: where the processes run: "local", or a cluster of "dask" or "ray".
-            columns: the columns of a long table, in which each row is an element. None for other
-                files. If the output is a table or standard output, it has all columns of the input
-                and a column of answers. Other outputs have a line for each instance.
+            columns: the columns of a long table, in which each row is an element. None for files
+                of another format. If the output is a table or standard output, it has all columns
+                of the input and a column of answers. Other outputs have a line for each instance.
 
         Raises:
             InputError: an instance cannot be used, the output cannot be written, or
@@ -721,8 +723,10 @@ class Solver(HubMixin):
         Args:
             file: the examples, in any format. "-" is standard input.
             output: a .jsonl or .parquet file for the examples, each with the model's `answer` and
-                its scores. A stopped call can be resumed as in `solve_file`. None writes no file.
-            decoder: as in `solve_file`. So are all arguments that are not described here.
+                the scores of this answer. A stopped call can be resumed as in `solve_file`. If
+                `output` is None, no file is written.
+            decoder: as in `solve_file`. All arguments that are not described here are also as in
+                `solve_file`.
             by: a key of each line, or a field with the same value for all elements of an instance.
                 The result then also has the measures for each value of `by`.
             columns: the columns of a long table, as in `solve_file`.
@@ -776,7 +780,8 @@ class Solver(HubMixin):
                 training.
             output: a file for the examples, each with the model's `answer` and its scores, as in
                 `evaluate_file`.
-            decoder: as in `solve_file`. So are all arguments that are not described here.
+            decoder: as in `solve_file`. All arguments that are not described here are also as in
+                `solve_file`.
             points: the distribution of the points, for tasks with the setting `points`. None means
                 the distribution of the training.
             seed: the seed of the instances, 0 or more.
@@ -802,9 +807,10 @@ class Solver(HubMixin):
     def plot(self, points: Any, ax: Any = None) -> Any:
         """Draw the model's answer to one instance.
 
-        If the true answer is better, it is drawn, too, with dashed lines. The first labeller of the
-        task, an algorithm, computes the true answer. If the task has no labeller, or is a
-        `Problem`, the true answer is known only if `points` is an example with an answer.
+        The first labeller of the task, an algorithm, computes the true answer. If the true answer
+        is better than the model's answer, it is drawn, too, with dashed lines. If the task has no
+        labeller, or is a `Problem`, the true answer is the answer of the example `points`. Without
+        such an answer, only the model's answer is drawn.
 
         Args:
             points: an instance as in `solve`, an example, or an `Answer`. An `Answer` is drawn
@@ -838,8 +844,9 @@ class Solver(HubMixin):
         """Draw the pointer's attention: a row for each step, a column for each token.
 
         Args:
-            points: an instance as in `solve`, an example, or an `Answer`. The known answer of an
-                example or an `Answer` is used. Without a known answer, the model answers first.
+            points: an instance as in `solve`, an example, or an `Answer`. If an example has an
+                answer, or if you give an `Answer`, this answer is drawn. Otherwise the model first
+                answers the instance.
             ax: as in `plot`.
 
         Returns:

@@ -41,7 +41,8 @@ class HubMixin:
                 )
         self.model, self.task, self.trained = model.eval(), task, trained or {}
         self.card = card
-        # The card, and a checksum of the weights that the card and the training's scores describe.
+        # The card, and a checksum of the weights. If the weights change later, this card and the
+        # scores of the training no longer describe them.
         self._described = (card, self._weights_crc()) if card or "scores" in self.trained else None
 
     def save_pretrained(self, folder: str | Path) -> None:

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 MAX_DEVIATIONS = 10.0  # warn if a feature is further from the mean, in standard deviations
 # Warn if half of the elements lie within less than this share of the instance's extent. Networks do
-# not tell these elements apart well. We put one outlier among ten numbers, or among twenty points:
-#     outlier / others    sorted lists right    hulls right
+# not tell these elements apart well. We moved one of ten numbers, or one of twenty points, far from
+# the others. The ratio is the extent of the instance, divided by the extent of the other elements:
+#                ratio    sorted lists right    hulls right
 #           1,000                95%                99%
 #          10,000                10%                86%
 MIN_SPREAD = 3e-4
-# For at most this many elements, measure the extent of all elements, not of the middle half.
+# Never warn about the spread of at most this many elements: their middle half is too small.
 MIN_QUARTERED = 4
 
 
@@ -109,7 +110,7 @@ class TrainedRange:
             )
 
     def _spread_messages(self, example: Example) -> Iterator[Message]:
-        """Yield a message if half of the elements are very close together, others far away."""
+        """Yield a message if half of the elements are very close together, and others far away."""
         values = np.sort(example.inputs / 2, axis=0)  # halved, so that differences do not overflow
         n = len(values)
         extent = (values[-1] - values[0]).max()
@@ -127,7 +128,7 @@ class TrainedRange:
         return f"feature {k + 1}" if schema is None else f'"{schema.feature_names[k]}"'
 
     def warn(self, messages: Iterable[Message]) -> None:
-        """Warn with the first message of each subject, and ignore later messages about it."""
+        """Warn with the first message of each subject. Ignore later messages of that subject."""
         for subject, text in messages:
             if subject not in self._said:
                 self._said.add(subject)

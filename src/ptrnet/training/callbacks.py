@@ -106,15 +106,16 @@ def _build_logger(name: str, output: Path) -> Logger:
 
 
 class BestWeights(pl.Callback):
-    """Stops early. Keeps the weights of the latest validation that is about as good as the best.
+    """Stops early. Keeps the weights of the latest validation whose loss is close to the lowest.
 
-    A validation is about as good if its mean loss exceeds the lowest mean loss by at most one
-    standard error. This is the standard error of the mean excess: for each example, subtract the
-    loss in the best validation from the loss in the new validation. With few examples the lowest
-    loss is partly chance, and weights that were trained longer do better on new data
-    (one-standard-error rule; Breiman et al. 1984).
+    A mean loss is close to the lowest mean loss if it exceeds the lowest by at most one standard
+    error. To compute this error, subtract the losses of the best validation from the losses of the
+    new validation, example by example, and take the standard error of the mean of the differences.
+    With few examples the lowest loss is partly chance, and weights that were trained longer do
+    better on new data (one-standard-error rule; Breiman et al. 1984).
 
-    The callback's state is part of every checkpoint, so a resumed run stops at the same step.
+    The callback's state is part of every checkpoint, so a resumed run stops at the same step as a
+    run that was never interrupted.
 
     Args:
         patience: stop after this many validations in a row without a lower loss; 0 means never.
@@ -190,8 +191,8 @@ class CheckedCheckpointIO(TorchCheckpointIO):
 class PeriodicCheckpoint(pl.Callback):
     """Saves a checkpoint every `every` steps, and at the end.
 
-    A resumed run does not repeat a validation. If a validation follows the step, the callback
-    therefore saves after the validation.
+    If a validation follows a step, the callback saves after the validation, because a run
+    that is resumed at this step does not validate again.
     """
 
     def __init__(self, path: Path, every: int, valid_every: int) -> None:
@@ -279,7 +280,7 @@ def diverged_error(folder: Path, step: int) -> DivergedError:
     )
 
 
-LOG_EVERY = 50  # steps; reading the loss more often would slow small models
+LOG_EVERY = 50  # steps; reading the loss more often would slow down small models
 LINE_EVERY = 60.0  # seconds between lines if standard error is not a terminal
 
 

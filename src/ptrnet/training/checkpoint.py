@@ -25,7 +25,7 @@ class Checkpoint(NamedTuple):
     content: dict[str, Any]
 
     def make_last(self) -> None:
-        """If the file is PREVIOUS, rename it to LAST. `read_last` could not read LAST then."""
+        """If `read_last` could only read PREVIOUS, rename this file to LAST."""
         if self.path.name == PREVIOUS:
             self.path.replace(self.path.with_name(LAST))
 

@@ -1,7 +1,7 @@
 """Mix a network's probabilities of choices with the probabilities of a conditional logit.
 
 A network overfits a few hundred choices. A conditional logit (McFadden 1974) is linear in the
-features, so it does not overfit them. `docs/dev/own-data-defaults.md` has the measurements.
+features, so it does not overfit the choices. `docs/dev/own-data-defaults.md` has the measurements.
 """
 
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ MAX_EXAMPLES = 20_000  # more examples would not change the few weights of a log
 def mix_with_logits(model: PointerModel, task: Task, examples: TrainingExamples) -> float:
     """Fit a conditional logit for each network of a model, and set the share of the logits.
 
-    A logit is mixed into the probabilities of its network with this share. We choose the share in
-    SHARES that gives the validation examples the highest likelihood. Each network and its logit are
-    compared on examples that neither the network nor the logit learned from.
+    The share is the weight of a logit's probabilities in the mixture with its network. From SHARES,
+    we choose the share that gives the validation examples the highest likelihood. We measure each
+    mixture on examples that neither the network nor the logit learned from.
 
     Returns:
         The share. If the model has no logit, or there are no validation examples, the share is 0.
@@ -53,7 +53,7 @@ def mix_with_logits(model: PointerModel, task: Task, examples: TrainingExamples)
 
 
 def forget_logits(model: PointerModel) -> None:
-    """Set the share of the logits in the probabilities of a model to 0."""
+    """Set the share of all logits of a model to 0, so that its probabilities use no logit."""
     for network in model.networks():
         if isinstance(network, SetPtrNet) and network.answer == "one":
             network.get_buffer("logit_share").zero_()

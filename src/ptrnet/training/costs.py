@@ -1,9 +1,9 @@
 """Training without answers: the model learns from the costs of answers that it samples.
 
-The losses of self-labelling and REINFORCE also teach the model which tokens are allowed. The costs
-of samples alone would not, because samples are drawn under the constraint. The constraint hides the
-probability that the model gives to forbidden tokens. Beam search ranks prefixes by the model's own
-log-probabilities, so probability that is wasted on forbidden tokens would distort the ranking.
+The losses of self-labelling and REINFORCE also teach the model which tokens are allowed. The model
+could not learn this from the costs of samples alone. Samples are drawn under the constraint, which
+hides the probability that the model gives to forbidden tokens. Beam search ranks prefixes by the
+model's own log-probabilities. Probability on forbidden tokens would distort this ranking.
 """
 
 from collections import deque
@@ -78,8 +78,8 @@ class Sampler:
     Args:
         model: the network.
         task: the task of the instances.
-        costs: function that computes costs. The elements of an instance that is passed to this
-            function are in the order in which the model reads them.
+        costs: function that computes costs. We pass each instance with its elements in the order
+            in which the model reads them.
     """
 
     def __init__(self, model: PointerModel, task: Task, costs: Costs) -> None:
@@ -91,7 +91,7 @@ class Sampler:
         return self._decode(batch, Sample(size, seed=seed), self.constraint)
 
     def sample_tails(self, answered: Answered, num_kept: Tensor, size: int, seed: int) -> Samples:
-        """Draw `size` answers to each instance that begin like its known answer.
+        """For each instance, draw `size` answers that begin like the known answer.
 
         Args:
             answered: the instances with their known answers.
@@ -194,14 +194,14 @@ def reinforce_loss(log_probs: SequenceLogProbs, samples: Samples, baseline: Tens
 
 
 def mean_of_others(costs: Tensor) -> Tensor:
-    """Return for each sample the mean cost of the instance's other samples, `(B, K)`.
+    """Return `(B, K)`: for each sample, the mean cost of all other samples of its instance.
 
     This is the baseline of Kool et al. (2019).
     """
     return (costs.sum(1, keepdim=True) - costs) / (costs.shape[1] - 1)
 
 
-SEED_STRIDE = 2**32  # above any number of steps, so that two seeds never share samples
+SEED_STRIDE = 2**32  # above any number of steps, so that runs with other seeds draw other samples
 
 
 class CostModule(TrainingModule):
@@ -235,8 +235,8 @@ class CostModule(TrainingModule):
     def _earlier(self, seed: int) -> Answered:
         """Draw an earlier batch from the window.
 
-        With the recipe's `tails`, cut the batch's answers and sample new ends (tails). If a new
-        answer is cheaper than the known answer, keep the new answer.
+        If the recipe has `tails`, cut each answer of this batch at a random place, and sample new
+        ends (tails). If a new answer is cheaper than the known answer, keep the new answer.
         """
         # All processes draw the same k. Each process has a different part of this earlier batch.
         # The parts have similar sizes, so no process waits long for another.
@@ -329,7 +329,7 @@ def open_instances(
         recipe: the recipe of the training.
         task: the task of the instances.
         problem: a user's instances. If None, the task draws fresh instances.
-        first: the number of the first batch. If the run is resumed, this number is above 0.
+        first: the number of the first batch: 0, or the step from which a run is resumed.
 
     Raises:
         InputError: there is no instance to train on.

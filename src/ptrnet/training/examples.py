@@ -24,8 +24,9 @@ class TrainingExamples(NamedTuple):
     """The training stream and the validation examples of a recipe."""
 
     stream: BatchStream[Any]  # yields `CutBatch`es if the recipe cuts answers
-    # Validation examples from a file, also used for the card: one part for each network of an
-    # ensemble, or a single part for all networks. The list is empty without a file.
+    # Validation examples from a file. The scores of the model's card are measured on them, too. The
+    # list has a part for each network of an ensemble, or one part for all networks. If validation
+    # examples are not from a file, the list is empty.
     valid: list[list[Example]]
     valid_batches: Sequence[Batch | CutBatch | InstanceBatch]
 
@@ -38,7 +39,7 @@ def open_examples(
     Args:
         recipe: names the files, or says how to draw fresh examples.
         task: the task of the recipe.
-        first: the number of the first batch. If the run is resumed, this number is above 0.
+        first: the number of the first batch: 0, or the step from which a run is resumed.
         examples: the examples of the recipe's file. If None, this function opens the file.
 
     Raises:
@@ -120,7 +121,7 @@ def _fresh_stream(recipe: Recipe, task: Task, first: int) -> ExampleStream:
 def _valid_batches(recipe: Recipe, task: Task, parts: list[list[Example]]) -> list[Batch]:
     """Batch the validation examples.
 
-    All examples of a batch are held out by the same network, or by all networks.
+    All examples of a batch are from one part, so the same networks hold them out.
     """
     batches = []
     for k, part in enumerate(parts):

@@ -36,7 +36,7 @@ from ptrnet.types import Example, Floats, Indices
 if TYPE_CHECKING:
     from ptrnet.training.callbacks import Hooks
 
-# The run's folder has a folder of this name for the examples. Error messages also use this word.
+# The name of the examples' folder in the run's folder. Error messages also use this name.
 EXAMPLES = "examples"
 INFERRED = ("center", "spread", "longest_answer", "longest_share", "categories", "filled")
 
@@ -60,14 +60,14 @@ def fit(
     and learns from the cheaper answers.
 
     Args:
-        examples: pairs of inputs `(n, d)` and outputs `(m,)`. n may vary, d must not. Outputs are
-            0-based indices. With `outputs` or a `cost`, pass the inputs alone: a list of instances
-            or an array `(B, n, d)`. Inputs and outputs may be NumPy arrays, torch tensors or lists.
-            Instances may also be data frames, whose columns are named fields. Unless there is a
-            `cost`, elements may be dictionaries. Strings in these dictionaries are categories.
-            `read_table` makes examples from a table.
+        examples: pairs of inputs `(n, d)` and outputs `(m,)`. All inputs must have the same d, but
+            may have different n. Outputs are 0-based indices. With `outputs` or a `cost`, pass the
+            inputs alone: a list of instances or an array `(B, n, d)`. Inputs and outputs may be
+            NumPy arrays, torch tensors or lists. Instances may also be data frames, whose columns
+            are named fields. Without a `cost`, elements may also be dictionaries. Strings in these
+            dictionaries are categories. `read_table` makes examples from a table.
         outputs: the outputs of all inputs: a list with an item for each input, or an array
-            `(B, m)`. A string in place of the outputs is taken as the `kind`.
+            `(B, m)`. If `kind` is None, you may pass the kind as the second argument instead.
         kind: the kind of the answers. If None, the kind is guessed from the answers. With a `cost`,
             the kind is required.
 
@@ -102,7 +102,7 @@ def fit(
 
     Raises:
         InputError: an example cannot be used, a field of the recipe is wrong, or the folder is in
-            use. The message has the number of the example, counted from 0.
+            use. If an example is wrong, the message has its number, counted from 0.
         MissingExtraError: the extra "train" is not installed.
         DivergedError: the loss is not finite.
 
@@ -154,7 +154,7 @@ def fit(
 
 
 def _plain(key: str, value: Any) -> Any:
-    """Convert NumPy numbers and arrays of column names to Python objects."""
+    """Convert a NumPy number, or the array in `fields`, to Python objects."""
     if isinstance(value, np.generic) or (key == "fields" and hasattr(value, "tolist")):
         return value.tolist()
     return value
@@ -182,8 +182,8 @@ def _fit_answers(
 def _inferred(examples: Any, recipe: dict[str, Any]) -> tuple[InferredTask, bool]:
     """Return the examples with their inferred task, and whether the kind was guessed.
 
-    If the recipe names columns, the examples are a table. The names of columns are removed from
-    `recipe`.
+    If `recipe` has names of columns (see `Columns`), the examples are a long table. Remove these
+    names from `recipe`.
     """
     kind, reading = kind_and_reading(recipe)
     columns = Columns(**{key: recipe.pop(key) for key in options_of(Columns) if key in recipe})
@@ -208,7 +208,7 @@ def _inferred(examples: Any, recipe: dict[str, Any]) -> tuple[InferredTask, bool
 def _pair(item: Any, source: str) -> tuple[Any, Any]:
     """Return the inputs and the outputs of an item.
 
-    If the item is an `Example` of elements with fields, the inputs are the user's dictionaries.
+    If the item is an `Example` whose elements have named fields, return the user's dictionaries.
     """
     if isinstance(item, Example):
         checks.required_answer(item, loosest_task(1), source)
@@ -220,8 +220,8 @@ def _pair(item: Any, source: str) -> tuple[Any, Any]:
 def _loosest_task(inputs: Sequence[Any], sources: Sequence[str], reading: Reading) -> Custom:
     """Return the task that examples are checked against.
 
-    If inputs are arrays, the task has as many features as the first array. If elements are
-    dictionaries, the task has the fields of all examples.
+    If inputs are arrays, the task has as many features as the elements of the first array. If
+    elements are dictionaries, the task has the fields of all examples.
     """
     if named_records_of(inputs[0]) is not None:
         rows = (named_records_of(values) or [] for values in inputs)
@@ -241,7 +241,7 @@ def _loosest_task(inputs: Sequence[Any], sources: Sequence[str], reading: Readin
 def _saved(data: Dataset, folder: Path) -> Iterator[Path]:
     """Save the examples to the run's folder, and yield the path of the saved examples.
 
-    If the run is refused before its recipe is written, remove the examples again.
+    If an error is raised before the run's recipe is written, remove the examples again.
     """
     is_new, saved = not exists(folder), folder / EXAMPLES
     try:

@@ -40,8 +40,8 @@ def fit_costs(
 
     Raises:
         InputError: `kind` is missing, an instance cannot be used, a field of the recipe is wrong,
-            or a cost is not a finite number. The message has the number of the instance, counted
-            from 0.
+            or a cost is not a finite number. If an instance cannot be used, the message has its
+            number, counted from 0.
     """
     if not callable(cost):
         raise InputError(f"fit: expected a function as cost, got {short(cost)}")

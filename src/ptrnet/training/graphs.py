@@ -3,8 +3,8 @@
 A step launches several hundred small kernels. The CPU takes several times longer to launch the
 kernels than the GPU takes to run them. A graph launches all kernels of a step at once.
 
-During a replay, a graph reads and writes the memory of the tensors of its recording. Kernels do not
-run during recording, so the model must not read the value of a tensor on the CPU.
+A replay reads and writes the same memory as the recording. Kernels do not run during the recording,
+so the code of the model must not read the value of a tensor.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from ptrnet.types import Batch
 
 T = TypeVar("T")
 
-# Limits on the memory of graphs. Once a limit is reached, compute other shapes without a graph.
+# Limits on the memory of graphs. Once a limit is reached, batches of new shapes use no graph.
 MAX_GRAPHS, MAX_GRADIENT_BYTES = 128, 2**30
 TOKENS = 8  # answers are padded to a multiple of this number, so that shapes recur
 
@@ -43,7 +43,8 @@ class GraphLosses:
     def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the mean of the `losses`, and which answers `(B,)` are right.
 
-        Call `backward` on the mean before the next call, which overwrites the gradients.
+        Call `backward` on the mean before you call this object again. Each call overwrites the
+        gradients of earlier calls.
         """
         self._model.check_lengths(batch.lengths)
         if batch.grades is not None:  # we have not tried grades on a GPU

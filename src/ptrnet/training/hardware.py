@@ -31,8 +31,8 @@ def device_of(name: str) -> str:
 def has_run_on_gpu(recipe: Recipe) -> bool:
     """Whether we have tested trainings like the recipe's on a GPU.
 
-    Untested trainings use no CUDA graphs. On a GPU they use bfloat16 only with the `precision`
-    `bfloat16`.
+    Other trainings use no CUDA graphs. On a GPU, they use bfloat16 only if the recipe's `precision`
+    is `bfloat16`.
     """
     from_answers = recipe.learning == "answers" and recipe.loss == "tokens" and not recipe.cuts
     return recipe.model == "ptr-net" and from_answers
@@ -41,8 +41,8 @@ def has_run_on_gpu(recipe: Recipe) -> bool:
 def precision_of(recipe: Recipe, device: str) -> str:
     """Return the precision of large matrix products: `bfloat16`, `tf32` or `float32`.
 
-    For `auto`, return the fastest precision that is safe on this hardware. Even with `bfloat16`,
-    matrix products in recurrent layers on a GPU are TensorFloat-32.
+    For `auto`, return the fastest precision that is safe on this hardware. On a GPU, recurrent
+    layers use TensorFloat-32 for matrix products, even if the precision is `bfloat16`.
 
     Raises:
         InputError: the precision is tf32, and the device does not support TensorFloat-32.
@@ -66,7 +66,7 @@ def _ampere() -> bool:
 
 @contextmanager
 def matmul_precision(precision: str, device: str) -> Iterator[None]:
-    """In this context, allow TensorFloat-32 on a GPU. If `precision` is `float32`, forbid it."""
+    """In this context, a GPU may use TensorFloat-32, unless `precision` is `float32`."""
     if device != "cuda":
         yield
         return

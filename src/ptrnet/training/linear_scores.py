@@ -10,9 +10,10 @@ from ptrnet.types import Floats, Indices
 # Factor of the penalty on squared weights. If a feature is equal for all elements of each set, the
 # penalty makes the weight of this feature 0.
 RIDGE = 1e-4
-# Largest number of pairs of neighbours in answers. More pairs would not tell more about the order.
+# The maximum number of pairs to read. A pair is two neighbours in an answer. More pairs would not
+# tell more about the order.
 MAX_PAIRS = 10_000
-SHARE = 0.99  # an order is linear if a linear score puts this share of the pairs in order
+SHARE = 0.99  # an order is linear if a linear score orders at least this share of pairs right
 
 
 def has_linear_order(task: Task, examples: Dataset) -> bool:
@@ -51,7 +52,7 @@ def fit_weights(x: Floats, sizes: Indices, chosen: Indices) -> Floats:
     Args:
         x: `(n, d)`, the features of all elements of B instances, one instance after another.
         sizes: `(B,)`, the number of elements of each instance.
-        chosen: `(B,)`, the chosen element of each instance.
+        chosen: `(B,)`, the index of the chosen element in each instance.
     """
     starts = np.cumsum(sizes) - sizes
     is_chosen = np.zeros(len(x))

@@ -23,9 +23,8 @@ def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     is right. With grades, all remaining elements of the highest grade are right.
 
     An answer counts as right if, at every step, each right token is more likely than each wrong
-    token.
-    Greedy decoding then gives a right answer, provided that answers have no ties or that scores do
-    not depend on earlier tokens.
+    token. If answers have no ties, or if scores do not depend on earlier tokens, greedy decoding
+    then gives a right answer.
     """
     log_probs = model.log_probs(*batch[:4])
     real = length_mask(batch.target_lengths, batch.targets.shape[1])
@@ -36,7 +35,7 @@ def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Return the losses `(B,)` of the first tokens against gains, and which answers are right.
+    """Return losses `(B,)` that compare first tokens with gains, and which answers are right.
 
     In the target distribution of the first token, probabilities are in proportion to the gains
     `2^grade - 1` (ListNet; Cao et al. 2007). The mean of the losses is the mean cross-entropy
@@ -84,7 +83,7 @@ def cut_losses(model: PointerModel, batch: CutBatch) -> tuple[Tensor, Tensor]:
 
 
 def _tokens_per_answer(real: Tensor) -> Tensor:
-    """Return the mean number of tokens in an answer. Without any tokens, return 1 / B, not 0."""
+    """Return the mean number of tokens in an answer. If there are no tokens, return 1 / B."""
     return real.sum().clamp(min=1) / len(real)
 
 

@@ -24,12 +24,12 @@ from ptrnet.training.losses import cut_losses, gain_losses, losses
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch, CutBatch, Example, Indices
 
-# Maps a batch to the losses of its answers (or their mean), and to which answers are right.
+# Takes a batch. Returns the losses of its answers or the mean loss, and which answers are right.
 Losses = Callable[[Any], tuple[Tensor, Tensor]]
 
 
 def metric_of(task: Task) -> str | None:
-    """Return the name of the metric of greedy answers that validations log, or None."""
+    """Return the name of the metric that validations compute from greedy answers, or None."""
     if isinstance(task, Problem):
         return "gap"
     is_scored = isinstance(task, Custom) and task.metric != "accuracy"
@@ -66,9 +66,11 @@ def learned_by(batch: Batch | CutBatch, network: int) -> Batch | CutBatch:
 
 
 class TrainingModule(pl.LightningModule):
-    """Maximises the mean of `log p(C | P)` over the tokens of a batch.
+    """Minimises the mean of the recipe's losses (`ptrnet.training.losses`).
 
-    This is equation 2 of Vinyals et al. 2015.
+    By default, the module maximises the mean of `log p(C_i | C_<i, P)` over the tokens of a batch,
+    as in equation 2 of Vinyals et al. 2015. Recipes with `cuts` or the loss "gains" have other
+    losses.
     """
 
     def __init__(self, model: PointerModel, recipe: Recipe) -> None:
@@ -78,14 +80,15 @@ class TrainingModule(pl.LightningModule):
         self._of_batch: Callable[[PointerModel, Any], tuple[Tensor, Tensor]] = (
             cut_losses if recipe.cuts else of_batch
         )
-        # A loss function for each network. The first step sets this list, on the final device.
+        # A loss function for each network. Empty until the first step, when we know the device.
         self._training_losses: list[Losses] = []
         self.valid_losses: list[Tensor] = []  # (B,) for each batch of the last validation
 
     def on_train_start(self) -> None:
         if self.trainer.world_size > 1 and threading.current_thread() is threading.main_thread():
-            # SIGTERM does what Ctrl-C does. Lightning's handler would wait for the other processes
-            # to take part in a broadcast, but those may be waiting for us in another operation.
+            # Let SIGTERM raise KeyboardInterrupt, as Ctrl-C does. Lightning's handler would wait
+            # until all processes take part in a broadcast. But the other processes may be waiting
+            # for us in another operation.
             signal.signal(signal.SIGTERM, signal.default_int_handler)
 
     def training_step(self, batch: Batch | CutBatch, index: int) -> dict[str, Tensor]:
@@ -112,10 +115,10 @@ class TrainingModule(pl.LightningModule):
         return {"loss": torch.stack(losses).mean(), "accuracy": torch.stack(accuracies).mean()}
 
     def _loss_weight(self, batch: Batch | CutBatch) -> Tensor | float:
-        """Return this process's number of tokens divided by the mean over all processes.
+        """Return the number of tokens of this process, divided by the mean number of all processes.
 
         DDP averages the losses of the processes. With this weight, the average of `losses` equals
-        the mean over all tokens.
+        the mean loss over the tokens of all processes.
         """
         if self.trainer.world_size == 1:
             return 1.0

@@ -12,8 +12,8 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from ptrnet.training.recipe import Recipe
 
-DECAY = 0.2  # share of the steps in which the rate falls, in the schedule "trapezoid"
-RMSPROP_RATE = 1e-3  # RMSprop's rate / Adadelta's rate; usual rates are 0.001 and 1
+DECAY = 0.2  # schedule "trapezoid": share of a cycle's steps in which the rate falls
+RMSPROP_RATE = 1e-3  # rate of RMSprop / rate of Adadelta; usual rates are 0.001 and 1
 
 
 class AdadeltaThenRMSprop(Optimizer):
@@ -53,10 +53,11 @@ class AdadeltaThenRMSprop(Optimizer):
 
 
 class Muon(Optimizer):
-    """Makes the singular values of each matrix's mean gradient about equal (Jordan et al. 2024).
+    """Changes each matrix by a step whose singular values are about equal (Jordan et al. 2024).
 
-    The steps are about as large as the steps of AdamW (Liu et al. 2025, "Muon is scalable for LLM
-    training"), so a learning rate for AdamW is of the right order for Muon. We do not use
+    The step approximates the orthogonal matrix that is nearest to the mean gradient. The steps are
+    about as large as the steps of AdamW (Liu et al. 2025, "Muon is scalable for LLM training"). So
+    learning rates for AdamW are of the right order for Muon, too. We do not use
     `torch.optim.Muon`, which computes in bfloat16. A processor that has to emulate bfloat16 would
     take twice as long for a training step.
 
@@ -88,15 +89,15 @@ class Muon(Optimizer):
                     state["mean"] = torch.zeros_like(matrix)
                 mean = state["mean"].lerp_(matrix.grad, 1 - momentum)
                 direction = orthogonal(matrix.grad.lerp(mean, momentum))
-                # The root mean square of an orthogonal matrix's numbers is 1 / sqrt(larger side).
-                # The root mean square of AdamW's steps is about 0.2.
+                # The numbers in an orthogonal matrix have the root mean square 1 / sqrt(larger
+                # side). Multiply them by `size`, so that it is 0.2, about as in a step of AdamW.
                 size = 0.2 * max(matrix.shape) ** 0.5
                 matrix.mul_(1 - group["lr"] * group["weight_decay"])
                 matrix.add_(direction, alpha=-group["lr"] * size)
 
 
 def orthogonal(matrix: Tensor) -> Tensor:
-    """Return an approximation of the nearest orthogonal matrix.
+    """Return an approximation of the orthogonal matrix that is nearest to `matrix`.
 
     Most singular values of the result are between 0.68 and 1.2. We use five Newton-Schulz
     iterations with the coefficients of Jordan et al. (2024), which trade precision for speed.
@@ -117,7 +118,7 @@ class MuonAndAdamW(Optimizer):
         network: the network to train.
         rate: the learning rate of both optimisers.
         weight_decay: the decoupled weight decay of both optimisers.
-        betas: AdamW's decays.
+        betas: decays of the mean gradient and of the mean squared gradient in AdamW.
     """
 
     def __init__(
@@ -135,7 +136,7 @@ class MuonAndAdamW(Optimizer):
         self._share_groups()
 
     def _share_groups(self) -> None:
-        """Use both optimisers' parameter groups as ours, so that a scheduler sets both rates."""
+        """Use the parameter groups of both optimisers, so that a scheduler sets their rates."""
         self.param_groups = [group for inner in self._both for group in inner.param_groups]
 
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
@@ -178,9 +179,10 @@ def optimizer(recipe: Recipe, network: nn.Module) -> Optimizer:
 def scheduler(recipe: Recipe, optimizer: Optimizer) -> LambdaLR:
     """Return the learning-rate schedule: a linear warm-up, then `recipe.schedule`.
 
-    Haegele et al. (2024) find the trapezoid as good as one cycle. The trapezoid's rate is constant
-    between the warm-up and the decay, so a checkpoint of this phase also fits longer runs. Wen et
-    al. (2024) run the trapezoid again from its end, which is about as good as one long trapezoid.
+    Haegele et al. (2024) find the trapezoid as good as "one-cycle". The trapezoid's rate is
+    constant between the warm-up and the decay, so a checkpoint of this phase is also a checkpoint
+    of longer runs. Wen et al. (2024) repeat the trapezoid (`cycles`), and find the result about as
+    good as one long trapezoid.
     """
     steps = recipe.steps // recipe.cycles  # of one cycle
     warmup_steps = max(1, round(recipe.warmup * steps))

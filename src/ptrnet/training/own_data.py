@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 SETS, SEQUENCES = "set-ptr-net", "transformer-ptr-net"
 VALIDATIONS, PATIENCE, VALID_SHARE = 20, 10, 0.1
-# Columns: largest number of examples (a row is for up to this many), batch size, dropout, layers,
-# number of networks, epochs for NOISY kinds of answers.
+# Defaults that depend on the number of examples. The first column is the largest number of examples
+# that a row is for. The other columns are the batch size, the dropout, the number of layers, the
+# number of networks, and the number of epochs for NOISY kinds of answers.
 SIZES = (
     (500, 16, 0.3, 1, 5, 20),
     (2_000, 32, 0.3, 1, 5, 20),
@@ -31,8 +32,9 @@ ORDERS = ("permutation", "subset")
 NOISY = ("choice", "grades")  # judgements of people, which a network overfits after a few epochs
 OCTAVES = 5  # set-ptr-net also reads sines and cosines of features, in this many frequencies
 EPOCHS, FEWEST_STEPS, MOST_STEPS = 40, 150, 3_000
-MANY = 5_000  # with at least this many examples, a decoder may learn orders step by step
-# The largest grade for gains. A larger grade would make all other gains 2^grade negligible.
+MANY = 5_000  # with at least this many examples, we may use a decoder for answers of ORDERS
+# We use gains 2^grade - 1 only if no grade is larger than this. The gain of a larger grade would
+# make the gains of all other grades negligible.
 LARGEST_GAIN = 30.0
 
 
@@ -42,8 +44,8 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
     Args:
         inferred: the task and the examples.
         ordered: whether the order of the elements has a meaning.
-        given: the values that the user gives, by key. Some other values depend on them. The caller
-            lets given values take precedence over the result.
+        given: the values that the user gives, by key. Defaults of other keys may depend on these
+            values. The caller replaces defaults in the result by these values.
     """
     task, count = inferred.task, len(inferred.examples)
     is_exact = count >= MANY and not ordered and task.kind in ORDERS
@@ -51,7 +53,7 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
     model = given.get("model") or _model(inferred, ordered, is_exact, given)
     chosen: dict[str, Any] = {"model": model}
     names = models.setting_names(model)
-    if model not in (SETS, SEQUENCES):  # `hidden_size` stays 256; patience ends the training
+    if model not in (SETS, SEQUENCES):  # keep the default hidden_size; patience stops early
         chosen |= {"steps": 20_000, "valid_every": 500}
     else:
         rows = SIZES[-1:] if is_exact else SIZES
@@ -66,10 +68,10 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
             steps = min(max(epochs * count // batch_size, FEWEST_STEPS), MOST_STEPS)
             chosen |= {"dropout": dropout, "ensemble": networks}
             chosen |= {"encoder_layers": layers, "precision": "float32"}
-            # Dropout and weight decay reduce overfitting to few examples. With many examples,
-            # neither is needed, and without both the scores can become as sharp as an exact rule
-            # requires. Sines and cosines of the features help with few examples of people's
-            # choices. Logarithms help if answers depend on ratios or products of features.
+            # Dropout and weight decay reduce overfitting if there are few examples. With many
+            # examples we use neither, so that scores can become as sharp as an exact rule requires.
+            # Sines and cosines of the features help if examples are few and answers are choices of
+            # people. Logarithms help if answers depend on ratios or products of features.
             chosen |= {"weight_decay": 0.02, "octaves": OCTAVES} if dropout else LARGE
         else:
             steps = MOST_STEPS
@@ -90,9 +92,9 @@ def _model(
 ) -> str:
     """Return the name of the best model for the data.
 
-    If the best model lacks a setting that the user gives, return another model. If the order of the
-    answer matters, a model with a decoder learns more from many examples. If a score of each
-    element determines this order (`is_exact`), no decoder is needed.
+    If the best model lacks a setting that the user gives, return another model. If there are
+    many examples and the order of the answer matters, a model with a decoder learns more than other
+    models. If a score of each element determines this order (`is_exact`), no decoder is needed.
     """
     kind, count = inferred.task.kind, len(inferred.examples)
     needs_decoder = kind in ORDERS and count >= MANY and not is_exact
@@ -118,7 +120,7 @@ def _are_gains(inferred: "InferredTask") -> bool:
 
 
 def describe(recipe: "Recipe") -> str:
-    """Describe in one line the network, the length of the training, and the elements' order."""
+    """Return a line: the network, the training's length, and whether the network sees the order."""
     network = recipe.network
     layers = getattr(network, "encoder_layers", 0)
     size = f"{recipe.model} of {network.hidden_size} units"

@@ -1,9 +1,9 @@
-"""A recipe: everything that decides what a training does.
+"""The recipe of a training: the task, the network, and all other settings.
 
-`Recipe` holds objects: the task, the sizes, the settings of the network. A recipe's file and the
-options of `ptrnet train` are flat (`Recipe.from_table`, `recipe_options`): one key for each setting
-of the training, of the task and of the network. `infer_recipe` makes the recipe for a
-user's file of examples.
+`Recipe` holds objects: the task, the sizes, the settings of the network. A recipe's file is a flat
+table (`Recipe.from_table`): it has one key for each setting of the training, the task and the
+network. `ptrnet train` has an option for each of these keys (`recipe_options`). `infer_recipe`
+makes the recipe for a user's file of examples.
 """
 
 import tomllib
@@ -61,7 +61,8 @@ class Recipe(Settings):
     Args:
         task: the task to learn.
         network: the settings of the model.
-        columns: if the file of examples is a table of sets, its columns of ids and answers.
+        columns: if the file of examples is a long table, the names of the columns that hold the
+            ids of sets and the answers.
     """
 
     task: Task
@@ -279,7 +280,7 @@ def _check_combination(recipe: Recipe) -> None:
     checks.check_sizes(recipe.n, recipe.task)
     if recipe.columns and not (recipe.data and isinstance(recipe.task, Custom)):
         raise InputError("recipe: set_id is for a table of your examples: give data, and no TASK")
-    one_n = getattr(recipe.network, "n", None)  # the size of a network's fixed dictionary
+    one_n = getattr(recipe.network, "n", None)  # the only size that the network accepts
     if one_n is not None and recipe.n != (one_n,):
         raise InputError(f"recipe: the network only works for n = {one_n}, got {recipe.n}")
     if recipe.batch_size % (recipe.devices * recipe.nodes):
@@ -387,13 +388,13 @@ def recipe_options() -> dict[str, Option]:
 
 
 def _labellers() -> str:
-    """Return the names of the labellers, for each task that has two or more."""
+    """Return the names of the labellers of each task that has two or more labellers."""
     choices = ((name, tasks.kind(name).labellers) for name in tasks.names())
     return "; ".join(f"{name} {' | '.join(names)}" for name, names in choices if len(names) > 1)
 
 
 def _task_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
-    """Return the settings of all tasks, but leave out settings that follow from examples."""
+    """Return the settings of all tasks, except settings that are inferred from examples."""
     custom, shared = options_of(Custom), options_of(Task)
     options = {
         "kind": replace(custom["kind"], default="guessed", help="kind of the answers in --data"),
@@ -448,8 +449,9 @@ def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, 
     Args:
         path: the path of the file; see `ptrnet.data.infer_task`.
         overrides: values of a recipe, by key. They take precedence over values that follow from the
-            examples. `kind`, or `constraint`, is the kind of the answers. If elements are objects,
-            `fields` lists the fields to read: a list of names, or a text such as price,colour.
+            examples. The key `kind` or `constraint` has the kind of the answers. If elements are
+            objects, `fields` lists the fields to read: a list of names, or a text such as
+            price,colour.
             `ordered` says whether the order of the elements has a meaning.
 
     Raises:
@@ -466,7 +468,7 @@ def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, 
 
 
 def kind_and_reading(overrides: Mapping[str, Any]) -> tuple[Kind | None, "Reading"]:
-    """Return the kind of your own examples and how to read them, from the keys of a recipe."""
+    """Return the kind of the answers, and how to read the examples, given a recipe's values."""
     from ptrnet.data.infer_task import Reading
 
     kind = kind_of(overrides.get("kind"), overrides.get("constraint"))
@@ -493,7 +495,7 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
     of_task = to_mapping(inferred.task)
     skipped = {"constraint", "missing", "kind", "fields", "context", "ordered"}
     overrides = dict(overrides)
-    for key in ("steps", "batch_size"):  # other values follow from these two
+    for key in ("steps", "batch_size"):  # defaults of other keys depend on these two
         if key in overrides:
             overrides[key] = options_of(Recipe)[key].check(overrides[key])
     ordered = check("ordered", overrides.get("ordered", False), bool)
@@ -526,7 +528,9 @@ def field_names(key: str, fields: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def validation(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the recipe's values for validation on a file, on a share of the examples, or neither.
+    """Return the recipe's values for validation, by key.
+
+    The training validates on the file `valid`, on a share of the examples, or not at all.
 
     Raises:
         InputError: `valid_batches` is given, but `valid_share` is 0 and there is no `valid` file.
@@ -544,7 +548,7 @@ def validation(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def summary(inferred: "InferredTask", recipe: Recipe, is_guessed: bool) -> str:
-    """Describe your own examples in one line, and the training on them in another."""
+    """Return a line that describes the examples, and a line that describes the training."""
     sizes, lengths = inferred.examples.sizes, inferred.examples.lengths
     d = inferred.task.num_features
     schema = inferred.task.schema

@@ -44,14 +44,15 @@ def train(
     With `patience`, the model is also saved whenever the weights of a validation are kept.
 
     A resumed run starts from its last checkpoint. If the machine, the software and the number of
-    threads are the same, the resumed run ends with the weights of a run that was never stopped.
+    threads are the same, the resumed run ends with the same weights as a run that was never
+    stopped.
 
     Args:
         recipe: what to train, and on which examples.
         output: the folder of the run.
         resume: whether to resume the run in `output`.
-        problem: for a recipe that learns from costs, a user's instances and cost function. If None,
-            the task draws instances and computes the costs of answers.
+        problem: the user's instances and cost function, for a recipe that learns from costs. If
+            None, the task draws instances and computes the costs of answers.
         hooks: the caller's callbacks and loggers.
         data: the examples of the recipe's file. If None, `train` opens the file.
 
@@ -177,8 +178,8 @@ def _load_weights(model: PointerModel, recipe: Recipe, task: Task) -> None:
     """Load the weights of `recipe.weights` into a new model.
 
     Raises:
-        InputError: there is no such model, or the network or the fields of the model differ from
-            the recipe's.
+        InputError: there is no such model, or the model has another network or other fields than
+            the recipe.
     """
     solver = _model_of(recipe.weights)
     name, settings = model_folder.registered_name(solver.model), solver.model.settings()

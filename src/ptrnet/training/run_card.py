@@ -80,15 +80,16 @@ def write_card(
 ) -> None:
     """Write the card of a run's model, with scores on examples that were not used for training.
 
-    Also save the scores that lists of models show (`LISTED`) to the model's configuration.
+    Lists of models show scores of the metrics LISTED. Also save these scores to the model's
+    configuration.
 
     Args:
         folder: the folder of the run.
         saved: the model. The scores are added to `saved.trained`.
         recipe: the recipe of the training.
-        parts: test examples with answers. A single part is for all networks. Several parts are for
-            the networks of an ensemble, in order: each has examples that its network did not learn
-            from. Without examples the card has no scores.
+        parts: test examples with answers. A single part is for all networks. If there are several
+            parts, part k is for network k of an ensemble, which did not learn from these examples.
+            Without examples the card has no scores.
         logit_share: the share of a conditional logit in the model's probabilities.
     """
     count = sum(map(len, parts))
@@ -162,7 +163,7 @@ def _measures(
 def _scored(
     solver: Solver, examples: Sequence[Example], constrained: bool, activity: str
 ) -> Dataset:
-    """Return the examples with the scores of the solver's greedy answers in `extra`."""
+    """Answer examples greedily. Return the examples, with the scores of the answers in `extra`."""
     data = Dataset.of(examples, solver.task.item_size)
     answered = solver.predict(data, Greedy(), constrained=constrained, activity=activity)
     return with_scores(solver.task, data, answered, *judgements_of(solver.model, solver.task, data))

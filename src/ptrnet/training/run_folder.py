@@ -19,11 +19,11 @@ _OUTPUTS = (checkpoint.LAST, checkpoint.PREVIOUS, DATA, model_folder.TENSORS, mo
 
 
 def check_unused(folder: Path, *others: str) -> None:
-    """Raise InputError if a new run would overwrite a file in the folder.
+    """Raise InputError if the folder holds files of a run, or has a shipped model's name.
 
     Args:
         folder: the folder of the new run. The folder may be missing.
-        others: further files that the caller will write there.
+        others: names of other files that the caller will write to the folder.
     """
     if str(folder) in weights.names():
         raise InputError(
@@ -82,7 +82,7 @@ def _numbers(root: Path, name: str) -> list[int]:
 
 
 def locked(folder: Path) -> AbstractContextManager[None]:
-    """Lock a run's folder against other trainings. If there is no such folder, lock nothing.
+    """Lock a run's folder against other trainings. If the folder does not exist, lock nothing.
 
     Raises:
         LockedError: another training has locked the folder.

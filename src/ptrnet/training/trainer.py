@@ -40,7 +40,7 @@ _LAUNCHER = "_PTRNET_LAUNCHER"  # environment variable: the process id of the ma
 
 
 def is_main_process() -> bool:
-    """Whether this is the main process of the training, the only one that writes and prints."""
+    """Whether this is the main process of the training. Only the main process writes and prints."""
     return getattr(rank_zero_only, "rank", 0) == 0
 
 
@@ -86,7 +86,7 @@ def build_trainer(recipe: Recipe, output: Path, best: BestWeights, hooks: Hooks)
         devices=recipe.devices,
         num_nodes=recipe.nodes,
         strategy="ddp" if recipe.devices * recipe.nodes > 1 else "auto",
-        # `RankBatches` splits the training batches. Every rank validates on all examples.
+        # `RankBatches` splits the training batches. Every process validates on all examples.
         use_distributed_sampler=False,
         precision="bf16-mixed" if precision == "bfloat16" else "32-true",
         val_check_interval=valid_every,
@@ -122,8 +122,8 @@ def build_trainer(recipe: Recipe, output: Path, best: BestWeights, hooks: Hooks)
 class RankBatches:
     """Iterable over this process's part of each training batch.
 
-    The trainer knows the rank only after it has started its processes. So the rank is read when the
-    iteration begins.
+    The trainer knows the rank of this process only after it has started all processes. So we read
+    the rank when the iteration begins.
     """
 
     def __init__(self, stream: BatchStream[Any], trainer: pl.Trainer) -> None:
@@ -164,7 +164,7 @@ def run_trainer(
     except SystemExit:  # Lightning raises SystemExit after an interrupt
         raise KeyboardInterrupt from None
     finally:
-        # Otherwise the threads of the process group would abort this process at exit.
+        # Without this call, the threads of the process group would abort this process at exit.
         if torch.distributed.is_initialized():
             torch.distributed.destroy_process_group()
 
@@ -173,7 +173,7 @@ def run_trainer(
 def _quiet_log_threads() -> Iterator[None]:
     """Hide tracebacks of log threads that cannot write.
 
-    TensorBoard raises the error of a log thread again in the main thread.
+    The user still sees the error, because TensorBoard raises it again in the main thread.
     """
     hook = threading.excepthook
 

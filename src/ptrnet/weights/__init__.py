@@ -45,8 +45,8 @@ def load(name: str | Path) -> Solver:
 
     Args:
         name: a shipped model ("hull"), a folder that `save_pretrained` or a training wrote, or
-            the id of a repository on the Hugging Face hub, "owner/name". It may end with a
-            branch, a tag or a commit: "owner/name@revision".
+            the id of a repository on the Hugging Face hub, "owner/name". The id may end with
+            a branch, a tag or a commit: "owner/name@revision".
 
     Raises:
         ModelError: the files are damaged, or the hub has no such model.
@@ -67,7 +67,10 @@ def load(name: str | Path) -> Solver:
 
 
 def load_named(texts: Iterable[str]) -> dict[str, Solver]:
-    """Return several models by name. The name is the last part of a folder's path or of a hub id.
+    """Return several models by name.
+
+    A shipped model keeps its name. The name of another model is the last part of its folder's
+    path or of its hub id.
 
     Raises:
         InputError: there is no such model, or two have the same name.

@@ -8,13 +8,14 @@ Each format is a module in this folder, with the file extension as its name. Its
 
 A module may also have these members:
 
-- `num_features(path)`, for formats whose files show d: returns d, the number of features of an
-  element.
+- `num_features(path)`, for formats whose files tell the number of features of an element: returns
+  this number, d.
 - `table(path)` and `write_table(stream, table)`, for formats of long tables, in which each row is
   an element: read and write a `ptrnet.data.tables.Table`.
 - `COLUMNS`, for formats whose files all use the same names: the columns of ids and answers
 - `companions(path)`, for formats that read several files together, such as a tour and its cities:
-  returns the paths of the other files that exist now.
+  returns the paths of the other files. A file that `read` does not need is left out if it does not
+  exist.
 - `dictionaries(path)`, for formats whose elements may have named fields: returns an iterator over
   pairs. A pair is the elements of an instance, as a list of dictionaries, and the source of the
   instance. If the elements of the first instance are numbers, `dictionaries` returns None. If the
@@ -65,14 +66,15 @@ class Capabilities:
     Every module of `ptrnet.data.formats` has an object of this class as `CAPABILITIES`.
 
     Args:
-        multiple: whether a file can hold more than one example.
+        multiple: whether `write` can write more than one example to a file.
         answers: whether reading a file gives back the answers that were written.
         extra: whether reading a file gives back the `extra` of an example.
         distances: the distances that an example may have.
         dictionaries: whether elements may have named fields.
         task: the only task that the format serves; None for all tasks.
         binary: whether `write` takes a stream of bytes instead of text.
-        stdout_format: the format of answers on standard output; empty if it is this format.
+        stdout_format: the extension of the format in which answers are printed; empty for the
+            format of the file.
         package: an optional package that the format needs. `pip install ptrnet[EXTENSION]`
             installs it, where EXTENSION is the extension of the format's files.
     """
@@ -178,7 +180,7 @@ class Format:
             lost, needs = "", ""
             if example.distance != EXPLICIT and can.distances == (EXPLICIT,):
                 lost = "holds a matrix of distances, and cannot hold points"
-            # A chained comparison: the distance is Euclidean, and the format cannot hold it.
+            # A chained comparison: the distance is Euclidean, and `can.distances` lacks EUCLIDEAN.
             elif example.distance == EUCLIDEAN not in can.distances:
                 lost = "would round every distance to a whole number, in the unit square to 0 or 1"
             elif example.distance not in can.distances:
@@ -216,7 +218,7 @@ def _alternatives(example: Example, task: Task, needs: str) -> str:
 
 
 def extensions_for(task: Task) -> str:
-    """List the extensions of formats that serve only this task, as in `.csv, .jsonl or .txt`."""
+    """List the extensions of formats that serve only this task, as in `.atsp, .npy or .tsp`."""
     return _listed(name for name in names() if get(name).capabilities.task == task.name)
 
 

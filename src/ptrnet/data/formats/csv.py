@@ -2,8 +2,8 @@
 
 A header is optional. The numeric columns are the features. If there are too many numeric columns,
 columns with names of ids are left out. Other columns are kept, and are written again with their
-rows. A model that reads named fields finds its columns by the header instead. As in long tables,
-cells such as 007 and 1_000 are not numbers.
+rows. If the model reads named fields, the header tells which columns are the features. As in long
+tables, cells such as 007 and 1_000 are not numbers.
 
 An answer is written as the rows of its elements, in the answer's order. A triangle is three rows.
 
@@ -139,7 +139,7 @@ def _read_matrix(rows: list[Row], task: Task, source: str) -> Example | None:
 
     A matrix is a square of at least 3 x 3 numbers. The cells of its diagonal are equal, and may be
     empty. There may be a row of names above the matrix, and a column of names to its left. If both
-    exist, they must have equal names.
+    exist, they must have the same names in the same order.
     """
     height, width = len(rows), len(rows[0])
     has_header = height > width or (height == width and not cells.is_number(rows[0][0]))

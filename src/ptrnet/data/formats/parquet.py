@@ -82,7 +82,8 @@ def _batches(path: str, column: str | None = None) -> Iterator["pa.RecordBatch"]
         column: the name of a column that the file must have; None for any columns.
 
     Raises:
-        InputError: Arrow cannot read the whole file, or two columns have the same name.
+        InputError: Arrow cannot read the whole file, `column` is missing, or two columns have the
+            same name.
     """
     from pyarrow import ArrowException, parquet
 
@@ -134,7 +135,7 @@ def _elements(cell: "pa.Scalar", d: int) -> ArrayLike:
 
 
 def _to_python(cell: "pa.Scalar", source: str) -> Any:
-    """Return the value of a cell. If Python lacks its type, as for nanoseconds, return a text."""
+    """Return the value of a cell, or a text if Python has no such type, such as nanoseconds."""
     from pyarrow import ArrowException
 
     try:

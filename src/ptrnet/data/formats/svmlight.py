@@ -1,8 +1,8 @@
 """svmlight and LETOR: each line is an element, `GRADE qid:ID INDEX:VALUE ... # COMMENT`.
 
 Features that a line does not name are 0. Lines with the same id are a set. Instead of ids, a file
-`FILE.query` may list the number of lines of each set, as for LightGBM. The fields of the elements
-are named by the indices of the features. Comments are kept in the field `#`.
+`FILE.query` may list the number of lines of each set, as for LightGBM. The name of a field is the
+index of its feature, such as `12`. Comments are kept in the field `#`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -85,7 +85,7 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 
 def _tours(file: tsp.TsplibFile, ids: list[int]) -> Iterator[Indices]:
     """Yield the tours `(n,)` of a file as indices of elements."""
-    sources: dict[int, str] = {}  # of the cities in the current tour
+    sources: dict[int, str] = {}  # for each city of the current tour, the source of its line
     source, is_first = file.path, True
     nodes = file.listed_nodes(SECTION, ids, "a city of the .tsp file")
     for k, place in chain(nodes, [(None, "")]):  # the last tour may lack its -1

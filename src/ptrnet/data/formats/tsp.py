@@ -31,7 +31,7 @@ NODES, WEIGHTS = "NODE_COORD_SECTION", "EDGE_WEIGHT_SECTION"
 FIXED, DISPLAY = "FIXED_EDGES_SECTION", "DISPLAY_DATA_SECTION"
 UNNAMED = "unnamed"  # the name of instances that came from other formats
 
-# A symmetric matrix is given by one of its triangles. The columns of one triangle have the same
+# A file may hold only one triangle of a symmetric matrix. The columns of one triangle have the same
 # numbers, in the same order, as the rows of the other triangle.
 _ROWS_OF = {
     "UPPER_COL": "LOWER_ROW",
@@ -59,7 +59,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
     Warns:
         AmbiguousInputWarning: the distances are doubtful, see `checks.check_distances`; a keyword
-            is ignored; or TYPE is TSP, but the matrix is not symmetric.
+            is ignored; or TYPE is TSP or missing, but the matrix is not symmetric.
     """
     file = parse(path, (NODES, WEIGHTS, FIXED, DISPLAY), _ALLOWED)
     distance = file.value("EDGE_WEIGHT_TYPE")
@@ -249,7 +249,7 @@ class TsplibFile:
         Args:
             section: the keyword that begins the section. A missing section counts as empty.
             ids: the ids of the nodes, in the order of the elements.
-            expected: what error messages call a node of this section.
+            expected: the words for a node of this section in error messages, such as "a city".
         """
         positions = {node: k for k, node in enumerate(ids)}
         for source, fields in self.sections.get(section, []):

@@ -44,7 +44,8 @@ from ptrnet.kernels.numerics import (
 )
 from ptrnet.kernels.threads import run_slices
 
-# With fewer products v[h] * r, starting a second thread (50 microseconds) costs more than it saves.
+# With fewer products v[h] * r, starting a second thread (50 microseconds) takes more time than the
+# thread saves.
 MIN_ENTRIES = 200_000
 
 _BOUNDS: dict[torch.dtype, np.floating] = {

@@ -7,10 +7,10 @@ The kernel skips padding, and never stores an array of size (B, M, N, H). With `
 
 so each tanh costs one reciprocal, and exponentials are computed once for each key and each query of
 a block. If an exponential of a block could overflow, the kernel computes
-`r = 1 / (1 + exp(2 (keys + queries)))` instead. This is right for every magnitude. The backward
-pass computes r again. Half types are read and written without a conversion of the tensor. All sums
-have `v`'s type. Each program (a block of threads in Triton) adds to separate numbers, so every run
-gives the same bits.
+`r = 1 / (1 + exp(2 (keys + queries)))` instead. This formula is right for every magnitude. The
+backward pass computes r again. Half types are read and written without a conversion of the
+tensor. All sums have `v`'s type. Each program (a block of threads in Triton) adds to separate
+numbers, so every run gives the same bits.
 
 In the kernels, i counts queries, j keys and h units. `max_queries` and `max_keys` are M and N,
 padding included. m and n are the numbers of queries and keys of an instance, without padding.
@@ -27,8 +27,9 @@ from torch.autograd.function import FunctionCtx
 from ptrnet.kernels.additive.plain import Arguments, check_arguments, naive_gradients, promote
 from ptrnet.kernels.eager import needs_plain
 
-# The sizes of the block that one program of 128 threads computes at a time. In the forward pass:
-# queries, keys and units. Decoding has a single query. In the backward pass: keys and units.
+# The sizes of the block that one program of 128 threads computes at a time. A forward block has
+# queries, keys and units. Decoding has a single query, and uses FORWARD_BLOCK_ONE_QUERY. A backward
+# block has keys and units.
 FORWARD_BLOCK_ONE_QUERY, FORWARD_BLOCK = (1, 16, 128), (16, 16, 16)
 BACKWARD_BLOCK = (16, 128)
 

@@ -10,7 +10,7 @@ The layer is faster than a loop of cells, and than oneDNN's layer under autocast
   used, sums stay in float32.
 - Inputs of few features, such as coordinates, are fused: `W_ih x` is computed together with the
   gates. This product is float32, because bfloat16's 8 bits would blur the points.
-- The recurrent weights' gradients are one product over all steps.
+- A single product over all steps computes the gradient of the recurrent weights.
 
 In this file, tensors are `(N, B, ...)`, with the step first. So a step is one block of memory.
 
@@ -234,7 +234,7 @@ def _plain_gradients(
 def _backward_steps(
     saved: _Saved, lengths: Tensor, grad_outputs: Tensor, grad_h: Tensor, grad_c: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the gradients of `h0`, `c0`, and the fused weights with the bias, `(4H, d + 1)`.
+    """Return the gradients of `h0`, of `c0`, and of the fused weights and the bias, `(4H, d + 1)`.
 
     Overwrites `saved.gates` with the gradients of the sums to which sigmoid and tanh were applied.
 
@@ -254,7 +254,7 @@ def _backward_steps(
     tensors = (grad_outputs.to(gates.dtype), fused_x, gates, saved.c)
     arrays = (*(as_array(tensor) for tensor in tensors), lengths.numpy())
     cuts = even_cuts(batch, batch // MIN_SLICE_ROWS)
-    # Each slice has its own gradient, so that no two threads add to the same number.
+    # Each slice has a separate row of `dw`, so that no two threads add to the same number.
     dw = torch.zeros(len(cuts) - 1, fused_x.shape[2] + 1, 4 * units, dtype=torch.float32)
     products = products_class(units, 0, gates.dtype)(gates, saved.w_hidden)
 
@@ -386,8 +386,9 @@ def write_step(t, first, last, products, x, w, gates, c, h, lengths):
         for j in range(features):
             for k in range(4 * units):
                 sums[k] += x[t, b, j] * w[j, k]
-        # Two loops, so that each unit is a short chain of operations. The processor then computes
-        # several units at once. With one long chain per unit, too few chains fit into its window.
+        # Two loops make each unit a short chain of operations. The processor then computes several
+        # units at once. If each unit were one long chain, too few chains would fit into the window
+        # of instructions that the processor reorders.
         for k in range(units):
             i = _sigmoid(sums[k])
             f = _sigmoid(sums[units + k])

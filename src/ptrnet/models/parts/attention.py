@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class Elements(nn.Module):
     """Embedding of elements, `W [p; sin(pi p); cos(pi p); sin(2 pi p); ...] + b`.
 
-    In bfloat16, nearby features would be rounded to equal numbers. So the embedding is computed in
-    float32 or better even under autocast.
+    In bfloat16, slightly different features would be rounded to equal numbers. So the embedding is
+    computed in float32 or better even under autocast.
 
     Args:
         features: number of features of an element, d.
@@ -50,7 +50,7 @@ class Elements(nn.Module):
 
 
 def with_deviations(inputs: Tensor, lengths: Tensor) -> Tensor:
-    """Append to features `(B, N, d)` their differences from their means over the instance.
+    """Append deviations to features `(B, N, d)`: the differences from the means over the instance.
 
     A linear function of the result `(B, N, 2d)` can compare an element with the mean.
     """
@@ -60,7 +60,7 @@ def with_deviations(inputs: Tensor, lengths: Tensor) -> Tensor:
 
 
 class Logs(nn.Module):
-    """Logarithms of features. If a feature is 0 or negative in some example, its result is 0.
+    """Logarithms of features. A feature that is 0 or negative in some example gives 0.
 
     A linear function of logarithms can compare ratios or products of features. A feature that is
     smaller than in all training examples gets the smallest logarithm in these examples.
@@ -213,7 +213,7 @@ class SelfAttention(nn.Module):
 
 
 class CrossAttention(nn.Module):
-    """Rows attend to other rows, as the decoder does to the encoder's states."""
+    """Rows attend to other rows. In a decoder, the other rows are the encoder's states."""
 
     def __init__(self, units: int, heads: int) -> None:
         super().__init__()
@@ -290,10 +290,11 @@ _PARTS = (EncoderLayer, SelfAttention, FeedForward, nn.Linear, nn.ReLU, nn.Dropo
 
 
 def _parts(rows: Tensor, *layers: nn.Module) -> list[slice]:
-    """Split B examples of rows `(B, L, H)` into chunks of at most MAX_ROWS rows, or one example.
+    """Split B examples of rows `(B, L, H)` into chunks of at most MAX_ROWS rows.
 
-    If the rows are not plain float32 on a CPU (`is_plain_float32`), return a single chunk. Do so,
-    too, if a layer was subclassed, patched or hooked (`is_unchanged`).
+    If an example has more rows, it is a chunk of its own. Return a single chunk if the rows are not
+    plain float32 on a CPU (`is_plain_float32`), or if a layer was subclassed, patched or hooked
+    (`is_unchanged`).
     """
     # This check must come before we read any size, as in `attend`.
     if not is_plain_float32(rows) or not all(is_unchanged(layer, _PARTS) for layer in layers):

@@ -46,7 +46,7 @@ class PrefixEnds(NamedTuple):
 
 
 class EdgeFrames(nn.Module):
-    """Adds terms, which small networks compute from a token's position, to the token's score.
+    """Adds terms to each token's score. Small networks compute the terms from the token's position.
 
     There are several rounds, and each round adds one term. In a round, positions are relative to an
     edge, the frame:
@@ -64,8 +64,8 @@ class EdgeFrames(nn.Module):
 
     A sequence of apexes builds a triangulation; see `ptrnet.constraints.triangulations`. Each token
     decides the triangle on the left of the first open edge. For sequences of apexes, this edge is
-    the first frame. Before this edge is known, the frame points downwards, as after a single
-    element.
+    the frame of the first round. As long as there is no such edge, the frame points downwards along
+    the second axis.
 
     Args:
         units: size of queries and keys, H.
@@ -182,7 +182,7 @@ class FrameFeatures:
     """The features of each token in the frame of each prefix: direction and distance.
 
     Tensors with a value for each token are `(B, M, S + N)`. Tensors with a value for each prefix
-    are `(B, M, 1)`. A subclass places tokens in its frames by `set_frame`, and may add features.
+    are `(B, M, 1)`. A subclass calls `set_frame` to place tokens in frames, and may add features.
 
     Args:
         points: `(B, N, 2)`, the elements' coordinates.
@@ -201,7 +201,7 @@ class FrameFeatures:
         xs, ys = self.padded[:, None].unbind(-1)  # (B, 1, S + N)
         first_point, last_point = self.points_of(first), self.points_of(last)
         self.has_element = (last > 0)[..., None]
-        self.offset = (  # of every token from the last element
+        self.offset = (  # the position of every token relative to the last element
             torch.where(is_special, first_point[0], xs) - last_point[0],
             torch.where(is_special, first_point[1], ys) - last_point[1],
         )

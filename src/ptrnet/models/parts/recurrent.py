@@ -12,7 +12,8 @@ from ptrnet.kernels.lstm import Weights, cell, flatten_weights, lstm, without_au
 from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.settings import RecurrentSettings
 
-# Tensors (..., H). The first tensor is the layer's output. A stack has the top layer's state first.
+# Tensors (..., H). The first tensor is the layer's output. The state of a stack of layers begins
+# with the state of the top layer.
 State = tuple[Tensor, ...]
 
 
@@ -133,7 +134,7 @@ class GRU(Layer):
 
     @property
     def weights(self) -> list[Tensor]:
-        """In PyTorch's order of gates: reset, update, new."""
+        """The weights and the biases, with gates in PyTorch's order: reset, update, new."""
         return [self.w_input, self.w_hidden, self.b_input, self.b_hidden]
 
     def forward(

@@ -21,7 +21,7 @@ class Rest(NamedTuple):
 
     elements: Tensor  # (R, W) indices of the elements, increasing; then padding
     mask: Tensor  # (R, W) boolean, False on padding
-    distant: Tensor | None  # (R, N) boolean: remaining elements not to encode; None: there are none
+    distant: Tensor | None  # (R, N) boolean: remaining elements that are left out; None: no element
     size: int  # N
 
     @classmethod
@@ -78,7 +78,7 @@ class Rest(NamedTuple):
 
 
 def _in_front(remaining: Tensor) -> Tensor:
-    """Indices `(R, N)`: those of True in increasing order, then those of False, also increasing."""
+    """Indices `(R, N)` of all elements: remaining elements first, each part in increasing order."""
     if not is_recorded():
         return remaining.to(torch.int8).argsort(dim=-1, descending=True, stable=True)
     positions = torch.arange(remaining.shape[1], device=remaining.device)
@@ -132,9 +132,10 @@ def aligned(points: Tensor, goal: Tensor) -> tuple[Tensor, Tensor]:
     """Rotate and mirror points `(R, L, 2)` and a goal `(R, 1, 2)` around the origin.
 
     Afterwards the goal is on the positive half of the first axis, and the mean of the points is not
-    below this axis. If the goal is the origin, the mean of the points is on the axis in place of
-    the goal, and points are not mirrored. If both are the origin, points are not rotated either.
-    Numbers below TOLERANCE count as 0, so that rounding does not decide in symmetric instances.
+    below this axis. If the goal is at the origin, the mean of the points is on this half axis
+    instead, and points are not mirrored. If the mean is also at the origin, points are not rotated.
+    Lengths below TOLERANCE times the largest coordinate count as 0, so that rounding does not
+    decide in symmetric instances.
     """
     least = TOLERANCE * points.abs().amax((1, 2), keepdim=True)
     axis = torch.where(_vector_length(goal) > least, goal, points.mean(1, keepdim=True))
@@ -154,10 +155,10 @@ def aligned(points: Tensor, goal: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class DistanceBias(nn.Module):
-    """Attention scores of pairs of points from their distance, `a log(1 + distance / spacing)`.
+    """Attention bias of each pair of points: `a log(1 + distance / spacing)`.
 
     Each head has a slope a. The spacing is the mean distance of a point to its nearest neighbour.
-    So the bias is the same for other units of length, and similar for other numbers of points.
+    So the bias does not depend on the unit of length, and hardly on the number of points.
 
     Args:
         heads: number of slopes. The initial slopes are spread from 0 to -2.

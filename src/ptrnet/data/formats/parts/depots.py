@@ -17,10 +17,10 @@ _KNOWN = {"NAME", "TYPE", "DIMENSION", "EDGE_WEIGHT_TYPE", "NODE_COORD_TYPE", "D
 
 
 class Form(NamedTuple):
-    """The keywords in a problem's files, and the problem's fields that hold their values."""
+    """The keywords in the files of a problem, and the names of its fields for their values."""
 
     type: str  # the value of TYPE
-    limit: str  # the keyword of the capacity or of the longest tour
+    limit: str  # the keyword of the capacity, or of the maximum length of a tour
     limit_field: str
     section: str  # the section with a number for each node
     number_field: str

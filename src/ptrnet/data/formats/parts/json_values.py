@@ -67,7 +67,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: str) -> Example:
-    """Return an example of the instance and the other keys in a row.
+    """Return an example, made from an instance and the other keys of its row.
 
     Args:
         inputs: the instance, `(n, d)`, already checked.
