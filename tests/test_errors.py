@@ -27,6 +27,20 @@ def test_numpy_integers_are_converted(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("source", "file"),
+    [
+        ("a.txt:3", "a.txt"),
+        ("a.parquet: row 3", "a.parquet"),
+        ('a:1.jsonl:3: "inputs"', "a:1.jsonl"),
+        ("instance 3", "instance 3"),
+        ("a.tsp", "a.tsp"),
+    ],
+)
+def test_the_file_of_a_source_has_no_line_and_no_field(source, file):
+    assert errors.file_of(source) == file
+
+
+@pytest.mark.parametrize(
     ("module", "name", "new_name"),
     [
         (ptrnet, "OutsideTraining", "OutOfDistributionWarning"),

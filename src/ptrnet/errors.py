@@ -4,6 +4,7 @@ A message is one line that says where the error is, what was expected and what w
 """
 
 import difflib
+import re
 import warnings
 from collections.abc import Iterable
 from numbers import Integral
@@ -138,12 +139,12 @@ def short(value: object, length: int = 40) -> str:
 
 
 def file_of(source: str) -> str:
-    """Return the file of a source `FILE:LINE` or `FILE: row ROW`.
+    """Return the file of a source `FILE:LINE` or `FILE: row ROW`, which may end in `: "FIELD"`.
 
     Callers use the file to show a warning once for each file instead of once for each line.
     """
-    file, _, place = source.rpartition(":")
-    return file if place.removeprefix(" row ").isdecimal() else source
+    match = re.fullmatch(r'(.+):(?: row )?\d+(?:: ".*")?', source, re.DOTALL)
+    return match[1] if match else source
 
 
 def check_int(name: str, value: object, minimum: int) -> int:

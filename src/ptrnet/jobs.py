@@ -10,6 +10,7 @@ import hashlib
 import json
 import shutil
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -285,7 +286,9 @@ def _join(folder: Path, output: str, task: Task, target: formats.Format | None) 
     files = [file for _, file in sorted(_numbers(folder).items())]
     if target is not None:
         examples = (e for file in files for e in formats.read(str(file), task))
-        formats.write_checked(output, examples, task)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the instances were read, and warned of, before
+            formats.write_checked(output, examples, task)
     elif output == "-":
         to_standard_output(file.read_text(encoding="utf-8") for file in files)
     else:

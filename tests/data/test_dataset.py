@@ -86,6 +86,12 @@ def test_grades_follow_their_rows():
     assert part[0].outputs is None and part.lengths.tolist() == [0, 0]
 
 
+def test_rows_without_a_log_probability_have_none():
+    points = np.zeros((2, 2))
+    data = Dataset.of([Example(points, log_prob=-1.0), Example(points)])
+    assert [row.log_prob for row in data] == [-1.0, None]
+
+
 def test_rows_of_one_size_are_padded_together():
     data = Dataset.of(
         [Example(RNG.random((3, 2)), np.array(a)) for a in ([0], [2, 1], [1, 0, 2], [2])]

@@ -12,6 +12,7 @@ from ptrnet.cli import run
 from ptrnet.data import formats
 from ptrnet.data.infer_task import task_of
 from ptrnet.data.tables import Columns, Sets, Table
+from ptrnet.errors import AmbiguousInputWarning
 from ptrnet.tasks.schema import Schema
 
 TABLE = """order,price,colour,title,place
@@ -317,10 +318,12 @@ def test_parquet_and_csv_give_the_same_sets(tmp_path):
         assert read.outputs.tolist() == known.outputs.tolist()
 
 
-@pytest.mark.parametrize("extension", ["csv", "parquet"])
-def test_writes_all_columns_and_the_ranks_of_answers(tmp_path, extension):
+@pytest.mark.parametrize(
+    ("extension", "target"), [("csv", "csv"), ("parquet", "parquet"), ("csv", "parquet")]
+)
+def test_writes_all_columns_and_the_ranks_of_answers(tmp_path, extension, target):
     pa = pytest.importorskip("pyarrow")
-    path, out = tmp_path / f"t.{extension}", tmp_path / f"out.{extension}"
+    path, out = tmp_path / f"t.{extension}", tmp_path / f"out.{target}"
     if extension == "csv":
         path.write_text(TABLE)
     else:
@@ -330,11 +333,11 @@ def test_writes_all_columns_and_the_ranks_of_answers(tmp_path, extension):
     sets = formats.open_sets(str(path), Columns(set_id="order", rank="place"))
     answers = [np.array([1, 2, 0]), np.array([0])]
     formats.write_table(str(out), sets.answered(answers, "permutation"))
-    before, after = formats.table_of(path).columns, formats.table_of(out).columns
-    assert list(before) == list(after)
-    assert [int(place) for place in after["place"]] == [3, 1, 1, 2]
-    for name in before.keys() - {"place"}:
-        assert list(before[name]) == list(after[name])
+    before, after = formats.table_of(path), formats.table_of(out)
+    assert list(before.columns) == list(after.columns)
+    assert [int(place) for place in after.columns["place"]] == [3, 1, 1, 2]
+    for name in before.columns.keys() - {"place"}:
+        assert list(before.values(name)) == list(after.values(name))
     with pytest.raises(InputError, match=r'has a column "place" already; name .* \(--rank'):
         formats.open_sets(str(path), Columns(set_id="order")).answered(answers, "grades")
 
@@ -368,6 +371,31 @@ def test_ids_and_texts_of_many_values_are_not_fields_by_default():
     assert schema.fields == ("x",)
     with pytest.raises(InputError, match="expected at most 1000 different texts, got more"):
         sets.for_training(["title"])
+
+
+def test_doubts_a_column_of_numbers_that_has_a_text(tmp_path):
+    text = "".join(f"{k // 2},{k},{'abcd'[k % 4]}\n" for k in range(8)).replace(",5,", ",0.5.1,")
+    sets = Sets(formats.table_of(write_text(tmp_path, "s,x,letter\n" + text)), Columns(set_id="s"))
+    with pytest.warns(AmbiguousInputWarning) as seen:
+        schema, _ = sets.for_training()
+    assert [str(warning.message) for warning in seen] == [
+        f"{tmp_path / 't.csv'}:7: \"x\": expected a number, as in most rows, got '0.5.1'; "
+        "because of this cell, the column is read as texts"
+    ]
+    assert schema.fields == ("x", "letter")
+
+
+def test_elements_of_a_json_line_may_have_their_fields_in_any_order(tmp_path):
+    line = {"s": 1, "inputs": [{"x": 1, "c": "a"}, {"c": "b", "x": 2}], "outputs": [1]}
+    path = write_text(tmp_path, json.dumps(line) + "\n", "t.jsonl")
+    columns = ["--set-id", "s", "--chosen", "bought"]
+    assert run(["convert", path, str(tmp_path / "t.csv"), *columns]) == 0
+    assert (tmp_path / "t.csv").read_text() == "s,bought,x,c\n1,0,1,a\n1,1,2,b\n"
+
+
+def test_standard_input_is_refused_as_a_long_table():
+    with pytest.raises(InputError, match=r"^a long table cannot be read from standard input"):
+        formats.open_sets("-", Columns(set_id="s"))
 
 
 def test_refuses_a_text_in_a_numeric_column_and_names_its_line(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 
 import ptrnet
 from ptrnet import tasks
+from ptrnet.cli import run
 from ptrnet.data import formats
 from ptrnet.data.dataset import Dataset
 from ptrnet.decoding.reconstruct import Reconstruct
@@ -45,6 +46,33 @@ def best_tours(ends):
         ptrnet.label("tsp", inputs, start=ends.start, end=ends.end, open=ends.is_open)
         for inputs in POINTS[:3]
     ]
+
+
+def test_tours_of_a_long_table_obey_the_ends(solver, tmp_path):
+    rows = [f"{k},{x},{y}" for k, tour in enumerate(POINTS[:2]) for x, y in tour]
+    (tmp_path / "t.csv").write_text("\n".join(["tour,x,y", *rows, ""]))
+    assert (
+        run(
+            [
+                "solve",
+                "tsp",
+                str(tmp_path / "t.csv"),
+                "--set-id",
+                "tour",
+                "--start",
+                "3",
+                "--end",
+                "7",
+            ]
+            + ["--output", str(tmp_path / "out.csv")]
+        )
+        == 0
+    )
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    ranks = [int(line.rpartition(",")[2]) for line in lines[1:]]
+    for of_tour in (ranks[:20], ranks[20:]):
+        assert sorted(of_tour) == list(range(1, 21))
+        assert of_tour[3] == 1 and of_tour[7] == 20
 
 
 @pytest.mark.parametrize("ends", ENDS)

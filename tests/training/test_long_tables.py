@@ -54,6 +54,22 @@ def test_a_table_is_trained_on_resumed_measured_and_answered(tmp_path, capsys):
     assert "expected one chosen row" in capsys.readouterr().err and not (tmp_path / "no").exists()
 
 
+@pytest.mark.parametrize(
+    ("before", "after"), [("\n1,5,3", "\n1,5,9"), ("\n2,", "\n1,")], ids=["grade", "set"]
+)
+def test_resuming_notices_other_grades_and_other_sets(tmp_path, capsys, before, after):
+    lines = [f"{k // 3},{k},{k % 4}" for k in range(24)]
+    data, model = tmp_path / "t.csv", str(tmp_path / "m")
+    data.write_text("\n".join(["query,x,grade", *lines, ""]))
+    columns = ["--set-id", "query", "--grade", "grade"]
+    assert run(["train", "--data", str(data), *columns, *OPTIONS, "--output", model]) == 0
+    text = data.read_text()
+    data.write_text(text.replace(before, after) if before in text else f"{before} is not there")
+    capsys.readouterr()
+    assert run(["train", "--output", model, "--resume"]) == 2
+    assert "t.csv" in capsys.readouterr().err
+
+
 def test_frames_files_and_rows_train_the_same_weights(tmp_path):
     pandas = pytest.importorskip("pandas")
     table = rows()

@@ -57,8 +57,10 @@ def is_plain_number(text: str) -> bool:
     return _PLAIN.fullmatch(text) is not None
 
 
-def parse_cells(column: Sequence[str]) -> list[Any]:
+def parse_cells(column: Sequence[Any]) -> list[Any]:
     """Convert cells to numbers, and missing cells to None. All other texts stay unchanged.
+
+    A column of answers that we have added has indices, not texts. They stay unchanged, too.
 
     All readers of .csv use this rule. A number beyond float64 becomes infinity.
 
@@ -66,7 +68,7 @@ def parse_cells(column: Sequence[str]) -> list[Any]:
         >>> parse_cells(["3", "2.5", "n/a", "007", "red"])
         [3, 2.5, None, '007', 'red']
     """
-    return [_parse_cell(cell) for cell in column]
+    return [_parse_cell(cell) if isinstance(cell, str) else cell for cell in column]
 
 
 def _parse_cell(cell: str) -> Any:

@@ -224,10 +224,15 @@ class Dataset(Sequence[Example]):
         return Example(
             np.asarray(self.elements[begin:end]),
             self.outputs(row),
-            log_prob=None if self.log_probs is None else float(self.log_probs[row]),
+            log_prob=self._log_prob(row),
             grades=self._grades(begin, end),
             **{name: values[row] for name, values in self.carried.items()},
         )
+
+    def _log_prob(self, row: int) -> float | None:
+        if self.log_probs is None or np.isnan(self.log_probs[row]):
+            return None
+        return float(self.log_probs[row])
 
     def _grades(self, begin: int, end: int) -> Floats | None:
         if self.grades is None or begin == end or np.isnan(self.grades[begin]):

@@ -6,7 +6,7 @@ infer the kind from all answers.
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import lgamma, log
@@ -303,22 +303,23 @@ def _check_answers(path: str, task: Custom, examples: Dataset, repeats: NDArray[
 
 def _refuse(path: str, task: Custom, examples: Dataset, row: int) -> NoReturn:
     """Raise InputError for the answer of a row. The message names the line of the row."""
-    rows: Iterable[Example] = [examples[row]]
-    key = "outputs"
-    if "source" not in examples.carried:  # memory maps have no sources, so read the file again
+    example: Example | None = examples[row]
+    source, key = f"{path}: row {row + 1}", "outputs"
+    if "source" in examples.carried:
+        source = examples.carried["source"][row]
+    elif not Path(path).is_dir():  # a memory map of a file has no sources: read the file again
         rows = islice(formats.read(path, replace(task, kind="sequence")), row, row + 1)
-        key = '"outputs"'
-    for example in rows:
-        n, outputs = len(example.inputs), example.outputs
-        if outputs is None:
-            break
-        complaint = task.answer_error(n, outputs)
-        if complaint:
-            raise InputError(f"{example.source}: {key}: answer: {complaint}")
-        raise InputError(
-            f"{example.source}: expected at most {task.max_length(n)} indices, got {len(outputs)}"
-        )
-    raise InputError(f"{path}: was changed while it was read")
+        example = next(rows, None)
+        source, key = example.source if example else path, '"outputs"'
+    if example is None or example.outputs is None:
+        raise InputError(f"{path}: was changed while it was read")
+    n = len(example.inputs)
+    complaint = task.answer_error(n, example.outputs)
+    if complaint:
+        raise InputError(f"{source}: {key}: answer: {complaint}")
+    raise InputError(
+        f"{source}: expected at most {task.max_length(n)} indices, got {len(example.outputs)}"
+    )
 
 
 # Answers that were probably meant in another form

@@ -5,6 +5,7 @@ set. The rows of a set need not be next to each other. `Sets.for_training` makes
 train on, and `Sets.dataset` makes a `Dataset` for an existing task.
 """
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -21,7 +22,7 @@ from ptrnet.data import cells, checks
 from ptrnet.data.arrays import columns_of, is_frame, split
 from ptrnet.data.dataset import Dataset
 from ptrnet.data.infer_schema import Field, Missing, check_names, schema_of
-from ptrnet.errors import InputError, short
+from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.files import checksum
 from ptrnet.settings import Settings, setting
 from ptrnet.tasks.base import Task
@@ -160,10 +161,11 @@ class Table:
         """
         parts = []
         for k, (name, categories) in enumerate(zip(schema.fields, schema.categories, strict=True)):
-            values = self.values(name)
             if self.is_text and name in self.columns:
-                cell_texts = self.columns[name]
-                values = cell_texts if categories else cells.parse_cells(cell_texts)
+                values = self.columns[name]
+                values = values if categories else cells.parse_cells(values)
+            else:
+                values = self.values(name)
             parts.append(schema.encode_field(k, values, self.place))
         return np.hstack(parts)
 
@@ -294,16 +296,40 @@ class Sets:
                     f'{source}: expected the column "{name}" to be a field, got '
                     f"{short(', '.join(self.names))}"
                 )
-            field = Field(name)
-            field.add(self.table.values(name), self.table.place)
-            if fields or not field.is_like_names:
-                seen.append(field)
+            summary = Field(name)
+            summary.add(self.table.values(name), self.table.place)
+            if not summary.is_number:
+                self._warn_of_typos(name)
+            if fields or not summary.is_like_names:
+                seen.append(summary)
         if not seen:
             raise InputError(f"{source}: expected a field to learn from, got none")
         schema = schema_of(seen, missing)
         return schema, self._dataset(self.table.encode(schema)[self.rows], True)
 
+    def _warn_of_typos(self, name: str) -> None:
+        """Warn if most cells of a column of texts are numbers: the first other cell may be a typo.
+
+        Only files of text have such columns. In other tables, numbers next to texts are refused.
+        """
+        if not self.table.is_text or name not in self.table.columns:
+            return
+        parsed = cells.parse_cells(self.table.cells(name))
+        texts = [k for k, value in enumerate(parsed) if isinstance(value, str)]
+        if sum(isinstance(value, int | float) for value in parsed) > len(texts) > 0:
+            warnings.warn(
+                f'{self.table.place(texts[0])}: "{name}": expected a number, as in most rows, got '
+                f"{short(parsed[texts[0]])}; because of this cell, the column is read as texts",
+                AmbiguousInputWarning,
+                stacklevel=2,
+            )
+
     def _dataset(self, features: Floats, with_answers: bool, least: int = 1) -> Dataset:
+        """Return the sets with these features, `(number of rows, d)`.
+
+        A training reads its table by `for_training`, and a resumed training by `dataset`. Both
+        must get equal features, because the fingerprints are compared.
+        """
         extra = [{self.columns.set_id: key} for key in self.ids]
         carried: dict[str, Any] = {"source": self.sources, "extra": extra}
         data = Dataset(features, self.starts, carried=carried)
@@ -312,8 +338,10 @@ class Sets:
         if not (with_answers and self.columns.answer[0]):
             return data
         answers, grades = self._answers
-        fingerprint = checksum(features.tobytes() + np.concatenate(answers).tobytes())
-        return replace(data.with_answers(answers), grades=grades, fingerprint=fingerprint)
+        data = replace(data.with_answers(answers), grades=grades)
+        parts = [features, self.starts, np.concatenate(answers)]
+        parts += [] if grades is None else [grades]
+        return replace(data, fingerprint=checksum(b"".join(part.tobytes() for part in parts)))
 
     @property
     def kind(self) -> Kind:
@@ -490,7 +518,7 @@ def table_of_examples(examples: Iterable[Example], columns: Columns, source: str
         for cell, element in zip(answers, elements, strict=True):
             row = {columns.set_id: key if has_ids else number, answer: cell, **shared, **element}
             names = list(rows[0]) if rows else list(row)
-            if list(row) != names or len(row) != 2 + len(shared) + len(element):
+            if set(row) != set(names) or len(row) != 2 + len(shared) + len(element):
                 got = short(", ".join(map(str, {**shared, **element})))
                 raise InputError(
                     f"{example.source}: expected elements with the fields "

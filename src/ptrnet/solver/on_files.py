@@ -56,7 +56,7 @@ def solve_file(
     formats.check_output(target, task)
     _check_bulk(path, jobs, backend)
     if sets := formats.open_sets(path, columns):
-        _solve_table(solver, job, sets, target, jobs, backend)
+        _solve_table(solver, job, sets, target, ends, jobs, backend)
         return
     instances = with_ends(formats.read(path, task), task, ends)
     if path == target == "-":
@@ -71,11 +71,19 @@ def solve_file(
 
 
 def _solve_table(
-    solver: "Solver", job: PredictJob, sets: Sets, target: str, jobs: int, backend: str
+    solver: "Solver",
+    job: PredictJob,
+    sets: Sets,
+    target: str,
+    ends: Ends,
+    jobs: int,
+    backend: str,
 ) -> None:
     """Answer the sets of a table. Write the table with a column of answers, or a line per set."""
     kind = getattr(solver.task, "kind", "")
     data = sets.dataset(solver.task, with_answers=False)
+    if ends != Ends():
+        data = Dataset.of(with_ends(data, solver.task, ends), solver.task.item_size)
     is_table = target == "-" or formats.format_of(target).has("write_table")
     if is_table:
         sets.answer_column(kind)  # if the column's name is taken, this raises before any work

@@ -327,7 +327,7 @@ def test_directed_matrices_and_3d_points_survive_a_write_and_a_read(tmp_path):
 
 def test_warns_of_an_asymmetric_matrix_and_of_ignored_keywords(tmp_path):
     text = MATRIX.format("TSP", "FULL_MATRIX", "0 1 2 4 0 3 6 5 0")
-    with pytest.warns(AmbiguousInputWarning, match=r"m.tsp: TYPE is TSP, but distances depend"):
+    with pytest.warns(AmbiguousInputWarning, match=r"m.tsp: distances depend on the direction"):
         read(tmp_path / "m.tsp", text)
     text = MATRIX.format("TSP\nDEPOT : 2", "LOWER_ROW", "1 2 3")
     with pytest.warns(AmbiguousInputWarning, match=r"m.tsp:3: DEPOT : 2 is ignored"):

@@ -342,6 +342,8 @@ def open_sets(path: str, columns: "Columns | None" = None) -> "Sets | None":
 
     A file is a long table if `columns` are given, or if its format has `COLUMNS`.
     """
+    if path == "-" and columns:
+        raise InputError("a long table cannot be read from standard input; name its file")
     source = input_format(path)
     columns = columns or source.columns
     if not columns:

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from ptrnet.data.cells import parse_number
+from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts.lines import filled_lines
 from ptrnet.data.tables import Columns, Sets, Table
@@ -60,7 +60,8 @@ def table(path: str) -> Table:
             index, colon, value = field.partition(":")
             if not colon or not index.isascii() or not index.isdecimal():
                 raise InputError(f"{source}: expected INDEX:VALUE, got {short(field)}")
-            column = columns.setdefault(int(index), [])
+            number = parse_index(index, f"{source}: feature")
+            column = columns.setdefault(number, [])
             if column and column[-1][0] == row:
                 raise InputError(f"{source}: feature {index} occurs twice")
             column.append((row, parse_number(value, f"{source}: feature {index}")))

@@ -76,7 +76,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
     is_symmetric = "TYPE" not in file.keywords or file.value("TYPE") == "TSP"
     if distance == EXPLICIT and is_symmetric and is_directed(inputs[None])[0]:
         _warn(
-            f"{path}: TYPE is TSP, but distances depend on the direction; the file is read as ATSP"
+            f"{path}: distances depend on the direction, but TYPE is not ATSP; the file is read as "
+            "ATSP"
         )
     rules = TourRules(fixed=_fixed_edges(file, ids))
     nodes = Nodes(file.name, ids)

@@ -71,11 +71,12 @@ def read(path: str, task: Task) -> Iterator[Example]:
 def _numbers(file: tsp.TsplibFile, ids: list[int], section: str) -> dict[int, float]:
     """Return the demand or prize of each node, by the node's id."""
     numbers: dict[int, float] = {}
+    known = set(ids)
     for source, fields in file.section(section):
         if len(fields) != 2:
             raise InputError(f"{source}: expected an id and a number, got {len(fields)} fields")
         node = parse_index(fields[0], f"{source}: field 1")
-        if node in numbers or node not in ids:
+        if node in numbers or node not in known:
             reason = "occurs twice" if node in numbers else f"is not in the {tsp.NODES}"
             raise InputError(f"{source}: node {node} {reason}")
         numbers[node] = parse_number(fields[1], f"{source}: field 2")
