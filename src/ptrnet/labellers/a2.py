@@ -14,7 +14,7 @@ from ptrnet.types import Answers, Floats, Indices
 
 STARTS = 10
 
-MAX_ELEMENTS = 5000  # memory grows as n^2; this many cities take more than half a GB
+MAX_ELEMENTS = 5000  # memory grows as n^2; the distances of this many cities take 200 MB
 
 
 def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:

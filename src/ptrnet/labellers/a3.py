@@ -129,7 +129,7 @@ def _incident_edges(n: int, edges: Indices) -> tuple[Indices, Indices]:
 
 @jit
 def _shortest_tour(dist: Floats, walk: Indices) -> Indices:
-    """Return the shortest of the tours that begin at about `STARTS` positions of the walk."""
+    """Return the shortest tour. Begin at all positions of the walk, or at least at `STARTS`."""
     n, size = len(dist), len(walk)
     shortest, best = np.inf, np.zeros(n, np.int64)
     for start in range(0, size, max(1, size // STARTS)):

@@ -1,8 +1,8 @@
 """Tours with the most prizes within a length limit, by dynamic programming over sets of places.
 
-The recursion is that of Held and Karp (1962), without the sets that no tour within the limit can
-visit. Instances may have at most 21 places, including the depot. Time grows with the number of
-sets that are left. Instances of Kool et al. (2019), with 20 places and a limit of 2, take about 7
+We use the recursion of Held and Karp (1962), and skip sets of places that no tour within the limit
+can visit. Instances may have at most 21 places, including the depot. Time grows with the number of
+the other sets. Instances of Kool et al. (2019), with 20 places and a limit of 2, take about 7
 milliseconds each.
 """
 
@@ -45,7 +45,7 @@ def _best_tour(instance: Floats, lengths: Floats) -> Indices:
 
 
 def lengthened(path: Sequence[int], dist: Floats, prize: Floats, limit: float) -> list[int]:
-    """Return a path, extended as far as possible, always by the largest prize in reach.
+    """Return a path with more places: always the largest prize in reach, while a place is in reach.
 
     Args:
         path: the places so far; the first place is the depot, 0.
@@ -74,8 +74,8 @@ def path_length(dist: Floats, path: Sequence[int]) -> float:
 def ways_home(dist: Floats, via: NDArray[np.bool_]) -> Floats:
     """Return the lengths `(n,)` of the shortest ways from all places to the depot (Dijkstra 1959).
 
-    The direct way may be longer than one by other places, because rounded distances violate the
-    triangle inequality.
+    If distances are rounded, a way over other places may be shorter than the direct way, because
+    rounded distances may violate the triangle inequality.
 
     Args:
         dist: `(n, n)` distances.

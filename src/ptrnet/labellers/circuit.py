@@ -31,10 +31,10 @@ def label(inputs: Floats) -> Answers:
 def label_with_proof(inputs: Floats) -> tuple[Answers, NDArray[np.bool_]]:
     """Return the places of tours, without the depot (element 0), and whether each tour is proved.
 
-    The best tour begins at the end that is nearer to the depot. At its other end we add places
-    until none can follow, even places without a prize. Unless all prizes are whole numbers, they
-    are rounded to millionths of the largest prize. A proof then holds up to one such millionth for
-    each place.
+    The first place of the best tour is at most as far from the depot as the last place. We append
+    places, including places without a prize, until no place can follow. Unless all prizes are whole
+    numbers, they are rounded to millionths of the largest prize. A proof then holds up to one such
+    millionth for each place.
 
     Args:
         inputs: `(B, n, 5)`: two coordinates, a prize, the limit of the length, and whether
@@ -53,8 +53,8 @@ def _tour(instance: Floats) -> tuple[list[int], bool]:
     home = ways_home(dist, np.ones(len(dist), np.bool_))
     near = np.flatnonzero(2 * home <= limit)  # the depot, and the places in reach
     scale = 1.0 if is_rounded or limit == 0 else DIGITS / limit
-    # First round distances down, so that no tour within the limit is left out. If the best tour
-    # exceeds the limit by its true distances, round up, so that no tour exceeds it.
+    # First round distances down, so that no tour within the limit is left out. If the true length
+    # of the best tour exceeds the limit, solve again with distances that are rounded up.
     for rounding in (np.floor, np.ceil):
         whole = rounding(dist[np.ix_(near, near)] * scale).astype(np.int64)
         tour, proved = _best_circuit(whole, round(np.floor(limit * scale)), prize[near])

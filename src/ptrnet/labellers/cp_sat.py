@@ -26,8 +26,8 @@ def label_with_proof(inputs: Floats) -> tuple[Answers, NDArray[np.bool_]]:
     """Return the jobs of all operations by start time, and whether each schedule is proved.
 
     Args:
-        inputs: `(B, n, 2 m)`: the machines of each job's operations, -1 for no operation, and then
-            their durations, which are whole numbers.
+        inputs: `(B, n, 2 m)`: for each job, the machines of its operations, -1 for no operation,
+            and then the durations of its operations. Durations are whole numbers.
     """
     schedules = [_schedule(instance) for instance in inputs]
     answers = pad_answers([answer for answer, _ in schedules])

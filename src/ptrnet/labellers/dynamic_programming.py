@@ -25,8 +25,9 @@ def _best_items(instance: Floats) -> Indices:
     weights, values, (capacity, *_) = instance.T
     limit = capacity * (1 + TOLERANCE)
     weight, value = np.zeros(1), np.zeros(1)  # of the pairs that are not dominated
-    # Each item replaces the P pairs so far by new pairs, and each new pair comes from an old pair
-    # p. The item's array in `origins` has p for a new pair without the item, else P + p.
+    # Each item replaces the P old pairs by new pairs. Each new pair is an old pair p, with or
+    # without the item. The item's array in `origins` has a number for each new pair: p without the
+    # item, P + p with the item.
     origins = []
     for w, v in zip(weights, values, strict=True):
         weight, value = np.append(weight, weight + w), np.append(value, value + v)

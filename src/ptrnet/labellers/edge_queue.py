@@ -28,7 +28,7 @@ class Traversal(NamedTuple):
     ordered: Indices  # (B, T, 3) tail, head and apex of each triangle
     counts: Indices  # (B,) number of triangles that are reached
     apexes: Indices  # (B, 2 T + 3) the first edge, then an apex or NO_APEX for each edge
-    lengths: Indices  # (B,) number of apexes, the first edge's two vertices included
+    lengths: Indices  # (B,) number of entries of `apexes` without padding
 
 
 @jit
@@ -110,7 +110,7 @@ def _reach(
     queue = np.empty((capacity, 3), np.int64)  # the side to reach, its tail and its head
     queue[0] = side, tail, head
     apexes[0], apexes[1] = tail, head
-    waits_at = np.full(len(neighbours), -1, np.int64)  # position in the queue of a side to reach
+    waits_at = np.full(len(neighbours), -1, np.int64)  # for each side, its position in the queue
     is_reached = np.zeros(len(triangles), np.bool_)
     has_left = np.zeros(capacity, np.bool_)
     while front < end:
@@ -194,9 +194,9 @@ def traverse(triangles: Indices, counts: Indices, points: Floats | None = None) 
 def triangles_of(apexes: Sequence[int]) -> list[tuple[int, int, int]]:
     """Return the triangles `(tail, head, apex)` of a sequence of apexes, in the queue's order.
 
-    An unconstrained model may give a token after the queue is empty, or end at the first edge. We
-    turn such a token or edge into a triangle that repeats its last vertex. No right answer has a
-    triangle with equal vertices.
+    An unconstrained model may give an apex after the queue is empty, or may stop before the first
+    apex. We turn such an apex or an incomplete sequence into a triangle that repeats a vertex. No
+    right answer has a triangle with equal vertices.
     """
     if len(apexes) < 3 or NO_APEX in apexes[:2]:
         elements = [apex for apex in apexes if apex != NO_APEX]

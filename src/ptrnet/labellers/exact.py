@@ -34,9 +34,9 @@ from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 
 MAX_ELEMENTS = 80
 TAKES_RULES = True
-# Limits of work. Each node of a search counts n^2, one for each distance of the instance. A whole
-# search takes at most `WORK`, about a minute. Ctrl-C takes effect only between calls of compiled
-# code. So the first search, and each call of compiled code, takes at most `EASY`.
+# Limits of work. A node of a search is n^2 units, one for each distance of the instance. A whole
+# search takes at most `WORK` units, about a minute. Ctrl-C takes effect only between calls of
+# compiled code. So the first search, and each call of compiled code, takes at most `EASY`.
 WORK = 10**9
 EASY = 2 * 10**7
 UNPROVED = (
@@ -368,7 +368,7 @@ def cheapest_one_tree(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree
 
 @jit
 def _span(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree) -> float:
-    """Write the minimum spanning tree of all cities except 0 (Prim 1957), and count its edges.
+    """Write the minimum spanning tree of all cities except 0 (Prim 1957), and the cities' degrees.
 
     Return the length of the tree with penalties, or infinity if no tree avoids excluded edges.
     """
@@ -468,7 +468,7 @@ class Node(NamedTuple):
 
 
 class Branches(NamedTuple):
-    """The edges on which the nodes above the current one branched, from the root down."""
+    """The edges on which the nodes above the current node branched, from the root down."""
 
     edge: Indices  # (n * n, 2)
     num_decided: Indices  # (n * n,) the number of edges on the trail before this edge
@@ -525,12 +525,12 @@ def prove(dist: Floats, tour: Indices, slack: float, max_nodes: int) -> tuple[fl
     Args:
         dist: distances `(n, n)`, n of 5 or more.
         tour: a good tour `(n,)`. If the search finds a shorter tour, that tour is written here.
-        slack: ignore tours that are shorter than `tour` by this or less.
+        slack: ignore a tour if it is shorter than `tour` by at most this much.
         max_nodes: the number of nodes after which the search gives up.
 
     Returns:
-        A lower bound of the lengths of all tours: the length of the tour minus `slack`, or -inf if
-        the search gave up. And the number of nodes that were searched.
+        The bound and the number of nodes that were searched. The bound is the length of the tour
+        minus `slack`: no tour is shorter. If the search gave up, the bound is -inf.
     """
     search = new_search(dist)
     return resume(search, tour, slack, max_nodes), search.num_nodes[0]
@@ -541,8 +541,8 @@ def resume(search: Search, tour: Indices, slack: float, max_nodes: int) -> float
     """Search until the tour is proved or `max_nodes` is reached. Return a bound as `prove` does.
 
     Args:
-        search: a new search, or one that stopped at its `max_nodes`.
-        tour: as in `prove`. If the search stopped before, pass the tour of the last call.
+        search: a new search, or a search that stopped at its `max_nodes`.
+        tour: as in `prove`. To resume a search, pass the tour of the last call.
         slack: as in `prove`, the same in every call.
         max_nodes: as in `prove`. The number includes the nodes of former calls.
     """
@@ -720,7 +720,7 @@ def _branch(node: Node, num_decided: int, branches: Branches, depth: int) -> int
 def _try_without(node: Node, num_decided: int, branches: Branches, depth: int) -> int:
     """Go back to the node that branched at `depth`, and exclude its edge instead.
 
-    Return the number of decided edges then.
+    Return the new number of decided edges.
     """
     while num_decided > branches.num_decided[depth]:
         num_decided -= 1
@@ -734,9 +734,9 @@ def _try_without(node: Node, num_decided: int, branches: Branches, depth: int) -
 
 @jit
 def _edge_to_branch_at(node: Node) -> tuple[int, int]:
-    """Return the most expensive undecided edge of the 1-tree at the city with the most edges.
+    """Return an undecided edge of the 1-tree, as the city with the most edges, and the other city.
 
-    Costs include the penalties.
+    Among such edges of this city, take the most expensive. Costs include the penalties.
     """
     city = int(np.argmax(node.tree.degree))
     best, other = -np.inf, -1
@@ -755,7 +755,7 @@ def _edge_to_branch_at(node: Node) -> tuple[int, int]:
 # penalties that give this bound (Held and Karp 1970). If many tours are equally short, or if
 # distances have very different magnitudes, subgradient steps converge to these penalties too
 # slowly.
-_MAX_ROUNDS = 60  # maximum number of linear programs; each adds sets that its solution violates
+_MAX_ROUNDS = 60  # maximum number of linear programs; each adds constraints that it violates
 _TOLERANCE = 1e-6  # constraints of sets may be off by this much
 # Scale the longest distance to _MAX_DIST, because the solver's tolerances are absolute.
 _MAX_DIST = 1e3
@@ -804,8 +804,8 @@ def _violated_sets(values: Floats) -> list[Indices]:
     """Return sets of cities whose edges to the other cities add up to less than 2.
 
     Sets are rows of zeros and ones, and do not contain city 0. We take the cut of each phase of
-    Stoer and Wagner's algorithm (1997). The algorithm finds a minimum cut. So if no cut of a phase
-    is below 2, the edges of every set add up to at least 2.
+    Stoer and Wagner's algorithm (1997). One of these cuts is a minimum cut. So if all cuts add up
+    to 2 or more, no constraint is violated.
     """
     n = len(values)
     weights = values.copy()

@@ -26,7 +26,7 @@ from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 KICKS = 6  # per city
 MATRIX_KICKS = 30  # per city, for tours with rules or directed distances, which are harder
 TAKES_RULES = True
-# We compute all distances for at most this many cities, because their matrix takes 800 MB.
+# For at most this many cities, we compute the matrix of all distances, at most 800 MB.
 # Larger tours are improved piece by piece.
 MAX_MATRIX = 10_000
 
@@ -396,9 +396,9 @@ def _two_opt(
     a: int,
     touched: Indices,
 ) -> tuple[float, int]:
-    """Replace edges a-b and c-d by a-c and b-d, if this exchange shortens the tour.
+    """Replace edges a-b and c-d by a-c and b-d, for a near city c, if the tour gets shorter.
 
-    Return the gain and the number of cities that were written into `touched`. If no exchange
+    Return the gain, and the number of cities that were written into `touched`. If no exchange
     shortens the tour, both numbers are 0.
     """
     for forward in (True, False):
@@ -429,7 +429,7 @@ def _or_opt(
     a: int,
     touched: Indices,
 ) -> tuple[float, int]:
-    """Move a segment of 1 to 3 cities that has the end `a`, so that `a` gets a near neighbour.
+    """Move 1 to 3 successive cities, with `a` at one end, so that `a` comes next to a near city.
 
     The order b a..tail e becomes b e, and c d becomes c a..tail d. The result is as in `_two_opt`.
     """
@@ -474,7 +474,7 @@ def _exchange_paths(
     touched: Indices,
     scratch: Indices,
 ) -> tuple[float, int]:
-    """Exchange the path after `a` with the next path, which begins at a near neighbour of `a`.
+    """Exchange the path after `a` with the next path, which begins at a city near `a`.
 
     The order a b..d c..e f becomes a c..e b..d f. This exchange of three edges reverses no path, so
     the exchange suits directed distances. c..e has up to `_MAX_PATH` cities, and b..d any number.

@@ -20,8 +20,8 @@ from ptrnet.jit import assign, jit
 from ptrnet.labellers.compiled import is_between, pair, turn, turn_slack, turn_terms
 from ptrnet.types import Answers, Floats, Indices
 
-# Determinants of whole numbers up to here are exact in floats: differences are at most 2^26, their
-# products 2^52, and the difference of two products 2^53.
+# Determinants of whole numbers from -_SMALL to _SMALL are exact in floats: differences are at most
+# 2^26, products of differences 2^52, and the difference of two products 2^53.
 _SMALL = 2.0**25
 _RIGHT, _UNSURE, _LEFT = -1, 0, 1  # turns; straight on counts as right
 
@@ -86,7 +86,7 @@ def _write_hulls(inputs: Floats, points: Floats, order: Indices, hulls: Indices)
 
     Args:
         inputs: the points.
-        points: the points scaled, so that their largest coordinate is at least 1/2 and below 1.
+        points: the scaled points. Their largest absolute coordinate is at least 1/2 and below 1.
         order: `(B, n)` lexicographic order of the points.
         hulls: `(B, n)`, written.
 
@@ -146,7 +146,7 @@ def _extend(inputs: Floats, points: Floats, path: Indices, stack: Indices, base:
 
     Args:
         inputs: `(n, 2)` points.
-        points: `(n, 2)` the points scaled.
+        points: `(n, 2)` scaled points.
         path: indices of points, in lexicographic order or reversed.
         stack: the vertices so far; written from `base` on.
         base: number of entries at the bottom of the stack that are kept.
@@ -186,14 +186,15 @@ def _turn(inputs: Floats, points: Floats, i: int, j: int, k: int) -> int:
     """
     a, b, c = pair(points, i), pair(points, j), pair(points, k)
     det = turn(a, b, c)
-    # Coordinates are below 1, so slack and error together are less than the bound below.
+    # Absolute coordinates are below 1, so slack and error together are less than the bound in the
+    # next condition.
     differences = abs(b[0] - a[0]) + abs(b[1] - a[1]) + abs(c[0] - a[0]) + abs(c[1] - a[1])
     if abs(det) > 2.0**-48 * differences + UNDERFLOW:
         return _LEFT if det > 0 else _RIGHT
     if _is_small(inputs, i) and _is_small(inputs, j) and _is_small(inputs, k):
         return _LEFT if det > 0 else _RIGHT  # the determinant has no error
     slack = 0.0
-    if is_between(a, b, c):  # otherwise j is the far end of a sliver, so j is a vertex
+    if is_between(a, b, c):  # else j is the far end of a sliver: rounding cannot put j on i-k
         rounded_a, rounded_b = _rounded(inputs, i), _rounded(inputs, j)
         slack = ROUNDING * turn_slack(a, b, c, rounded_a, rounded_b, _rounded(inputs, k))
     beyond = det - slack

@@ -15,8 +15,8 @@ NEEDS = "pyvrp"
 ITERATIONS = 1000
 # PyVRP computes with whole numbers. Unless distances are rounded, we scale them so that the longest
 # distance is LONGEST. PyVRP's penalties for overloaded vehicles are too small for much longer
-# distances. We scale demands and the capacity by one factor: the capacity is then near FULL, or
-# larger.
+# distances. We multiply demands and the capacity by the same factor. The capacity is then near
+# FULL, or larger.
 LONGEST, FULL = 10**4, 10**6
 SLACK = 1e-6  # how far rounding may move a product from a whole number
 
@@ -56,7 +56,7 @@ def _routes(instance: Floats, iterations: int) -> list[int]:
     result = pyvrp.solve(data, MaxIterations(iterations), seed=0)
     answer: list[int] = []
     for route in result.best.routes():
-        left = -1  # begin with a visit to the depot
+        left = -1  # so that the first customer begins a new route
         for customer in (visit.idx + 1 for visit in route if visit.is_client()):
             if loads[customer] > left:  # split a route that PyVRP overloads
                 answer += [0] * bool(answer)
@@ -67,11 +67,12 @@ def _routes(instance: Floats, iterations: int) -> list[int]:
 
 
 def _unit(demand_and_capacity: Floats) -> float:
-    """Return a factor that makes demands and capacity whole numbers, with a capacity near `FULL`.
+    """Return the factor by which `_routes` multiplies demands and the capacity.
 
-    If a power of ten up to 10^6 makes all numbers whole, the factor is a multiple of it. Otherwise
-    demands are rounded up, so that no vehicle is overloaded. Powers of ten matter: with other
-    factors, three demands of 0.1 could be rounded up to more than a capacity of 0.3. The capacity
+    If a power of ten up to 10^6 makes all numbers whole, the factor is a multiple of this power.
+    Otherwise `_routes` rounds scaled demands up, so that no vehicle is overloaded. Powers of ten
+    matter: with other factors, three demands of 0.1 could be rounded up to more than a capacity of
+    0.3. The product of the factor and the capacity is near `FULL`, or larger. The scaled capacity
     is large because PyVRP limits the penalty for a unit of overload. If the capacity were small,
     PyVRP would overload a vehicle to save a long way.
     """

@@ -42,7 +42,7 @@ def label(inputs: Floats) -> Answers:
     # coordinates would lose the digits that differ.
     shifted = scale_by_power_of_two(inputs / 2 - corner / 2)  # halved to avoid overflow
     scaled = scale_by_power_of_two(inputs)
-    # Instances whose coordinates lost digits when they were scaled.
+    # Instances with a coordinate that may have lost digits when it was scaled.
     lost = ((np.abs(scaled) < UNDERFLOW) & (inputs != 0)).any(axis=(1, 2))
     return pad_answers(
         [
@@ -99,7 +99,7 @@ class Unresolved(NamedTuple):
 
     triangles: Indices  # (a, 3) triangles that have to turn left
     turns: Indices  # (b, 3) three vertices along the hull, which must not turn right
-    edges: Indices  # (c, 4) triangles i, j, k and j, i, p: p must not be inside the circle
+    edges: Indices  # (c, 4) i, j, k, p: p must not be in the circle of the triangle i, j, k
 
 
 @jit
@@ -109,7 +109,8 @@ def unresolved(
     """Return whether triangles are glued edge to edge, and the conditions that remain to prove.
 
     The first result is True only if the triangles also have `count` vertices, and their outer path
-    goes round once. The second condition assumes that this path turns left everywhere.
+    goes round once. How often the path goes round is only known if it turns left everywhere, so
+    the second result has the turns that are not certain.
 
     Args:
         points: `(n, 2)`, scaled so that the largest coordinate is at least 1/2 and below 1.
@@ -164,9 +165,9 @@ def unresolved(
 
 @jit
 def _apex(triangles: Indices, neighbors: Indices, other: int, triangle: int, i: int, j: int) -> int:
-    """Return the third vertex of the triangle `other`, which has the edge from j to i.
+    """Return the vertex of the triangle `other` that is opposite to the edge from j to i.
 
-    Return -1 if `other` has no such edge, or if `triangle` is not its neighbor there.
+    Return -1 if `other` has no edge from j to i, or if its neighbor at this edge is not `triangle`.
     """
     for m in range(3):
         is_edge = triangles[other, m] == j and triangles[other, (m + 1) % 3] == i

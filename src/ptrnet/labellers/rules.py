@@ -1,4 +1,4 @@
-"""Reduce tours with rules (ends, open paths, fixed edges) to closed tours of other distances.
+"""Reduce a problem of tours with rules to a problem of closed tours with fixed edges.
 
 The searches know only closed tours through all cities. So we close an open path with a free end by
 one more city: the way back, at distance 0 from every city. A required first or last city becomes an
@@ -76,7 +76,7 @@ def restore(tour: Indices, n: int, rules: TourRules, directed: bool) -> Indices:
 
 
 def has_way_back(n: int, rules: TourRules) -> bool:
-    """Whether the problem has a city for the way back, that is, an open path has a free end."""
+    """Whether the problem has a city for the way back: the tour is open and has a free end."""
     return rules.is_open and n > 1 and (rules.start is None or rules.end is None)
 
 
@@ -122,7 +122,7 @@ def with_fixed_edges(problem: Problem) -> Floats:
 
 
 def undirected(problem: Problem) -> Problem:
-    """Return a symmetric problem of 2 n cities for a directed one of n (Jonker, Volgenant 1983).
+    """Turn a directed problem of n cities into a symmetric problem of 2 n (Jonker, Volgenant 1983).
 
     City i becomes two cities with a fixed edge between them: the entry i and the exit n + i. Edges
     between two entries, or between two exits, are infinitely long.

@@ -20,7 +20,7 @@ from ptrnet.types import Answers, Floats, Indices, pad_answers
 
 MOVES = 20_000  # per shop
 RETURN_AFTER = 3_000  # moves without a better schedule, after which we return to the best schedule
-SHAKES = 10  # after this return, the search makes SHAKES + 1 random moves
+SHAKES = 10  # after each return to the best schedule, the search makes SHAKES + 1 random moves
 NONE = -1  # no operation
 
 
@@ -28,8 +28,8 @@ def label(inputs: Floats) -> Answers:
     """Return the jobs of all operations, in the order of their starts.
 
     Args:
-        inputs: `(B, n, 2 m)`: the machines of each job's operations, -1 for no operation, and then
-            their durations.
+        inputs: `(B, n, 2 m)`: for each job, the machines of its operations, -1 for no operation,
+            and then the durations of its operations.
 
     Examples:
         >>> from ptrnet import tasks
@@ -83,8 +83,8 @@ def search(machine: Indices, duration: Floats, job: Indices, moves: int) -> tupl
     shortest, found_at = np.inf, 0
     best = copied(now)
     path = np.empty(count, np.int64)
-    # Entry (a, b): before the move of this number, operation a may not be put ahead of an
-    # operation of job b on its machine again.
+    # Entry (a, b) is the number of a move. Before that move, the search may not put operation a
+    # ahead of the operation of job b on the same machine again.
     forbidden_until = np.zeros((count, job[-1] + 1), np.int64)
     tenure = 10 + (job[-1] + 1) // (machine.max() + 1)
     for move in range(1, moves + 1):
@@ -141,9 +141,9 @@ def link(now: Schedule, first: int, second: int) -> None:
 
 @jit
 def first_schedule(shop: Shop) -> Schedule:
-    """Return a schedule in which each step starts an operation that can start first.
+    """Build a schedule step by step. Each step starts the operation that can start earliest.
 
-    If several operations can, start the operation whose job has the most work remaining.
+    If several operations can start equally early, choose the job with the most work remaining.
     """
     count = len(shop.job)
     jobs = shop.job[-1] + 1
@@ -181,9 +181,9 @@ def first_schedule(shop: Shop) -> Schedule:
 
 @jit
 def ready(shop: Shop, now: Schedule, op: int, by_job: bool) -> float:
-    """Return when the operation before `op` ends; 0 if no operation comes before.
+    """Return the time at which the operation before `op` ends; 0 if `op` is the first.
 
-    If `by_job`, this is the previous operation of the same job, else on the same machine.
+    The operation before `op` is of the same job if `by_job`, else on the same machine.
     """
     before = shop.before[op] if by_job else now.before[op]
     return now.start[before] + shop.duration[before] if before != NONE else 0.0
@@ -191,9 +191,9 @@ def ready(shop: Shop, now: Schedule, op: int, by_job: bool) -> float:
 
 @jit
 def rest(shop: Shop, now: Schedule, op: int, by_job: bool) -> float:
-    """Return the duration plus the tail of the operation after `op`; 0 if no operation follows.
+    """Return the duration plus the tail of the operation after `op`; 0 if `op` is the last.
 
-    If `by_job`, this is the next operation of the same job, else on the same machine.
+    The operation after `op` is of the same job if `by_job`, else on the same machine.
     """
     after = shop.after[op] if by_job else now.after[op]
     return now.tail[after] + shop.duration[after] if after != NONE else 0.0
@@ -259,9 +259,10 @@ def choose_move(
     shortest: float,
     at_random: bool,
 ) -> tuple[int, int]:
-    """Choose an operation of the critical path, and the first or last one of its block as target.
+    """Choose an operation of the critical path, and a target: the front or the end of its block.
 
-    Return the positions of both in `path`, or (0, 0) if no move is possible. Choose the move that
+    Return the positions of the operation and the target in `path`; (0, 0) if no move is possible.
+    Choose the move that
     promises the shortest makespan, at random among equal moves. A forbidden move may only be chosen
     if it promises less than `shortest`. If `at_random`, or if no move may be chosen, choose any
     possible move at random.
@@ -304,8 +305,8 @@ def is_possible(shop: Shop, now: Schedule, path: Indices, source: int, target: i
 
     Operation a cannot move behind b if b must wait for the operation that follows a in a's job. The
     tail of this follower is then at least as long as b's duration plus b's tail. So we compare
-    these two times. For a move ahead of b, we compare the end of b with the start of a's
-    predecessor: the operation before a in a's job.
+    these two times, which also excludes some possible moves. For a move ahead of b, we compare the
+    end of b with the start of a's predecessor: the operation before a in a's job.
     """
     op, other = path[source], path[target]
     if target > source:

@@ -65,7 +65,7 @@ def is_plain(inputs: Floats, distance: str, rules: TourRules) -> bool:
 def label_by_rules(
     inputs: Floats, distance: str, rules: TourRules, search: Callable[[Problem], Indices]
 ) -> Answers:
-    """Return tours that obey rules, or whose distances depend on the direction.
+    """Return tours that obey the rules. Distances may depend on the direction.
 
     Args:
         inputs: `(B, n, d)` cities, or `(B, n, n)` distances.

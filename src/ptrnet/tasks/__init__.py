@@ -26,7 +26,7 @@ _problems = Registry(
 
 
 def names() -> list[str]:
-    """The names of all tasks, also of plug-ins' tasks, except built-in problems and `custom`."""
+    """The names of built-in tasks and of plug-ins, without built-in problems and `custom`."""
     return _registry.names()
 
 
@@ -59,7 +59,7 @@ def kind(name: str) -> type[Task]:
     """The class of a task. Raises InputError with the nearest name if the name is unknown."""
     if name == CUSTOM:
         return cast(type[Task], _registry.builtin(CUSTOM))
-    if name in names():  # check tasks first, so that using a task does not import problems
+    if name in names():  # names of problems are in another registry
         return cast(type[Task], _registry.get(name))
     if name in _problems.names():
         return cast(type[Task], _problems.get(name))

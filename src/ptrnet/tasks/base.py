@@ -29,7 +29,7 @@ class Labelling(ABC):
 
     name: ClassVar[str]
     labellers: ClassVar[tuple[str, ...]]  # names of algorithms; the first is the default
-    # Whether the task has a labeller that proves its answers, but may run out of time before.
+    # Whether a labeller of the task promises proofs, but may run out of time before it finds one.
     may_be_unproved: ClassVar[bool] = False
     distances: ClassVar[tuple[str, ...]] = (
         EUCLIDEAN,
@@ -204,7 +204,7 @@ class Task(Settings, Labelling):
 
     @abstractmethod
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
-        """Return why `outputs` is wrong for every instance of n elements; None if it may be right.
+        """Return why no instance of n elements has the answer `outputs`; None if some may have it.
 
         Args:
             n: number of elements of the instance.
@@ -242,11 +242,11 @@ class Task(Settings, Labelling):
     # Whether an answer is a closed tour, which may start anywhere and run in either direction.
     circular: ClassVar[bool] = False
     stdout_format: ClassVar[str] = "txt"  # the format of printed answers if there is no input file
-    fixed: ClassVar[int] = 0  # number of first elements that augmentation must not permute
+    fixed: ClassVar[int] = 0  # number of leading elements that augmentation must not permute
     exact_inputs: ClassVar[bool] = False  # whether models get instances as float64
     recipe: ClassVar[
         Mapping[str, Any]
-    ] = {}  # training options with their defaults for this task, if these differ
+    ] = {}  # defaults of training options for this task, if they differ from the general defaults
 
     @property
     def reversible(self) -> bool:
@@ -263,7 +263,7 @@ class Task(Settings, Labelling):
     def answers_backwards(self, inputs: Floats, answers: Answers) -> Answers:
         """Return answers to `backwards(inputs)`, given valid answers to `inputs`.
 
-        A returned answer must not cost more than the given one.
+        A returned answer must not cost more than the given answer.
         """
         raise NotImplementedError
 
@@ -366,7 +366,7 @@ class Task(Settings, Labelling):
         return outputs
 
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
-        """Return copies of the example of an open path. Each copy fixes another city at one end.
+        """Return copies of an example with an open path. Each copy has another fixed city at `end`.
 
         The network answers each copy, and the solver keeps the best path.
 
@@ -491,7 +491,7 @@ class Task(Settings, Labelling):
         return None
 
     def answer_stats(self, answered: Example) -> dict[str, float]:
-        """Return numbers to report with an answer, such as a tour's length in its file's units."""
+        """Return numbers to report with an answer, such as the length of a tour."""
         return {}
 
     # ---- Members that all tasks share.

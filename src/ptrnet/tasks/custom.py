@@ -39,7 +39,7 @@ METRICS: dict[Kind, str] = {
     "choice": "accuracy",
     "grades": "ndcg@10",
 }
-MAX_LENGTH = 100_000  # the most indices of an answer
+MAX_LENGTH = 100_000  # the maximum number of indices in an answer of the kind `sequence`
 MIN_SPREAD = 1e-290  # a feature with a smaller standard deviation counts as constant
 MAX_NORMALIZED = 1000.0  # largest absolute value of a standardized feature
 
@@ -68,12 +68,14 @@ class Custom(Task):
         context: the fields that all elements of an instance share.
         unknown_category: what to do with texts that are not in `categories`: `refuse` raises an
             error, and `ignore` encodes the texts as zeros.
-        center: the mean of each feature, d numbers.
-        spread: the standard deviation of each feature, d numbers.
+        center: the mean of each feature, d numbers; 0 for features that mark a category or a
+            missing number.
+        spread: the standard deviation of each feature, d numbers; 1 for constant features, and for
+            features that mark a category or a missing number.
         lowest: the smallest value of each feature, d numbers; empty if these are unknown.
-        longest_answer: the most indices of a sequence, however small the instance is.
-        longest_share: the most indices of a sequence for each element of the instance. The larger
-            of both limits applies.
+        longest_answer: a sequence may have this many indices, even if the instance is small.
+        longest_share: a sequence may also have this many indices for each element of the instance.
+            The larger limit applies, but at most `MAX_LENGTH` indices.
     """
 
     name: ClassVar[str] = "custom"

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
     from ptrnet.metrics.interval import Scores
 
-MAX_SETTLED = 2**20  # triangles times points, so that `settle` takes at most about 200 MB
+MAX_SETTLED = 2**20  # maximum of triangles times points: `settle` then takes about 200 MB
 ENDT = 1  # the special slot between triangles
 
 
@@ -198,8 +198,8 @@ class Delaunay(Task):
     def settle(self, inputs: Floats, outputs: Indices) -> Indices:
         """Return the exact triangulation if it differs from the answer by less than RESOLUTION.
 
-        The difference is that small if the answer would be right after moving the points by
-        RESOLUTION. Otherwise return the answer.
+        The difference is less than RESOLUTION if the answer would be right after all points moved
+        by RESOLUTION. Otherwise return the answer.
         """
         from ptrnet.metrics.triangulation import is_delaunay
 

@@ -56,14 +56,14 @@ class Schema:
 
     @property
     def is_category(self) -> NDArray[np.bool_]:
-        """Whether each feature `(d,)` marks a category or a missing number by 0 or 1."""
+        """`(d,)` booleans: whether a feature is 0 or 1, for a category or a missing number."""
         pairs = zip(self.categories, self.widths, strict=True)
         parts = [[bool(texts)] + [True] * (width - 1) for texts, width in pairs]
         return np.array([feature for part in parts for feature in part], bool)
 
     @property
     def is_filled(self) -> NDArray[np.bool_]:
-        """Whether each feature `(d,)` is a number that may be missing."""
+        """`(d,)` booleans: whether a feature is a number that may be missing."""
         fills = dict(self.fills)
         pairs = zip(self.fields, self.widths, strict=True)
         parts = [[field in fills] + [False] * (width - 1) for field, width in pairs]
@@ -92,8 +92,8 @@ class Schema:
         """Return the features of each element, `(n, d)`.
 
         Raises:
-            InputError: an element lacks a field, or has a text for a number, a number for a text,
-                or an unknown category.
+            InputError: an element lacks a field, has a text instead of a number, or has an unknown
+                category.
         """
 
         def place(number: int) -> str:
@@ -113,7 +113,7 @@ class Schema:
             place: a function that returns the name of element k for messages.
 
         Raises:
-            InputError: the field cannot have one of the values.
+            InputError: a value does not suit the field.
         """
         name, texts = self.fields[field], self.categories[field]
         if texts:
@@ -178,7 +178,7 @@ def without_context(elements: Iterable[Element], context: Any) -> list[Element]:
 
 
 def to_numbers(values: Sequence[Any], name: str, place: Place) -> NDArray[np.float64]:
-    """Return the numbers of a field as float64, with NaN for missing ones.
+    """Return the numbers of a field as float64, with NaN for missing numbers.
 
     Raises:
         InputError: a value is not a number, is infinite, or is a whole number that float64 would
@@ -211,7 +211,7 @@ def to_numbers(values: Sequence[Any], name: str, place: Place) -> NDArray[np.flo
 
 
 def value_of(element: Any, field: str, source: str) -> Any:
-    """Return the value of a field. Raises InputError unless the value is number, text or empty."""
+    """Return a field's value. Raises InputError unless the value is a number, a text or empty."""
     if not isinstance(element, Mapping):
         raise InputError(f"{source}: expected a dictionary, got {short(element)}")
     if field not in element:

@@ -6,7 +6,7 @@ A tour starts at the first city of the instance and runs counter-clockwise: its 
 positive. If the signed area is zero, or the cities are not points of the plane, the second city has
 a smaller index than the last city. A tour of directed distances keeps its direction.
 
-Labellers also take points of space, matrices of distances and fixed edges. Networks do not.
+Some labellers also take points in space, matrices of distances and fixed edges. Networks do not.
 `TourRules` say where a tour begins and ends, whether the tour is open, and which edges are fixed.
 """
 
@@ -39,7 +39,7 @@ class Tsp(Task):
 
     Metrics:
 
-    - `length`: the mean length of closed tours
+    - `length`: the mean length of valid tours, with the way back unless tours are open
     - `gap`: how much longer the tours are than the examples' tours, as a fraction
     - `valid`: the share of answers that are tours
     """
@@ -159,10 +159,10 @@ class Tsp(Task):
         return path[::-1].copy() if is_backwards else path
 
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
-        """Return copies of the example. Each copy fixes another city at the end named `end`.
+        """Return copies of the example. Each copy has another fixed city at the end named `end`.
 
-        The copies fix the answer's city at this end, and the cities nearest to this city: at most
-        `MAX_ENDS` in all. The other end is fixed as in the answer.
+        These cities are the answer's city at this end, and the cities nearest to it, at most
+        `MAX_ENDS` in all. At the other end, all copies have the answer's city.
         """
         rules, n = example.rules, len(example.inputs)
         is_free = rules.start is None if end == "start" else rules.end is None
