@@ -99,6 +99,14 @@ def test_a_plugin_that_fails_gives_one_line(ptrnet, tmp_path):
             "model 'seq2seq' is there already; choose another name",
         ),
         ("import ptrnet.tasks as t; t.register(int)", "derived from Task, got <class 'int'>"),
+        *(
+            (
+                "from ptrnet import tasks\nfrom ptrnet.tasks.sort import Sort\n"
+                f"tasks.register(type('Mine', (Sort,), {{'name': {name!r}}}))",
+                f"{name!r} is there already; choose another name",
+            )
+            for name in ("knapsack", "custom")
+        ),
         ("import ptrnet.labellers as x; x.register('a', 1)", "a module with `label`, got 1"),
         ("import ptrnet.data.formats as f; f.register('a', 1)", "1 has no CAPABILITIES"),
         (

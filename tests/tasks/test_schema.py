@@ -42,6 +42,7 @@ def test_unknown_text_is_refused_or_encoded_as_zeros():
         ({"price": None, "colour": "red"}, '"price": expected a number, got None; no training'),
         ({"price": float("inf"), "colour": "red"}, '"price": expected a finite number, got inf'),
         ({"price": 2**53 + 1, "colour": "red"}, "which it rounds to 9007199254740992"),
+        ({"price": 10**400, "colour": "red"}, "expected a finite number, got 1000"),
         ({"price": [1], "colour": "red"}, '"price": expected a number or a text'),
         ({"price": 1j, "colour": "red"}, '"price": expected a number or a text'),
         ([1, 2], "expected a dictionary, got"),

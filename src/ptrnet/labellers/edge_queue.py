@@ -91,15 +91,6 @@ def _first_side(points: Floats, triangles: Indices, neighbours: Indices) -> Star
 
 
 @jit
-def _side_between(triangles: Indices, tail: int, head: int) -> int:
-    """Return the side of the first triangle between two of its vertices, as `3 t + k`."""
-    for k in range(3):
-        if triangles[0, k] != tail and triangles[0, k] != head:
-            return k
-    return 0
-
-
-@jit
 def _reach(
     triangles: Indices, neighbours: Indices, start: Start, ordered: Indices, apexes: Indices
 ) -> tuple[int, int]:
@@ -166,8 +157,7 @@ def _traverse(
         if len(points):
             start = _first_side(points[b], some, neighbours)
         else:
-            tail, head = some[0, 0], some[0, 1]
-            start = _side_between(some, tail, head), tail, head
+            start = 2, some[0, 0], some[0, 1]  # side k is opposite to vertex k
         reached[b], lengths[b] = _reach(some, neighbours, start, ordered[b], apexes[b])
 
 

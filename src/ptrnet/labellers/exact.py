@@ -104,9 +104,8 @@ def _solve(problem: Problem, proved: list[bool]) -> Indices:
 
     If the tour is proved to be the shortest, append True to `proved`, else False.
     """
-    n = len(problem.dist)
     tour = local_search.solve(problem, 2)
-    if n < MIN_CITIES:
+    if len(problem.dist) < MIN_CITIES:
         proved.append(True)
         return tour
     slack = slack_of(tour_length(problem.dist, tour), are_whole(problem.dist))
@@ -119,7 +118,7 @@ def _solve(problem: Problem, proved: list[bool]) -> Indices:
     cost[is_excluded] = EXCLUDED
     for i, j in problem.fixed:
         cost[i, j] = cost[j, i] = REQUIRED
-    bound = resume(search_of(dist, cost), tour, slack, EASY // n**2)
+    bound = resume(search_of(dist, cost), tour, slack, EASY // len(dist) ** 2)
     if bound == -np.inf:
         bound = search_from_relaxation(dist, cost, tour, slack, WORK, EASY)
     proved.append(bound > -np.inf)

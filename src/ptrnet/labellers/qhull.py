@@ -266,7 +266,7 @@ def flip(points: Floats, triangles: Indices, edges: Indices) -> Indices:
 def _to_triangles(apexes: Apexes) -> Indices:
     """Return triangles `(t, 3)`, each once, with the smallest index first."""
     triangles = [(i, j, k) for (i, j), k in apexes.items() if _GHOST < i < min(j, k)]
-    return np.array([t for t in triangles if _GHOST not in t], np.int64).reshape(-1, 3)
+    return np.array(triangles, np.int64).reshape(-1, 3)
 
 
 def _add(apexes: Apexes, i: int, j: int, k: int) -> None:

@@ -148,7 +148,7 @@ class Registry:
         """
         former = self._registered.get(name, value)
         is_same = former is value or (isinstance(value, type) and _place(former) == _place(value))
-        if name in self._builtin_names() or not is_same:
+        if name in (*self._builtin_names(), *self._unlisted) or not is_same:
             raise InputError(f"{self._kind} {name!r} is there already; choose another name")
         self._registered[name] = value
 

@@ -51,6 +51,8 @@ def register(cls: type[Task]) -> type[Task]:
     if missing:
         raise InputError(f"register task {cls.__name__}: expected it to have {', '.join(missing)}")
     require_settings(cls, f"task {cls.name}")
+    if cls.name in _problems.names():
+        raise InputError(f"problem {cls.name!r} is there already; choose another name")
     _registry.register(cls.name, cls)
     return cls
 

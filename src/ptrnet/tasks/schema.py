@@ -1,5 +1,6 @@
 """Convert elements that are dictionaries to the numbers that a model reads."""
 
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -185,9 +186,10 @@ def to_numbers(values: Sequence[Any], name: str, place: Place) -> NDArray[np.flo
             round.
     """
     if {*map(type, values)} <= {int, float, type(None)}:
-        numbers = np.array(values, np.float64)
-        if (np.abs(numbers) <= LARGEST_UNROUNDED).all():  # False for NaN, too
-            return numbers
+        with contextlib.suppress(OverflowError):  # a whole number beyond float64 is refused below
+            numbers = np.array(values, np.float64)
+            if (np.abs(numbers) <= LARGEST_UNROUNDED).all():  # False for NaN, too
+                return numbers
     numbers = np.empty(len(values))
     for k, value in enumerate(values):
         number = value.item() if isinstance(value, np.generic) else value
@@ -220,14 +222,9 @@ def value_of(element: Any, field: str, source: str) -> Any:
     value = element[field]
     if isinstance(value, np.generic):
         value = value.item()
-    if not is_text(value) and not isinstance(value, Real | Decimal) and not is_empty(value):
+    if not isinstance(value, str | Real | Decimal) and not is_empty(value):
         raise InputError(f'{source}: "{field}": expected a number or a text, got {short(value)}')
     return value
-
-
-def is_text(value: Any) -> bool:
-    """Whether a value is a category rather than a number."""
-    return isinstance(value, str)
 
 
 def is_empty(value: Any) -> bool:
