@@ -22,6 +22,7 @@ from ptrnet.tasks.base import Task
 
 FORMAT = 1
 CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
+RECIPE = "recipe.toml"  # in the folder of a training, which becomes a model's folder
 # CONFIG has two checksums: `sha256` of the file TENSORS, and `config_sha256` of all other keys in
 # CONFIG. Users who edit CONFIG have to remove `config_sha256`. Users who replace TENSORS have to
 # remove both checksums.

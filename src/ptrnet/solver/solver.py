@@ -24,7 +24,7 @@ from ptrnet.parallel import LOCAL, check_processes, ordered_map
 from ptrnet.progress import Bar
 from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.predict import PredictJob, SampledAnswers, sample_answers
-from ptrnet.solver.stored import HubMixin
+from ptrnet.solver.saving import HubMixin
 from ptrnet.solver.trained_range import Message, TrainedRange
 from ptrnet.types import Ends, Example
 

@@ -9,7 +9,7 @@ from ptrnet import files, weights
 from ptrnet.errors import InputError, short
 from ptrnet.files import atomic_path, exists
 from ptrnet.pretrained import model_folder
-from ptrnet.solver.stored import RECIPE
+from ptrnet.pretrained.model_folder import RECIPE
 from ptrnet.training import checkpoint
 from ptrnet.training.recipe import Recipe
 

@@ -10,10 +10,8 @@ from ptrnet.errors import InputError, ModelError
 from ptrnet.files import exists
 from ptrnet.models.base import PointerModel
 from ptrnet.pretrained import card, model_folder
-from ptrnet.pretrained.model_folder import CARD
+from ptrnet.pretrained.model_folder import CARD, RECIPE
 from ptrnet.tasks.base import Task
-
-RECIPE = "recipe.toml"  # a file in the run folder of every training
 
 
 class HubMixin:
