@@ -79,9 +79,10 @@ def solve(
     one more column for the answers. This column is named place, chosen or member, unless you give
     another name by --rank, --chosen or --member.
 
-    Files of any length are read, answered and written in chunks. If the command is stopped, its
-    finished chunks stay next to --output. Run the same command again to continue. Lines of standard
-    input are answered as they arrive. Lines that begin with { are .jsonl.
+    Files are read, answered and written in chunks, except for long tables, which have to fit into
+    memory. If the command is stopped, its finished chunks stay next to --output. Run the same
+    command again to continue. Lines of standard input are answered as they arrive. Lines that begin
+    with { are .jsonl.
 
     Examples:
         ptrnet solve hull examples/capitals.csv --plot hull.png

@@ -663,8 +663,9 @@ class Solver(HubMixin):
         """Answer every instance of a file, and write the answers to another file.
 
         The file is read, answered and written in chunks, so a large file does not need more memory.
-        A call that writes a .txt, .jsonl or .parquet file can be resumed. If the call is stopped,
-        its finished chunks stay in `OUTPUT.partial/`. Repeat the same call to continue.
+        Only long tables have to fit into memory. A call that writes a .txt, .jsonl or .parquet file
+        of instances can be resumed. If the call is stopped, its finished chunks stay in
+        `OUTPUT.partial/`. Repeat the same call to continue.
 
         Args:
             file: the instances, in any format. "-" is standard input.
