@@ -220,6 +220,7 @@ def adapt(model):
 CHANGES = {
     "adapter": adapt,
     "hook": lambda model: model.decoder.register_forward_hook(lambda *_: None),
+    "forward": lambda model: setattr(model.query, "forward", model.query.forward),
     "type": lambda model: model.double(),
 }
 

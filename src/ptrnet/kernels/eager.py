@@ -54,10 +54,12 @@ def is_plain_float32(*tensors: Tensor) -> bool:
 def is_unchanged(module: nn.Module, kinds: tuple[type[nn.Module], ...]) -> bool:
     """Whether all parts of a module are exactly of the classes `kinds`, float32 and without hooks.
 
-    Compiled code would ignore an adapter, a hook, or a part that the user replaced.
+    Compiled code would ignore an adapter, a hook, or a part or a `forward` that the user replaced.
     """
     for part in module.modules():  # a single pass, because every search begins with this check
         if type(part) not in kinds or part._forward_hooks or part._forward_pre_hooks:
+            return False
+        if "forward" in part.__dict__:
             return False
         if any(p is not None and p.dtype != torch.float32 for p in part._parameters.values()):
             return False
