@@ -175,7 +175,10 @@ class _Groups:
         A row has one group, or the groups of a range of numbers.
         """
         if not all(isinstance(value, int | float) for value in self.counts):
-            return {str(value): [value] for value in sorted(self.counts, key=str)}
+            by_name: dict[str, list[Any]] = {}
+            for value in sorted(self.counts, key=str):  # 1 and "1" share a row
+                by_name.setdefault(str(value), []).append(value)
+            return by_name
         distinct = sorted(self.counts)
         parts = np.array_split(np.arange(len(distinct)), min(len(distinct), MAX_ROWS) or 1)
         rows = [[distinct[k] for k in part] for part in parts if len(part)]

@@ -93,6 +93,19 @@ def test_many_numbers_of_a_field_share_rows(ptrnet, offers):
     assert rows[0]["income"] == "0.0 to 1.5" and rows[-1]["income"] == "18.5 to 19.5"
 
 
+def test_a_number_and_its_text_share_a_row(tmp_path, ptrnet, offers):
+    model, path, lines = offers
+    for k, line in enumerate(lines):
+        line["zone"] = [1, "1", "north", 2][k % 4]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    rows = parsed(ptrnet("evaluate", "--model", model, path, "--by", "zone", "--json"))["by_zone"]
+    assert [(row["zone"], row["instances"]) for row in rows] == [
+        ("1", 20),
+        ("2", 10),
+        ("north", 10),
+    ]
+
+
 def test_elements_that_share_a_field_are_split_by_it(tmp_path, ptrnet, offers):
     model, _, lines = offers
     path = tmp_path / "shared.jsonl"
