@@ -147,3 +147,12 @@ def test_instances_in_memory_that_a_file_cannot_hold_are_refused(tmp_path):
     assert not list(tmp_path.iterdir())
     ptrnet.label("hull", [corner, corner], output=tmp_path / "a.jsonl")
     assert (tmp_path / "a.jsonl").read_text().count('"x": 0.1') == 2
+
+
+RAGGED = [[[[1.0], [1.0, 2.0]]] * 3] * 3
+
+
+@pytest.mark.parametrize("values", [np.array(5.0), [np.array(1.0)] * 3, RAGGED])
+def test_values_that_are_neither_points_nor_a_matrix_are_refused(values):
+    with pytest.raises(InputError, match=r"^instance"):
+        ptrnet.label("tsp", values)

@@ -325,11 +325,14 @@ def _generate_chunk(
 
 def _is_matrix(values: Any) -> bool:
     """Whether the values are n rows of n numbers, with n of 3 or more."""
-    kinds = (list, np.ndarray)
-    if not isinstance(values, kinds) or len(values) < 3:
+
+    def has_items(part: Any) -> bool:  # an array without axes has none
+        return isinstance(part, list | np.ndarray) and np.iterable(part)
+
+    if not has_items(values) or len(values) < 3:
         return False
-    rows_fit = all(isinstance(row, kinds) and len(row) == len(values) for row in values)
-    return rows_fit and np.ndim(values[0][0]) == 0
+    rows_fit = all(has_items(row) and len(row) == len(values) for row in values)
+    return rows_fit and not np.iterable(values[0][0])
 
 
 def _checked_target(output: str | Path | None, task: Task, jobs: int, backend: str) -> str | None:
