@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from ptrnet.errors import InputError, KilledError, MissingExtraError
@@ -227,10 +228,15 @@ def test_one_item_starts_no_other_process(monkeypatch):
     assert list(ordered_map(math.factorial, [], -1)) == []
 
 
-@pytest.mark.parametrize("jobs", [0, -2, 1.5, "2"])
+@pytest.mark.parametrize("jobs", [0, -2, 1.5, "2", True])
 def test_invalid_numbers_of_processes_are_refused(jobs):
     with pytest.raises(InputError, match=r"^jobs: expected 1 or more, or -1 for one per core, got"):
         check_processes(jobs, LOCAL)
+
+
+def test_numbers_of_processes_may_be_numpys():
+    check_processes(np.int64(2), LOCAL)
+    assert list(ordered_map(math.factorial, ITEMS, np.int64(2))) == EXPECTED
 
 
 GROWS = """

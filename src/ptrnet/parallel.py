@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, contextmanager
 from itertools import chain, islice
+from numbers import Integral
 from typing import Any, TypeVar
 
 from ptrnet.errors import (
@@ -125,7 +126,8 @@ def check_processes(jobs: int, backend: str) -> None:
         InputError: the number of processes is not 1, 2, ... or -1; or the backend is unknown.
         MissingExtraError: the backend's package is not installed.
     """
-    if not isinstance(jobs, int) or (jobs < 1 and jobs != -1):
+    is_whole = isinstance(jobs, Integral) and not isinstance(jobs, bool)
+    if not is_whole or (jobs < 1 and jobs != -1):
         raise InputError(f"jobs: expected 1 or more, or -1 for one per core, got {short(jobs)}")
     if backend not in BACKENDS:
         raise unknown("backend", backend, BACKENDS)
