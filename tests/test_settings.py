@@ -105,7 +105,7 @@ def test_unknown_and_missing_names_are_refused():
 
 
 def test_settings_round_trip_through_toml_and_pickle():
-    odd = 'odd "name"\\\u00e9'
+    odd = 'odd "name"\\\u00e9\x7f'
     tuning = Tuning(count=2, n="3, 5-7", flag=True, name=odd, center=(1.5, 1e-9), texts=(("a",),))
     table = {key: value for key, value in to_mapping(tuning).items() if value is not None}
     assert table["n"] == "3, 5-7"

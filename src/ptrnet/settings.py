@@ -210,7 +210,9 @@ def _toml(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, tuple):
         return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+    if isinstance(value, str):  # unlike JSON, TOML does not allow the character DEL in a text
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)
 
 
 def check(name: str, value: Any, kind: Any, bounds: Bounds = NO_BOUNDS) -> Any:
