@@ -6,7 +6,6 @@ backwards (see `Task.backwards`). If the task sets the order that the model read
 each view are sorted into this order. See `ptrnet.data.symmetries.augmented_view`.
 """
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -114,7 +113,8 @@ def best_candidate(task: Task, example: Example, candidates: Sequence[Candidate]
         if known is None or candidate.log_prob > known.log_prob:
             by_view[candidate.view] = candidate
     likeliest = max(
-        by_answer.values(), key=lambda by_view: logsumexp([c.log_prob for c in by_view.values()])
+        by_answer.values(),
+        key=lambda by_view: np.logaddexp.reduce([c.log_prob for c in by_view.values()]),
     )
     return max(likeliest.values(), key=lambda c: c.log_prob)
 
@@ -142,9 +142,3 @@ def settle_valid(task: Task, inputs: Floats, outputs: Indices) -> Indices:
     """Correct a valid answer with `Task.settle`. Return an invalid answer unchanged."""
     is_valid = task.answer_error(len(inputs), outputs) is None
     return task.settle(inputs, outputs) if is_valid else outputs
-
-
-def logsumexp(log_probs: Sequence[float]) -> float:
-    """Return the logarithm of a sum of probabilities, given the logarithm of each probability."""
-    largest = max(log_probs)
-    return largest + math.log(sum(math.exp(p - largest) for p in log_probs))

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ptrnet.kernels.eager import is_eager
+from ptrnet.kernels.eager import is_plain_float32
 
 # For fewer rows, packing the weights does not pay. For fewer multiplications, PyTorch computes the
 # product in less time than the compiled code takes to load.
@@ -29,11 +29,7 @@ def linear(x: Tensor, weight: Tensor) -> Tensor:
 
 
 def _is_packing_faster(x: Tensor, weight: Tensor) -> bool:
-    if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or x.device.type != "cpu":
-        return False
-    if not is_eager(x, weight):
-        return False
-    if x.dtype != torch.float32 or weight.dtype != x.dtype or x.shape[-1:] != weight.shape[1:]:
+    if not is_plain_float32(x, weight) or x.shape[-1:] != weight.shape[1:]:
         return False
     multiplications = x.numel() * len(weight)
     if multiplications < MIN_MULTIPLICATIONS or multiplications < MIN_ROWS * weight.numel():

@@ -80,8 +80,7 @@ def additive_scores(
     """
     if not is_eager(keys, queries, v):
         return naive_scores(keys, queries, v, key_lengths, query_lengths)
-    arguments = check_arguments(keys, queries, v, key_lengths, query_lengths)
-    return kernel_on(keys.device)(*arguments)
+    return kernel_on(keys.device)(keys, queries, v, key_lengths, query_lengths)
 
 
 def prepared_scores(
