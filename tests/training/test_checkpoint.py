@@ -98,13 +98,23 @@ def test_a_damaged_last_checkpoint_falls_back_to_the_one_before(tmp_path, capsys
     again = train(RECIPE, run, resume=True).model.state_dict()
     line = (
         f"{run}/checkpoint.ckpt: damaged: the content does not match its checksum; "
-        "resuming from step 20"
+        "using the checkpoint of step 20"
     )
     assert line in capsys.readouterr().err
     assert all(torch.equal(straight[name], again[name]) for name in straight)
     assert checkpoint.read(run / "checkpoint.ckpt")["global_step"] == 30
     assert checkpoint.read(run / "previous.ckpt")["global_step"] == 20
     assert torch.equal(load(run).model.state_dict()["v"], straight["v"])
+
+
+def test_another_run_that_starts_from_damaged_weights_does_not_claim_to_resume(tmp_path, capsys):
+    run = tmp_path / "run"
+    train(RECIPE, run)
+    damage(run / "checkpoint.ckpt")
+    (run / "config.json").unlink()  # as in a run that was stopped
+    train(Recipe.from_table(RECIPE.table(), weights=str(run)), tmp_path / "other")
+    err = capsys.readouterr().err
+    assert "using the checkpoint of step 20" in err and "resum" not in err
 
 
 def test_two_damaged_checkpoints_are_refused(tmp_path):
@@ -120,4 +130,4 @@ def test_a_kill_between_two_renames_loses_no_checkpoint(tmp_path, capsys):
     train(RECIPE, run)
     (run / "checkpoint.ckpt").unlink()
     assert checkpoint.read_last(run).content["global_step"] == 20
-    assert "No such file or directory; resuming from step 20" in capsys.readouterr().err
+    assert "No such file or directory; using the checkpoint of step 20" in capsys.readouterr().err

@@ -94,5 +94,5 @@ def read_last(folder: Path) -> Checkpoint | None:
             content = read(previous)
         except InputError:
             raise error from None
-        print(f"{error}; resuming from step {content['global_step']}", file=sys.stderr)
+        print(f"{error}; using the checkpoint of step {content['global_step']}", file=sys.stderr)
         return Checkpoint(previous, content)
