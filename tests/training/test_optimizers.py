@@ -127,3 +127,13 @@ def test_a_network_without_linear_layers_is_trained_by_adamw():
     optimizer.step()
     for parameter, old in zip(network.parameters(), before, strict=True):
         assert parameter.grad is None or not torch.equal(parameter, old)
+
+
+def test_a_network_of_matrices_only_is_trained_by_muon():
+    torch.manual_seed(3)
+    network = torch.nn.Linear(3, 5, bias=False)
+    expected = torch.nn.Parameter(network.weight.detach().clone())
+    train(network, MuonAndAdamW(network, 0.01, 0.1, (0.9, 0.98)), range(3))
+    muon = Muon([expected], 0.01, weight_decay=0.1)
+    train(lambda x: x @ expected.T, muon, range(3))
+    assert torch.equal(network.weight, expected)

@@ -128,10 +128,12 @@ class MuonAndAdamW(Optimizer):
         of_layers = {id(matrix) for matrix in matrices}
         others = [p for p in network.parameters() if id(p) not in of_layers]
         super().__init__([*matrices, *others], {"lr": rate})
-        adamw = AdamW(others, rate, betas=betas, weight_decay=weight_decay, fused=True)
-        # A recurrent network may have no linear layer.
-        self._both: list[Optimizer] = [adamw]
-        if matrices:
+        self._both: list[Optimizer] = []  # an optimiser refuses an empty list of parameters
+        if others:
+            self._both.append(
+                AdamW(others, rate, betas=betas, weight_decay=weight_decay, fused=True)
+            )
+        if matrices:  # a recurrent network may have no linear layer
             self._both.append(Muon(matrices, rate, weight_decay))
         self._share_groups()
 
