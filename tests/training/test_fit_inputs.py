@@ -129,3 +129,13 @@ def test_texts_in_arrays_are_refused_for_any_number_of_features():
     pairs = [([["a", "b"], ["c", "d"]], [0, 1])]
     with pytest.raises(InputError, match="expected elements of 2 numbers each, got strings"):
         ptrnet.fit(pairs, steps=1)
+
+
+@pytest.mark.parametrize("names", [list, np.array, pd.Index])
+def test_names_of_fields_may_be_in_an_array_or_an_index(names):
+    rows = [
+        ([{"price": a, "age": 9}, {"price": 1 - a, "age": 9}], [int(a > 0.5)])
+        for a in np.linspace(0, 1, 20).tolist()
+    ]
+    task = ptrnet.fit(rows, fields=names(["price", "age"]), context=names(["age"]), **OPTIONS).task
+    assert task.fields == ("price", "age") and task.context == ("age",)

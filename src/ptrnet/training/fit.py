@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ptrnet.data import checks, formats, stored
 from ptrnet.data.arrays import count_features, is_frame, named_records_of, split
 from ptrnet.data.dataset import Dataset, checked_example, example_name, inputs_and_outputs, pairs_of
@@ -123,7 +121,7 @@ def fit(
 
     from ptrnet.training.callbacks import Hooks
 
-    recipe = {key: _plain(key, value) for key, value in recipe.items()}
+    recipe = {key: _plain(value) for key, value in recipe.items()}
     for key in ("task", "data", *INFERRED):
         if key in recipe:
             raise InputError(f"fit: {key} cannot be given, because it follows from the examples")
@@ -153,11 +151,9 @@ def fit(
     return fit_costs(examples, cost, kind, folder, resume, hooks, recipe)
 
 
-def _plain(key: str, value: Any) -> Any:
-    """Convert a NumPy number, or the array in `fields`, to Python objects."""
-    if isinstance(value, np.generic) or (key == "fields" and hasattr(value, "tolist")):
-        return value.tolist()
-    return value
+def _plain(value: Any) -> Any:
+    """Convert a NumPy number, or names in an array or a pandas index, to Python objects."""
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _fit_answers(
