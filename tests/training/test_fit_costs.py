@@ -102,6 +102,13 @@ def test_invalid_arguments_are_refused(tmp_path, arguments, complaint):
         ptrnet.fit(**{**options, **SMALL, **arguments})
 
 
+def test_default_steps_are_a_multiple_of_the_cycles(tmp_path, monkeypatch):
+    monkeypatch.setattr("ptrnet.training.fit_costs.STEPS", 2)
+    options = {"cost": inversions, "output": tmp_path / "run", **SMALL}
+    ptrnet.fit(numbers(20), "permutation", cycles=np.int64(3), **options)
+    assert Recipe.read(tmp_path / "run" / "recipe.toml").steps == 3
+
+
 def test_invalid_recipes_for_costs_are_refused():
     table = {"task": "tsp", "learning": "self-labelling", "n": "5", "hidden_size": 8}
     assert Recipe.from_table({**table, "model": "transformer-ptr-net"}).samples == 16
@@ -109,6 +116,7 @@ def test_invalid_recipes_for_costs_are_refused():
         ({"task": "hull"}, "task hull has no cost"),
         ({"labeller": "exact"}, "labeller is for learning from answers"),
         ({"cuts": 2}, "cuts is for learning from answers"),
+        ({"loss": "gains"}, "loss is for learning from answers"),
     ):
         with pytest.raises(InputError, match=complaint):
             Recipe.from_table({**table, **change})

@@ -103,6 +103,18 @@ def test_options_of_the_user_override_defaults(file_of):
     assert recipe.model == "ptr-net" and recipe.network.score == "dot"
 
 
+@pytest.mark.parametrize("model", ["set-ptr-net", "transformer-ptr-net", "ptr-net"])
+def test_default_steps_are_a_multiple_of_the_cycles(file_of, model):
+    path = file_of("choice")
+    steps = infer_recipe(path, {"model": model})[0].steps
+    recipe, _, _ = infer_recipe(path, {"model": model, "cycles": 7})
+    assert recipe.steps % 7 == 0 and steps <= recipe.steps < steps + 7
+    with pytest.raises(InputError, match="steps: expected a multiple of cycles 7, got 60"):
+        infer_recipe(path, {"model": model, "cycles": 7, "steps": 60})
+    with pytest.raises(InputError, match="cycles: expected a whole number of 1 or more, got 0"):
+        infer_recipe(path, {"model": model, "cycles": 0})
+
+
 def test_an_order_that_means_something_is_seen(file_of):
     recipe, summary, _ = infer_recipe(file_of("choice"), {"ordered": True})
     assert recipe.network.sees_order and not recipe.augment

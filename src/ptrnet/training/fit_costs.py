@@ -15,11 +15,12 @@ from ptrnet.data.dataset import Dataset, is_example
 from ptrnet.data.infer_task import feature_scaling, loosest_task
 from ptrnet.data.sizes import Sizes
 from ptrnet.errors import InputError, short
-from ptrnet.settings import to_mapping
+from ptrnet.settings import options_of, to_mapping
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import KINDS, Kind
 from ptrnet.training.callbacks import Hooks
 from ptrnet.training.costs import CostProblem, Costs
+from ptrnet.training.own_data import in_cycles
 from ptrnet.training.recipe import Recipe, validation
 from ptrnet.training.run import train
 from ptrnet.types import Example, Floats, Indices
@@ -92,9 +93,11 @@ def _infer_recipe(instances: Dataset, overrides: dict[str, Any]) -> Recipe:
     """Infer the recipe from the instances. The fields in `overrides` take precedence."""
     center, spread, _ = feature_scaling(instances)
     task = replace(loosest_task(len(center)), center=tuple(center), spread=tuple(spread))
+    if "cycles" in overrides:  # the default of steps depends on it
+        overrides["cycles"] = options_of(Recipe)["cycles"].check(overrides["cycles"])
     return Recipe.from_table(
         {
-            "steps": STEPS,
+            "steps": in_cycles(STEPS, overrides),
             "valid_every": VALID_EVERY,
             "learning": LEARNING,
             **validation(overrides),

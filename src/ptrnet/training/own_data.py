@@ -54,7 +54,7 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
     chosen: dict[str, Any] = {"model": model}
     names = models.setting_names(model)
     if model not in (SETS, SEQUENCES):  # keep the default hidden_size; patience stops early
-        chosen |= {"steps": 20_000, "valid_every": 500}
+        chosen |= {"steps": in_cycles(20_000, given), "valid_every": 500}
     else:
         rows = SIZES[-1:] if is_exact else SIZES
         batch_size, dropout, layers, networks, noisy_epochs = next(
@@ -77,14 +77,15 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
             steps = MOST_STEPS
             chosen |= {"hidden_size": 64, "feed_forward": 256, "clip": 1.0, "see_deviations": True}
             chosen |= {"encoder_layers": 2, "decoder_layers": 1, "see_indices": ordered}
-        steps = given.get("steps", steps)
+        steps = given.get("steps", in_cycles(steps, given))
         chosen |= {"batch_size": batch_size, "steps": steps}
         chosen["valid_every"] = max(1, steps // VALIDATIONS)
     if not ordered and (model not in (SETS, SEQUENCES) or given.get("see_indices")):
         chosen["augment"] = True
     if task.kind == "grades" and model == SETS and _are_gains(inferred):
         chosen["loss"] = "gains"
-    return {key: value for key, value in chosen.items() if key in names or key not in _settings()}
+    settings = every_setting()  # of all models
+    return {key: value for key, value in chosen.items() if key in names or key not in settings}
 
 
 def _model(
@@ -99,16 +100,17 @@ def _model(
     kind, count = inferred.task.kind, len(inferred.examples)
     needs_decoder = kind in ORDERS and count >= MANY and not is_exact
     best = SEQUENCES if ordered or kind == "sequence" or needs_decoder else SETS
-    needed = given.keys() & _settings()
+    needed = given.keys() & every_setting().keys()
     for model in (best, "ptr-net", *models.names()):
         if needed <= set(models.setting_names(model)):
             return model
     return best
 
 
-def _settings() -> set[str]:
-    """Return the names of the settings of all models."""
-    return set(every_setting())
+def in_cycles(steps: int, given: Mapping[str, Any]) -> int:
+    """Round a default number of steps up to a multiple of the given `cycles`."""
+    cycles = given.get("cycles", 1)
+    return int(-(-steps // cycles) * cycles)
 
 
 def _are_gains(inferred: "InferredTask") -> bool:

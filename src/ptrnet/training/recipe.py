@@ -363,8 +363,8 @@ def _check_costs(recipe: Recipe) -> None:
         raise InputError(
             f"recipe: task {recipe.task.name} has no cost to learn from; set learning to answers"
         )
-    for name in ("labeller", "data", "examples", "valid", "augment", "cuts"):
-        if getattr(recipe, name):
+    for name in ("labeller", "data", "examples", "valid", "augment", "cuts", "loss"):
+        if getattr(recipe, name) != getattr(Recipe, name):
             raise InputError(
                 f"recipe: {name} is for learning from answers (learning: answers), not from costs"
             )
@@ -495,7 +495,7 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
     of_task = to_mapping(inferred.task)
     skipped = {"constraint", "missing", "kind", "fields", "context", "ordered"}
     overrides = dict(overrides)
-    for key in ("steps", "batch_size"):  # defaults of other keys depend on these two
+    for key in ("steps", "batch_size", "cycles"):  # defaults of other keys depend on these
         if key in overrides:
             overrides[key] = options_of(Recipe)[key].check(overrides[key])
     ordered = check("ordered", overrides.get("ordered", False), bool)
