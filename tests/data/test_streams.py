@@ -16,12 +16,14 @@ from ptrnet.data.streams import (
     CutStream,
     DatasetStream,
     ExampleStream,
+    FreshInstances,
     cut_batch,
     draw_held_out,
     prefetch,
 )
 from ptrnet.errors import InputError
 from ptrnet.labels import generate_dataset
+from ptrnet.tasks.sort import Sort
 from ptrnet.training.losses import cut_losses
 
 
@@ -37,6 +39,26 @@ def test_an_epoch_has_each_batch_once():
     assert all(sorted(order) == list(range(6)) for order in orders)
     assert len({tuple(order) for order in orders}) > 1
     assert torch.equal(epochs.batch(20).inputs, epochs.batch(20).inputs)
+
+
+class Prices(Sort):
+    """A task whose instances are drawn outside the unit cube."""
+
+    def sample(self, rng, count, n):
+        return 100 + 900 * super().sample(rng, count, n)
+
+
+@pytest.mark.parametrize("order", ["given", "lexicographic"])
+def test_drawn_instances_are_normalized_like_those_of_a_user(order):
+    task = Prices(order=order)
+    batch = ExampleStream(task, [5], 20, seed=3).batch(0)
+    expected = FreshInstances(task, [5], 20, seed=3).batch(0)
+    for inputs, targets, instance in zip(
+        batch.inputs.numpy(), batch.targets.numpy(), expected.instances, strict=True
+    ):
+        np.testing.assert_array_equal(inputs, task.normalize(instance).astype(np.float32))
+        assert inputs.min() == 0 and inputs.max() == 1
+        assert (np.diff(inputs[targets[:5] - task.num_specials, 0]) > 0).all()
 
 
 SIZES = [3, 4, 6, 9]

@@ -107,10 +107,12 @@ class ExampleStream(FreshStream[Batch]):
 
     def batch(self, k: int, rank: int = 0, world_size: int = 1) -> Batch:
         """See `BatchStream`. The rows of other processes are drawn, but not labelled."""
-        inputs = self.draw(self._number(k), rank, world_size)
+        drawn = self.draw(self._number(k), rank, world_size)
+        inputs = self.task.normalize(drawn)
         if self.task.order != "given":
-            inputs = permute_elements(inputs, self.task.element_order(inputs))
-        answers = self.task.label(inputs, self.labeller)
+            order = self.task.element_order(inputs)
+            drawn, inputs = permute_elements(drawn, order), permute_elements(inputs, order)
+        answers = self.task.label(drawn, self.labeller)
         return pad_batch(list(inputs), answers.rows(), self.task)
 
     def _number(self, k: int) -> int:
