@@ -76,8 +76,6 @@ class RemainingPtrNet(PointerModel):
     def __init__(self, features: int, num_specials: int, settings: RemainingSettings) -> None:
         super().__init__(features, num_specials, settings)
         units, heads = settings.hidden_size, settings.heads
-        if units % heads:
-            raise InputError(f"hidden_size: expected a multiple of {heads} heads, got {units}")
         self.repeats, self.nearest = settings.repeats, settings.nearest
         if settings.align and features != 2:
             raise InputError(f"align: expected points in the plane, got {features} features")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts.attention import (
@@ -69,8 +68,6 @@ class SetPtrNet(PointerModel):
     def __init__(self, features: int, num_specials: int, settings: SetSettings) -> None:
         super().__init__(features, num_specials, settings)
         units, heads = settings.hidden_size, settings.heads
-        if units % heads:
-            raise InputError(f"hidden_size: expected a multiple of {heads} heads, got {units}")
         self.answer, self.repeats = settings.answer, settings.repeats
         self.logs = Logs(torch.zeros(features), torch.ones(features)) if settings.see_logs else None
         num_read = 2 * features * (1 + settings.see_logs)

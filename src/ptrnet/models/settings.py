@@ -7,6 +7,7 @@ keyword arguments of `models.build` and options of `ptrnet train`.
 from dataclasses import MISSING, dataclass
 from typing import Literal
 
+from ptrnet.errors import InputError
 from ptrnet.settings import Option, Settings, options_of, setting
 
 MAX_UNITS = 65_536  # a square matrix of this size takes 17 GB in float32
@@ -96,6 +97,13 @@ class LayerSettings(ModelSettings):
     feed_forward: int = setting(
         512, "transformer: hidden units of a feed-forward layer", ge=1, le=MAX_UNITS
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.hidden_size % self.heads:
+            raise InputError(
+                f"hidden_size: expected a multiple of {self.heads} heads, got {self.hidden_size}"
+            )
 
     @property
     def sees_order(self) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ptrnet.errors import InputError, ModelError
+from ptrnet.errors import ModelError
 from ptrnet.models.base import Encoded, PointerModel
 from ptrnet.models.parts.attention import (
     EncoderLayer,
@@ -62,8 +62,6 @@ class StatePtrNet(PointerModel):
     def __init__(self, problem: "Problem", settings: LayerSettings) -> None:
         super().__init__(problem.num_features, problem.num_specials, settings)
         units, heads = settings.hidden_size, settings.heads
-        if units % heads:
-            raise InputError(f"hidden_size: expected a multiple of {heads} heads, got {units}")
         self.problem = problem
         of_elements, of_whole = problem.feature_sizes
         self.elements, self.whole = nn.Linear(of_elements, units), nn.Linear(of_whole, units)

@@ -72,8 +72,6 @@ class TransformerPtrNet(PointerModel):
     def __init__(self, features: int, num_specials: int, settings: TransformerSettings) -> None:
         super().__init__(features, num_specials, settings)
         units, heads = settings.hidden_size, settings.heads
-        if units % heads:
-            raise InputError(f"hidden_size: expected a multiple of {heads} heads, got {units}")
         sizes = (units, heads, settings.feed_forward)
         self.see_deviations = settings.see_deviations
         num_read = features * (1 + self.see_deviations)
