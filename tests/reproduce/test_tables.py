@@ -182,8 +182,7 @@ def test_no_training_draws_an_instance_of_a_test():
         recipe = next(r for _, _, r in recipes() if (r.seed, r.n, r.task.name) == (seed, n, name))
         if recipe.task.name == "tsp" or recipe.model.startswith("seq2seq"):
             continue  # slow labels; other rows have these sizes, too
-        task = recipe.task
-        examples = open_examples(recipe, task, 0)
+        examples = open_examples(recipe, 0)
         batches = [*examples.valid_batches[:2], *(examples.stream.batch(k) for k in range(3))]
         for batch in batches:
             drawn.setdefault(name, set()).update(np.float32(batch.inputs[:, 0]).ravel().tolist())

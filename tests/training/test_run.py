@@ -115,15 +115,14 @@ def test_a_run_folder_is_locked_while_it_is_trained(tmp_path, monkeypatch):
     train(recipe, tmp_path / "run")
     train(recipe, tmp_path / "run", resume=True)
     assert refusals == [f"{tmp_path / 'run'}: another process is writing it"] * 2
-    begun = run_folder.check_unused
+    create = run_folder.create
 
     def begun_meanwhile(folder):
-        begun(folder)
-        folder.mkdir()
+        create(folder)
         locks.enter_context(run_folder.locked(folder))
 
     with contextlib.ExitStack() as locks:
-        monkeypatch.setattr(run_folder, "check_unused", begun_meanwhile)
+        monkeypatch.setattr(run_folder, "create", begun_meanwhile)
         with pytest.raises(InputError, match="another process is writing it"):
             train(recipe, tmp_path / "other")
     assert list((tmp_path / "other").iterdir()) == []
@@ -195,6 +194,15 @@ def test_a_folder_with_a_model_is_not_overwritten(tmp_path, small):
     with pytest.raises(InputError, match="already holds a model"):
         train(Recipe.from_table(task="sort", n="2", steps=2), tmp_path / "mine")
     assert load(tmp_path / "mine").task.name == "hull"
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_the_folder_is_checked_before_the_examples_are_read(tmp_path, resume):
+    recipe = Recipe.from_table(task="sort", n="2", data=str(tmp_path / "none.txt"))
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "recipe.toml").write_text(Recipe.from_table(task="sort").toml())
+    with pytest.raises(InputError, match="cannot be resumed" if resume else "already holds a run"):
+        train(recipe, tmp_path / "used", resume=resume)
 
 
 def test_a_run_that_was_killed_before_its_first_checkpoint_resumes_from_the_start(tmp_path):

@@ -46,7 +46,7 @@ def seconds_per_step(recipe: Recipe) -> float:
     The time includes waiting for the examples of a step.
     """
     recipe = replace(recipe, device=device_of(recipe.device))  # type: ignore[arg-type]
-    stream = open_examples(replace(recipe, valid_batches=0), recipe.task, 0).stream
+    stream = open_examples(replace(recipe, valid_batches=0), 0).stream
     step = TrainingStep(ptrnet_step(recipe), stream, recipe.device)
     for _ in range(WARMUPS):
         step()

@@ -320,21 +320,18 @@ def task_costs(task: Task) -> Costs:
     return costs
 
 
-def open_instances(
-    recipe: Recipe, task: Task, problem: CostProblem | None, first: int
-) -> TrainingExamples:
+def open_instances(recipe: Recipe, problem: CostProblem | None, first: int) -> TrainingExamples:
     """Open the instances of a recipe that learns from costs.
 
     Args:
         recipe: the recipe of the training.
-        task: the task of the instances.
         problem: a user's instances. If None, the task draws fresh instances.
         first: the number of the first batch: 0, or the step from which a run is resumed.
 
     Raises:
         InputError: there is no instance to train on.
     """
-    sizes, batch_size = recipe.n, recipe.batch_size
+    task, sizes, batch_size = recipe.task, recipe.n, recipe.batch_size
     if problem is None:
         fresh = FreshInstances(task, sizes, batch_size, recipe.seed, first=first)
         valid = FreshInstances(task, sizes, batch_size, recipe.seed, VALID)

@@ -31,20 +31,18 @@ class TrainingExamples(NamedTuple):
     valid_batches: Sequence[Batch | CutBatch | InstanceBatch]
 
 
-def open_examples(
-    recipe: Recipe, task: Task, first: int, examples: Dataset | None = None
-) -> TrainingExamples:
+def open_examples(recipe: Recipe, first: int, examples: Dataset | None = None) -> TrainingExamples:
     """Open the examples of a recipe that learns from answers.
 
     Args:
         recipe: names the files, or says how to draw fresh examples.
-        task: the task of the recipe.
         first: the number of the first batch: 0, or the step from which a run is resumed.
         examples: the examples of the recipe's file. If None, this function opens the file.
 
     Raises:
         InputError: a file cannot be used.
     """
+    task = recipe.task
     stream: DatasetStream | ExampleStream
     if recipe.data:
         stream = _dataset_stream(recipe, task, first, examples)
@@ -63,7 +61,7 @@ def open_examples(
     return TrainingExamples(cut_stream, valid, _cut_valid_batches(recipe, task, valid_batches))
 
 
-def fresh_test_examples(recipe: Recipe, task: Task) -> list[Example]:
+def fresh_test_examples(recipe: Recipe) -> list[Example]:
     """Draw test examples that neither training nor validation has seen.
 
     Draw as many examples as the validation has, but at most MAX_TEST. If the recipe trains on a
@@ -78,7 +76,7 @@ def fresh_test_examples(recipe: Recipe, task: Task) -> list[Example]:
 
     return list(
         generate_dataset(
-            task, sizes, count, recipe.seed, labeller, activity="labelling for the card"
+            recipe.task, sizes, count, recipe.seed, labeller, activity="labelling for the card"
         )
     )
 

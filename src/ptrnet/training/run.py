@@ -14,7 +14,6 @@ from ptrnet.kernels.eager import use_compiled_kernels
 from ptrnet.models.base import PointerModel
 from ptrnet.pretrained import model_folder
 from ptrnet.solver import Solver
-from ptrnet.tasks.base import Task
 from ptrnet.training import checkpoint, run_folder
 from ptrnet.training.callbacks import BestWeights, Hooks, diverged_error
 from ptrnet.training.conditional_logit import forget_logits, mix_with_logits
@@ -64,8 +63,12 @@ def train(
     end_with_launcher()
     use_compiled_kernels()
     with contextlib.ExitStack() as locks:  # released when the training ends, even with an error
-        if resume and is_main_process():
-            locks.enter_context(run_folder.locked(output))
+        if is_main_process():  # before the examples are read, which may take long
+            if resume:
+                locks.enter_context(run_folder.locked(output))
+                run_folder.check_recipe(output, recipe)
+            else:
+                run_folder.check_unused(output)
         return _train(recipe, output, resume, problem, hooks or Hooks(), data, locks)
 
 
@@ -78,32 +81,38 @@ def _train(
     data: Dataset | None,
     locks: contextlib.ExitStack,
 ) -> model_folder.Saved:
-    task = recipe.task
     begun = checkpoint.read_last(output) if resume else None
     step = int(begun.content["global_step"]) if begun else 0
-    module, examples = _prepare(recipe, task, problem, step, data)
+    module, examples = _prepare(recipe, problem, step, data)
 
     def save(step: int) -> None:
-        model_folder.save(output, model_folder.Saved(module.model, task, _facts(recipe, step)))
+        model_folder.save(
+            output, model_folder.Saved(module.model, recipe.task, _facts(recipe, step))
+        )
 
     best = BestWeights(recipe.patience, save)
     trainer = build_trainer(recipe, output, best, hooks)
     if is_main_process():
-        _claim(output, recipe, resume, locks)
-        _pin_data(output, recipe, examples)
+        if not resume:
+            run_folder.create(output)
+            locks.enter_context(run_folder.locked(output))
+            run_folder.write_recipe(output, recipe)
+        if fingerprint := examples.stream.fingerprint:
+            run_folder.pin_data(output, fingerprint, recipe.data or "instances")
         if begun:
             begun.make_last()
 
     if begun:
-        _restore(begun, module, best)
+        module.load_state_dict(begun.content["state_dict"])
+        best.load_state_dict(begun.content["callbacks"].get(best.state_key, {}))
     if step < recipe.steps and not best.has_ended:
         try:
             run_trainer(trainer, module, examples, output / checkpoint.LAST if begun else None)
         except NotFiniteError as error:  # raised by decoding, before a loss is computed
             raise diverged_error(output, trainer.global_step) from error
 
-    saved = _trained_model(recipe, task, module, best, max(step, trainer.global_step))
-    share = mix_with_logits(saved.model, task, examples)
+    saved = _trained_model(recipe, module, best, max(step, trainer.global_step))
+    share = mix_with_logits(saved.model, recipe.task, examples)
     if is_main_process():
         if share:
             print(
@@ -112,47 +121,18 @@ def _train(
                 file=sys.stderr,
             )
         model_folder.save(output, saved)
-        tested = examples.valid or [fresh_test_examples(recipe, task)]
+        tested = examples.valid or [fresh_test_examples(recipe)]
         write_card(output, saved, recipe, tested, share)
     return saved
 
 
-def _claim(output: Path, recipe: Recipe, resume: bool, locks: contextlib.ExitStack) -> None:
-    """Create and lock the folder of a new run, and write its recipe.
-
-    If the run is resumed, only check that the folder holds the same recipe.
-
-    Raises:
-        InputError: `output` holds another run.
-    """
-    if resume:  # `train` has locked the folder
-        run_folder.check_recipe(output, recipe)
-        return
-    run_folder.create(output)
-    locks.enter_context(run_folder.locked(output))
-    run_folder.write_recipe(output, recipe)
-
-
-def _pin_data(output: Path, recipe: Recipe, examples: TrainingExamples) -> None:
-    """Record the fingerprint of the training data. Refuse to resume with other data."""
-    if examples.stream.fingerprint:
-        source = recipe.data or "instances"
-        run_folder.pin_data(output, examples.stream.fingerprint, source)
-
-
-def _restore(begun: checkpoint.Checkpoint, module: TrainingModule, best: BestWeights) -> None:
-    """Load the weights of a checkpoint into `module`, and the state of `best`."""
-    module.load_state_dict(begun.content["state_dict"])
-    best.load_state_dict(begun.content["callbacks"].get(best.state_key, {}))
-
-
-def _network(recipe: Recipe, task: Task) -> PointerModel:
+def _network(recipe: Recipe) -> PointerModel:
     """Build the recipe's model with random weights, in float32 whatever PyTorch's default is."""
-    return models.for_task(recipe.model, task, recipe.network).float()
+    return models.for_task(recipe.model, recipe.task, recipe.network).float()
 
 
 def _prepare(
-    recipe: Recipe, task: Task, problem: CostProblem | None, first: int, data: Dataset | None
+    recipe: Recipe, problem: CostProblem | None, first: int, data: Dataset | None
 ) -> tuple[TrainingModule, TrainingExamples]:
     """Return the module with its initial weights, and the examples from batch `first` on.
 
@@ -160,21 +140,21 @@ def _prepare(
         InputError: the examples cannot be used, or the model cannot answer the validation batches.
     """
     torch.manual_seed(recipe.seed)
-    model = _network(recipe, task)
+    model = _network(recipe)
     if recipe.weights and first == 0:  # a resumed run loads the weights of its checkpoint
-        _load_weights(model, recipe, task)
+        _load_weights(model, recipe)
     if recipe.learning == "answers":
-        module, examples = TrainingModule(model, recipe), open_examples(recipe, task, first, data)
+        module, examples = TrainingModule(model, recipe), open_examples(recipe, first, data)
     else:
-        costs = problem.costs if problem else task_costs(task)
-        examples = open_instances(recipe, task, problem, first)
-        module = CostModule(model, recipe, task, costs)
+        costs = problem.costs if problem else task_costs(recipe.task)
+        examples = open_instances(recipe, problem, first)
+        module = CostModule(model, recipe, recipe.task, costs)
     for batch in examples.valid_batches:
         model.check_lengths(batch.lengths)
     return module, examples
 
 
-def _load_weights(model: PointerModel, recipe: Recipe, task: Task) -> None:
+def _load_weights(model: PointerModel, recipe: Recipe) -> None:
     """Load the weights of `recipe.weights` into a new model.
 
     Raises:
@@ -188,7 +168,7 @@ def _load_weights(model: PointerModel, recipe: Recipe, task: Task) -> None:
     actual = {"model": name, "features": solver.model.features, **settings}
     actual["special slots"] = solver.model.num_specials
     for key in ("fields", "categories"):  # they define what each feature means
-        expected[key], actual[key] = (getattr(t, key, ()) for t in (task, solver.task))
+        expected[key], actual[key] = (getattr(t, key, ()) for t in (recipe.task, solver.task))
     for key, value in expected.items():
         if actual.get(key) != value:
             raise InputError(
@@ -213,22 +193,22 @@ def _model_of(name_or_path: str) -> Solver:
 
         return weights.load(name_or_path)
     recipe = Recipe.read(folder / run_folder.RECIPE)
-    model = _network(recipe, recipe.task)
+    model = _network(recipe)
     TrainingModule(model, recipe).load_state_dict(begun.content["state_dict"])
     return Solver(model.eval(), recipe.task)
 
 
 def _trained_model(
-    recipe: Recipe, task: Task, module: TrainingModule, best: BestWeights, steps: int
+    recipe: Recipe, module: TrainingModule, best: BestWeights, steps: int
 ) -> model_folder.Saved:
     """Return the model with the best weights or, without `patience`, with the last weights."""
     if best.weights:
         module.load_state_dict(best.weights)
         steps = best.step
-    return model_folder.Saved(module.model.cpu().eval(), task, _facts(recipe, steps))
+    return model_folder.Saved(module.model.cpu().eval(), recipe.task, _facts(recipe, steps))
 
 
 def _facts(recipe: Recipe, steps: int) -> dict[str, Any]:
     """Return facts about the training, to be saved with the model."""
-    table = recipe.table()
-    return {**{key: table[key] for key in ("n", "steps", "batch_size", "seed")}, "steps": steps}
+    sizes, batch_size, seed = str(recipe.n), recipe.batch_size, recipe.seed
+    return {"n": sizes, "steps": steps, "batch_size": batch_size, "seed": seed}

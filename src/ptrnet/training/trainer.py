@@ -146,7 +146,9 @@ def run_trainer(
         DivergedError: the loss is not finite. The last good checkpoint is kept.
     """
     valid: Any = examples.valid_batches
-    valid_loader = DataLoader(valid, batch_size=None, collate_fn=_as_is) if valid else None
+    valid_loader = None
+    if valid:  # torch's own collation would turn arrays of `InstanceBatch` into tensors
+        valid_loader = DataLoader(valid, batch_size=None, collate_fn=lambda batch: batch)
     device = device_of(module.recipe.device)
     precision = precision_of(module.recipe, device)
     try:
@@ -189,8 +191,3 @@ def _quiet_log_threads() -> Iterator[None]:
         raise
     finally:
         threading.excepthook = hook
-
-
-def _as_is(batch: Any) -> Any:
-    """Return the batch. torch's own collation would turn arrays of `InstanceBatch` into tensors."""
-    return batch
