@@ -9,7 +9,7 @@ import ptrnet
 from ptrnet.data.dataset import Dataset
 from ptrnet.data.infer_task import infer_task_of, loosest_task
 from ptrnet.errors import AmbiguousInputWarning, InputError
-from ptrnet.training.recipe import infer_recipe, recipe_of
+from ptrnet.training.own_data import infer_recipe, recipe_of
 from ptrnet.types import Example
 
 

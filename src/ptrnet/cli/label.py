@@ -19,7 +19,7 @@ from ptrnet.cli.options import (
 
 def label(
     task: TaskName,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Instances; valid answers are replaced.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Instances; answers are replaced.")],
     output: Annotated[
         str, typer.Option("--output", help="The file; its extension is the format.")
     ] = "-",

@@ -17,7 +17,8 @@ from ptrnet.cli.options import (
     echo,
 )
 from ptrnet.errors import InputError, MissingExtraError
-from ptrnet.training.recipe import Recipe, infer_recipe, recipe_options
+from ptrnet.training.own_data import infer_recipe
+from ptrnet.training.recipe import Recipe, recipe_options
 
 if TYPE_CHECKING:
     from ptrnet.data.dataset import Dataset

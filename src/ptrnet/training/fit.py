@@ -28,7 +28,7 @@ from ptrnet.settings import options_of
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import Custom, Kind, kind_of
 from ptrnet.training import run_folder
-from ptrnet.training.recipe import kind_and_reading, recipe_of, summary
+from ptrnet.training.own_data import kind_and_reading, recipe_of, summary
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from ptrnet.solver import Solver
 from ptrnet.tasks.custom import KINDS, Kind
 from ptrnet.training.callbacks import Hooks
 from ptrnet.training.costs import CostProblem, Costs
-from ptrnet.training.own_data import in_cycles
-from ptrnet.training.recipe import Recipe, validation
+from ptrnet.training.own_data import in_cycles, validation_defaults
+from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 from ptrnet.types import Example, Floats, Indices
 
@@ -100,7 +100,7 @@ def _infer_recipe(instances: Dataset, overrides: dict[str, Any]) -> Recipe:
             "steps": in_cycles(STEPS, overrides),
             "valid_every": VALID_EVERY,
             "learning": LEARNING,
-            **validation(overrides),
+            **validation_defaults(overrides),
             "n": Sizes.of(instances.sizes),
             **to_mapping(task),
             **overrides,

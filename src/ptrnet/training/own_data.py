@@ -1,18 +1,25 @@
-"""Defaults of a training on your own examples, which follow from the data.
+"""The recipe of a training on your own examples. Its defaults follow from the data.
 
 `docs/dev/own-data-defaults.md` has the measurements behind the numbers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ptrnet import models
+from ptrnet import models, tasks
+from ptrnet.data.infer_schema import Missing
+from ptrnet.data.sizes import Sizes
+from ptrnet.data.tables import Columns
+from ptrnet.errors import InputError, short
 from ptrnet.models.settings import every_setting
+from ptrnet.settings import check, options_of, to_mapping
+from ptrnet.tasks.custom import Kind, Unknown, kind_of
 from ptrnet.training.linear_scores import has_linear_order
+from ptrnet.training.recipe import Recipe
 
 if TYPE_CHECKING:
-    from ptrnet.data.infer_task import InferredTask
-    from ptrnet.training.recipe import Recipe
+    from ptrnet.data.dataset import Dataset
+    from ptrnet.data.infer_task import InferredTask, Reading
 
 SETS, SEQUENCES = "set-ptr-net", "transformer-ptr-net"
 VALIDATIONS, PATIENCE, VALID_SHARE = 20, 10, 0.1
@@ -36,6 +43,124 @@ MANY = 5_000  # with at least this many examples, we may use a decoder for answe
 # We use gains 2^grade - 1 only if no grade is larger than this. The gain of a larger grade would
 # make the gains of all other grades negligible.
 LARGEST_GAIN = 30.0
+
+
+def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, "Dataset"]:
+    """Return the recipe of a training on a file of examples, a summary, and the examples.
+
+    Args:
+        path: the path of the file; see `ptrnet.data.infer_task`.
+        overrides: values of a recipe, by key. They take precedence over values that follow from the
+            examples. The key `kind` or `constraint` has the kind of the answers. If elements are
+            objects, `fields` lists the fields to read: a list of names, or a text such as
+            price,colour.
+            `ordered` says whether the order of the elements has a meaning.
+
+    Raises:
+        InputError: the examples or a key cannot be used.
+    """
+    from ptrnet.data.infer_task import infer_task
+
+    kind, reading = kind_and_reading(overrides)
+    columns = Columns(**{key: overrides[key] for key in options_of(Columns) if key in overrides})
+    inferred = infer_task(path, kind, reading, columns)
+    recipe = recipe_of(inferred, path, overrides)
+    is_guessed = kind is None and not columns
+    return recipe, summary(inferred, recipe, is_guessed), inferred.examples
+
+
+def kind_and_reading(overrides: Mapping[str, Any]) -> tuple[Kind | None, "Reading"]:
+    """Return the kind of the answers, and how to read the examples, given a recipe's values."""
+    from ptrnet.data.infer_task import Reading
+
+    kind = kind_of(overrides.get("kind"), overrides.get("constraint"))
+    reading = Reading(
+        field_names("fields", overrides.get("fields", ())),
+        check("unknown_category", overrides.get("unknown_category", "refuse"), Unknown),
+        check("missing", overrides.get("missing", "fill"), Missing),
+        field_names("context", overrides.get("context", ())),
+    )
+    return kind, reading
+
+
+def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any]) -> Recipe:
+    """Return the recipe of a training on your own examples.
+
+    Args:
+        inferred: the examples, and the task that was inferred from them.
+        data: the file of the examples, or a name for the examples in messages.
+        overrides: values of a recipe, by key. They take precedence over values that follow from the
+            examples.
+    """
+    from ptrnet.data.infer_task import warn_of_positions
+
+    of_task = to_mapping(inferred.task)
+    skipped = {"constraint", "missing", "kind", "fields", "context", "ordered"}
+    overrides = dict(overrides)
+    for key in ("steps", "batch_size", "cycles"):  # defaults of other keys depend on these
+        if key in overrides:
+            overrides[key] = options_of(Recipe)[key].check(overrides[key])
+    ordered = check("ordered", overrides.get("ordered", False), bool)
+    if not ordered:
+        warn_of_positions(inferred.examples)
+    return Recipe.from_table(
+        {
+            **defaults(inferred, ordered, overrides),
+            **validation_defaults(overrides),
+            "n": Sizes.of(inferred.examples.sizes),
+            **of_task,
+            **{key: value for key, value in overrides.items() if key not in skipped},
+            "data": data,
+            "task": tasks.CUSTOM,
+        }
+    )
+
+
+def field_names(key: str, fields: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the names in a list, or in a text such as price,colour.
+
+    Raises:
+        InputError: `fields` is neither a list nor a text, or a name is empty.
+    """
+    if isinstance(fields, str):
+        fields = [name.strip() for name in fields.split(",")]
+    if not isinstance(fields, list | tuple) or not all(isinstance(f, str) and f for f in fields):
+        raise InputError(f"{key}: expected names of fields, got {short(fields)}")
+    return tuple(fields)
+
+
+def validation_defaults(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the recipe's values for validation, by key.
+
+    The training validates on the file `valid`, on a share of the examples, or not at all.
+
+    Raises:
+        InputError: `valid_batches` is given, but `valid_share` is 0 and there is no `valid` file.
+    """
+    if overrides.get("valid"):
+        return {"patience": PATIENCE}
+    if overrides.get("valid_share") == 0 and overrides.get("valid_batches"):
+        raise InputError(
+            "valid_batches: there are no examples for it, because valid_share is 0; leave out "
+            "valid_batches, or name a file in valid"
+        )
+    if 0 in (overrides.get("valid_share"), overrides.get("valid_batches")):
+        return {"valid_share": 0.0, "valid_batches": 0}
+    return {"valid_share": VALID_SHARE, "patience": PATIENCE}
+
+
+def summary(inferred: "InferredTask", recipe: Recipe, is_guessed: bool) -> str:
+    """Return a line that describes the examples, and a line that describes the training."""
+    sizes, lengths = inferred.examples.sizes, inferred.examples.lengths
+    d = inferred.task.num_features
+    schema = inferred.task.schema
+    fields = f": {schema.describe()}" if schema else ""
+    hint = " (guessed; the option `kind` changes it)" if is_guessed else ""
+    return (
+        f"{len(sizes):,} examples of {sizes.min()} to {sizes.max()} elements of {d} "
+        f"feature{'s' * (d > 1)}{fields}; answers of {lengths.min()} to {lengths.max()} indices, "
+        f"taken as {inferred.task.kind}{hint}\n{describe(recipe)}"
+    )
 
 
 def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,7 +246,7 @@ def _are_gains(inferred: "InferredTask") -> bool:
     return bool(grades.min() >= 0 and grades.max() <= LARGEST_GAIN)
 
 
-def describe(recipe: "Recipe") -> str:
+def describe(recipe: Recipe) -> str:
     """Return a line: the network, the training's length, and whether the network sees the order."""
     network = recipe.network
     layers = getattr(network, "encoder_layers", 0)

@@ -2,32 +2,27 @@
 
 `Recipe` holds objects: the task, the sizes, the settings of the network. A recipe's file is a flat
 table (`Recipe.from_table`): it has one key for each setting of the training, the task and the
-network. `ptrnet train` has an option for each of these keys (`recipe_options`). `infer_recipe`
-makes the recipe for a user's file of examples.
+network. `ptrnet train` has an option for each of these keys (`recipe_options`).
+`ptrnet.training.own_data` makes the recipe for a user's file of examples.
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from ptrnet import models, tasks
 from ptrnet.data import checks
 from ptrnet.data.infer_schema import Missing
 from ptrnet.data.sizes import Sizes
 from ptrnet.data.tables import NO_COLUMNS, Columns
-from ptrnet.errors import InputError, short, unknown
+from ptrnet.errors import InputError, unknown
 from ptrnet.models.settings import ModelSettings, every_setting
 from ptrnet.problems import Problem
-from ptrnet.settings import Option, Settings, check, options_of, setting, to_mapping, to_toml
+from ptrnet.settings import Option, Settings, options_of, setting, to_mapping, to_toml
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.custom import CONSTRAINTS, Custom, Kind, Unknown, kind_of
-from ptrnet.training import own_data
-
-if TYPE_CHECKING:
-    from ptrnet.data.dataset import Dataset
-    from ptrnet.data.infer_task import InferredTask, Reading
+from ptrnet.tasks.custom import CONSTRAINTS, Custom
 
 LARGEST_BATCH = 2**24  # elements, padding included
 # Names of settings in other libraries, with the key that an error message suggests instead.
@@ -441,121 +436,3 @@ def _model_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
     for name in options.keys() & of_recipe.keys():
         raise InputError(f"model setting {name}: a recipe has a field of that name; rename it")
     return options
-
-
-def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, "Dataset"]:
-    """Return the recipe of a training on a file of examples, a summary, and the examples.
-
-    Args:
-        path: the path of the file; see `ptrnet.data.infer_task`.
-        overrides: values of a recipe, by key. They take precedence over values that follow from the
-            examples. The key `kind` or `constraint` has the kind of the answers. If elements are
-            objects, `fields` lists the fields to read: a list of names, or a text such as
-            price,colour.
-            `ordered` says whether the order of the elements has a meaning.
-
-    Raises:
-        InputError: the examples or a key cannot be used.
-    """
-    from ptrnet.data.infer_task import infer_task
-
-    kind, reading = kind_and_reading(overrides)
-    columns = Columns(**{key: overrides[key] for key in options_of(Columns) if key in overrides})
-    inferred = infer_task(path, kind, reading, columns)
-    recipe = recipe_of(inferred, path, overrides)
-    is_guessed = kind is None and not columns
-    return recipe, summary(inferred, recipe, is_guessed), inferred.examples
-
-
-def kind_and_reading(overrides: Mapping[str, Any]) -> tuple[Kind | None, "Reading"]:
-    """Return the kind of the answers, and how to read the examples, given a recipe's values."""
-    from ptrnet.data.infer_task import Reading
-
-    kind = kind_of(overrides.get("kind"), overrides.get("constraint"))
-    reading = Reading(
-        field_names("fields", overrides.get("fields", ())),
-        check("unknown_category", overrides.get("unknown_category", "refuse"), Unknown),
-        check("missing", overrides.get("missing", "fill"), Missing),
-        field_names("context", overrides.get("context", ())),
-    )
-    return kind, reading
-
-
-def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any]) -> Recipe:
-    """Return the recipe of a training on your own examples.
-
-    Args:
-        inferred: the examples, and the task that was inferred from them.
-        data: the file of the examples, or a name for the examples in messages.
-        overrides: values of a recipe, by key. They take precedence over values that follow from the
-            examples.
-    """
-    from ptrnet.data.infer_task import warn_of_positions
-
-    of_task = to_mapping(inferred.task)
-    skipped = {"constraint", "missing", "kind", "fields", "context", "ordered"}
-    overrides = dict(overrides)
-    for key in ("steps", "batch_size", "cycles"):  # defaults of other keys depend on these
-        if key in overrides:
-            overrides[key] = options_of(Recipe)[key].check(overrides[key])
-    ordered = check("ordered", overrides.get("ordered", False), bool)
-    if not ordered:
-        warn_of_positions(inferred.examples)
-    return Recipe.from_table(
-        {
-            **own_data.defaults(inferred, ordered, overrides),
-            **validation(overrides),
-            "n": Sizes.of(inferred.examples.sizes),
-            **of_task,
-            **{key: value for key, value in overrides.items() if key not in skipped},
-            "data": data,
-            "task": tasks.CUSTOM,
-        }
-    )
-
-
-def field_names(key: str, fields: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names in a list, or in a text such as price,colour.
-
-    Raises:
-        InputError: `fields` is neither a list nor a text, or a name is empty.
-    """
-    if isinstance(fields, str):
-        fields = [name.strip() for name in fields.split(",")]
-    if not isinstance(fields, list | tuple) or not all(isinstance(f, str) and f for f in fields):
-        raise InputError(f"{key}: expected names of fields, got {short(fields)}")
-    return tuple(fields)
-
-
-def validation(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the recipe's values for validation, by key.
-
-    The training validates on the file `valid`, on a share of the examples, or not at all.
-
-    Raises:
-        InputError: `valid_batches` is given, but `valid_share` is 0 and there is no `valid` file.
-    """
-    if overrides.get("valid"):
-        return {"patience": own_data.PATIENCE}
-    if overrides.get("valid_share") == 0 and overrides.get("valid_batches"):
-        raise InputError(
-            "valid_batches: there are no examples for it, because valid_share is 0; leave out "
-            "valid_batches, or name a file in valid"
-        )
-    if 0 in (overrides.get("valid_share"), overrides.get("valid_batches")):
-        return {"valid_share": 0.0, "valid_batches": 0}
-    return {"valid_share": own_data.VALID_SHARE, "patience": own_data.PATIENCE}
-
-
-def summary(inferred: "InferredTask", recipe: Recipe, is_guessed: bool) -> str:
-    """Return a line that describes the examples, and a line that describes the training."""
-    sizes, lengths = inferred.examples.sizes, inferred.examples.lengths
-    d = inferred.task.num_features
-    schema = inferred.task.schema
-    fields = f": {schema.describe()}" if schema else ""
-    hint = " (guessed; the option `kind` changes it)" if is_guessed else ""
-    return (
-        f"{len(sizes):,} examples of {sizes.min()} to {sizes.max()} elements of {d} "
-        f"feature{'s' * (d > 1)}{fields}; answers of {lengths.min()} to {lengths.max()} indices, "
-        f"taken as {inferred.task.kind}{hint}\n{own_data.describe(recipe)}"
-    )
