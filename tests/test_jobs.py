@@ -13,7 +13,7 @@ from ptrnet.data import formats
 from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError
 from ptrnet.files import locked
-from ptrnet.jobs import CHUNK, Source, job
+from ptrnet.jobs import CHUNK, Source, write_chunks
 from ptrnet.types import Example
 
 TASK = tasks.get("sort")
@@ -29,7 +29,7 @@ def sorted_chunk(number):
 
 def run(path, function=sorted_chunk, key=None, processes=1, can_resume=True):
     source = Source(range(4), ROWS, {} if can_resume else None)
-    job(function, source, TASK, str(path), "sorting", key or {"seed": 1}, processes)
+    write_chunks(function, source, TASK, str(path), "sorting", key or {"seed": 1}, processes)
 
 
 def stop(path, monkeypatch, at="_join"):
@@ -167,7 +167,7 @@ def test_standard_output_gets_all_rows_and_unknown_formats_are_refused(tmp_path,
     run("-")
     assert capsys.readouterr().out.count("\n") == ROWS
     with pytest.raises(InputError):
-        job(refuse, Source([], 0, {}), TASK, str(tmp_path / "a.xyz"), "sorting", {})
+        write_chunks(refuse, Source([], 0, {}), TASK, str(tmp_path / "a.xyz"), "sorting", {})
 
 
 def test_chunks_of_input_that_cannot_be_read_again_are_never_resumed(tmp_path):

@@ -2,8 +2,9 @@
 
 While OUTPUT is computed, a folder `OUTPUT.partial/` next to it holds the job's key and the finished
 chunks. The key (`job.json`) is everything that decides the result. Each chunk is a file of lines
-named `NUMBER-CHECKSUM.EXTENSION`. If the same job is started again, the job skips every chunk whose
-content has the checksum in its name. At the end the chunks are joined, and the folder is removed.
+named `NUMBER-CHECKSUM.EXTENSION`. If the same job is started again, the job computes no chunk
+again whose file has the checksum in its name. At the end the chunks are joined, and the folder is
+removed.
 """
 
 import hashlib
@@ -67,7 +68,7 @@ def file_source(path: str, chunks: Iterable[Dataset]) -> Source:
     return Source(chunks, formats.count_instances(path), key, path)
 
 
-def run(
+def map_chunks(
     function: Callable[[Any], Dataset], source: Source, activity: str, jobs: int, backend: str
 ) -> Iterator[Dataset]:
     """Yield `function` of every chunk, in order, with a progress bar that counts rows.
@@ -85,7 +86,7 @@ def run(
             yield data
 
 
-def job(
+def write_chunks(
     function: Callable[[Any], Dataset],
     source: Source,
     task: Task,
@@ -118,8 +119,8 @@ def job(
 
     Examples:
         >>> function = partial(label_dataset, task, "exact")
-        >>> chunks = data.chunks(CHUNK)
-        >>> job(function, Source(chunks, len(data), {}), task, "tours.jsonl", "labelling", {})
+        >>> source = Source(data.chunks(CHUNK), len(data), {})
+        >>> write_chunks(function, source, task, "tours.jsonl", "labelling", {})
         0
     """
     target = formats.output_format(output, source.path or f"drawn.{task.stdout_format}")

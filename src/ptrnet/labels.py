@@ -8,7 +8,6 @@ from typing import Any, overload
 
 import numpy as np
 
-from ptrnet import jobs as bulk
 from ptrnet import labellers, tasks
 from ptrnet.data import formats
 from ptrnet.data.checks import check_matrix, check_sizes
@@ -17,7 +16,15 @@ from ptrnet.data.random_streams import GENERATED
 from ptrnet.data.sizes import Sizes
 from ptrnet.errors import InputError, MissingExtraError, check_int, short
 from ptrnet.geometry.distances import EXPLICIT
-from ptrnet.jobs import CHUNK, Source
+from ptrnet.jobs import (
+    CHUNK,
+    Source,
+    file_source,
+    map_chunks,
+    num_unproved,
+    report_unproved,
+    write_chunks,
+)
 from ptrnet.parallel import LOCAL, check_processes
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.tsp import with_ends
@@ -106,7 +113,7 @@ def label(
         examples = with_ends(formats.read(path, task), task, ends)
         if target is not None:
             examples = formats.output_format(target, path).checked(examples, task)
-        source = bulk.file_source(path, chunks_of(examples, task, CHUNK))
+        source = file_source(path, chunks_of(examples, task, CHUNK))
     function = partial(label_dataset, task, labeller, strict=strict)
     key = {"labeller": labeller or task.labellers[0], "strict": strict, "ends": list(ends)}
     labelled = _run(function, source, task, target, "labelling", key, jobs, backend)
@@ -206,7 +213,7 @@ def generate_dataset(
 ) -> Dataset:
     """Return the examples that `generate` returns. The progress bar shows the text `activity`."""
     function, source, _ = generation(task, sizes, count, seed, labeller)
-    chunks = bulk.run(function, source, activity, jobs, LOCAL)
+    chunks = map_chunks(function, source, activity, jobs, LOCAL)
     return Dataset.of((row for chunk in chunks for row in chunk), task.item_size)
 
 
@@ -356,10 +363,10 @@ def _run(
 ) -> Dataset | None:
     """Run a job, and report unproved answers. Return the examples, or write them to `target`."""
     if target is not None:
-        unproved = bulk.job(function, source, task, target, activity, key, jobs, backend)
-        bulk.report_unproved(unproved)
+        unproved = write_chunks(function, source, task, target, activity, key, jobs, backend)
+        report_unproved(unproved)
         return None
-    chunks = bulk.run(function, source, activity, jobs, backend)
+    chunks = map_chunks(function, source, activity, jobs, backend)
     data = Dataset.of((row for chunk in chunks for row in chunk), task.item_size)
-    bulk.report_unproved(bulk.num_unproved(data))
+    report_unproved(num_unproved(data))
     return data

@@ -37,8 +37,8 @@ END = 0
 NONE = 1
 
 
-class Table(NamedTuple):
-    """The text of the table from which an instance was read."""
+class CsvText(NamedTuple):
+    """The text of the .csv file from which an instance was read."""
 
     header: list[str] | None
     rows: list[list[str]]
@@ -101,7 +101,7 @@ class Example:
     outputs: Indices | None = None
     source: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
-    table: Table | None = None
+    table: CsvText | None = None
     nodes: Nodes | None = None
     distance: str = "euclidean"
     rules: TourRules = CLOSED

@@ -8,7 +8,7 @@ import ptrnet
 from ptrnet import tasks
 from ptrnet.data.dataset import Dataset, examples_of, instances_of
 from ptrnet.errors import InputError
-from ptrnet.types import Example, Nodes, Table
+from ptrnet.types import CsvText, Example, Nodes
 
 RNG = np.random.default_rng(0)
 TASK_NAMES = ["hull", "delaunay", "tsp", "sort"]
@@ -22,7 +22,7 @@ def make_examples(count=7, d=2):
             None if k % 3 == 2 else RNG.permutation(k + 1)[: k % 4],
             source=f"a.jsonl:{k}",
             extra={"name": k} if k % 2 else {},
-            table=Table(None, [["1"]], [0]) if k == 1 else None,
+            table=CsvText(None, [["1"]], [0]) if k == 1 else None,
             nodes=Nodes("t", [k]) if k == 4 else None,
             distance="GEO" if k == 5 else "euclidean",
             log_prob=None,

@@ -97,32 +97,34 @@ def test_refuses_answers_of_another_kind_and_names_the_line(write_examples, chun
 @pytest.mark.parametrize(
     ("extension", "third"), [("jsonl", "jsonl:3"), ("parquet", "parquet: row 3")]
 )
-def test_open_checked_complains_as_the_reader_of_the_task(write_examples, chunks, extension, third):
+def test_answers_for_a_known_task_are_refused_as_by_its_reader(
+    write_examples, chunks, extension, third
+):
     path = write_examples([[2, 0, 1], [0, 1], [1, 1], [0, 1, 2, 0], [2, 2]], extension=extension)
     free = infer_task.infer_task(path).task
-    infer_task.open_checked(path, free)
+    infer_task.open_for_task(path, free)
     for kind in ("subset", "permutation"):
         task = replace(free, kind=kind)
         with pytest.raises(InputError) as checked:
-            infer_task.open_checked(path, task)
+            infer_task.open_for_task(path, task)
         with pytest.raises(InputError) as read:
             list(formats.read(path, task))
         assert str(checked.value) == str(read.value)
     short = replace(free, longest_answer=1, longest_share=1 / 3)
     with pytest.raises(InputError, match=r"mine.* expected at most 1 indices, got 3"):
-        infer_task.open_checked(path, short)
+        infer_task.open_for_task(path, short)
     path = write_examples([[1], [0], [1, 1], [0, 0, 0]], extension=extension)
     with pytest.raises(InputError, match=f"mine.{third}: expected at most 1 indices, got 2"):
-        infer_task.open_checked(path, short)
+        infer_task.open_for_task(path, short)
     with pytest.raises(InputError, match="expected elements of 3 numbers, got 2"):
-        infer_task.open_checked(path, replace(free, center=(0.0,) * 3, spread=(1.0,) * 3))
+        infer_task.open_for_task(path, replace(free, center=(0.0,) * 3, spread=(1.0,) * 3))
 
 
 def test_reads_the_file_once_if_no_answer_is_refused(write_examples, monkeypatch):
     path = write_examples([[2, 0, 1], [0, 1]])
     task = infer_task.infer_task(path).task
     monkeypatch.setattr(formats, "read", None)  # not called
-    infer_task.open_checked(path, task)
+    infer_task.open_for_task(path, task)
     assert infer_task.infer_task(path, "subset").task == task
 
 
@@ -131,7 +133,7 @@ def test_refuses_a_file_that_changes_while_it_is_checked(write_examples, monkeyp
     task = replace(infer_task.infer_task(path).task, kind="subset")
     monkeypatch.setattr(formats, "read", lambda path, task: iter(()))
     with pytest.raises(InputError, match=r"mine\.jsonl: was changed while it was read"):
-        infer_task.open_checked(path, task)
+        infer_task.open_for_task(path, task)
 
 
 def test_feature_scaling_equals_mean_and_deviation_in_long_double(tmp_path, chunks):

@@ -220,18 +220,18 @@ def new_process(monkeypatch):
 
 def test_first_steps_are_computed_by_pytorch(new_process, monkeypatch):
     monkeypatch.setattr(eager, "STEPS_BEFORE", 3)
-    assert [eager.is_loaded_for(4) for _ in range(5)] == [False, False, False, True, True]
+    assert [eager.may_use_compiled(4) for _ in range(5)] == [False, False, False, True, True]
 
 
 def test_steps_of_many_prefixes_count_for_more(new_process, monkeypatch):
     monkeypatch.setattr(eager, "STEPS_BEFORE", 10)
     rows = 4 * eager.ROWS_OF_A_STEP
-    assert [eager.is_loaded_for(rows) for _ in range(4)] == [False, False, True, True]
+    assert [eager.may_use_compiled(rows) for _ in range(4)] == [False, False, True, True]
 
 
 def test_resumed_work_uses_compiled_kernels_at_once(new_process):
     eager.use_compiled_kernels()
-    assert eager.is_loaded_for(1)
+    assert eager.may_use_compiled(1)
 
 
 def test_long_work_and_trainings_use_compiled_kernels_at_once(new_process, tmp_path):
@@ -239,7 +239,7 @@ def test_long_work_and_trainings_use_compiled_kernels_at_once(new_process, tmp_p
     model = ptrnet.models.build("transformer-ptr-net", 2, 1, hidden_size=8, edge_frames=True)
     job = PredictJob(model.eval(), ptrnet.tasks.get("hull"), ptrnet.Greedy(), is_long=True)
     job(examples[:0])
-    assert eager.is_loaded_for(1)
+    assert eager.may_use_compiled(1)
     eager._steps = 0
     ptrnet.fit(examples, steps=1, batch_size=2, hidden_size=4, output=tmp_path / "run")
-    assert eager.is_loaded_for(1)
+    assert eager.may_use_compiled(1)

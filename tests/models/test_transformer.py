@@ -11,7 +11,7 @@ import torch
 from ptrnet import models
 from ptrnet.errors import InputError
 from ptrnet.kernels import eager
-from ptrnet.kernels.frames import FrameScores
+from ptrnet.kernels.frames import CompiledFrames
 from ptrnet.models.parts import attention
 from tests.models.gradients import check_gradients
 from tests.models.plain_frames import (
@@ -301,8 +301,8 @@ def test_log_probs_use_compiled_frames_without_gradients(monkeypatch, edge):
     model = build({"heads": 1, "edge_frames": True, "frame_edge": edge}).float()
     points, targets = torch.rand(3, N, 2), torch.tensor([TARGETS] * 3)
     arguments = points, torch.tensor([5, 5, 4]), torch.where(targets == 6, 5, targets)
-    expected, calls, score = model.log_probs(*arguments), [], FrameScores.__call__
-    monkeypatch.setattr(FrameScores, "__call__", lambda *a: calls.append(len(a)) or score(*a))
+    expected, calls, score = model.log_probs(*arguments), [], CompiledFrames.__call__
+    monkeypatch.setattr(CompiledFrames, "__call__", lambda *a: calls.append(len(a)) or score(*a))
     eager.use_compiled_kernels()
     with torch.no_grad():
         torch.testing.assert_close(model.log_probs(*arguments), expected, rtol=1e-4, atol=1e-4)

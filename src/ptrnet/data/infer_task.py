@@ -162,7 +162,7 @@ def infer_task_of(
     return InferredTask(task, examples)
 
 
-def open_checked(path: str, task: Custom, columns: Columns | None = None) -> Dataset:
+def open_for_task(path: str, task: Custom, columns: Columns | None = None) -> Dataset:
     """Return examples for an existing task, which may have been inferred from another file.
 
     Args:

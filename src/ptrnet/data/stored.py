@@ -139,12 +139,12 @@ def build(path: str, task: Task, folder: Path) -> None:
         parts = ordered_map(read, blocks(path), min(joblib.cpu_count(), num_blocks))
         save(track(parts, f"reading {path}", num_blocks), folder, path)
     else:
-        parts = chunks_of(with_answers(formats.read(path, task)), task, _GROUP)
+        parts = chunks_of(require_answers(formats.read(path, task)), task, _GROUP)
         save(track(parts, f"reading {path}", None), folder, path)
 
 
 def _read_block(block: Block, path: str, task: Task) -> Dataset:
-    part = Dataset.of(with_answers(txt.read_block(block, path, task)), task.item_size)
+    part = Dataset.of(require_answers(txt.read_block(block, path, task)), task.item_size)
     return replace(part, carried={})  # do not send the sources of lines between processes
 
 
@@ -189,7 +189,7 @@ def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
     (folder / CHECKSUMS).write_text(json.dumps(sums, indent=1) + "\n", encoding="utf-8")
 
 
-def with_answers(examples: Iterable[Example]) -> Iterator[Example]:
+def require_answers(examples: Iterable[Example]) -> Iterator[Example]:
     """Check that examples can be used for training, and yield the examples.
 
     Raises:

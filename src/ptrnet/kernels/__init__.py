@@ -1,4 +1,11 @@
 """Fast kernels for the formulas that take most of the time, and the formulas in plain PyTorch.
 
-The package imports no models and no tasks.
+Which network uses which kernels:
+
+- `ptr-net` and its relatives: `lstm`, `additive`, `pointer_step`, `linear` and `packed`.
+- `transformer-ptr-net`: `decoder_layer` and `frames`.
+- All other networks only use PyTorch.
+
+`eager.py` decides between a kernel and the plain formula. The package imports no models and no
+tasks.
 """

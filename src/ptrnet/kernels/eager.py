@@ -110,7 +110,7 @@ def use_compiled_kernels() -> None:
     _steps = STEPS_BEFORE
 
 
-def is_loaded_for(rows: int) -> bool:
+def may_use_compiled(rows: int) -> bool:
     """Whether compiled code computes the next step of `rows` prefixes. If False, count the step.
 
     The result depends only on the earlier steps, and not on time. So a repeated command runs the

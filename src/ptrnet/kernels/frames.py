@@ -70,7 +70,7 @@ class Round(NamedTuple):
     score: Tensor  # (1, U)
 
 
-class FrameScores:
+class CompiledFrames:
     """Function that adds the terms of all rounds to scores, for the same points in every step.
 
     All tensors are float32 on a CPU. Make a new object if weights, points or keys change.
@@ -140,7 +140,7 @@ def score_prefixes(begin, end, is_open, scores, points, ends, queries, keys, wei
         is_open: whether `ends` are ends of open edges.
         scores: `(B, M, S + N)`, -inf on padding.
         points: `(B, N, 2)`.
-        ends: three arrays `(B, M)` of tokens, as in `FrameScores`.
+        ends: three arrays `(B, M)` of tokens, as in `CompiledFrames`.
         queries: `(B, M, U)`.
         keys: `(U, B, 1, S + N)`.
         weights: `(rounds, U, 22)`: a weight for each feature, then bias and score.

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
-from ptrnet.kernels.eager import is_loaded_for, is_plain_float32
+from ptrnet.kernels.eager import is_plain_float32, may_use_compiled
 from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts.attention import (
@@ -29,7 +29,7 @@ from ptrnet.models.settings import TransformerSettings
 
 if TYPE_CHECKING:
     from ptrnet.kernels.decoder_layer import Step
-    from ptrnet.kernels.frames import FrameScores
+    from ptrnet.kernels.frames import CompiledFrames
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Compiled(NamedTuple):
     """Compiled kernels of a decoder step. If a part is None, PyTorch computes that part."""
 
     layers: "tuple[Step | None, ...]"
-    frames: "FrameScores | None"
+    frames: "CompiledFrames | None"
 
 
 class TransformerPtrNet(PointerModel):
@@ -167,7 +167,7 @@ class TransformerPtrNet(PointerModel):
         """The compiled kernels for a step of rows `(B, K, H)`, or None if they cannot be used."""
         past = state[: 2 * len(self.decoder)]
         tensors = (rows, encoded.inputs, encoded.keys, *past, *chain(*encoded.keys_values))
-        if not is_plain_float32(*tensors) or not is_loaded_for(rows.shape[0] * rows.shape[1]):
+        if not is_plain_float32(*tensors) or not may_use_compiled(rows.shape[0] * rows.shape[1]):
             return None
         if not encoded.compiled:
             bias = encoded.bias[:, None, None]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ptrnet import jobs as bulk
 from ptrnet import tasks
 from ptrnet.data import checks, formats
 from ptrnet.data.dataset import Dataset, chunks_of
@@ -17,7 +16,7 @@ from ptrnet.data.sizes import Sizes
 from ptrnet.data.tables import Columns, Sets
 from ptrnet.errors import InputError
 from ptrnet.evaluation import Evaluation, check_room_for_scores, group_value
-from ptrnet.jobs import CHUNK, Source
+from ptrnet.jobs import CHUNK, Source, file_source, map_chunks, write_chunks
 from ptrnet.labels import generation
 from ptrnet.parallel import check_processes
 from ptrnet.settings import to_mapping
@@ -64,10 +63,10 @@ def solve_file(
         return
     formats.check_not_overwritten(path, target)
     examples = formats.output_format(target, path).checked(instances, task)
-    source = bulk.file_source(path, solver.warned(chunks_of(examples, task, CHUNK), job))
+    source = file_source(path, solver.warned(chunks_of(examples, task, CHUNK), job))
     function = _for_many(job, source.num_rows)
     key = {**job.key(), "ends": list(ends)}
-    bulk.job(function, source, task, target, job.activity, key, jobs, backend)
+    write_chunks(function, source, task, target, job.activity, key, jobs, backend)
 
 
 def _solve_table(
@@ -131,7 +130,7 @@ def evaluate_file(
         formats.check_keeps_extra(target, task)
     _check_bulk(path, jobs, backend)
     examples = _known(formats.read(path, task, columns), task, target, by)
-    source = bulk.file_source(path, solver.warned(chunks_of(examples, task, CHUNK), job))
+    source = file_source(path, solver.warned(chunks_of(examples, task, CHUNK), job))
     if columns:  # a line of a long table is an element, so `num_rows` does not count instances
         source = source._replace(num_rows=None)
     function = _for_many(job, source.num_rows)
@@ -188,8 +187,8 @@ def _evaluation(
     """Run an evaluation, in memory or with a file for the results, and return the measures."""
     activity = EvaluateJob.activity
     if target is None:
-        return Evaluation(task, bulk.run(function, source, activity, jobs, backend), by)
-    bulk.job(function, source, task, target, activity, key, jobs, backend)
+        return Evaluation(task, map_chunks(function, source, activity, jobs, backend), by)
+    write_chunks(function, source, task, target, activity, key, jobs, backend)
     return Evaluation(task, chunks_of(formats.read(target, task), task, CHUNK), by)
 
 

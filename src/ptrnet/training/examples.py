@@ -9,7 +9,7 @@ import torch
 from ptrnet.data import formats, stored
 from ptrnet.data.batches import batches_of
 from ptrnet.data.dataset import Dataset
-from ptrnet.data.infer_task import open_checked
+from ptrnet.data.infer_task import open_for_task
 from ptrnet.data.random_streams import VALID
 from ptrnet.data.streams import BatchStream, CutStream, DatasetStream, ExampleStream, cut_batch
 from ptrnet.tasks.base import Task
@@ -86,7 +86,7 @@ def _dataset_stream(
 ) -> DatasetStream:
     if examples is None:
         if isinstance(task, Custom):
-            examples = open_checked(recipe.data, task, recipe.columns)
+            examples = open_for_task(recipe.data, task, recipe.columns)
         else:
             examples = stored.open_file(recipe.data, task)
     return DatasetStream(

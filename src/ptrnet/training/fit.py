@@ -197,7 +197,7 @@ def _inferred(examples: Any, recipe: dict[str, Any]) -> tuple[InferredTask, bool
         checked_example(pair, task, source).replace(grades=getattr(item, "grades", None))
         for item, pair, source in zip(items, pairs, sources, strict=True)
     ]
-    data = replace(Dataset.of(stored.with_answers(rows)), carried={"source": sources})
+    data = replace(Dataset.of(stored.require_answers(rows)), carried={"source": sources})
     return infer_task_of(data, task, EXAMPLES, kind, reading.context), kind is None
 
 

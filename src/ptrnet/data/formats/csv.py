@@ -25,7 +25,7 @@ from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import is_empty
-from ptrnet.types import Example, Table
+from ptrnet.types import CsvText, Example
 
 if TYPE_CHECKING:
     from ptrnet.data import tables
@@ -157,7 +157,7 @@ def _read_matrix(rows: list[Row], task: Task, source: str) -> Example | None:
     if has_header and names != above:
         return None
     dist = checks.check_matrix([[*map(float, row)] for row in body], task, source)
-    table = Table(None, [[name] for name in names], [])  # `write` then lists the names
+    table = CsvText(None, [[name] for name in names], [])  # `write` then lists the names
     return Example(dist, source=source, table=table, distance=EXPLICIT)
 
 
@@ -175,7 +175,7 @@ def _read_fields(rows: list[Row], places: list[str], task: Task, source: str) ->
     inputs = table.encode(schema)
     checks.check_size(len(inputs), task.min_elements, source)
     checks.check_solvable(inputs, task, source)
-    columns = Table(rows[0], rows[1:], [rows[0].index(field) for field in schema.fields])
+    columns = CsvText(rows[0], rows[1:], [rows[0].index(field) for field in schema.fields])
     return Example(inputs, None, source, table=columns, elements=table.elements(rows[0]))
 
 
@@ -236,7 +236,7 @@ def _read_numbers(rows: list[Row], places: list[str], task: Task, source: str) -
         for row, place in zip(rows, places, strict=True)
     ]
     inputs = checks.check_instance(values, task, source)
-    return Example(inputs, None, source, table=Table(header, rows, numeric))
+    return Example(inputs, None, source, table=CsvText(header, rows, numeric))
 
 
 def _check_order(names: list[str], expected: Sequence[str], place: str) -> None:

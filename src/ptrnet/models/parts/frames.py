@@ -14,7 +14,7 @@ from ptrnet.masks import gather_rows
 from ptrnet.models.base import safe_sqrt
 
 if TYPE_CHECKING:
-    from ptrnet.kernels.frames import FrameScores, Round
+    from ptrnet.kernels.frames import CompiledFrames, Round
 
 UNITS = 32  # hidden units of a `FrameScore`, U
 ROUNDS = 3  # rounds after the first round; see `EdgeFrames`
@@ -111,7 +111,7 @@ class EdgeFrames(nn.Module):
         with torch.autocast(keys.device.type, enabled=False):
             return self.key(keys).permute(2, 0, 1).contiguous()[:, :, None]
 
-    def compiled(self, points: Tensor, keys: Tensor) -> "FrameScores | None":
+    def compiled(self, points: Tensor, keys: Tensor) -> "CompiledFrames | None":
         """A compiled kernel that computes `forward` for these points and keys.
 
         Returns None if a part was subclassed, patched or hooked. Points are `(B, N, 2)`, and keys
@@ -119,10 +119,10 @@ class EdgeFrames(nn.Module):
         """
         if not is_unchanged(self, (EdgeFrames, nn.ModuleList, FrameScore, nn.Linear)):
             return None
-        from ptrnet.kernels.frames import FrameScores  # imports numba
+        from ptrnet.kernels.frames import CompiledFrames  # imports numba
 
         rounds = [score.weights() for score in self.looks]  # type: ignore[operator]
-        return FrameScores(points, keys, rounds, self.is_open)
+        return CompiledFrames(points, keys, rounds, self.is_open)
 
     def forward(
         self,
