@@ -68,14 +68,18 @@ def ask(address, body):
     return response.status, document
 
 
+def in_queue(address):
+    """Return the metric of the number of requests in the queue."""
+    with urllib.request.urlopen(f"{address}/metrics", timeout=SECONDS) as response:
+        text = response.read().decode()
+    return float(re.search(r"^ptrnet_queue (\S+)", text, re.MULTILINE)[1])
+
+
 def wait_for_queue(address, count):
     """Wait until that many requests are in the queue."""
-    deadline, in_queue = time.monotonic() + SECONDS, 0
-    while in_queue < count:
-        assert time.monotonic() < deadline, f"{in_queue} requests in the queue"
-        with urllib.request.urlopen(f"{address}/metrics", timeout=SECONDS) as response:
-            text = response.read().decode()
-        in_queue = float(re.search(r"^ptrnet_queue (\S+)", text, re.MULTILINE)[1])
+    deadline = time.monotonic() + SECONDS
+    while (number := in_queue(address)) < count:
+        assert time.monotonic() < deadline, f"{number} requests in the queue"
 
 
 def begin(connection, body):
@@ -185,13 +189,26 @@ def test_workers_serve_one_address_and_are_replaced_if_killed(served, model):
         assert ask(address, {"instances": INSTANCES[:2]})[0] == 200
     with urllib.request.urlopen(f"{address}/metrics", timeout=SECONDS) as response:
         assert 'ptrnet_instances_total{model="mine"} 6.0' in response.read().decode()
-    killed, _ = workers_of(process)
-    os.kill(killed, signal.SIGKILL)
+
+    def send():
+        with contextlib.suppress(ConnectionError):  # the worker is killed
+            ask(address, {"instances": INSTANCES, "decoder": "beam"})
+
+    threads = [threading.Thread(target=send) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    wait_for_queue(address, 6)
+    killed = workers_of(process)
+    for pid in killed:
+        os.kill(pid, signal.SIGKILL)
+    for thread in threads:
+        thread.join(SECONDS)
     deadline = time.monotonic() + SECONDS
-    while len(alive := workers_of(process)) < 2 or killed in alive:
-        assert time.monotonic() < deadline, "no other worker"
+    while len(alive := workers_of(process)) < 2 or set(killed) & set(alive):
+        assert time.monotonic() < deadline, "no other workers"
         time.sleep(0.1)
     assert ask(address, {"instances": INSTANCES[:2]})[0] == 200
+    assert in_queue(address) == 0
     process.send_signal(signal.SIGTERM)
     assert process.wait(SECONDS) == 0 and "Traceback" not in process.stderr.read()
 

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 import uvicorn
 from fastapi import FastAPI
+from prometheus_client.multiprocess import mark_process_dead
 from uvicorn.supervisors import Multiprocess
 
 from ptrnet import runtime, weights
@@ -106,6 +107,14 @@ class _Workers(Multiprocess):
     """Supervisor of uvicorn's workers. After Ctrl-C, `run` raises KeyboardInterrupt."""
 
     is_interrupted = False
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace dead workers, and remove their requests from the metric of the queue."""
+        before = self.processes.copy()
+        super().keep_subprocess_alive()
+        for process in before:
+            if process not in self.processes:
+                mark_process_dead(process.pid)  # type: ignore[no-untyped-call]
 
     def handle_int(self) -> None:
         self.is_interrupted = True
