@@ -18,6 +18,7 @@ from ptrnet.bench.solve import Questions, Run, check_batch
 from ptrnet.data import checks
 from ptrnet.data.sizes import Sizes
 from ptrnet.decoding import Greedy
+from ptrnet.errors import InputError
 from ptrnet.export.folder import check_extra
 from ptrnet.export.graphs import OnnxModel, write_graphs
 from ptrnet.models.base import PointerModel
@@ -35,7 +36,8 @@ def rows(
     By default, n is the largest size that the model was trained on.
 
     Raises:
-        InputError: an unknown task, or instances that cannot be answered.
+        InputError: the task is unknown or has no shipped model, or the instances cannot be
+            answered.
         MissingExtraError: onnx or onnxruntime is not installed.
     """
     check_extra()
@@ -49,6 +51,8 @@ def rows(
             checks.check_sizes([size], tasks.get(summary["task"]))
             check_batch(batch_size, size)
             batches.append(Questions(name, size, batch_size, seed=seed))
+    if not batches:
+        raise InputError(f"task: expected the task of a shipped model, got {task}")
     return chain.from_iterable(_rows_of(questions, repeats) for questions in batches)
 
 
