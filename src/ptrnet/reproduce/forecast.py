@@ -63,9 +63,9 @@ def duration(seconds: float) -> str:
         >>> duration(12_000)
         '3 h 20 min'
     """
-    minutes = round(seconds / 60)
-    if minutes < 1:
+    if round(seconds) < 60:
         return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
     if minutes < 60:
         return f"{minutes} min"
     if minutes < 24 * 60:
