@@ -148,3 +148,8 @@ def test_each_fault_gives_its_message(kind, complaint):
     check_problem(Right())
     with pytest.raises(InputError, match=complaint):
         check_problem(kind())
+
+
+def test_a_negative_seed_is_refused():
+    with pytest.raises(InputError, match="seed: expected a whole number of 0 or more, got -1"):
+        check_problem(Right(), seed=-1)

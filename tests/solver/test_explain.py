@@ -77,6 +77,8 @@ def test_importance_of_grades_is_measured_by_ndcg():
 def test_explain_refuses_invalid_arguments_and_other_tasks():
     with pytest.raises(InputError, match="repeats: expected"):
         plackett_luce("choice", 2).explain(choices(3), repeats=0)
+    with pytest.raises(InputError, match="seed: expected a whole number of 0 or more, got -1"):
+        plackett_luce("choice", 2).explain(choices(3), seed=-1)
     with pytest.raises(InputError, match="expected at least one, got none"):
         plackett_luce("choice", 2).explain([])
     with pytest.raises(InputError, match="model of your own examples, got one of task sort"):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, check_int
 from ptrnet.problems.base import STAY, Problem, State
 from ptrnet.types import Example, Floats, Indices, pad_answers
 
@@ -40,8 +40,10 @@ def check_problem(problem: Problem, sizes: tuple[int, ...] = (), seed: int = 0) 
         seed: the seed of the instances and the rollouts.
 
     Raises:
-        InputError: a check failed. The message begins with the name of the method.
+        InputError: the seed is invalid, or a check failed. The message of a failed check begins
+            with the name of the method.
     """
+    check_int("seed", seed, 0)
     least = max(problem.min_elements, problem.fixed + 1)
     sizes = sizes or tuple(range(least, least + 9, 2))
     rollouts = 0

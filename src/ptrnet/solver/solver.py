@@ -445,6 +445,7 @@ class Solver(HubMixin):
         from ptrnet.solver.explain import importance_of_fields
 
         check_int("repeats", repeats, 1)
+        check_int("seed", seed, 0)
         task = self._own_task()
         data, _ = examples_of(examples, task)
         if not len(data):
