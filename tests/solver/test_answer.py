@@ -24,6 +24,15 @@ def test_outputs_equal_those_of_solve(small):
     assert np.asarray(one, np.int32).dtype == np.int32
 
 
+@pytest.mark.skipif(np.__version__ < "2", reason="NumPy 1 copies despite `copy=False`")
+def test_an_array_that_must_not_be_copied_is_the_answers_own(small):
+    answer = small("hull", scale=8.0).answer(POINTS)
+    assert np.shares_memory(np.array(answer, copy=False), answer.outputs)
+    assert not np.shares_memory(np.array(answer, copy=True), answer.outputs)
+    with pytest.raises(ValueError, match="copy"):
+        np.array(answer, dtype=float, copy=False)
+
+
 def test_log_prob_cost_and_decoder_are_those_of_the_answer(small):
     solver = small("tsp", scale=8.0)
     answer = solver.answer(POINTS, ptrnet.Beam(2))

@@ -63,8 +63,7 @@ class Answer:
         return not self.warnings
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Indices:
-        array = self.outputs if dtype is None else self.outputs.astype(dtype)
-        return array.copy() if copy else array
+        return np.array(self.outputs, dtype, copy=copy)
 
     def __len__(self) -> int:
         return len(self.outputs)
