@@ -12,11 +12,9 @@ from prometheus_client import (
     generate_latest,
     multiprocess,
 )
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"  # environment variable: folder in which workers share metrics
-MEDIA_TYPE = CONTENT_TYPE_LATEST
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import ClientDisconnect
 
 from ptrnet import weights
-from ptrnet.serve.metrics import MEDIA_TYPE
 from ptrnet.serve.problems import CLOSE, PROBLEM, Problem
 from ptrnet.serve.requests import (
     JSON,
@@ -160,7 +160,7 @@ async def model(name: str, service: TheService) -> ModelCard:
 @router.get("/metrics")
 async def metrics(service: TheService) -> Response:
     """Return the metrics in the text format of Prometheus."""
-    return Response(service.metrics.text(), media_type=MEDIA_TYPE)
+    return Response(service.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
 
 @router.get("/openapi.json", include_in_schema=False)

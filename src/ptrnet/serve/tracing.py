@@ -1,9 +1,8 @@
 """Traces: the steps of a search, and the exact answer for comparison."""
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from concurrent.futures import Future
-from functools import partial
 from math import isfinite
 from threading import Condition, Thread
 
@@ -102,7 +101,7 @@ def exact_of(task: Task, example: Example) -> ExactAnswer | None:
     )
 
 
-_Work = tuple[Callable[[], ExactAnswer | None], Future[ExactAnswer | None]]
+_Work = tuple[Task, Example, Future[ExactAnswer | None]]
 
 
 class ExactAnswers:
@@ -127,7 +126,6 @@ class ExactAnswers:
         key = (task, example.inputs.shape, example.inputs.tobytes())
         with self._changed:
             if task.name not in self._waiting:
-                # A full deque drops the oldest entry.
                 waiting = self._waiting[task.name] = deque(maxlen=MAX_WAITING)
                 Thread(target=self._work, args=(waiting,), daemon=True).start()
             future = self._futures.pop(key, None)
@@ -137,7 +135,7 @@ class ExactAnswers:
             if len(self._futures) > MAX_ANSWERS:
                 self._futures.popitem(last=False)
             if not (future.running() or future.done()):
-                self._waiting[task.name].append((partial(exact_of, task, example), future))
+                self._waiting[task.name].append((task, example, future))
                 self._changed.notify_all()
             return future
 
@@ -145,11 +143,11 @@ class ExactAnswers:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: waiting)
-                compute, future = waiting.pop()
+                task, example, future = waiting.pop()
                 if future.done():  # the instance was submitted twice, and its answer is ready
                     continue
                 future.set_running_or_notify_cancel()
             try:
-                future.set_result(compute())
+                future.set_result(exact_of(task, example))
             except Exception as error:
                 future.set_exception(error)
