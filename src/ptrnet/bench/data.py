@@ -49,12 +49,10 @@ def _measure_with_file(recipe: Recipe, repeats: int) -> Iterator[Row]:
         yield from _reading(path, recipe, repeats)
         # Steps on a file and steps on fresh examples are measured separately. If both ran in turn,
         # the batches of one stream would be made while a step on the other stream runs.
-        yield from _waiting(
-            "examples of the file", partial(step_on_file, path, recipe), recipe, steps
-        )
-        yield from _waiting(
-            "fresh examples", partial(step_on_fresh_examples, recipe), recipe, steps
-        )
+        stored = partial(step_on_file, path, recipe)
+        yield from _waiting("examples of the file", stored, recipe, steps)
+        fresh = partial(TrainingStep.on_fresh_examples, ptrnet_step, recipe)
+        yield from _waiting("fresh examples", fresh, recipe, steps)
 
 
 def _reading(path: str, recipe: Recipe, rounds: int) -> Iterator[Row]:
@@ -137,11 +135,6 @@ def read_batches(path: str, recipe: Recipe) -> Run:
 def step_on_file(path: str, recipe: Recipe) -> TrainingStep:
     """A training step on the batches of a file."""
     return TrainingStep(ptrnet_step(recipe), _stream(path, recipe), recipe.device)
-
-
-def step_on_fresh_examples(recipe: Recipe) -> TrainingStep:
-    """A training step on batches that are drawn and labelled while earlier steps run."""
-    return TrainingStep.on_fresh_examples(ptrnet_step, recipe)
 
 
 def _stream(path: str, recipe: Recipe) -> DatasetStream:

@@ -47,10 +47,13 @@ def _rows_of(recipe: Recipe, rounds: int) -> Iterator[Row]:
     n, units = recipe.n[0], recipe.network.hidden_size
     count = recipe.batch_size * STEPS * n
     divide, divisions = _divisions()
-    setups = {"kernel": partial(kernel, recipe), "reference": partial(reference, recipe)}
+    setups = {
+        "kernel": partial(_forward_and_backward, additive_scores, recipe),
+        "reference": partial(_forward_and_backward, naive_scores, recipe),
+    }
     sides = {
-        "kernel": Side(kernel(recipe)),
-        "reference": Side(reference(recipe), REFERENCE_EVERY),
+        "kernel": Side(setups["kernel"]()),
+        "reference": Side(setups["reference"](), REFERENCE_EVERY),
     }
     if recipe.device == "cpu":
         sides["divisions"] = Side(divide)
@@ -68,16 +71,6 @@ def _rows_of(recipe: Recipe, rounds: int) -> Iterator[Row]:
         roofline_ms=roofline_ms,
         baseline=measured.baseline("reference", "reference", than="kernel"),
     )
-
-
-def kernel(recipe: Recipe) -> Run:
-    """Return a function that runs the kernel that models use, forward and backward."""
-    return _forward_and_backward(additive_scores, recipe)
-
-
-def reference(recipe: Recipe) -> Run:
-    """Return a function that computes the formula in plain PyTorch, forward and backward."""
-    return _forward_and_backward(naive_scores, recipe)
 
 
 def _forward_and_backward(scores: Callable[..., torch.Tensor], recipe: Recipe) -> Run:
