@@ -11,7 +11,7 @@ from ptrnet.errors import InputError
 from ptrnet.plots.answer import draw_answer
 from ptrnet.plots.curves import draw_curves, read_curves
 from ptrnet.plots.figure import figure
-from ptrnet.reproduce import tables
+from ptrnet.reproduce import records, tables
 from ptrnet.reproduce.run import Job
 from ptrnet.reproduce.tables import RECIPES, Row
 from ptrnet.reproduce.testsets import open_test_set
@@ -33,10 +33,6 @@ class Figure:
     # curves of the rows' trainings.
     kind: str
     rows: Sequence[Row]
-
-    def path(self, results: Path) -> Path:
-        """Return the path of the figure's picture."""
-        return results / f"{self.name.replace('/', '-')}.png"
 
 
 def names() -> list[str]:
@@ -62,7 +58,7 @@ def draw(drawn: Figure, jobs: Sequence[Job], runs: Path, results: Path) -> Path:
         OSError: the folder `results` cannot be created.
         MissingExtraError: matplotlib is not installed.
     """
-    path = drawn.path(results)
+    path = records.path_of(drawn.name, results, ".png")
     if drawn.kind == "curves":
         recipes = [(job.row, job.recipe) for job in jobs if job.recipe is not None]
         if not recipes:

@@ -34,9 +34,7 @@ def is_trained(folder: Path) -> bool:
 
 
 def steps_done(folder: Path) -> int:
-    """Return the number of steps that the training in a folder has done."""
-    if is_trained(folder):
-        return model_folder.load(folder).trained["steps"]  # type: ignore[no-any-return]
+    """Return the number of steps that the unfinished training in a folder has done."""
     begun = checkpoint.read_last(folder)
     return int(begun.content["global_step"]) if begun else 0
 
