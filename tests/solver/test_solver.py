@@ -8,7 +8,6 @@ from ptrnet.augmentation import canonicalize_valid
 from ptrnet.data.batches import bucket_by_size
 from ptrnet.solver import predict as solver_batches
 from ptrnet.solver import scoring
-from ptrnet.solver import solver as solver_module
 from ptrnet.types import Example
 
 
@@ -53,7 +52,6 @@ def test_batches_keep_to_the_budget_and_answers_to_their_order(small, monkeypatc
     examples = [Example(rng.random((n, 2))) for n in rng.integers(1, 20, 60)]
     at_once = [e.outputs.tolist() for e in solver.predict(examples)]
     monkeypatch.setattr(solver_batches, "MAX_BATCH_ELEMENTS", 25)
-    monkeypatch.setattr(solver_module, "CHUNK_SIZE", 7)
     in_batches = [e.outputs.tolist() for e in solver.predict(iter(examples))]
     assert at_once == in_batches
     batches = list(bucket_by_size([3, 30, 1, 5, 4, 4], 25))

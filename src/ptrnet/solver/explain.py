@@ -12,8 +12,6 @@ from ptrnet.solver.predict import PredictJob
 from ptrnet.tasks.custom import Custom
 from ptrnet.types import Floats
 
-CHUNK = 4096  # instances that are answered together
-
 
 @dataclass(frozen=True)
 class Importance:
@@ -46,7 +44,7 @@ def importance_of_fields(
     over all instances, with a 95% interval.
 
     Args:
-        job: the function that answers chunks of instances.
+        job: the function that answers the instances.
         task: the task of the examples.
         data: examples with answers.
         repeats: how often to shuffle each field.
@@ -83,16 +81,13 @@ def _metric_of(job: PredictJob, task: Custom, data: Dataset, instances: Dataset)
     """Return the main metric `(B,)` of the model's answers to `instances`.
 
     Args:
-        job: the function that answers chunks of instances.
+        job: the function that answers the instances.
         task: the task of the examples.
         data: the examples with the right answers.
         instances: the instances of `data`, with or without a shuffled field.
     """
-    values = []
-    for known, chunk in zip(data.chunks(CHUNK), instances.chunks(CHUNK), strict=True):
-        answers = [example.outputs for example in job(chunk) if example.outputs is not None]
-        values.append(task.score(known, answers)[task.metric].astype(np.float64))
-    return np.concatenate(values)
+    answers = [example.outputs for example in job(instances) if example.outputs is not None]
+    return task.score(data, answers)[task.metric].astype(np.float64)
 
 
 def _shuffled(data: Dataset, columns: slice, rng: np.random.Generator) -> Dataset:

@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     from ptrnet.solver.explain import Importance
     from ptrnet.tasks.custom import Custom
 
-# Instances per chunk in memory. In a large chunk, more instances have about the same size and can
-# share a batch. With a progress bar or several processes, a chunk has only CHUNK instances.
-CHUNK_SIZE, CHUNK = 4096, 250
+CHUNK = 250  # instances per chunk, with a progress bar or several processes
 
 
 class Solver(HubMixin):
@@ -146,7 +144,7 @@ class Solver(HubMixin):
             self._check_readable(example)
         began = perf_counter()
         job = self.job(decoder, constrained, augment)
-        solved = [row for chunk in data.chunks(CHUNK_SIZE) for row in job(chunk)]
+        solved = list(job(data))
         seconds = (perf_counter() - began) / max(1, len(solved))
         decoder = job.decoder
         answers = [self._answer(example, decoder, seconds) for example in solved]
@@ -204,7 +202,7 @@ class Solver(HubMixin):
         is_shared = jobs != 1 or backend != LOCAL
         if is_shared:
             job = replace(job, is_long=len(data) > CHUNK)
-        chunks = self.warned(data.chunks(CHUNK if activity or is_shared else CHUNK_SIZE), job)
+        chunks = self.warned(data.chunks(CHUNK) if activity or is_shared else [data], job)
         solved = []
         with Bar(activity, len(data)) as bar:
             for chunk in ordered_map(job, chunks, jobs, backend):
