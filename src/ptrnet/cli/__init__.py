@@ -43,7 +43,7 @@ def run(arguments: list[str]) -> int:
         from ptrnet.cli.app import VERBS, build
 
         # Import only the command's own module. Help and unknown commands need all modules.
-        verbs = arguments[:1] if arguments and arguments[0] in VERBS else VERBS
+        verbs = arguments[:1] if arguments[0] in VERBS else VERBS
         command = typer.main.get_command(build(verbs))
         with warnings.catch_warnings():
             warnings.simplefilter("always", OutOfDistributionWarning)

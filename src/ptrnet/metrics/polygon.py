@@ -55,8 +55,7 @@ def summarize(moments: Mapping[str, Moments]) -> dict[str, Measure]:
 
 def same(a: Floats, b: Floats) -> bool:
     """Whether two rings of vertices `(num_vertices, 2)` are the same polygon."""
-    first, second = _canonical(a), _canonical(b)
-    return first.shape == second.shape and bool((first == second).all())
+    return np.array_equal(_canonical(a), _canonical(b))
 
 
 def simple(rings: Sequence[Floats]) -> NDArray[np.bool_]:

@@ -50,8 +50,6 @@ def is_delaunay(points: Floats, outputs: Indices) -> bool:
     """
     predicates, first = Predicates(points), first_equal(points)
     vertices = first[outputs]  # equal points are one vertex
-    if not len(vertices):
-        return False
     turns = predicates.turn(*vertices.T)
     if (turns == 0).any():
         return False
