@@ -9,18 +9,22 @@ import time
 import pytest
 import torch
 
-# The program, in which the batch STALL_AT never comes. A script, as Lightning starts its further
-# processes by the same command.
+# The program, in which the batch STALL_AT only comes after an interrupt. A script, as Lightning
+# starts its further processes by the same command. An interrupted training waits for the thread
+# that makes batches, so the batch has to come then.
 STALLING = """
 import os, time
+from pathlib import Path
 from ptrnet import cli, runtime
 runtime.tune()
 from ptrnet.data.streams import ExampleStream
 from ptrnet.data.streams import DatasetStream
 
+interrupted = Path(__file__).with_name("interrupted")
+
 def stalling(make_batch):
     def batch(stream, k, *args, **kwargs):
-        while k == int(os.environ["STALL_AT"]):
+        while k == int(os.environ["STALL_AT"]) and not interrupted.exists():
             time.sleep(0.02)
         return make_batch(stream, k, *args, **kwargs)
     return batch
@@ -38,6 +42,7 @@ class StalledTraining:
 
     def __init__(self, script, log, folder, options, stall_at):
         script.write_text(STALLING)
+        self.interrupted = script.with_name("interrupted")
         self.log = log
         with log.open("w") as stderr:
             self.process = subprocess.Popen(
@@ -66,6 +71,7 @@ class StalledTraining:
     def interrupt(self):
         """Interrupt it like Ctrl-C; return exit code, standard output and standard error."""
         self.process.send_signal(signal.SIGINT)
+        self.interrupted.touch()
         out, _ = self.process.communicate(timeout=SECONDS)
         return self.process.returncode, out, self.log.read_text()
 

@@ -1,8 +1,8 @@
 """Infer the task of a user's own examples: the kind of answers, and the scale of the features.
 
 We read the examples for the loosest task, which accepts every answer. If the user named the kind of
-answers, such as "set" or "permutation", we then check that all answers are of this kind. If not, we
-infer the kind from all answers.
+answers, such as "set" or "permutation", we then check that all answers are of this kind. Without a
+name, we infer the kind from all answers.
 """
 
 import warnings
@@ -108,7 +108,7 @@ def infer_task(
 def infer_task_of_sets(
     sets: Sets, kind: Kind | None = None, reading: Reading = AS_IT_IS
 ) -> InferredTask:
-    """As `infer_task`, for a long table. If `kind` is None, the answers' column tells the kind."""
+    """As `infer_task`, for a `Sets`. If `kind` is None, the answers' column tells the kind."""
     source = sets.table.source
     if not sets.columns.answer[0]:
         raise InputError(
@@ -338,7 +338,7 @@ def _warn_of_other_forms(examples: Dataset) -> None:
 
 
 def _are_masks(examples: Dataset) -> bool:
-    """Whether all answers have a 0 or 1 for every element, and some instance has 3 or more."""
+    """Whether all answers have a 0 or 1 for every element, and some answer has at least three."""
     is_long = examples.lengths == examples.sizes
     return bool(examples.sizes.max() > 2 and is_long.all() and (examples.indices <= 1).all())
 

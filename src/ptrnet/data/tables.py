@@ -1,4 +1,4 @@
-"""Long tables: each row is an element. One column says to which set, an instance, it belongs.
+"""Long tables: each row is an element. One column says to which set (instance) it belongs.
 
 A `Table` holds columns of cells, read from a file or a frame. `Sets` groups the rows of a table by
 set. The rows of a set need not be next to each other. `Sets.for_training` makes a `Dataset` to
@@ -402,9 +402,9 @@ class Sets:
     def answered(self, answers: Iterable[Indices], kind: str) -> Table:
         """Return the table with a column of answers; see `answer_cells`.
 
-        If `self.columns` names a column for the same setting, such as `rank`, the new column
-        replaces this column. A column for another setting is kept. For example, grades are kept
-        next to a new column of ranks.
+        `kind` decides which setting names the new column, such as `rank`. If `self.columns` has
+        this setting, the new column replaces the old one. Columns of other settings
+        stay. For example, grades stay next to a new column of ranks.
 
         Args:
             answers: an answer for each set.
@@ -446,8 +446,8 @@ class Sets:
         return name
 
 
-# For two kinds of answers, the setting of `Columns` that names the column of answers. For all
-# other kinds, this setting is "rank".
+# The setting of `Columns` for a new column of answers, by the kind of the answers. It is "rank"
+# for all other kinds, also for grades, because answers are orders.
 _ROLES = {"choice": "chosen", "set": "member"}
 
 

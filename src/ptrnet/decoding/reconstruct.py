@@ -115,8 +115,9 @@ class Reconstruct(ReconstructSettings, Decoder):
             sizes: `(B,)` number of cities of each tour.
 
         Returns:
-            For each of P parts the row of its tour, `(P,)`, and the positions of its cities in
-            this tour, `(P, W)`. The positions begin with the last and the first city of the part,
+            For each of P parts: which tour of the batch it belongs to, `(P,)`, and where
+            its cities are in this
+            tour, `(P, W)`. The positions begin with the last and the first city of the part,
             which are fixed. The inner cities follow in their order. Parts shorter than W are padded
             with -1.
         """

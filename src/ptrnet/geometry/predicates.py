@@ -195,7 +195,7 @@ class Predicates:
         return _decide(turn(*points), error, (i, j, k), self._exact_turn)
 
     def turn_beyond_rounding(self, i: Indices, j: Indices, k: Indices) -> Indices:
-        """Return `turn`, but 0 if the points, without rounding errors, could be on one line."""
+        """Return `turn`, but 0 if the points may have been on one line before rounding."""
         points = self._floats(i, j, k)
         # In `turn_slack`, each size is at most 3, because points are scaled. All differences
         # together are at most 8 times the largest difference from point i. So the slack is at most
@@ -212,7 +212,7 @@ class Predicates:
         return _decide(in_circle(*points), error, (i, j, k, p), self._exact_in_circle)
 
     def in_circle_beyond_rounding(self, i: Indices, j: Indices, k: Indices, p: Indices) -> Indices:
-        """Return `in_circle`, but 0 if p, without rounding errors, could be on the circle."""
+        """Return `in_circle`, but 0 if p may have been on the circle before rounding."""
         points = self._floats(i, j, k, p)
         terms, difference = in_circle_terms(*points), _largest_difference(*reversed(points))
         # In `in_circle_slack`, each size is at most 4, and the gradients add up to at most 96

@@ -109,8 +109,8 @@ def unresolved(
     """Return whether triangles are glued edge to edge, and the conditions that remain to prove.
 
     The first result is True only if the triangles also have `count` vertices, and their outer path
-    goes round once. How often the path goes round is only known if it turns left everywhere, so
-    the second result has the turns that are not certain.
+    goes round once. This is only certain if the path turns left everywhere, so the
+    second result has the turns that are not certain.
 
     Args:
         points: `(n, 2)`, scaled so that the largest coordinate is at least 1/2 and below 1.

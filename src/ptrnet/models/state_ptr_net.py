@@ -212,7 +212,7 @@ def _distinct_rows(state: "State") -> tuple[np.ndarray, np.ndarray]:
 
 
 def _chunks(order: np.ndarray, counts: np.ndarray) -> Iterator[np.ndarray]:
-    """Split rows into chunks of at most MAX_POSITIONS elements, padding included.
+    """Split the rows of a state into chunks of at most MAX_POSITIONS elements, padding included.
 
     `order` sorts the rows by `counts`, the numbers of remaining elements. A row with more than
     MAX_POSITIONS elements is a chunk of its own.

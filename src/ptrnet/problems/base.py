@@ -47,7 +47,7 @@ class Problem(Task):
     shared_fields: ClassVar[Mapping[str, int]] = {}  # how many numbers each shared field has
     optional: ClassVar[Mapping[str, float]] = {}  # defaults of shared fields that files may lack
     ways: ClassVar[int] = 1  # ways to an element: 1, or 2 (directly, or via element 0)
-    fixed: ClassVar[int] = 0  # number of first elements that are not chosen, such as a depot
+    fixed: ClassVar[int] = 0  # this many elements at the start are never chosen, such as a depot
     repeats: ClassVar[bool] = False  # type: ignore[misc]  # whether an element may come twice
 
     labellers: ClassVar[tuple[str, ...]] = ()

@@ -1,7 +1,8 @@
 """Batching across requests: instances of many users go through a model together.
 
-All instances of a batch have the same model, the same method and a similar size: n rounds up to the
-same power of two. A batch has at most BATCH_ELEMENTS elements, to bound its memory. It also has at
+All instances of a batch have the same model, the same method and a similar size: n,
+rounded up to a power of two, is the same
+for all. A batch has at most BATCH_ELEMENTS elements, to bound its memory. It also has at
 most as many instances as the model can probably answer in half a second. The request that has
 waited longest comes first. If only some instances of a request fit into a batch, the others
 queue again behind other requests. Slow instances are decoded in a separate thread, so that
@@ -30,7 +31,7 @@ WINDOW = 0.002  # seconds that an idle service waits for more requests after the
 # Maximum number of elements of a batch, with padding. An element counts
 # `decoder.size * augment` times: once for each prefix of the search, in each view.
 BATCH_ELEMENTS = 16_384
-QUICK_ELEMENTS = 512  # most elements of a quick instance, counted as for BATCH_ELEMENTS
+QUICK_ELEMENTS = 512  # maximum for a quick instance, counted as for BATCH_ELEMENTS
 BATCH_SECONDS = 0.5  # how long decoding a batch should take
 
 

@@ -100,8 +100,8 @@ class Solver(HubMixin):
 
         Warns:
             OutOfDistributionWarning: an instance has extreme features, or a number of elements that
-                is not among the sizes of the training. The solver warns once about each of the
-                subjects that `TrainedRange` lists.
+                is not among the sizes of the training. The solver warns once for each
+                of the reasons that `TrainedRange` lists.
 
         Examples:
             >>> square = [[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]
@@ -675,10 +675,10 @@ class Solver(HubMixin):
             start: the first city of each tour, as in `ptrnet.label`.
             end: the last city of each tour. If both ends are given, the network completes a closed
                 tour whose first two cities are `end` and `start`. ptrnet rotates this tour, so that
-                `start` comes first and `end` comes last. In other cases, the network gives a closed
-                tour without fixed ends. ptrnet then rotates the tour, reverses it or removes an
-                edge. If an end of an open path is not given, ptrnet also tries other cities at this
-                end, except with `ptrnet.Reconstruct`.
+                `start` comes first and `end` comes last. Otherwise the network gives a closed tour
+                without fixed ends. To obey the given ends, ptrnet then rotates
+                or reverses the tour, or removes an edge. If an end of an open path is not given,
+                ptrnet also tries other cities at this end, except with `ptrnet.Reconstruct`.
             open: whether the tour is a path that does not return to its first city.
             jobs: the number of processes, 1 or more. -1 means one process per core.
             backend: where the processes run: "local", or a cluster of "dask" or "ray".

@@ -198,8 +198,8 @@ class Delaunay(Task):
     def settle(self, inputs: Floats, outputs: Indices) -> Indices:
         """Return the exact triangulation if it differs from the answer by less than RESOLUTION.
 
-        The difference is less than RESOLUTION if the answer would be right after all points moved
-        by RESOLUTION. Otherwise return the answer.
+        The difference is less than RESOLUTION if moving each point by at most RESOLUTION could
+        make the answer right. If the difference is larger, return the answer.
         """
         from ptrnet.metrics.triangulation import is_delaunay
 

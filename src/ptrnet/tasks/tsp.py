@@ -159,7 +159,7 @@ class Tsp(Task):
         return path[::-1].copy() if is_backwards else path
 
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
-        """Return copies of the example. Each copy has another fixed city at the end named `end`.
+        """Return copies of the example. Each copy fixes another city at `end`, the free end.
 
         These cities are the answer's city at this end, and the cities nearest to it, at most
         `MAX_ENDS` in all. At the other end, all copies have the answer's city.

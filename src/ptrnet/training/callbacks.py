@@ -342,7 +342,7 @@ class TrainingProgress(pl.Callback):
             )
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        for key in ("accuracy", "cost", *METRICS.values()):  # show the last key that was logged
+        for key in ("accuracy", "cost", *METRICS.values()):  # a later key replaces an earlier one
             value = trainer.callback_metrics.get(f"valid_{key}")
             if value is not None:
                 name = "" if key in ("accuracy", "cost") else f"{key} "

@@ -2,8 +2,8 @@
 
 The losses of self-labelling and REINFORCE also teach the model which tokens are allowed. The model
 could not learn this from the costs of samples alone. Samples are drawn under the constraint, which
-hides the probability that the model gives to forbidden tokens. Beam search ranks prefixes by the
-model's own log-probabilities. Probability on forbidden tokens would distort this ranking.
+hides the probability that the model gives to forbidden tokens. But beam search ranks prefixes
+by this unconstrained probability, so probability on forbidden tokens would distort its ranking.
 """
 
 from collections import deque

@@ -333,7 +333,7 @@ def products_class(
         features: number of features of inputs, d. 0 if inputs are fused and need no product.
         dtype: type of the products.
     """
-    # A word of bfloat16 holds numbers of two rows of the matrix, so the matrix must have an even
+    # A 32-bit word holds bfloat16 numbers of two rows, so the matrix must have an even
     # number of rows. If the last panel is not full, the product also multiplies the zeros in this
     # panel. This takes time, so we only use full panels.
     fills_words = dtype != torch.bfloat16 or features % 2 == 0

@@ -79,7 +79,7 @@ class Logs(nn.Module):
         self.register_buffer("lowest", lowest, persistent=False)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return `log(x / mean of x)`, given standardized features `(B, N, d)` of elements x."""
+        """Return `log(x / mean of x)` of features x, given x standardized, `(B, N, d)`."""
         with torch.autocast(inputs.device.type, enabled=False):
             return torch.maximum(1 + self.spread * inputs, self.lowest).log()
 
