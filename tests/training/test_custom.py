@@ -12,7 +12,8 @@ from ptrnet.cli import run
 from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.pretrained.model_folder import load
 from ptrnet.solver import Solver
-from ptrnet.training.recipe import Recipe, infer_recipe
+from ptrnet.training.own_data import infer_recipe
+from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 
 TINY = {"hidden_size": 16, "batch_size": 16, "valid_every": 10, "seed": 3}

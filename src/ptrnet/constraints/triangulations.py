@@ -8,9 +8,10 @@ enough larger elements for the vertices that follow in the triangle.
 `Apexes`: a triangulation grows along a queue of open edges (`OpenEdges`). A sequence is
 `a, b, t3, t4, ...`: a directed edge, then one token for each edge in the order of the queue. The
 queue starts with the edge from a to b. A token is either the apex of the triangle on the left of
-the edge in front, or NONE if there is no triangle. The triangle of the edge (a, b) and the apex c
-has two more sides, (b, c) and (c, a). If one of these sides is in the queue, the side has its
-triangle now and leaves the queue. Otherwise the reversed side joins the queue: first (c, b), then
+the queue's first edge, or NONE if there is no triangle. The triangle of the edge (a, b) and the
+apex c has two more sides, (b, c) and (c, a). If one of these sides is in the queue, the side has
+its triangle now and leaves the
+queue. Otherwise the reversed side joins the queue: first (c, b), then
 (a, c).
 """
 

@@ -161,7 +161,7 @@ class EpochStream(BatchStream[AnyBatch]):
         InputError: no row has one of the sizes, or a network holds out all rows.
     """
 
-    order: ClassVar[int]  # the number in `random_streams` for the order of the rows
+    order: ClassVar[int]  # which of the `random_streams` orders the rows
 
     examples: Dataset
     task: Task

@@ -183,7 +183,8 @@ def _with_parts_solved(
 def _solve_parts(model: PointerModel, inputs: Tensor, counts: Tensor) -> Indices:
     """Return for each part the greedy tour that begins with the part's cities 0 and 1.
 
-    A tour is a row of `(P, W)` indices of the part's cities. Padding keeps its place.
+    The result is `(P, W)`. A row has the indices of a part's cities in their new order, then the
+    indices of its padding, unchanged.
 
     Args:
         model: the model that solves the parts.

@@ -197,7 +197,8 @@ class Predicates:
     def turn_beyond_rounding(self, i: Indices, j: Indices, k: Indices) -> Indices:
         """Return `turn`, but 0 if the points may have been on one line before rounding."""
         points = self._floats(i, j, k)
-        # In `turn_slack`, each size is at most 3, because points are scaled. All differences
+        # `size_x` and `size_y` of `turn_slack` are at most 3: scaled points are
+        # below 1. All differences
         # together are at most 8 times the largest difference from point i. So the slack is at most
         # 24 times this difference. The factor 32 also covers the error of `turn`.
         error = 32 * ROUNDING * (turn_terms(*points) + _largest_difference(*points)) + UNDERFLOW

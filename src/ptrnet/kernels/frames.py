@@ -29,7 +29,7 @@ from ptrnet.kernels.threads import even_cuts, run_slices
 
 MIN_ROWS_OF_A_THREAD = 16  # fewer prefixes are not worth another thread
 LANES = 32  # numbers that LLVM computes together: four vectors of 256 bits
-FEATURES_PER_PASS = 4  # a pass over the tokens adds this many features and writes the sums once
+FEATURES_PER_PASS = 4  # a pass over `hidden` adds the terms of this many features at once
 
 _ZERO, _HALF, _ONE = np.float32(0), np.float32(0.5), np.float32(1)
 _MIN_DIST, _TINY = np.float32(1e-6), np.float32(1e-30)

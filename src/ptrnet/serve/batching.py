@@ -1,8 +1,8 @@
 """Batching across requests: instances of many users go through a model together.
 
-All instances of a batch have the same model, the same method and a similar size: n,
-rounded up to a power of two, is the same
-for all. A batch has at most BATCH_ELEMENTS elements, to bound its memory. It also has at
+All instances of a batch have the same model and the same `Method` of decoding. Their sizes are
+also the same after rounding up to a power of
+two. A batch has at most BATCH_ELEMENTS elements, to bound its memory. It also has at
 most as many instances as the model can probably answer in half a second. The request that has
 waited longest comes first. If only some instances of a request fit into a batch, the others
 queue again behind other requests. Slow instances are decoded in a separate thread, so that
@@ -29,7 +29,8 @@ from ptrnet.types import Example
 
 WINDOW = 0.002  # seconds that an idle service waits for more requests after the first request
 # Maximum number of elements of a batch, with padding. An element counts
-# `decoder.size * augment` times: once for each prefix of the search, in each view.
+# `decoder.size * augment` times: once for each of the decoder's partial answers (prefixes) to
+# each augmented copy (view) of the instance.
 BATCH_ELEMENTS = 16_384
 QUICK_ELEMENTS = 512  # maximum for a quick instance, counted as for BATCH_ELEMENTS
 BATCH_SECONDS = 0.5  # how long decoding a batch should take
@@ -89,7 +90,7 @@ class BatchKey(NamedTuple):
 
     @property
     def elements(self) -> int:
-        """Number of elements of an instance, including padding, prefixes and views."""
+        """Number of elements, with padding, in all prefixes and views of an instance."""
         return self.size * self.method.decoder.size * self.method.augment
 
     @property
@@ -255,7 +256,7 @@ def _solve(key: BatchKey, examples: list[Example], requests: list[_Request]) -> 
 
 def _set_num_threads(threads: int | None) -> None:
     if threads is not None:
-        # PyTorch resets the number at a thread's first read, so read the number before setting it.
+        # The first `get_num_threads` of a thread resets the number, so call it before setting it.
         torch.get_num_threads()
         torch.set_num_threads(threads)
 

@@ -75,7 +75,7 @@ class Labelling(ABC):
         distance: str = EUCLIDEAN,
         rules: TourRules = CLOSED,
     ) -> tuple[Answers, NDArray[np.bool_]]:
-        """Return the answers of `label`, and `(B,)` booleans: False if a proof is missing.
+        """Return the answers of `label`, and `(B,)` booleans: False if a promised proof is missing.
 
         A labeller that proves its answers may run out of time: `exact` then returns its best tour
         without a proof. If a labeller promises no proofs, all booleans are True.
@@ -204,7 +204,7 @@ class Task(Settings, Labelling):
 
     @abstractmethod
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
-        """Return why no instance of n elements has the answer `outputs`; None if some may have it.
+        """Return why `outputs` is invalid for every instance of n elements; None if it is not.
 
         Args:
             n: number of elements of the instance.
@@ -366,7 +366,7 @@ class Task(Settings, Labelling):
         return outputs
 
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
-        """Return copies of an example with an open path. Each copy has another fixed city at `end`.
+        """Return copies of an example of an open path. Each fixes a different city at `end`.
 
         The network answers each copy, and the solver keeps the best path.
 

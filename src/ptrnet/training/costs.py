@@ -3,7 +3,7 @@
 The losses of self-labelling and REINFORCE also teach the model which tokens are allowed. The model
 could not learn this from the costs of samples alone. Samples are drawn under the constraint, which
 hides the probability that the model gives to forbidden tokens. But beam search ranks prefixes
-by this unconstrained probability, so probability on forbidden tokens would distort its ranking.
+by their probability without the constraint, and forbidden tokens would take a part of it.
 """
 
 from collections import deque
