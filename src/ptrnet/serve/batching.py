@@ -1,12 +1,11 @@
 """Batching across requests: instances of many users go through a model together.
 
-All instances of a batch have the same model and the same `Method` of decoding. Their sizes are
-also the same after rounding up to a power of
-two. A batch has at most BATCH_ELEMENTS elements, to bound its memory. It also has at
-most as many instances as the model can probably answer in half a second. The request that has
-waited longest comes first. If only some instances of a request fit into a batch, the others
-queue again behind other requests. Slow instances are decoded in a separate thread, so that
-quick instances do not wait.
+All instances of a batch have the same model and the same `Method` of decoding. Their sizes are also
+the same after rounding up to a power of two. A batch has at most BATCH_ELEMENTS elements, to bound
+its memory. It also has at most as many instances as the model can probably answer in half a second.
+The request that has waited longest comes first. If only some instances of a request fit into a
+batch, the others queue again behind other requests. Slow instances are decoded in a separate
+thread, so that quick instances do not wait.
 """
 
 import asyncio
