@@ -37,6 +37,7 @@ def attention(model: PointerModel, task: Task, answered: Example) -> tuple[Float
         probabilities = np.concatenate([special, of_elements], 1)
         element_tokens = (tokens - task.num_specials) // ways + task.num_specials
         tokens = np.where(tokens < task.num_specials, tokens, element_tokens)
-    special = np.arange(task.num_specials)  # special tokens are the same in both orders
+    # The special slots come first in the order of the model and in the order of the instance.
+    special = np.arange(task.num_specials)
     from_read, to_read = (np.append(special, i + len(special)) for i in (order, position))
     return probabilities[:, to_read], from_read[tokens]

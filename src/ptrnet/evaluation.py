@@ -1,4 +1,4 @@
-"""The metrics of a model's answers, compared with known answers."""
+"""Metrics, which compare a model's answers with known answers."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -64,7 +64,7 @@ def _no_scores(task: Task) -> dict[str, Scores]:
 
 
 def _moments(scores: Mapping[str, Scores]) -> dict[str, Moments]:
-    """Return each metric's moments. If CONFIDENCE is a metric, add those of calibration gaps."""
+    """Return each metric's moments, and those of `gaps_by_bin` if CONFIDENCE is a metric."""
     if CONFIDENCE in scores:
         right = scores["accuracy"] == 1
         gaps = calibration.gaps_by_bin(scores[CONFIDENCE].astype(np.float64), right)
@@ -75,7 +75,7 @@ def _moments(scores: Mapping[str, Scores]) -> dict[str, Moments]:
 class Evaluation:
     """The metrics of any number of examples, which are read chunk by chunk.
 
-    Only one chunk is in memory, and sums for each size and for each value of the field `by`.
+    The memory holds one chunk at a time, and sums for each size and each value of the field `by`.
 
     Args:
         task: the task of the examples.

@@ -1,10 +1,10 @@
 """Jobs: apply a function to many chunks of examples, in many processes, and resume after a stop.
 
 While OUTPUT is computed, a folder `OUTPUT.partial/` next to it holds the job's key and the finished
-chunks. The key (`job.json`) is everything that decides the result. Each chunk is a file of lines
-named `NUMBER-CHECKSUM.EXTENSION`. If the same job is started again, the job computes no chunk
-again whose file has the checksum in its name. At the end the chunks are joined, and the folder is
-removed.
+chunks. The key (`job.json`) is everything that decides the result. Each chunk is a file of lines.
+The file's name is `NUMBER-CHECKSUM.EXTENSION`. If the same job is started again, it skips a chunk
+if the content of its file has the checksum that the name says. At the end the chunks are joined,
+and the folder is removed.
 """
 
 import hashlib

@@ -52,8 +52,8 @@ def label(
     `OUTPUT.partial/`. The same call then resumes from there.
 
     Args:
-        task: "hull", "delaunay", "tsp" or "sort"; or a task with other settings, such as
-            `ptrnet.load(...).task`.
+        task: the name of a task or a problem, such as "hull", "tsp" or "knapsack"; or a task with
+            other settings, such as `ptrnet.load(...).task`.
         file: the path of the instances, in any format; "-" is standard input. Or the instances
             themselves, one or many, in any form that `Solver.solve` takes, or a `Dataset`. For the
             task "tsp", an array `(n, n)` of three rows or more is a matrix of distances.
@@ -169,8 +169,8 @@ def generate(
     finished chunks stay in `OUTPUT.partial/`. The same call then resumes from there.
 
     Args:
-        task: "hull", "delaunay", "tsp" or "sort"; or a task with other settings, such as
-            `ptrnet.load(...).task`.
+        task: the name of a task or a problem, such as "hull", "tsp" or "knapsack"; or a task with
+            other settings, such as `ptrnet.load(...).task`.
         n: the numbers of elements: 50, "5-50" or "5,10,20-30"; 1 to 100,000, and at least 3 for
             "delaunay". The size of each instance is drawn uniformly.
         count: number of examples, 1 or more.
@@ -291,8 +291,9 @@ def label_dataset(
 
 
 def reference_answer(task: Task, example: Example) -> tuple[Indices | None, bool]:
-    """Return the answer of the task's first labeller, and whether the answer is proved optimal.
+    """Return the answer of the task's first labeller, and False if a promised proof is missing.
 
+    The boolean is True if the labeller proved the answer, or if the labeller promises no proofs.
     The answer is None if the task has no labeller or the labeller is not installed. The answer is
     also None if the labeller does not take that many elements or finds no answer.
     """

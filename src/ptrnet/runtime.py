@@ -30,8 +30,8 @@ def tune() -> None:
     - Freed memory stays with the process. By default, glibc returns the memory of each large tensor
       to the system, and gets new, zeroed pages for the next tensor. That takes a third of an LSTM
       layer's time.
-    - Idle OpenMP threads sleep early. The compiled kernels run on other threads, which get a core
-      only while torch's threads sleep.
+    - The OpenMP threads of torch sleep early if they are idle. The compiled kernels have threads of
+      their own, which get a core only while torch's threads sleep.
     - oneDNN caches the code of fewer operations. oneDNN compiles code for each shape. If sizes of
       instances vary, the default of 1,024 operations fills gigabytes with code that is rarely used
       again.

@@ -1,8 +1,8 @@
 """Settings: fields of frozen dataclasses that `setting` declares.
 
-A setting has a type, a default, a help text and bounds. One declaration makes it an option of the
-command line, a key of TOML recipes and a keyword argument in Python. Values are checked when an
-object is made. `docs/dev/settings.md` compares this module with similar libraries.
+A setting has a type, a default, a help text and bounds. If you declare a setting once, it is an
+option of the command line, a key of TOML recipes and a keyword argument in Python. Values are
+checked when an object is made. `docs/dev/settings.md` compares this module with similar libraries.
 
     @dataclass(frozen=True)
     class Optimizer(Settings):
@@ -111,7 +111,7 @@ class Option:
     """The description of a setting, for the command line, files and the help."""
 
     name: str
-    type: Any  # without None
+    type: Any  # T for a setting of the type `T | None`
     default: Any  # MISSING if the setting is required
     help: str
     bounds: Bounds = NO_BOUNDS

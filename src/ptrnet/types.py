@@ -32,8 +32,9 @@ Indices = NDArray[np.int64]
 # A model points at tokens: the S special slots, then the elements of the instance. Slot 0 is END,
 # the end of the sequence. The first input of the decoder is also 0, as a start symbol.
 END = 0
-# Slot 1 in sequences of apexes (`ptrnet.constraints.triangulations`). Each token decides the
-# triangle on the left of an edge. NONE means that the edge has no triangle there.
+# Slot 1 in sequences of apexes (`ptrnet.constraints.triangulations`). The first two tokens are an
+# edge. Each later token decides the triangle on the left of an edge. NONE means that the edge has
+# no triangle on its left.
 NONE = 1
 
 
@@ -90,7 +91,8 @@ class Example:
         log_prob: the log-probability of the answer, if a model gave the answer.
         elements: the n dictionaries that the user gave; None if the user gave numbers.
         grades: `(n,)`, grades of the elements. The elements of a right answer go from the highest
-            grade to the lowest, with equal grades in any order. None if answers have no ties.
+            grade to the lowest, with equal grades in any order. None if the user gave neither
+            grades nor ranks with ties.
 
     Examples:
         >>> example = Example(np.array([[0.7], [0.2]]), np.array([1, 0]))
@@ -157,7 +159,7 @@ def pad_answers(answers: Sequence[Indices | Sequence[int]]) -> Answers:
 class Batch(NamedTuple):
     """A batch of training examples. Only the lengths tell which entries are padding."""
 
-    inputs: Tensor  # (B, N, d) float32, or float64 for problems
+    inputs: Tensor  # (B, N, d) float32, or float64 for tasks of `ptrnet.problems`
     lengths: Tensor  # (B,) int64, 1..N
     targets: Tensor  # (B, M) int64 tokens; each sequence ends with END
     target_lengths: Tensor  # (B,) int64, including END
@@ -184,6 +186,6 @@ class CutBatch(NamedTuple):
 class InstanceBatch(NamedTuple):
     """Instances without answers."""
 
-    inputs: Tensor  # (B, N, d) as a model reads them: float32, or float64 for problems
+    inputs: Tensor  # (B, N, d) as a model reads them, in a dtype as in `Batch`
     lengths: Tensor  # (B,) int64, 1..N
     instances: Sequence[Floats]  # (n, d), not scaled, with elements in the order of `inputs`

@@ -1,9 +1,9 @@
 """Code that all measurements of `ptrnet bench` share.
 
-A measurement compares sides, such as ptrnet and a naive implementation of the same work. `measure`
-first runs each setup in a separate process, and measures the peak memory of that process. Then
-`measure` times the sides in turn in the calling process, so that other work on the machine slows
-all sides equally.
+A measurement compares sides, such as ptrnet and a naive implementation of the same work. A setup is
+a function that prepares the work of a side. `measure` first runs each setup and its work in a
+separate process, and measures the peak memory of that process. Then `measure` times the sides in
+turn in the calling process, so that other work on the machine slows all sides equally.
 
 Rows are printed as a table or as JSON. The last part of this file describes the machine.
 """

@@ -34,7 +34,7 @@ from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch, CutBatch
 
 SHIPPED = ("ptr-net", "transformer-ptr-net", "remaining-ptr-net")  # measured by default
-SIZES: dict[str, tuple[int, ...]] = {"ptr-net": (256, 512)}  # units; other models: 256
+SIZES: dict[str, tuple[int, ...]] = {"ptr-net": (256, 512)}  # hidden units; 256 for other models
 NAIVE_EVERY = 4  # time the naive step, which is ten times as slow, every 4th round
 COUNTED = 8  # examples whose products are counted
 

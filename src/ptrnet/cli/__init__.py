@@ -57,7 +57,8 @@ def run(arguments: list[str]) -> int:
     except OSError as error:
         if error.errno not in _DISK:
             raise
-        name = os.fsdecode(error.filename) if error.filename else "a file"  # TensorBoard's is bytes
+        # In errors of TensorBoard, the file's name is bytes.
+        name = os.fsdecode(error.filename) if error.filename else "a file"
         return _print_error(f"{name}: {error.strerror}", 2)
     except (KeyboardInterrupt, typer.Abort):
         return 130
@@ -83,7 +84,7 @@ def _with_plugins(arguments: list[str]) -> list[str]:
     """Register the files of `--plugins FILE` as plug-ins, and return the other arguments.
 
     TASK may also be a file that defines a problem (`ptrnet train my_problem.py`). Such a file
-    becomes a plug-in, too. The returned arguments then have the name of the problem in its place.
+    becomes a plug-in, too. In the returned arguments, the problem's name replaces the file's name.
 
     Raises:
         InputError: the option has no file, or a file instead of TASK does not define a problem.

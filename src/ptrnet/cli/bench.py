@@ -82,13 +82,14 @@ def bench(
 
     - export: answers of the shipped models in onnxruntime and in PyTorch.
 
-    A time is the median of several runs, with its quartiles. For a ratio, both programs run in
-    turn, so that other work slows both equally.
+    A time is the median of several runs, with its quartiles. If two programs are compared, they run
+    in turn, so that other work slows both equally.
     The roofline is the least time that the machine could take. We count only one part of the work:
     the matrix products (train, solve), the divisions (score), or the bytes to read (data). The
     roofline is this count, divided by a rate that is measured in the same run.
     Memory is the peak of a process that runs only this work, including libraries. Run the command
-    on an idle machine, because other work changes the numbers. It prints the load before the run.
+    on an idle machine, because other work changes the numbers. The command also prints the
+    load before the run.
 
     Examples:
         ptrnet bench train --model transformer-ptr-net

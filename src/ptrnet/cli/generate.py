@@ -50,7 +50,7 @@ def generate(
     seed: Seed = 0,
     **settings: Any,
 ) -> None:
-    """Draw instances of TASK, answer them by an algorithm, and write both.
+    """Draw instances of TASK, answer them by an algorithm, and write instances and answers.
 
     The file does not depend on --jobs and --backend. If the command is stopped, its finished chunks
     stay next to the file. Run the same command again to continue.

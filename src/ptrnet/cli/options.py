@@ -20,7 +20,10 @@ PROBLEMS = "cvrp, knapsack, orienteering, job-shop, or a file such as my_problem
 
 
 def _completion(package: str) -> Callable[[str], list[str]]:
-    """Return a function that completes names of a package, including names from plug-ins."""
+    """Return a function that completes the names that a package lists, such as tasks.
+
+    Names from plug-ins are included.
+    """
 
     def complete(incomplete: str) -> list[str]:
         module = import_module(f"ptrnet.{package}")

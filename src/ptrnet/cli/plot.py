@@ -18,7 +18,7 @@ def plot(
     ] = "steps",
     seed: UnusedSeed = 0,
 ) -> None:
-    """Draw the loss, accuracy and cost in the logs of trainings, next to each other.
+    """Draw the loss, accuracy and cost of trainings, from their logs, in one picture.
 
     RUN is the folder of a training, which may still be running.
 

@@ -2,9 +2,10 @@
 
 A constraint is an automaton. For each of B instances and each of K prefixes, the automaton has a
 state, which says which tokens may come next. After the search has extended the prefixes, the
-constraint advances the states. A model points at
-tokens, and a token is a number. The S special slots have the first numbers, and END has number 0.
-The N elements have the numbers S to S + N - 1.
+constraint advances the states.
+
+A token is a number. The numbers below S are the special tokens, also called special slots, and END
+is 0. The numbers S to S + N - 1 are the N elements of the instance.
 """
 
 from typing import Any, Protocol

@@ -86,8 +86,8 @@ class Tour(Permutation):
         return one_hot_mask(first_element, state.tokens.shape[2])
 
 
-# An entry of `Begun.tokens` for a token that is not given. For such a token, `Begun.constraint`
-# decides which tokens are allowed.
+# An entry of `Begun.tokens` that means: the token of this step is not given. At this step,
+# `Begun.constraint` decides which tokens are allowed.
 OPEN = -1
 
 

@@ -9,10 +9,9 @@ enough larger elements for the vertices that follow in the triangle.
 `a, b, t3, t4, ...`: a directed edge, then one token for each edge in the order of the queue. The
 queue starts with the edge from a to b. A token is either the apex of the triangle on the left of
 the queue's first edge, or NONE if there is no triangle. The triangle of the edge (a, b) and the
-apex c has two more sides, (b, c) and (c, a). If one of these sides is in the queue, the side has
-its triangle now and leaves the
-queue. Otherwise the reversed side joins the queue: first (c, b), then
-(a, c).
+apex c has two more sides, (b, c) and (c, a). If such a side is in the queue, we now know its
+triangle, and the side leaves the queue. If not, the reversed side joins the queue: first (c, b),
+then (a, c).
 """
 
 from dataclasses import dataclass
@@ -129,8 +128,8 @@ class OpenEdges(NamedTuple):
     """Every edge that has ever joined the queue of a prefix, in order.
 
     Every token adds two columns to the E columns, so that all prefixes have the same shape. A
-    column without an edge is 0 and not open. The first column is an exception: the column is open
-    before the prefix has an edge. The first two tokens become the tail and the head of this edge.
+    column without an edge is 0 and not open. The first column is an exception: this column is open
+    from the start, and the first two tokens of the prefix become the tail and the head of its edge.
     """
 
     tails: Tensor  # (B, K, E) tokens

@@ -215,7 +215,7 @@ def is_frame(values: Any) -> bool:
 def records_of(values: Any) -> list[Mapping[str, Any]] | None:
     """Return elements with named fields as dictionaries, and None for elements that are numbers.
 
-    The rows of a frame are numbers if all columns of the frame are numeric.
+    A frame whose columns are all numeric counts as numbers, so the function returns None.
     """
     if isinstance(values, list | tuple):
         return list(values) if values and isinstance(values[0], Mapping) else None
@@ -228,7 +228,7 @@ def records_of(values: Any) -> list[Mapping[str, Any]] | None:
 
 
 def named_records_of(values: Any) -> list[Mapping[str, Any]] | None:
-    """As `records_of`, but return the rows of every frame whose column names are all texts."""
+    """As `records_of`, but also convert a numeric frame if all its column names are texts."""
     if is_frame(values) and all(isinstance(name, str) for name in values.columns):
         return rows_of(values)
     return records_of(values)

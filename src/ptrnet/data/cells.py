@@ -60,7 +60,8 @@ def is_plain_number(text: str) -> bool:
 def parse_cells(column: Sequence[Any]) -> list[Any]:
     """Convert cells to numbers, and missing cells to None. All other texts stay unchanged.
 
-    A column of answers that we have added has indices, not texts. They stay unchanged, too.
+    A column of answers that ptrnet has added has numbers instead of texts. These numbers stay
+    unchanged, too.
 
     All readers of .csv use this rule. A number beyond float64 becomes infinity.
 
@@ -161,15 +162,15 @@ def numeric_columns(
     d: int,
     place: Callable[[Any, int], str],
 ) -> list[Any]:
-    """Return the keys of the numeric columns. If there are more than d, leave out names of ids.
+    """Return the keys of the numeric columns. If there are more than d, leave out columns of ids.
 
     Args:
         columns: the values of each column, by its key.
         misfits: for each column, the positions of the values that are not numbers.
         names: the names of the columns, by which we recognize columns of ids.
         d: the expected number of numeric columns. The caller checks that the result has d keys.
-        place: a function of the key of a column and a position k. It returns the name of value k of
-            the column for error messages.
+        place: a function of a column's key and a position k. Its result is the name of the value at
+            position k of this column, for error messages.
 
     Raises:
         InputError: a column that is not numeric was probably meant to be numeric.
@@ -204,7 +205,7 @@ def _hides_numbers(misfits: Sequence[Any], has_numbers: bool) -> bool:
 
 
 def is_id(name: Any) -> bool:
-    """Whether people give this name to columns or fields of ids, such as `index` or `no`."""
+    """Whether a name, such as `index` or `no`, is a usual name for a column or field of ids."""
     return isinstance(name, str) and name.strip().lower() in _ID_NAMES
 
 

@@ -1,8 +1,8 @@
 """Validate instances and answers.
 
-The argument `source` names the file and line, or the argument, that the values came from. If a
-function has a `source`, its error messages begin with `source`. `task` is the task of the
-instance, and n is the number of elements in the instance.
+`source` says where the values came from: a file and line, or an argument of the user's call. Error
+messages of functions with a `source` begin with this text. `task` is the task of the instance, and
+n is the number of elements in the instance.
 """
 
 import warnings
@@ -20,10 +20,11 @@ from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import Element, to_numbers
 from ptrnet.types import Answers, Example, Floats, Indices
 
-# The limit for coordinates whose distances are rounded to whole numbers, and for given distances.
-# A distance is then at most 6e10 (MAN_3D), and a tour of LARGEST elements at most 6e15. The length
-# is less than 2^53, so float64 adds up the distances exactly. XRAY1 and XRAY2 multiply by 100, but
-# their coordinates are angles.
+# The limit for the numbers in a matrix of distances, and for coordinates whose distances are
+# rounded to whole numbers. A distance is then at most 6e10 (MAN_3D), and the length of a tour of
+# LARGEST elements is at most 6e15. This is less than 2^53, so float64 adds up whole distances
+# exactly. XRAY1 and XRAY2 multiply by 100, but their coordinates are angles, which are far below
+# the limit.
 MAX_COORDINATE = 1e10
 
 # Instances
@@ -165,7 +166,7 @@ def required_answer(example: Example, task: Task, source: str = "") -> Indices:
 def labeller_advice(task: Task) -> str:
     """Return the advice to compute answers, for the end of an error message.
 
-    Return an empty text if the task has no labeller, an algorithm that computes answers.
+    A labeller is an algorithm that computes answers. If the task has none, return an empty text.
     """
     if not task.labellers:
         return ""

@@ -276,7 +276,7 @@ def chunks_of(examples: Iterable[Example], task: Task, size: int) -> Iterator[Da
 
 
 def groups_of(examples: Iterable[Example], num_elements: int) -> Iterator[list[Example]]:
-    """Split examples into lists. A list ends when its instances have `num_elements` elements."""
+    """Split examples into lists. A list ends when it has `num_elements` elements or more."""
     group, count = list[Example](), 0
     for example in examples:
         group.append(example)
@@ -325,8 +325,8 @@ def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
 
     Args:
         values: an `Example` or a tuple `(inputs, outputs)`, a list of examples or tuples, or a
-            `Dataset`. If an `Example` holds arrays, only the range of its indices is checked: its
-            answer may break the rules of the task, because a model may have given it.
+            `Dataset`. If an `Example` holds arrays, we only check the range of the indices. Its
+            answer may be a model's answer, which may break the rules of the task.
         task: the task of the examples.
 
     Raises:
@@ -415,7 +415,7 @@ def checked_example(pair: Any, task: Task, source: str) -> Example:
 
 
 def _instance_of(values: Any, task: Task, source: str) -> tuple[Floats, list[Element] | None]:
-    """Validate an instance. Return its features, and the result of `records_of`."""
+    """Validate an instance. Return its features, and its dictionaries or None (`records_of`)."""
     if task.schema is not None and is_frame(values):
         values = rows_of(values)
     return checks.check_instance(values, task, source), records_of(values)

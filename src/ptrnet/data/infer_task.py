@@ -1,8 +1,8 @@
 """Infer the task of a user's own examples: the kind of answers, and the scale of the features.
 
 We read the examples for the loosest task, which accepts every answer. If the user named the kind of
-answers, such as "set" or "permutation", we then check that all answers are of this kind. Without a
-name, we infer the kind from all answers.
+answers, such as "set" or "permutation", we then check that all answers are of this kind. If the
+user named no kind, we infer it from all answers.
 """
 
 import warnings
@@ -239,7 +239,8 @@ def _infer_kind(examples: Dataset, repeats: NDArray[np.bool_]) -> Kind:
 
     If the indices of all answers ascend, we assume that the answers are sets, whose order means
     nothing. But the indices of a few answers may ascend by chance: m indices in random order ascend
-    with probability 1 / m!. If this chance is too high, we return "subset" instead of "set".
+    with probability 1 / m!. If it is too likely that all answers ascend by chance, we return
+    "subset" instead of "set".
     """
     if examples.grades is not None:
         return "grades"
@@ -338,7 +339,7 @@ def _warn_of_other_forms(examples: Dataset) -> None:
 
 
 def _are_masks(examples: Dataset) -> bool:
-    """Whether all answers have a 0 or 1 for every element, and some answer has at least three."""
+    """Whether all answers have a 0 or 1 for every element, and one has three or more numbers."""
     is_long = examples.lengths == examples.sizes
     return bool(examples.sizes.max() > 2 and is_long.all() and (examples.indices <= 1).all())
 

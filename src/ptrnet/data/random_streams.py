@@ -7,7 +7,7 @@ would draw other batches.
 
 TRAIN, VALID = 0, 1  # instances that the task draws
 GENERATED = 2  # instances of `ptrnet generate`
-FILE_ORDER, FILE_TRANSFORMS = 3, 4  # order and transforms of the examples of a dataset
+FILE_ORDER, FILE_TRANSFORMS = 3, 4  # order and augmentation of the examples of a dataset
 HELD_OUT = 5  # which examples of a dataset are held out for validation
 CUTS = 6  # where answers are cut in training
 INSTANCE_ORDER = 7  # order of instances without answers

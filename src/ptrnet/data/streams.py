@@ -343,7 +343,10 @@ def _random_rotations(rng: np.random.Generator, targets: Tensor, lengths: Tensor
 
 
 def instance_batch(instances: Sequence[Floats], task: Task) -> InstanceBatch:
-    """Return a batch of instances `(n, d)`, normalized and in the order that the model reads."""
+    """Return instances `(n, d)` as a batch: normalized inputs, and the instances as given.
+
+    In both, the elements are in the order that the model reads.
+    """
     scaled = [task.normalize(instance) for instance in instances]
     orders = [task.element_order(inputs[None])[0] for inputs in scaled]
     read = [inputs[order] for inputs, order in zip(scaled, orders, strict=True)]

@@ -1,4 +1,4 @@
-"""Long tables: each row is an element. One column says to which set (instance) it belongs.
+"""Long tables: each row is an element, and one column says to which set (instance) a row belongs.
 
 A `Table` holds columns of cells, read from a file or a frame. `Sets` groups the rows of a table by
 set. The rows of a set need not be next to each other. `Sets.for_training` makes a `Dataset` to
@@ -156,8 +156,9 @@ class Table:
     def encode(self, schema: Schema) -> Floats:
         """Return the features of each row, `(n, d)`.
 
-        The cells of a category are not parsed, so `10` remains a text. In a numeric field, a text
-        that is not a number stays unchanged, so that `encode_field` refuses it and names its row.
+        In a field with categories, cells are not parsed, so `10` remains a text. In a numeric
+        field, a text that is not a number stays unchanged. `encode_field` then refuses this text
+        and names the row.
         """
         parts = []
         for k, (name, categories) in enumerate(zip(schema.fields, schema.categories, strict=True)):
@@ -446,8 +447,9 @@ class Sets:
         return name
 
 
-# The setting of `Columns` for a new column of answers, by the kind of the answers. It is "rank"
-# for all other kinds, also for grades, because answers are orders.
+# The setting of `Columns` for a new column of answers, by the kind of the answers. For all other
+# kinds, the setting is "rank", because their answers are orders. This is also true for grades: a
+# model gives an order, not grades.
 _ROLES = {"choice": "chosen", "set": "member"}
 
 

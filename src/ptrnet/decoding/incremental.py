@@ -64,7 +64,7 @@ class Incremental(IncrementalSettings, Decoder):
         in_answer = torch.zeros(batch, n, dtype=torch.bool, device=inputs.device)
         tokens = torch.full((batch, int(max_lengths.max()) + 1), END, device=inputs.device)
         log_probs = inputs.new_zeros(batch)
-        window = min(self.window, n)  # a window above n has the same effect, and may exceed int64
+        window = min(self.window, n)  # a window above n is the same as n, but may exceed int64
         for start in range(0, int(lengths.max()), window):
             rows = torch.nonzero(lengths > start)[:, 0]  # the instances that have elements left
             group = (positions >= start) & (positions < start + window)
@@ -93,7 +93,7 @@ def _tokens_of_instance(tokens: Tensor, elements: Tensor, num_specials: int) -> 
 
     Args:
         tokens: `(B, M)` tokens, whose elements are numbered within their group.
-        elements: `(B, N)` positions in the instance of the N elements of each group.
+        elements: `(B, N)` the positions that the N elements of each group have in the instance.
         num_specials: number of special slots, S. Tokens below S stay as they are.
     """
     positions = elements.gather(1, (tokens - num_specials).clamp(min=0))

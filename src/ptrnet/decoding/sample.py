@@ -13,8 +13,8 @@ from ptrnet.masks import gather_rows, gather_tokens, length_mask
 # instance, the sample, the step and the token. There is no state, so the order of the draws does
 # not matter.
 # Sample k of seed s has the counter s * SEED_STRIDE + k, so counters of neighbouring seeds differ
-# for up to 65,537 samples. Token j of step t has the counter t * STEP_STRIDE + j, so counters of
-# neighbouring steps differ for up to a million tokens.
+# for up to 65,537 samples. Token j of step t = 1, 2, ... has the counter t * STEP_STRIDE + j, so
+# counters of neighbouring steps differ for up to a million tokens.
 SEED_STRIDE, STEP_STRIDE = 0x10001, 0x100003
 
 
@@ -74,7 +74,8 @@ class GumbelSelector:
         log_probs = log_probs.expand(-1, size, -1)
         counters = torch.arange(num_tokens, device=scores.device) + (step + 1) * STEP_STRIDE
         noise = gumbel_noise(splitmix64(self._keys[..., None] ^ splitmix64(counters)))
-        # Shift log-probabilities so that the highest is 0. Divided by any temperature, it stays 0.
+        # Shift log-probabilities so that the highest is 0. Otherwise, division by a temperature
+        # near 0 could make all of them -inf.
         relative = log_probs.double() - log_probs.amax(-1, keepdim=True)
         tokens = (relative / self._temperature + noise).argmax(-1)
         token_log_probs = gather_tokens(log_probs, tokens)

@@ -145,7 +145,7 @@ class Search(Decoder):
         prefixes = torch.zeros(batch, 1, 0, dtype=torch.int64, device=inputs.device)
         scores = inputs.new_zeros(batch, 1)
         ended = torch.zeros(batch, 1, dtype=torch.bool, device=inputs.device)
-        tokens = torch.full((batch, 1), END, device=inputs.device)  # also the start symbol
+        tokens = torch.full((batch, 1), END, device=inputs.device)  # END is also the start symbol
         for step in range(longest + 1):
             log_probs, model_state = model.step(encoded, model_state, tokens)
             allowed = constraint.allowed(constraint_state)

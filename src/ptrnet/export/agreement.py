@@ -1,4 +1,4 @@
-"""Check on fresh instances whether the graphs compute what the model computes."""
+"""Check on fresh instances whether the ONNX graphs compute what the model computes."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -23,7 +23,7 @@ from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.types import END, Floats
 
-TOLERANCE = 1e-4  # largest tolerated error of a log-probability; relative if it is below -1
+TOLERANCE = 1e-4  # largest tolerated error of a log-probability; relative for values below -1
 FLOAT32_ERRORS = 4  # differences up to this many times PyTorch's float32 error are tolerated, too
 # `EdgeFrames` reads positions relative to an edge. After the first round, this edge ends at the
 # token with the highest score so far. If two tokens have nearly equal scores, rounding decides
@@ -42,8 +42,8 @@ class Agreement(NamedTuple):
 
     instances: int
     same_answers: int
-    # The number of answers whose first different tokens are about equally likely, and of all
-    # instances at a jump (see JUMP). The errors below exclude instances at a jump.
+    # The number of instances that are at a jump (see JUMP), or for which the first different tokens
+    # of the two answers are about equally likely. The errors below exclude instances at a jump.
     ties: int
     # The largest error of a token's log-probability, at the steps of PyTorch's answers.
     log_prob_error: float

@@ -253,7 +253,8 @@ def write_graph(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, p
     torch.onnx.register_custom_op_symbolic("aten::copysign", _copysign, RECORDED_OPSET)
     try:
         with _silent_stdout(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of new constants; `agreement.py` finds wrong ones
+            # PyTorch warns about values that become constants. `agreement.py` finds wrong values.
+            warnings.simplefilter("ignore")
             torch.onnx.export(
                 module,
                 tuple(inputs.values()),
@@ -305,7 +306,7 @@ def _copysign(graph: Any, size: Any, sign: Any) -> Any:
 
 @dataclass(frozen=True)
 class EncodedOnnx(Encoded):
-    """The outputs of the encoder's graph except the state, by the names of the step's inputs."""
+    """An encoding. `arrays` has the outputs of the encoder's graph except the state, by name."""
 
     arrays: dict[str, Any]
 

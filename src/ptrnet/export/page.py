@@ -57,8 +57,8 @@ def export_page(
         The manifests of the models, by name.
 
     Raises:
-        InputError: no model, a model that the page cannot draw, a folder that cannot be written, or
-            no runtime. Then nothing is written.
+        InputError: there is no model, the page cannot draw the task of a model, the folder cannot
+            be written, or the runtime is missing. Then nothing is written.
         MissingExtraError, ModelError: as in `export_onnx`.
     """
     path, source = Path(folder).absolute(), None if runtime is None else Path(runtime)

@@ -150,7 +150,7 @@ def _geo_doubt(inputs: Floats) -> str:
 
 
 def _rounding_doubt(inputs: Floats, distance: str) -> str:
-    """Return why rounded distances may be too coarse to compare tours; empty if they are not.
+    """Return why rounded distances may be too coarse to compare tours; empty if all seems right.
 
     Rounded distances are too coarse if many of them are equal, although the unrounded distances
     differ.

@@ -35,9 +35,10 @@ def scale_axes_by_powers_of_two(points: Floats) -> Floats:
 def fit_unit_cube(inputs: Floats) -> Floats:
     """Return instances `(..., n, d)` in the unit cube.
 
-    An instance that leaves the cube, or whose range is below `SMALLEST_RANGE`, is shifted and
-    scaled to fill the cube. All its coordinates have the same scale, so proportions stay. We scale
-    up small instances because models work in float32, and cannot distinguish points 1e-5 apart.
+    An instance that leaves the cube, or whose range is above 0 and below `SMALLEST_RANGE`, is
+    shifted and scaled to fill the cube. All its coordinates have the same scale, so proportions
+    stay. We scale up small instances because models work in float32, and cannot distinguish points
+    1e-5 apart.
     """
     low, high = inputs.min(-2, keepdims=True), inputs.max(-2, keepdims=True)
     inside = (low >= 0).all(-1, keepdims=True) & (high <= 1).all(-1, keepdims=True)

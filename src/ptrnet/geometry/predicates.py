@@ -197,10 +197,9 @@ class Predicates:
     def turn_beyond_rounding(self, i: Indices, j: Indices, k: Indices) -> Indices:
         """Return `turn`, but 0 if the points may have been on one line before rounding."""
         points = self._floats(i, j, k)
-        # `size_x` and `size_y` of `turn_slack` are at most 3: scaled points are
-        # below 1. All differences
-        # together are at most 8 times the largest difference from point i. So the slack is at most
-        # 24 times this difference. The factor 32 also covers the error of `turn`.
+        # In `turn_slack`, `size_x` and `size_y` are at most 3, because scaled points are below 1.
+        # All differences together are at most 8 times the largest difference from point i. So the
+        # slack is at most 24 times this difference. The factor 32 also covers the error of `turn`.
         error = 32 * ROUNDING * (turn_terms(*points) + _largest_difference(*points)) + UNDERFLOW
         return _decide(turn(*points), error, (i, j, k), self._exact_turn_beyond_rounding)
 
@@ -252,7 +251,7 @@ class Predicates:
 
 
 def _largest_difference(a: Pair, *others: Pair) -> Floats:
-    """Return the largest absolute difference between a coordinate of `a` and of another point."""
+    """Return the largest absolute difference of a coordinate between `a` and another point."""
     largest: Floats = np.zeros(())
     for b in others:
         for axis in (0, 1):

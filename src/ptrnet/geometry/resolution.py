@@ -42,9 +42,10 @@ def merge_near_points(points: Floats) -> Floats:
 
 
 def rings_are_near(points: Floats, ring: Indices, other: Indices) -> bool:
-    """Whether two rings of vertices differ by less than RESOLUTION.
+    """Whether each vertex of two rings is within RESOLUTION of the other ring.
 
-    Both rings must run in the same direction.
+    Their signed areas must also be nearly equal. So the result is False for rings that run in
+    opposite directions, unless their areas are nearly 0.
     """
     a, b = points[ring], points[other]
     gap = max(_segment_distances(a, b).max(), _segment_distances(b, a).max())

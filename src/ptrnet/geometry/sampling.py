@@ -1,4 +1,4 @@
-"""Random elements in the unit cube: uniform, and kinds with clusters, curves, ties or duplicates.
+"""Random elements in the unit cube: uniform, or with clusters, curves, ties or duplicates.
 
 All instances of a call are of one kind, so that the instances are about equally hard.
 """
@@ -48,7 +48,10 @@ def _clustered(rng: np.random.Generator, shape: Shape) -> Floats:
 
 
 def _curves(rng: np.random.Generator, shape: Shape) -> Floats:
-    """Points along an arc of a closed curve (three waves in each coordinate), with some noise."""
+    """Points along an arc of a closed curve, with some noise.
+
+    Each coordinate of the curve is a sum of three sine waves.
+    """
     batch, n, features = shape
     angles = rng.random((batch, n, 1)) * rng.uniform(0.1, 1, (batch, 1, 1)) * 2 * np.pi
     points = np.zeros(shape)
@@ -61,14 +64,15 @@ def _curves(rng: np.random.Generator, shape: Shape) -> Floats:
 
 
 def _stretched(rng: np.random.Generator, shape: Shape) -> Floats:
-    """Uniform points, stretched up to a hundred times as long as wide, and rotated."""
+    """Uniform points, stretched to be up to a hundred times as long as wide, and rotated."""
     return _place_in_cube(rng, _stretch_and_rotate(rng, rng.random(shape) - 0.5))
 
 
 def _grid(rng: np.random.Generator, shape: Shape) -> Floats:
     """Points of a grid of 3 to 1,000 lines: with ties, points on one line, and duplicates.
 
-    About half of the instances have a little noise, and half are stretched and rotated.
+    About half of the instances have a little noise. Independently of this, about half are
+    stretched and rotated.
     """
     batch, _, features = shape
     lines = np.round(10 ** rng.uniform(0.5, 3, (batch, 1, features)))

@@ -2,7 +2,8 @@
 
 Which network uses which kernels:
 
-- `ptr-net` and its relatives: `lstm`, `additive`, `pointer_step`, `linear` and `packed`.
+- Recurrent networks, such as `ptr-net`: some of `lstm`, `additive`, `pointer_step`, `linear` and
+  `packed`.
 - `transformer-ptr-net`: `decoder_layer` and `frames`.
 - All other networks only use PyTorch.
 

@@ -36,7 +36,8 @@ def is_eager(*tensors: Tensor) -> bool:
 
     - PyTorch traces, compiles or exports, or a dispatch mode is active (as for fake tensors).
     - A transform of `torch.func` or forward-mode differentiation is active.
-    - One of `tensors` is of a subclass of `Tensor`, or is a batch that `is_grads_batched` made.
+    - One of `tensors` is of a subclass of `Tensor` other than `Parameter`, or is a batch that
+      `is_grads_batched` made.
     """
     return not is_recorded() and not is_transformed(*tensors)
 
@@ -74,7 +75,7 @@ def is_recorded() -> bool:
 def can_read_values(*tensors: Tensor) -> bool:
     """Whether code may read values of tensors, for example to choose shapes.
 
-    True if `is_eager`. Dispatch modes do not matter if each active mode has a true attribute
+    Like `is_eager`, but also True under dispatch modes if each active mode has a true attribute
     `looks_on`. Such a mode only observes operations, and runs each operation immediately.
     """
     if _is_captured() or is_transformed(*tensors):  # check first: a compiler cannot read the modes
@@ -91,8 +92,8 @@ def _is_captured() -> bool:
 def is_transformed(*tensors: Tensor) -> bool:
     """Whether a tensor may stand for other values than the values in its memory.
 
-    True inside `torch.func` and forward-mode differentiation. Also True for a subclass of `Tensor`,
-    and for a batch that `is_grads_batched` made.
+    True inside `torch.func` and forward-mode differentiation. Also True for a subclass of `Tensor`
+    other than `Parameter`, and for a batch that `is_grads_batched` made.
     """
     if torch.compiler.is_compiling():  # the compiler handles transforms by itself
         return False

@@ -8,7 +8,7 @@ kernel for one prefix, and three times as long for many prefixes.
 A round adds one term to the score of each token. The kernel computes all rounds of a prefix
 together, so that the prefix's numbers stay in the processor's first cache. Each loop over tokens is
 short and uses few arrays, so that LLVM vectorises the loop. Rows are padded to whole vectors, so
-that no loop has a remainder.
+that the loops over padded rows have no remainder.
 """
 
 from collections.abc import Sequence

@@ -164,7 +164,7 @@ def step(first, slices, memory, before, after, weights, prepared):
                 assign(row_h[0, end], h[b, k])
                 assign(row_c[0, end], c[b, k])
                 end += 1
-    sums = gates[0, start:end]  # `write_step` reads a row of sums, then writes gates into it
+    sums = gates[0, start:end]  # `write_step` reads a row of sums, then overwrites the row
     multiply_tiles(row_h[0, start:end], hidden, sums, False)
     # Run `write_step` on sequences of one step. Pass whole arrays, and `start` as the first row.
     # With views of the slice, the first row would be the constant 0, and then LLVM's code is a

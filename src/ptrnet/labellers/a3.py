@@ -129,7 +129,10 @@ def _incident_edges(n: int, edges: Indices) -> tuple[Indices, Indices]:
 
 @jit
 def _shortest_tour(dist: Floats, walk: Indices) -> Indices:
-    """Return the shortest tour. Begin at all positions of the walk, or at least at `STARTS`."""
+    """Return the shortest of several tours, which begin at different positions of the walk.
+
+    There are at least `STARTS` beginnings, or all if the walk has fewer positions.
+    """
     n, size = len(dist), len(walk)
     shortest, best = np.inf, np.zeros(n, np.int64)
     for start in range(0, size, max(1, size // STARTS)):

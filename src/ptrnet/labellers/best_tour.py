@@ -23,8 +23,8 @@ TOLERANCE = 1e-9  # a tour may exceed the length limit by this share
 def label(inputs: Floats) -> Answers:
     """Return for each instance a shortest tour among all tours with the most prizes.
 
-    An answer may end only if no place can follow. So we extend this tour at its end, as long as a
-    place without a prize can follow.
+    An answer may end only if no place can follow. So we then append places without a prize to this
+    tour, as long as one is in reach.
 
     Args:
         inputs: `(B, n, 5)`: two coordinates, a prize, the limit of the length, and whether
@@ -45,7 +45,7 @@ def _best_tour(instance: Floats, lengths: Floats) -> Indices:
 
 
 def lengthened(path: Sequence[int], dist: Floats, prize: Floats, limit: float) -> list[int]:
-    """Return a path with more places: always the largest prize in reach, while a place is in reach.
+    """Return a longer path: append the place with the largest prize until no place is in reach.
 
     Args:
         path: the places so far; the first place is the depot, 0.

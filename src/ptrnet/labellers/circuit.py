@@ -33,8 +33,8 @@ def label_with_proof(inputs: Floats) -> tuple[Answers, NDArray[np.bool_]]:
 
     The first place of the best tour is at most as far from the depot as the last place. We append
     places, including places without a prize, until no place can follow. Unless all prizes are whole
-    numbers, they are rounded to millionths of the largest prize. A proof then holds up to one such
-    millionth for each place.
+    numbers, they are rounded to millionths of the largest prize. A proved tour may then miss
+    the largest sum of prizes by one such millionth for each place.
 
     Args:
         inputs: `(B, n, 5)`: two coordinates, a prize, the limit of the length, and whether

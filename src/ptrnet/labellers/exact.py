@@ -418,8 +418,7 @@ def max_path_edges(cost: Floats, penalty: Floats, tree: OneTree) -> Floats:
     """Return `(n, n)`: the cost of the most expensive edge on the tree's path from i to j.
 
     Costs include penalties. If an edge i-j is added to the 1-tree, the most expensive edge of this
-    path can be removed. Row and column 0 are arbitrary, because city 0 is not in the
-    spanning tree.
+    path can be removed. Row and column 0 are arbitrary, because city 0 is not in the spanning tree.
 
     Args:
         cost: costs `(n, n)` as in `cheapest_one_tree`.
@@ -688,7 +687,7 @@ def _ascend(node: Node, enough: float, shortest: float, max_steps: int) -> float
 
 @jit
 def _exclude_expensive(node: Node, num_decided: int, gap: float) -> int:
-    """Exclude every edge whose requirement would raise the bound by `gap` or more."""
+    """Exclude every edge that would raise the bound by `gap` or more if we required it."""
     cost, penalty, tree = node.cost, node.penalty, node.tree
     max_path_edge = max_path_edges(cost, penalty, tree)
     first, second = tree.neighbours_of_0
@@ -733,9 +732,9 @@ def _try_without(node: Node, num_decided: int, branches: Branches, depth: int) -
 
 @jit
 def _edge_to_branch_at(node: Node) -> tuple[int, int]:
-    """Return an undecided edge of the 1-tree, as the city with the most edges, and the other city.
+    """Return an undecided edge of the 1-tree at the city with the most edges, this city first.
 
-    Among such edges of this city, take the most expensive. Costs include the penalties.
+    Of several such edges, take the most expensive. Costs include the penalties.
     """
     city = int(np.argmax(node.tree.degree))
     best, other = -np.inf, -1
@@ -754,7 +753,7 @@ def _edge_to_branch_at(node: Node) -> tuple[int, int]:
 # penalties that give this bound (Held and Karp 1970). If many tours are equally short, or if
 # distances have very different magnitudes, subgradient steps converge to these penalties too
 # slowly.
-_MAX_ROUNDS = 60  # maximum number of linear programs; each adds constraints that it violates
+_MAX_ROUNDS = 60  # maximum number of linear programs, each with more constraints
 _TOLERANCE = 1e-6  # constraints of sets may be off by this much
 # Scale the longest distance to _MAX_DIST, because the solver's tolerances are absolute.
 _MAX_DIST = 1e3

@@ -13,8 +13,8 @@ from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 
 MAX_ELEMENTS = 20
 TAKES_RULES = True
-# The most steps, 2^n n^2 for each instance, in one call of compiled code (except for a single
-# instance that takes more). Ctrl-C takes effect only between calls.
+# Maximum number of steps in a call of compiled code. An instance takes 2^n n^2 steps, and a call
+# computes at least one instance. Ctrl-C takes effect only between calls.
 _WORK = 2 * 10**8
 
 

@@ -187,10 +187,8 @@ def _double_bridge(
 ) -> float:
     """Exchange the `size_1` cities after position `start` with the next `size_2` cities.
 
+    The order a b..c d..e f becomes a d..e b..c f. `scratch` has room for the cities that move.
     Return the gain, which is negative if the tour became longer.
-
-    The order a b..c d..e f becomes a d..e b..c f.
-    `scratch` has room for the cities that move.
     """
     n = len(cities)
     a, b = cities[start], cities[(start + 1) % n]

@@ -194,7 +194,7 @@ def _turn(inputs: Floats, points: Floats, i: int, j: int, k: int) -> int:
     if _is_small(inputs, i) and _is_small(inputs, j) and _is_small(inputs, k):
         return _LEFT if det > 0 else _RIGHT  # the determinant has no error
     slack = 0.0
-    if is_between(a, b, c):  # else j is the far end of a sliver: rounding cannot put j on i-k
+    if is_between(a, b, c):  # else j is beyond i or k, where rounding cannot put it on i-k
         rounded_a, rounded_b = _rounded(inputs, i), _rounded(inputs, j)
         slack = ROUNDING * turn_slack(a, b, c, rounded_a, rounded_b, _rounded(inputs, k))
     beyond = det - slack

@@ -109,7 +109,7 @@ def unresolved(
     """Return whether triangles are glued edge to edge, and the conditions that remain to prove.
 
     The first result is True only if the triangles also have `count` vertices, and their outer path
-    goes round once. This is only certain if the path turns left everywhere, so the
+    goes round once. The last condition is only certain if the path turns left everywhere, so the
     second result has the turns that are not certain.
 
     Args:

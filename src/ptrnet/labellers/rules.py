@@ -1,9 +1,9 @@
 """Reduce a problem of tours with rules to a problem of closed tours with fixed edges.
 
-The searches know only closed tours through all cities. So we close an open path with a free end by
-one more city: the way back, at distance 0 from every city. A required first or last city becomes an
-edge that the tour must have. `exact` knows only symmetric distances, so it replaces each city of a
-directed problem by two cities.
+The searches know only closed tours through all cities. So if a path is open and has a free end, we
+add a city that closes the path: the way back, at distance 0 from every city. A required first or
+last city becomes an edge that the tour must have. `exact` knows only symmetric distances, so it
+replaces each city of a directed problem by two cities.
 """
 
 from collections.abc import Sequence

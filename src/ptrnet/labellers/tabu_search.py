@@ -261,11 +261,11 @@ def choose_move(
 ) -> tuple[int, int]:
     """Choose an operation of the critical path, and a target: the front or the end of its block.
 
+    Choose the move that promises the shortest makespan, at random among equal moves. A forbidden
+    move may only be chosen if it promises less than `shortest`. If `at_random`, or if no move may
+    be chosen, choose any possible move at random.
+
     Return the positions of the operation and the target in `path`; (0, 0) if no move is possible.
-    Choose the move that
-    promises the shortest makespan, at random among equal moves. A forbidden move may only be chosen
-    if it promises less than `shortest`. If `at_random`, or if no move may be chosen, choose any
-    possible move at random.
     """
     chosen, least, ties = (0, 0), np.inf, 0
     random_one, count = (0, 0), 0

@@ -51,7 +51,7 @@ def error_of(moments: Mapping[str, Moments]) -> Measure:
 def first_claims(
     grades: Sequence[Floats], probabilities: Sequence[Floats]
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the probability of each instance's likeliest element, and if the element is right.
+    """Return each instance's highest probability, and whether the element that has it is right.
 
     Args:
         grades: for each instance the grades `(n,)` of its elements. An element is right if it has
@@ -67,7 +67,7 @@ def first_claims(
 def member_claims(
     grades: Sequence[Floats], probabilities: Sequence[Floats]
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the probability of each element of all instances, and if the element is a member.
+    """Return the probability of each element of all instances, and whether it is a member.
 
     Args:
         grades: for each instance the grades `(n,)` of its elements. Members have a grade above 0.

@@ -121,7 +121,7 @@ class PtrNet(PointerModel):
 
     An LSTM or GRU, the encoder, encodes the elements `P_j` as states `e_j`. A second LSTM or GRU,
     the decoder, has the state `d_i` at step i. The next input of the decoder is a copy of the
-    element `P_{C_i}` that it pointed at.
+    element `P_{C_i}` that the decoder pointed at.
     """
 
     Settings = AttentionSettings

@@ -142,7 +142,7 @@ class RemainingPtrNet(PointerModel):
             encoded: the instances.
             prefixes: the state of K prefixes of each instance.
             last_tokens: `(B, K)`, the last token of each prefix.
-            nearest: encode this number of elements, the nearest to the last one; 0: encode all.
+            nearest: encode only this number of elements, those nearest to the last element; 0: all.
 
         Returns:
             The remaining elements, and the states `(R, 1 + S + W, H)` of the last token, the

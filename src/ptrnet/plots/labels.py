@@ -43,7 +43,8 @@ def draw_labels(
         ax: the axes, on which everything else is drawn already.
         names: the name of each point, empty if the point has none.
         points: the points `(n, 2)`.
-        first: the points that are labelled first, on the side away from the mean of all points.
+        first: the points whose names are placed first. If possible, the name of such a point is on
+            the side that faces away from the mean of all points.
         lines: lines `(num_points, 2)`. A name crosses a line only if no other place is free.
     """
     pointed_at = {i for i in first if i < len(names)}

@@ -47,7 +47,7 @@ class Problem(Task):
     shared_fields: ClassVar[Mapping[str, int]] = {}  # how many numbers each shared field has
     optional: ClassVar[Mapping[str, float]] = {}  # defaults of shared fields that files may lack
     ways: ClassVar[int] = 1  # ways to an element: 1, or 2 (directly, or via element 0)
-    fixed: ClassVar[int] = 0  # this many elements at the start are never chosen, such as a depot
+    fixed: ClassVar[int] = 0  # the first `fixed` elements, such as a depot, are never chosen
     repeats: ClassVar[bool] = False  # type: ignore[misc]  # whether an element may come twice
 
     labellers: ClassVar[tuple[str, ...]] = ()
@@ -212,7 +212,7 @@ class Problem(Task):
 
     @cached_property
     def feature_sizes(self) -> tuple[int, int]:
-        """The numbers of features: of an element, and of the whole instance."""
+        """How many features `features` returns: of an element, and of the whole instance."""
         n = max(self.min_elements, self.fixed + 2)
         of_elements, of_whole = self.features(
             self.start(self.sample(np.random.default_rng(0), 1, n))
@@ -352,7 +352,8 @@ class Problem(Task):
         """Return `cost`, `gap` and `valid` of the answers.
 
         The gap is `(cost - known) / abs(known)`, where `known` is the cost of the example's answer.
-        If the example has no answer, the gap is 0. Cost and gap are NaN for invalid answers.
+        If the example has no answer, the gap is 0. Cost and gap are NaN for invalid answers. The
+        gap is also NaN if `known` is 0 and the cost is not 0.
         """
         answers = list(answers)
         outputs = [
@@ -365,7 +366,7 @@ class Problem(Task):
         valid = np.isfinite(of_answers)
         with np.errstate(divide="ignore", invalid="ignore"):
             gaps = (of_answers - known) / np.abs(known)
-        gaps = np.where(valid & (of_answers == known), 0.0, gaps)  # the cost may be 0
+        gaps = np.where(valid & (of_answers == known), 0.0, gaps)  # also 0 for 0 / 0
         return {
             "cost": np.where(valid, of_answers, np.nan),
             "gap": np.where(np.isfinite(gaps), gaps, np.nan),

@@ -31,7 +31,7 @@ def check_problem(problem: Problem, sizes: tuple[int, ...] = (), seed: int = 0) 
     - If instances can be read backwards (`Problem.backwards`), the converted answers are valid, and
       cost no more than the original answers.
     - Answers can be converted to tokens and back, and the problem accepts the rollouts' answers.
-    - On a tiny instance, exhaustive search finds every answer of a rollout.
+    - On a tiny instance, exhaustive search finds every answer that the rollouts find.
 
     Args:
         problem: the problem.
@@ -41,7 +41,7 @@ def check_problem(problem: Problem, sizes: tuple[int, ...] = (), seed: int = 0) 
 
     Raises:
         InputError: the seed is invalid, or a check failed. The message of a failed check begins
-            with the name of the method.
+            with the name of the method, or of the wrong array of the state.
     """
     check_int("seed", seed, 0)
     least = max(problem.min_elements, problem.fixed + 1)

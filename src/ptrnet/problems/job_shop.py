@@ -109,7 +109,7 @@ class JobShop(Problem):
         return self._next(state)[0]
 
     def makespans_by_rule(self, state: State) -> Floats:
-        """Return the makespans `(B, n)` if a job is next, and a rule makes all later choices.
+        """Return for each job the makespan `(B, n)` if this job is next and a rule then takes over.
 
         The rule always starts the operation that can start first. If several operations can start
         at this time, the rule takes the operation of the job with the most work left. Jobs that are
@@ -138,8 +138,8 @@ class JobShop(Problem):
         longest = np.maximum(bound.max(1, keepdims=True), machine_bound)
         of_machine = np.take_along_axis(load, np.maximum(machine, 0), 1)
         free = np.take_along_axis(state["machine_free"], np.maximum(machine, 0), 1)
-        # The second operation follows the next operation: its duration, the work left for its
-        # machine, and the time at which this machine is free.
+        # Each job also has features of its second operation, which follows its next operation: the
+        # duration, the work left for the machine, and the time at which the machine is free.
         second = np.minimum(state["done"] + 1, MOST - 1)[..., None]
         has_second = count > 1
         second_duration = np.where(has_second, np.take_along_axis(left, second, 2)[..., 0], 0)
@@ -246,8 +246,8 @@ class JobShop(Problem):
         """Return active schedules in which no operation ends later than in the answers.
 
         We build each schedule step by step. Usually we take the allowed operation A that starts
-        first in the answer. But if another operation could end before the start of A in the answer,
-        we take the operation that could end first, because it does not delay A.
+        first in the answer. But if an operation B can end before A starts in the answer, B does not
+        delay A. We then take the operation that can end first.
         """
         batch, n, _ = inputs.shape
         starts = np.full((batch, n, MOST + 1), np.inf)

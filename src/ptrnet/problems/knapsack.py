@@ -47,7 +47,7 @@ class Knapsack(Problem):
         return self.allowed(state)
 
     def values_by_rule(self, state: State) -> Floats:
-        """Return the value `(B, n)` of taking an item now, and following a rule afterwards.
+        """Return for each item the value `(B, n)` that is gained if we take it, then follow a rule.
 
         The rule goes through the items by value per weight, highest first, and takes each item that
         still fits. Items that do not fit now have value 0.

@@ -89,8 +89,8 @@ def prizes(
     """Return for each place the sum of prizes if we go there next, and a rule chooses the rest.
 
     The rule goes to the place with the largest ratio of its prize to its distance from the last
-    place. It skips a place if the length that is left is too short to go there and then to
-    the depot (element 0), directly or through places that are still unvisited.
+    place. The rule skips a place if the length that is left is too short to go there and then to
+    the depot (element 0). The way to the depot may go through places that are still unvisited.
 
     Args:
         position: `(B, n, 2)`.

@@ -1,11 +1,12 @@
 """Batching across requests: instances of many users go through a model together.
 
 All instances of a batch have the same model and the same `Method` of decoding. Their sizes are also
-the same after rounding up to a power of two. A batch has at most BATCH_ELEMENTS elements, to bound
-its memory. It also has at most as many instances as the model can probably answer in half a second.
-The request that has waited longest comes first. If only some instances of a request fit into a
-batch, the others queue again behind other requests. Slow instances are decoded in a separate
-thread, so that quick instances do not wait.
+the same after rounding up to a power of two. Two limits apply to a batch of several instances. To
+bound its memory, it has at most BATCH_ELEMENTS elements. To bound its time, it has at most as many
+instances as the model can probably answer in half a second. The request at the front of the queue
+comes first. If only some of its instances fit into a batch, the rest of them queue again behind all
+other requests. Slow instances are decoded in a separate thread, so that quick instances do not
+wait.
 """
 
 import asyncio
@@ -27,9 +28,9 @@ from ptrnet.solver import Solver
 from ptrnet.types import Example
 
 WINDOW = 0.002  # seconds that an idle service waits for more requests after the first request
-# Maximum number of elements of a batch, with padding. An element counts
-# `decoder.size * augment` times: once for each of the decoder's partial answers (prefixes) to
-# each augmented copy (view) of the instance.
+# Maximum number of elements of a batch of several instances, with padding. The decoder has
+# `decoder.size` partial answers (prefixes) to each of `augment` augmented copies (views) of an
+# instance. So an element counts `decoder.size * augment` times.
 BATCH_ELEMENTS = 16_384
 QUICK_ELEMENTS = 512  # maximum for a quick instance, counted as for BATCH_ELEMENTS
 BATCH_SECONDS = 0.5  # how long decoding a batch should take
@@ -255,7 +256,8 @@ def _solve(key: BatchKey, examples: list[Example], requests: list[_Request]) -> 
 
 def _set_num_threads(threads: int | None) -> None:
     if threads is not None:
-        # The first `get_num_threads` of a thread resets the number, so call it before setting it.
+        # The first call of `get_num_threads` in a thread resets the thread's setting. So call
+        # `get_num_threads` before `set_num_threads`.
         torch.get_num_threads()
         torch.set_num_threads(threads)
 

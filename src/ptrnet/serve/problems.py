@@ -63,7 +63,7 @@ def one_line(error: Mapping[str, Any], kind: str, known: Iterable[str]) -> Input
     Args:
         error: an item of `ValidationError.errors()`.
         kind: what the message calls the name: "field" in a body, or "option" in a URL.
-        known: the allowed names. The message for an unknown name suggests the nearest.
+        known: the allowed names. The message for an unknown name suggests the nearest of these.
     """
     name = ".".join(map(str, error["loc"]))
     if error["type"] == "extra_forbidden":

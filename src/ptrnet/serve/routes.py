@@ -138,7 +138,7 @@ async def evaluate(
 async def trace(name: ModelName, request: Request, service: TheService) -> TraceResponse | Response:
     """Answer one instance, and return the probabilities and the beam at each step.
 
-    The response includes the exact answer if it is ready a second after the model's answer.
+    If the exact answer is ready within a second of the model's answer, the response includes it.
     """
     _media_type(request, JSON)
     return await _respond(request, service, name, service.trace, parse_trace)

@@ -136,7 +136,7 @@ class TraceStep(BaseModel):
 
 
 class ExactAnswer(BaseModel):
-    """The answer of an exact algorithm (labeller)."""
+    """The answer of the task's first labeller, in most tasks an exact algorithm."""
 
     outputs: Outputs
     cost: float | None
@@ -151,7 +151,7 @@ class TraceResponse(Header):
     tokens: list[int]  # tokens of the answer
     steps: list[TraceStep]
     answer: Answer
-    exact: ExactAnswer | None  # null if pending, or if no labeller can answer the instance
+    exact: ExactAnswer | None  # null if pending, or if the task's first labeller has no answer
     pending: bool  # true if the exact answer is still being computed: send the request again later
     # Whether the model's answer is as good as the exact answer; null if no exact answer is proved.
     correct: bool | None

@@ -55,7 +55,7 @@ class Settings:
 
 
 def serve(settings: Settings, host: str, port: int) -> None:
-    """Serve until SIGTERM or Ctrl-C, then finish the accepted requests and return.
+    """Serve until SIGTERM or Ctrl-C, then finish the accepted requests.
 
     Raises:
         InputError: a setting is wrong, or the address cannot be used.
@@ -207,7 +207,7 @@ def check_origin(origin: str) -> None:
 def listen(host: str, port: int, has_token: bool) -> socket.socket:
     """Return a listening socket. Connections wait in its backlog until the service accepts them.
 
-    uvicorn could bind the address itself, but would report a port in use only in its log.
+    uvicorn could bind the address itself. But if the port is in use, only its log would say so.
 
     Raises:
         InputError: the address does not exist, the port cannot be used, or other machines can reach

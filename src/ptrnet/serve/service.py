@@ -134,7 +134,7 @@ class Service:
     async def trace(self, name: str, body: bytes, parse: Parse) -> TraceResponse:
         """Answer the instance of a body, and return the steps of the search.
 
-        If the exact answer is ready `EXACT_SECONDS` after the model's answer, compare both answers.
+        If the exact answer is ready at most `EXACT_SECONDS` after the model's answer, compare both.
         """
         start, solver = perf_counter(), self.models[name]
         task = solver.task

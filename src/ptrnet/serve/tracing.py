@@ -27,9 +27,9 @@ def steps_of(task: Task, example: Example, traced: Traced) -> tuple[list[int], l
     Args:
         task: the task of the model.
         example: the instance.
-        traced: the search. Its last batch must be this instance alone. If the model has read the
-            elements in another order, the tokens of the search are converted to the order of the
-            instance.
+        traced: the search. The last batch that it decoded must contain only this instance. If the
+            model has read the elements in another order, this function converts the tokens of the
+            search to the order of the instance.
     """
     _, order = augmented_view(0, task, task.normalize(example.inputs))
     special_tokens = np.arange(task.num_specials)

@@ -78,8 +78,8 @@ class Answer:
         """Draw the answer.
 
         The task's first labeller, an algorithm, also answers the instance. If its answer is better
-        than the model's answer, draw it, too, with dashed lines. If the task has no labeller, draw
-        only the model's answer. Do the same for a `Problem`, because its labellers may take long.
+        than the model's answer, draw it, too, with dashed lines. If the task has no labeller, or is
+        a `Problem`, draw only the model's answer, because labellers of problems may take long.
 
         Args:
             ax: matplotlib's axes. None makes a new figure.

@@ -1,6 +1,6 @@
 """Log-likelihoods of known answers, scores of single elements, and the evaluation of datasets.
 
-A high score means that the element comes early in the answer, or is likely a part of the answer.
+A high score means that the element is likely to come first, or to be in the answer.
 """
 
 from collections.abc import Iterator, Sequence

@@ -355,7 +355,7 @@ class Solver(HubMixin):
     def scores(self, instances: Any, *, set_id: str = "") -> Any:
         """Return a score for each element.
 
-        An element with a higher score comes earlier in the answer, or is more likely a part of it.
+        An element with a higher score is more likely to come first, or to be in the answer.
 
         For choices, grades and permutations, scores are the logarithms of the probabilities that
         `predict_proba` returns. For sets, subsets and sequences, scores are the log-odds of these
@@ -682,9 +682,10 @@ class Solver(HubMixin):
             open: whether the tour is a path that does not return to its first city.
             jobs: the number of processes, 1 or more. -1 means one process per core.
             backend: where the processes run: "local", or a cluster of "dask" or "ray".
-            columns: the columns of a long table, in which each row is an element. None for files
-                of another format. If the output is a table or standard output, it has all columns
-                of the input and a column of answers. Other outputs have a line for each instance.
+            columns: the columns of a long table, in which each row is an element. None if the
+                file is not a long table. If the output is a table or standard output, it has all
+                columns of the input and a column of answers. Other outputs have a line for each
+                instance.
 
         Raises:
             InputError: an instance cannot be used, the output cannot be written, or
@@ -809,8 +810,8 @@ class Solver(HubMixin):
 
         The first labeller of the task, an algorithm, computes the true answer. If the true answer
         is better than the model's answer, it is drawn, too, with dashed lines. If the task has no
-        labeller, or is a `Problem`, the true answer is the answer of the example `points`. Without
-        such an answer, only the model's answer is drawn.
+        labeller, or is a `Problem`, and `points` is an example with an answer, this is the true
+        answer. If `points` has no answer, only the model's answer is drawn.
 
         Args:
             points: an instance as in `solve`, an example, or an `Answer`. An `Answer` is drawn

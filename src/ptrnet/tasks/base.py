@@ -204,7 +204,7 @@ class Task(Settings, Labelling):
 
     @abstractmethod
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
-        """Return why `outputs` is invalid for every instance of n elements; None if it is not.
+        """Return why no instance of n elements has the answer `outputs`; None if some may have it.
 
         Args:
             n: number of elements of the instance.
@@ -366,7 +366,7 @@ class Task(Settings, Labelling):
         return outputs
 
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
-        """Return copies of an example of an open path. Each fixes a different city at `end`.
+        """If tours are open paths, return copies of the example that fix other cities at `end`.
 
         The network answers each copy, and the solver keeps the best path.
 
@@ -479,8 +479,8 @@ class Task(Settings, Labelling):
     def grades(self, n: int, outputs: Indices, in_order: Floats | None) -> Floats | None:
         """Return the grades `(n,)` that decide in training which orders of the elements are right.
 
-        Elements with higher grades come first, elements with equal grades in any order. If the
-        task never has ties, return None.
+        Elements with higher grades come first. Elements with equal grades may come in any order. If
+        the task never has ties, return None.
 
         Args:
             n: number of elements of the instance.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
     from ptrnet.metrics.interval import Scores
 
-MAX_SETTLED = 2**20  # maximum of triangles times points: `settle` then takes about 200 MB
+MAX_SETTLED = 2**20  # maximum product of triangles and points, for which `settle` takes 200 MB
 ENDT = 1  # the special slot between triangles
 
 

@@ -33,7 +33,7 @@ class Hooks:
 
     Args:
         callbacks: objects of `lightning.pytorch.Callback`.
-        loggers: objects of `lightning.pytorch.loggers.Logger`, or names of `LOGGERS`. "wandb" and
+        loggers: objects of `lightning.pytorch.loggers.Logger`, or names in `LOGGERS`. "wandb" and
             "mlflow" need the extra of the same name. If `MLFLOW_TRACKING_URI` is set, "mlflow" logs
             to this address. Otherwise "mlflow" writes `logs/mlflow.db` in the run's folder.
 

@@ -2,8 +2,9 @@
 
 The losses of self-labelling and REINFORCE also teach the model which tokens are allowed. The model
 could not learn this from the costs of samples alone. Samples are drawn under the constraint, which
-hides the probability that the model gives to forbidden tokens. But beam search ranks prefixes
-by their probability without the constraint, and forbidden tokens would take a part of it.
+hides the probability that the model gives to forbidden tokens. But beam search ranks prefixes by
+the model's probabilities without the constraint. If forbidden tokens have a part of the
+probability, this ranking is worse.
 """
 
 from collections import deque

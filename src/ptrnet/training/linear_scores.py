@@ -1,4 +1,4 @@
-"""Fit scores that are linear in the features to choices or orders."""
+"""Learn scores from choices or orders. The scores are linear in the features."""
 
 import numpy as np
 from scipy.optimize import minimize

@@ -15,7 +15,7 @@ from ptrnet.types import Batch, CutBatch
 
 
 def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Return the losses `(B,)` of all tokens of each answer, and which answers `(B,)` are right.
+    """Return the losses `(B,)` of whole answers, and which answers `(B,)` are right.
 
     The mean of the losses is the mean of -log p(a right token) over the steps in all answers.
 

@@ -68,9 +68,8 @@ def learned_by(batch: Batch | CutBatch, network: int) -> Batch | CutBatch:
 class TrainingModule(pl.LightningModule):
     """Minimises the mean of the recipe's losses (`ptrnet.training.losses`).
 
-    By default, the module maximises the mean of `log p(C_i | C_<i, P)` over the tokens of a batch,
-    as in equation 2 of Vinyals et al. 2015. Recipes with `cuts` or the loss "gains" have other
-    losses.
+    By default, this mean is the mean of `-log p(C_i | C_<i, P)` over the tokens of a batch, as in
+    equation 2 of Vinyals et al. 2015. Recipes with `cuts` or the loss "gains" have other losses.
     """
 
     def __init__(self, model: PointerModel, recipe: Recipe) -> None:
@@ -115,7 +114,7 @@ class TrainingModule(pl.LightningModule):
         return {"loss": torch.stack(losses).mean(), "accuracy": torch.stack(accuracies).mean()}
 
     def _loss_weight(self, batch: Batch | CutBatch) -> Tensor | float:
-        """Return the number of tokens of this process, divided by the mean number of all processes.
+        """Return this process's number of tokens, divided by the processes' mean number of tokens.
 
         DDP averages the losses of the processes. With this weight, the average of `losses` equals
         the mean loss over the tokens of all processes.

@@ -57,9 +57,9 @@ class Muon(Optimizer):
 
     The step approximates the orthogonal matrix that is nearest to the mean gradient. The steps are
     about as large as the steps of AdamW (Liu et al. 2025, "Muon is scalable for LLM training"). So
-    learning rates for AdamW are of the right order for Muon, too. We do not use
-    `torch.optim.Muon`, which computes in bfloat16. A processor that has to emulate bfloat16 would
-    take twice as long for a training step.
+    learning rates that suit AdamW also suit Muon. We do not use `torch.optim.Muon`, which computes
+    in bfloat16. On a processor that has to emulate bfloat16, a training step would take twice as
+    long.
 
     Args:
         matrices: the parameters to train, each with two axes.
@@ -90,7 +90,7 @@ class Muon(Optimizer):
                 mean = state["mean"].lerp_(matrix.grad, 1 - momentum)
                 direction = orthogonal(matrix.grad.lerp(mean, momentum))
                 # The numbers in an orthogonal matrix have the root mean square 1 / sqrt(larger
-                # side). Multiply them by `size`, so that it is 0.2, about as in a step of AdamW.
+                # side). With the factor `size`, the root mean square is 0.2, about as in AdamW.
                 size = 0.2 * max(matrix.shape) ** 0.5
                 matrix.mul_(1 - group["lr"] * group["weight_decay"])
                 matrix.add_(direction, alpha=-group["lr"] * size)
@@ -182,8 +182,8 @@ def scheduler(recipe: Recipe, optimizer: Optimizer) -> LambdaLR:
     """Return the learning-rate schedule: a linear warm-up, then `recipe.schedule`.
 
     Haegele et al. (2024) find the trapezoid as good as "one-cycle". The trapezoid's rate is
-    constant between the warm-up and the decay, so a checkpoint of this phase is also a checkpoint
-    of longer runs. Wen et al. (2024) repeat the trapezoid (`cycles`), and find the result about as
+    constant between the warm-up and the decay, so a longer training can go on from a checkpoint
+    of this phase. Wen et al. (2024) repeat the trapezoid (`cycles`), and find the result about as
     good as one long trapezoid.
     """
     steps = recipe.steps // recipe.cycles  # of one cycle

@@ -431,9 +431,9 @@ def count_instances(path: str) -> int | None:
 
 
 def content_checksum(path: str) -> str:
-    """Return the SHA-256 of all that reading a file reads: the file and its companions.
+    """Return a SHA-256 of the content of a file and its companions, which `read` reads, too.
 
-    Raises InputError if one of them cannot be read.
+    Raises InputError if the file or a companion cannot be read.
     """
     content, source = _checksum(path), format_of(path)
     others = source.module.companions(path) if source.has("companions") else []

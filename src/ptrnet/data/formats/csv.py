@@ -1,9 +1,9 @@
 """CSV: the whole file is one instance, and each row is an element.
 
 A header is optional. The numeric columns are the features. If there are too many numeric columns,
-columns with names of ids are left out. Other columns are kept, and are written again with their
-rows. If the model reads named fields, the header tells which columns are the features. As in long
-tables, cells such as 007 and 1_000 are not numbers.
+columns with names of ids are left out. Columns that are not features are kept, and are written
+again with their rows. If the model reads named fields, the header tells which columns are the
+features. As in long tables, cells such as 007 and 1_000 are not numbers.
 
 An answer is written as the rows of its elements, in the answer's order. A triangle is three rows.
 

@@ -135,7 +135,7 @@ def _elements(cell: "pa.Scalar", d: int) -> ArrayLike:
 
 
 def _to_python(cell: "pa.Scalar", source: str) -> Any:
-    """Return the value of a cell, or a text if Python has no such type, such as nanoseconds."""
+    """Return a cell's value, as a text if Python has no type for it, such as for nanoseconds."""
     from pyarrow import ArrowException
 
     try:

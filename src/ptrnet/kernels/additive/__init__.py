@@ -1,10 +1,10 @@
 """Additive attention scores, and the choice of the kernel that computes the scores.
 
-`additive_scores` uses the compiled kernel on a CPU (`cpu.py`), Triton's on a GPU (`gpu.py`), and
-`factorised_scores` elsewhere. `naive_scores` is the plain formula, which PyTorch can record and
-transform. We use `naive_scores` while PyTorch records or transforms operations (see `is_eager`),
-and as the reference in tests. In this package, B is the size of the batch, and an instance has N
-keys and M queries of H units.
+`additive_scores` uses the compiled kernel on a CPU (`cpu.py`), the Triton kernel on a GPU
+(`gpu.py`), and `factorised_scores` elsewhere. `naive_scores` is the plain formula, which PyTorch
+can record and transform. We use `naive_scores` while PyTorch records or transforms operations
+(see `is_eager`), and as the reference in tests. In this package, B is the size of the batch, and
+an instance has N keys and M queries of H units.
 
 `factorised_scores` stores no (B, M, N, H) tensor. With `A = exp(2 keys)` and `C = exp(2 queries)`,
 

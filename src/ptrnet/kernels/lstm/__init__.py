@@ -2,10 +2,12 @@
 
 `lstm` has three implementations:
 
-- The compiled kernel (`cpu.py`) computes float32 inputs on a CPU under autocast, and if PyTorch has
-  no fast oneDNN. If the kernel can use AVX-512, it also computes large batches without gradients.
-- The formula (`naive_lstm`) computes what PyTorch's layer does not support, such as `vmap`.
-- PyTorch's own layer (`torch_lstm`) computes the rest.
+- For float32 inputs on a CPU, we use the compiled kernel (`cpu.py`) under autocast, or if PyTorch
+  has no fast oneDNN. If the kernel can use AVX-512, we also use it for large batches without
+  gradients.
+- Under transforms that PyTorch's layer does not support, such as `vmap`, we use the formula
+  (`naive_lstm`).
+- In all other cases, we use PyTorch's own layer (`torch_lstm`).
 
 `cell` has no compiled kernel.
 

@@ -60,7 +60,7 @@ def with_deviations(inputs: Tensor, lengths: Tensor) -> Tensor:
 
 
 class Logs(nn.Module):
-    """Logarithms of features. A feature that is 0 or negative in some example gives 0.
+    """Logarithms of features. A feature that is 0 or negative in some training example gives 0.
 
     A linear function of logarithms can compare ratios or products of features. A feature that is
     smaller than in all training examples gets the smallest logarithm in these examples.
@@ -118,8 +118,8 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tenso
     """`softmax(q k' / sqrt(D) + bias) v` in each head, with heads concatenated: `(..., M, H)`.
 
     We do not use PyTorch's fused attention. On a CPU, the backward pass of fused attention in
-    bfloat16 takes several times as long. Fused attention also has no second derivative. The softmax
-    is in float32 or better.
+    bfloat16 takes several times as long as ours. Fused attention also has no second derivative. The
+    softmax is in float32 or better.
 
     Args:
         queries: `(..., heads, M, D)`.

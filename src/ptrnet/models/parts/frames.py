@@ -300,12 +300,12 @@ def signed_logs(x: Tensor) -> Tensor:
 
 # Sequences of apexes continue a triangulation at its first open edge. Take points of the plane as
 # complex numbers. Seen from a point p, the edge from u to v spans the angle of `(v - p) / (u - p)`.
-# The angle is positive on the left of the edge. The apex of the edge's Delaunay triangle is the
-# point with the largest angle. A frame places a point at half of its angle, measured clockwise from
-# the first axis. All points are then within a right angle of
-# this axis. The apex is the most clockwise point, like the
-# next vertex of a hull. NONE (no triangle) has angle 0, like a point at infinity. If all points are
-# on the right of the edge, all their angles are negative. Then NONE is the most clockwise token.
+# The angle is positive if p is on the left of the edge. The apex of the edge's Delaunay triangle is
+# the point with the largest angle. A frame places a point at half of its angle, measured clockwise
+# from the first axis. All points are then within a right angle of this axis. The apex is the most
+# clockwise point, like the next vertex of a hull. NONE (no triangle) has angle 0, like a point at
+# infinity. If all points are on the right of the edge, all their angles are negative. Then NONE is
+# the most clockwise token.
 
 
 class OpenEdgeFeatures(FrameFeatures):

@@ -19,8 +19,8 @@ class FreeRunningPtrNet(PtrNet):
     slot is a learned vector, such as `=>` for END. The input for an element is the element itself.
 
     The paper does not say what the decoder reads in training. With `teacher_forcing`, while the
-    module is in training mode, the decoder reads `P_{C_i}`, like the Ptr-Net. Otherwise, and always
-    in evaluation mode, the decoder reads the result of `next_input` (free running).
+    module is in training mode, `log_probs` feeds `P_{C_i}` to the decoder, like the Ptr-Net. In all
+    other cases, the decoder reads the result of `next_input` (free running).
     """
 
     Settings = FreeRunningSettings

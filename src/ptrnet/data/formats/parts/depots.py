@@ -17,7 +17,7 @@ _KNOWN = {"NAME", "TYPE", "DIMENSION", "EDGE_WEIGHT_TYPE", "NODE_COORD_TYPE", "D
 
 
 class Form(NamedTuple):
-    """The keywords in the files of a problem, and the names of its fields for their values."""
+    """The keywords in a problem's files, and the fields of the problem that take the values."""
 
     type: str  # the value of TYPE
     limit: str  # the keyword of the capacity, or of the maximum length of a tour
