@@ -44,7 +44,7 @@ class Reconstruct(ReconstructSettings, Decoder):
             If `rounds` is None, too, the limit is 1.0.
         rounds: maximum number of rounds. None: no limit.
         part: maximum number of cities of a part, without its two ends. A good value is the size of
-            the instances that the model was trained on.
+            the largest instances in the model's training. The default is that of the shipped model.
         seed: seed of the choice of parts.
 
     Examples:

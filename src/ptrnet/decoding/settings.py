@@ -66,8 +66,8 @@ class ReconstructSettings(Settings):
         kw_only=False,
     )
     part: int = setting(
-        50,
-        "Maximum number of cities of a part: about the size that the model was trained on.",
+        100,
+        "Maximum number of cities of a part: about the largest size in the model's training.",
         ge=MIN_PART,
         kw_only=False,
     )
