@@ -30,12 +30,11 @@ def attention(model: PointerModel, task: Task, answered: Example) -> tuple[Float
     log_probs = model.log_probs(*as_parameters(model, *batch))
     probabilities = log_probs[0].double().exp().cpu().numpy()
     # If each element has several tokens (`Problem.ways`), sum their probabilities.
-    if probabilities.shape[1] > task.num_specials + len(inputs):
-        ways = (probabilities.shape[1] - task.num_specials) // len(inputs)
+    if task.ways > 1:
         special, of_ways = np.split(probabilities, [task.num_specials], axis=1)
-        of_elements = of_ways.reshape(len(tokens), len(inputs), ways).sum(2)
+        of_elements = of_ways.reshape(len(tokens), len(inputs), task.ways).sum(2)
         probabilities = np.concatenate([special, of_elements], 1)
-        element_tokens = (tokens - task.num_specials) // ways + task.num_specials
+        element_tokens = (tokens - task.num_specials) // task.ways + task.num_specials
         tokens = np.where(tokens < task.num_specials, tokens, element_tokens)
     # The special slots come first in the order of the model and in the order of the instance.
     special = np.arange(task.num_specials)

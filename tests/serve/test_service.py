@@ -139,7 +139,7 @@ def test_bodies_that_arrive_share_a_budget(with_client):
             Limits(max_prefix_elements=20),
             {"instance": TRIANGLE, "decoder": "beam", "beam_size": 4, "augment": 2},
             "elements times prefixes times views to be at most 20 (an instance counts as at least "
-            "8 elements), got 8 elements times 8, prefixes times views",
+            "8 elements), got 8 elements times 8 (prefixes times views)",
         ),
         (
             Limits(),  # 70 bytes, for which the parser once took 2 GB

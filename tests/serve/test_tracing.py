@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
+from ptrnet import models as networks
 from ptrnet import tasks
 from ptrnet.decoding import Beam, Greedy
 from ptrnet.serve import service, tracing
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.schemas import TraceResponse
+from ptrnet.solver import Solver
 from ptrnet.types import END, Example
 from tests.serve.conftest import problem
 
@@ -26,6 +28,14 @@ def trace_of(with_client, task, instance, limits=None, **options):
         return await client.post(f"/v1/models/{task}/trace", json=body)
 
     return with_client(scenario, limits)
+
+
+def add_problem(models, name, n):
+    """Add a small untrained model of a problem. Return a random instance of n elements, as JSON."""
+    task = tasks.get(name)
+    settings = networks.settings_of(networks.STATES, hidden_size=16, heads=2, encoder_layers=1)
+    models[name] = Solver(networks.for_task(networks.STATES, task, settings).eval(), task)
+    return task.to_fields(task.sample(np.random.default_rng(0), 1, n)[0])
 
 
 def tokens_of(steps, step, k):
@@ -72,6 +82,19 @@ def test_probabilities_are_the_models(with_client, models, small, settings):
     for token, row in zip(trace["tokens"], steps, strict=True):
         assert {k for k, value in enumerate(row) if value is None} >= used
         used |= {token} - {END}
+
+
+@pytest.mark.parametrize(("options", "decoder"), DECODERS, ids=("greedy", "beam"))
+def test_elements_of_a_problem_with_two_ways_have_two_tokens(with_client, models, options, decoder):
+    fields = add_problem(models, "cvrp", 7)
+    task = models["cvrp"].task
+    trace = trace_of(with_client, "cvrp", fields, **options).json()
+    assert trace["tokens"] and {len(step["probabilities"][0]) for step in trace["steps"]} == {15}
+    expected = models["cvrp"].answer(task.from_fields(fields, ""), decoder).outputs.tolist()
+    assert trace["answer"]["outputs"] == expected
+    assert task.from_tokens(np.array(trace["tokens"][:-1])).tolist() == expected
+    response = trace_of(with_client, "cvrp", fields, Limits(max_trace=104), **options)
+    assert "prefixes times 15 tokens" in problem(response, 413)
 
 
 def test_each_prefix_extends_one_before_it(with_client, models):

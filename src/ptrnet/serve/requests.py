@@ -116,7 +116,8 @@ def parse_trace(body: bytes, task: Task, limits: Limits) -> Question:
     request = _parse_json(TraceRequest, body)
     method = request.method()
     n = _length(request.instance)
-    steps, tokens = task.max_length(max(n, task.min_elements)) + 1, task.num_specials + n
+    steps = task.max_length(max(n, task.min_elements)) + 1
+    tokens = task.num_specials + n * task.ways
     if steps * method.decoder.size * tokens > limits.max_trace:
         raise too_large(
             f"a trace of {n} elements: expected at most {limits.max_trace} probabilities, "
@@ -194,7 +195,7 @@ def _check_sizes(lengths: Iterable[int], method: Method, limits: Limits) -> None
         raise too_large(
             f"expected elements times prefixes times views to be at most "
             f"{limits.max_prefix_elements} (an instance counts as at least {_MIN_ELEMENTS} "
-            f"elements), got {per_prefix} elements times {short(prefixes)}, prefixes times views"
+            f"elements), got {per_prefix} elements times {short(prefixes)} (prefixes times views)"
         )
 
 

@@ -122,7 +122,9 @@ class Prefix(BaseModel):
     """The beginning of an answer: a prefix of the previous step and one more token."""
 
     parent: int  # index of the prefix in the previous step
-    token: int  # special tokens come first (0 is END), then the elements
+    # Special tokens come first (0 is END), then the tokens of the elements. If the task's `ways` is
+    # 2, each element has two tokens: one to reach it directly, and one to reach it via element 0.
+    token: int
     log_likelihood: float
 
 

@@ -32,9 +32,10 @@ def steps_of(task: Task, example: Example, traced: Traced) -> tuple[list[int], l
             search to the order of the instance.
     """
     _, order = augmented_view(0, task, task.normalize(example.inputs))
-    special_tokens = np.arange(task.num_specials)
+    special_tokens, ways = np.arange(task.num_specials), np.arange(task.ways)
     from_read, to_read = (
-        np.append(special_tokens, i + len(special_tokens)) for i in (order, order.argsort())
+        np.append(special_tokens, i[:, None] * task.ways + ways + task.num_specials)
+        for i in (order, order.argsort())
     )
     steps: list[TraceStep] = []
     for step in traced.steps:

@@ -243,6 +243,7 @@ class Task(Settings, Labelling):
     circular: ClassVar[bool] = False
     stdout_format: ClassVar[str] = "txt"  # the format of printed answers if there is no input file
     fixed: ClassVar[int] = 0  # number of leading elements that augmentation must not permute
+    ways: ClassVar[int] = 1  # number of tokens of each element; see `ptrnet.problems.Problem`
     exact_inputs: ClassVar[bool] = False  # whether models get instances as float64
     recipe: ClassVar[
         Mapping[str, Any]
