@@ -291,10 +291,10 @@ def label_dataset(
 
 
 def reference_answer(task: Task, example: Example) -> tuple[Indices | None, bool]:
-    """Return the answer of the task's first labeller, and False if a promised proof is missing.
+    """Return the answer of the task's first labeller, and whether the answer is known to be best.
 
-    The boolean is True if the labeller proved the answer, or if the labeller promises no proofs.
-    The answer is None if the task has no labeller or the labeller is not installed. The answer is
+    The boolean is False if the labeller is a heuristic, or if a promised proof is missing. The
+    answer is None if the task has no labeller or the labeller is not installed. The answer is
     also None if the labeller does not take that many elements or finds no answer.
     """
     try:
@@ -306,7 +306,8 @@ def reference_answer(task: Task, example: Example) -> tuple[Indices | None, bool
         example.inputs[None], None, example.distance, example.rules
     )
     (outputs,) = task.unpad(answers)
-    return (outputs if len(outputs) else None), bool(proved[0])
+    is_best = bool(proved[0]) and not labellers.is_heuristic(task.labellers[0])
+    return (outputs if len(outputs) else None), is_best
 
 
 def _generate_chunk(

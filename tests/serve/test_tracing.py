@@ -126,6 +126,14 @@ def test_a_trace_includes_the_exact_answer(with_client, models, monkeypatch):
         assert trace["correct"] == (measures["accuracy"]["value"] == 1)
 
 
+def test_answers_of_a_heuristic_count_as_not_proved(with_client, models, monkeypatch):
+    monkeypatch.setattr(service, "EXACT_SECONDS", 60)
+    for name, is_proved in (("job-shop", False), ("knapsack", True)):
+        trace = trace_of(with_client, name, add_problem(models, name, 4)).json()
+        assert trace["exact"]["proved"] == is_proved
+        assert (trace["correct"] is None) != is_proved
+
+
 def test_a_slow_labeller_does_not_delay_answers(with_client, models, monkeypatch):
     released = Event()
     monkeypatch.setattr(service, "EXACT_SECONDS", 0.05)

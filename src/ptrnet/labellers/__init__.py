@@ -9,6 +9,7 @@ A labeller is a module with
   direction;
 - `MAX_ELEMENTS` (optional): the maximum number of elements;
 - `FAILURE` (optional): the error message for an empty answer;
+- `HEURISTIC` (optional): True if the answers are good, but not known to be best;
 - `NEEDS` (optional): a package of the extra "labels" that the labeller imports;
 - `label_with_proof` and `UNPROVED` (optional): for a labeller that promises proofs and may fail to
   find a proof. `label_with_proof` returns the answers, and `(B,)` booleans: whether each answer is
@@ -82,6 +83,11 @@ def max_elements(name: str) -> float:
 def takes_rules(name: str) -> bool:
     """Whether a labeller takes `TourRules`, and distances that depend on the direction."""
     return bool(getattr(_module(name), "TAKES_RULES", False))
+
+
+def is_heuristic(name: str) -> bool:
+    """Whether the answers of a labeller are good, but not known to be best."""
+    return bool(getattr(_module(name), "HEURISTIC", False))
 
 
 def check_package(name: str) -> None:

@@ -17,6 +17,7 @@ from ptrnet.types import Answers, Floats, Indices
 
 PASSES = 3
 
+HEURISTIC = True
 MAX_ELEMENTS = 5000  # memory grows as n^2; this many cities take more than half a GB
 
 

@@ -14,6 +14,7 @@ from ptrnet.types import Answers, Floats, Indices
 
 STARTS = 10
 
+HEURISTIC = True
 MAX_ELEMENTS = 5000  # memory grows as n^2; the distances of this many cities take 200 MB
 
 

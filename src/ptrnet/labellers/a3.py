@@ -23,6 +23,7 @@ STARTS = 10
 # MAX_ELEMENTS / 2 edges, so the sum of its weights stays far below 2^63.
 _MAX_WEIGHT = 2**40
 
+HEURISTIC = True
 MAX_ELEMENTS = 5000  # memory grows as n^2; this many cities take more than half a GB
 
 

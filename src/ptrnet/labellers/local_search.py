@@ -25,6 +25,7 @@ from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 
 KICKS = 6  # per city
 MATRIX_KICKS = 30  # per city, for tours with rules or directed distances, which are harder
+HEURISTIC = True
 TAKES_RULES = True
 # For at most this many cities, we compute the matrix of all distances, at most 800 MB.
 # Larger tours are improved piece by piece.

@@ -11,6 +11,7 @@ import numpy as np
 from ptrnet.geometry import distances
 from ptrnet.types import Answers, Floats, pad_answers
 
+HEURISTIC = True
 NEEDS = "pyvrp"
 ITERATIONS = 1000
 # PyVRP computes with whole numbers. Unless distances are rounded, we scale them so that the longest

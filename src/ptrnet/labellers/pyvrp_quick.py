@@ -7,6 +7,7 @@ routes are 0.3% longer than after 1000 iterations.
 from ptrnet.labellers import pyvrp
 from ptrnet.types import Answers, Floats
 
+HEURISTIC = True
 NEEDS = pyvrp.NEEDS
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from ptrnet.jit import jit
 from ptrnet.types import Answers, Floats, Indices, pad_answers
 
+HEURISTIC = True
 MOVES = 20_000  # per shop
 RETURN_AFTER = 3_000  # moves without a better schedule, after which we return to the best schedule
 SHAKES = 10  # after each return to the best schedule, the search makes SHAKES + 1 random moves

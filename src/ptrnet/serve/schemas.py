@@ -143,7 +143,8 @@ class ExactAnswer(BaseModel):
     outputs: Outputs
     cost: float | None
     labeller: str
-    proved: bool  # false if the labeller stopped before it could prove that the answer is optimal
+    # False if the labeller is a heuristic, or if it stopped before it could prove the answer.
+    proved: bool
 
 
 class TraceResponse(Header):
