@@ -124,3 +124,9 @@ def test_recognizes_numbers_in_foreign_notation(texts, are_foreign):
 )
 def test_column_is_numeric_if_all_its_cells_are_plain_numbers(column, expected):
     assert cells.parse_column(column) == expected
+
+
+def test_a_rounded_number_is_refused_after_any_number_of_zeros():
+    with pytest.raises(InputError, match="here: expected a whole number that float64 holds"):
+        cells.parse_number("0" * 5000 + "9007199254740993", "here")
+    assert cells.parse_number("0" * 5000 + "9007199254740992", "here") == 2**53

@@ -146,6 +146,11 @@ def test_refuses_ids_and_ranks_that_may_have_been_rounded():
             "t.csv:1: duplicate column name 's'",
         ),
         ("s,r\n1,2\n1,x\n", {"set_id": "s", "rank": "r"}, 't.csv:3: "r": expected a number'),
+        (
+            f"s,r\n1,2\n1,1e{10**19}\n",
+            {"set_id": "s", "rank": "r"},
+            't.csv:3: "r": expected a number',
+        ),
         ("s,x\n,2\n", {"set_id": "s"}, "t.csv:2: \"s\": expected a name or a number, got ''"),
         (",s\n0,1\n", {"set_id": "s"}, "t.csv:1: column 1: expected a name, got none"),
         ("s;x\n1;2\n", {"set_id": "s"}, "t.csv:1: columns must be separated by commas"),
@@ -187,6 +192,12 @@ def test_quoted_text_keeps_its_blank_lines(tmp_path):
 def test_ranks_may_be_decimals():
     rows = [{"id": 1, "rank": Decimal(rank)} for rank in ("3", "NaN", "1.5")]
     assert ptrnet.read_table(rows, set_id="id", rank="rank")[0].outputs.tolist() == [2, 0]
+
+
+def test_ranks_may_have_any_number_of_digits(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(f"s,r\n1,{'1' * 5000}\n1,{'1' * 4999}0\n1,3\n")
+    assert ptrnet.read_table(path, set_id="s", rank="r")[0].outputs.tolist() == [2, 1, 0]
 
 
 def test_refuses_booleans_as_ranks():

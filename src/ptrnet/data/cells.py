@@ -132,7 +132,7 @@ def parse_number(text: str, source: str) -> float:
         raise InputError(f"{source}: expected a number, got {short(text)}") from None
     if not math.isfinite(value) or "_" in text or not text.isascii():
         raise InputError(f"{source}: expected a finite number, got {short(text)}")
-    digits = text.strip().lstrip("+-")
+    digits = text.strip().lstrip("+-0")
     if abs(value) > LARGEST_UNROUNDED and digits.isdecimal() and int(digits) != abs(value):
         raise InputError(
             f"{source}: expected a whole number that float64 holds, got {short(text)}, which it "

@@ -7,9 +7,10 @@ train on, and `Sets.dataset` makes a `Dataset` for an existing task.
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from itertools import pairwise
 from numbers import Real
@@ -557,7 +558,8 @@ def _rank(value: Any, source: str) -> Any:
     if is_missing(value):
         return None
     if isinstance(value, str) and cells.is_plain_number(value):
-        return int(value) if value.lstrip("+-").isdecimal() else Decimal(value)
+        with suppress(InvalidOperation):  # an exponent of more than 18 digits
+            return Decimal(value)
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         advice = "; if the column marks the elements of the answer, use chosen or member"
         raise InputError(

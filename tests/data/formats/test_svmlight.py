@@ -49,6 +49,10 @@ def test_query_file_sets_the_sizes_for_any_extension(tmp_path):
     written(tmp_path, "2\n2\n", "rank.train.query")
     with pytest.raises(InputError, match=r"rank\.train\.query: expected 3 rows in all, .*got 4"):
         infer_task(path)
+    for size in ("-1", "1.5", "1" * 5000):
+        written(tmp_path, f"3\n{size}\n", "rank.train.query")
+        with pytest.raises(InputError, match=r"rank\.train\.query:2: number of rows: expected"):
+            infer_task(path)
 
 
 def test_random_rankings_survive_a_write_and_a_read(tmp_path):
@@ -106,7 +110,9 @@ def test_refuses_examples_that_the_format_cannot_hold(tmp_path):
     path = str(tmp_path / "r.svm")
     plain = Example(np.ones((2, 1)), np.array([0]), "here")
     named = plain.replace(elements=[{"price": 1}, {"price": 2}], grades=np.ones(2))
-    for example, words in ((plain, "needs grades"), (named, "needs numbers, and indices")):
+    missing = named.replace(elements=[{"1": float("nan")}, {"1": 2}])
+    no_numbers = "needs numbers, and indices"
+    for example, words in ((plain, "needs grades"), (named, no_numbers), (missing, no_numbers)):
         with pytest.raises(InputError, match=f"^here.*{words}"):
             formats.write(path, [example], loosest_task(1))
     with pytest.raises(InputError, match="files are for task custom"):

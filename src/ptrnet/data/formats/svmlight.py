@@ -18,6 +18,7 @@ from ptrnet.data.tables import Columns, Sets, Table
 from ptrnet.errors import InputError, short
 from ptrnet.tasks import CUSTOM
 from ptrnet.tasks.base import Task
+from ptrnet.tasks.schema import is_missing
 from ptrnet.types import Example
 
 CAPABILITIES = Capabilities(dictionaries=True, task=CUSTOM, stdout_format="jsonl")
@@ -89,9 +90,9 @@ def _query_ids(path: str, count: int) -> list[str]:
     (file,) = files
     sizes = []
     for source, text in filled_lines(file):
-        if not text.strip().isdecimal():
-            raise InputError(f"{source}: expected a number of rows, got {short(text.strip())}")
-        sizes.append(int(text))
+        sizes.append(parse_index(text.strip(), f"{source}: number of rows"))
+        if sizes[-1] < 0:
+            raise InputError(f"{source}: number of rows: expected 0 or more, got {sizes[-1]}")
     if sum(sizes) != count:
         raise InputError(f"{file}: expected {count} rows in all, as {path} has, got {sum(sizes)}")
     return np.repeat(np.arange(1, len(sizes) + 1), sizes).astype(str).tolist()
@@ -113,7 +114,7 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
         for grade, element in zip(example.grades.tolist(), elements, strict=True):
             features = {n: value for n, value in element.items() if n != COMMENT}
             for name, value in features.items():
-                if not name.isdecimal() or isinstance(value, str) or value is None:
+                if not name.isdecimal() or isinstance(value, str) or is_missing(value):
                     raise InputError(
                         f'{example.source}: "{name}": a .svmlight file needs numbers, and indices '
                         f"as names of fields, got {short(value)}"
