@@ -163,6 +163,27 @@ def test_solve_csv_gives_rows_in_the_answers_order(tmp_path, ptrnet, model):
     assert header == "town,x,y" and rows and set(rows) <= {"A,0,0", "B,4,0", "C,0,3"}
 
 
+@pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
+def test_a_long_table_is_answered_alike_with_plot_and_json(tmp_path, ptrnet, model, extension):
+    if extension == "parquet":
+        pytest.importorskip("pyarrow")
+    table, picture = tmp_path / "t.csv", tmp_path / "p.svg"
+    text = "set,town,x,y\n1,A,0,0\n2,D,5,5\n1,B,1,0\n2,E,6,5\n1,C,0,1\n2,F,5,6\n"
+    table.write_text(text)
+    command = ["solve", table, "--model", model, "--set-id", "set"]
+    expected, drawn, both = (tmp_path / f"{name}.{extension}" for name in ("a", "b", "c"))
+    assert ptrnet(*command, "--output", expected)[0] == 0
+    plot = ["--plot", picture, "--index", "1"]
+    assert ptrnet(*command, "--output", drawn, *plot)[:2] == (0, "") and picture.exists()
+    _, document, _ = ptrnet(*command, "--output", both, "--json")
+    assert drawn.read_bytes() == both.read_bytes() == expected.read_bytes()
+    printed = ptrnet(*command)[1]
+    assert printed.startswith("set,town,x,y,place\n") and ptrnet(*command, *plot)[1] == printed
+    table.write_text(text.replace("town", "place"))  # --json adds no column of this name
+    assert json.loads(ptrnet(*command, "--json")[1])["answers"] == json.loads(document)["answers"]
+    assert ptrnet(*command, *plot)[0] == 2
+
+
 def test_solve_random_and_plot(tmp_path, ptrnet, model):
     picture = tmp_path / "p.png"
     first = ptrnet("solve", "--model", model, "--random", "6", "--plot", picture, "--seed", "3")

@@ -1,8 +1,8 @@
 """`ptrnet solve`: answer a file of instances with a trained model."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from functools import partial
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,7 +27,7 @@ from ptrnet.cli.options import (
     task_alone,
     task_and_file,
 )
-from ptrnet.data.tables import NO_COLUMNS, Columns
+from ptrnet.data.tables import Columns
 from ptrnet.decoding.options import AnswerOptions
 from ptrnet.errors import InputError
 
@@ -92,17 +92,18 @@ def solve(
     """
     from ptrnet.data import formats
     from ptrnet.data.dataset import Dataset
+    from ptrnet.solver.on_files import table_writer
     from ptrnet.tasks.tsp import with_ends
     from ptrnet.types import Ends
 
     if random is None:
         if points is not None:
             raise InputError("--points needs --random")
-        task, path = task_and_file(arguments, model)
+        name, path = task_and_file(arguments, model)
     else:
-        task, path = task_alone(arguments, model), None
+        name, path = task_alone(arguments, model), None
     decoder = decoding.build(seed, flag_of)
-    solver = load_solver(task, model)
+    solver = load_solver(name, model)
     if plot is not None:
         from ptrnet.plots.figure import check_picture
 
@@ -119,34 +120,43 @@ def solve(
             path, output, decoder, start=start, end=end, open=open, columns=columns, **how
         )
         return
-    ends = Ends(start, end, open)
+    ends, task = Ends(start, end, open), solver.task
     solver.check_ends(solver.job(decoder, decoding.constrained, decoding.augment), ends)
-    formats.check_output(output, solver.task)
-    like = path or f"drawn.{solver.task.stdout_format}"
-    target = formats.output_format(output, None if columns else like)
-    if path is None:
+    formats.check_output(output, task)
+    like = path or f"drawn.{task.stdout_format}"
+    write: Callable[[Dataset], None] = partial(formats.write_checked, output, task=task, like=like)
+    sets = None if path is None else formats.open_sets(path, columns)
+    if sets is not None:
+        instances: Iterable[Example] = sets.dataset(task, with_answers=False)
+        if output != "-" or not json:
+            write = table_writer(sets, output, task)
+    elif path is None:
         assert random is not None
-        instances = _random_instance(solver.task, points, random, seed)
+        instances = _random_instance(task, points, random, seed)
     else:
         if path != "-":
             formats.check_input(path)
         formats.check_not_overwritten(path, output)
-        instances = formats.read(path, solver.task, replace(NO_COLUMNS, set_id=columns.set_id))
-    instances = with_ends(instances, solver.task, ends)
-    examples = Dataset.of(target.checked(instances, solver.task), solver.task.item_size)
+        instances = formats.read(path, task)
+    instances = with_ends(instances, task, ends)
+    if sets is None:
+        instances = formats.output_format(output, like).checked(instances, task)
+    examples = Dataset.of(instances, task.item_size)
     if plot is not None and index >= len(examples):
         raise InputError(f"--index: expected 0 to {len(examples) - 1}, got {index}")
     answered = solver.predict(examples, decoder, activity="solving", **how)
     plotting: AbstractContextManager[None] = nullcontext()
     if plot is not None:
-        plotting = _plotting(plot, solver.task, answered[index], examples[index].outputs)
+        # The table of a format with its own names of columns, such as .svmlight, has true answers.
+        known = examples if sets is None else sets.dataset(task, with_answers=not columns)
+        plotting = _plotting(plot, task, answered[index], known.outputs(index))
     with plotting:
         if output != "-":
-            formats.write_checked(output, answered, solver.task)
+            write(answered)
     if json:
         echo(dumps(_document(solver, model, decoder.name, answered)))
     elif output == "-":
-        formats.write_checked(output, answered, solver.task, like=like)
+        write(answered)
 
 
 def _random_instance(task: "Task", points: str | None, n: int, seed: int) -> Iterable["Example"]:

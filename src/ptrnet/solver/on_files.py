@@ -78,14 +78,11 @@ def _solve_table(
     jobs: int,
     backend: str,
 ) -> None:
-    """Answer the sets of a table. Write the table with a column of answers, or a line per set."""
-    kind = getattr(solver.task, "kind", "")
+    """Answer the sets of a table, and write the answers; see `table_writer`."""
     data = sets.dataset(solver.task, with_answers=False)
     if ends != Ends():
         data = Dataset.of(with_ends(data, solver.task, ends), solver.task.item_size)
-    is_table = target == "-" or formats.format_of(target).has("write_table")
-    if is_table:
-        sets.answer_column(kind)  # if the column's name is taken, this raises before any work
+    write = table_writer(sets, target, solver.task)
     solved = solver.predict(
         data,
         job.decoder,
@@ -95,11 +92,28 @@ def _solve_table(
         backend=backend,
         activity=job.activity,
     )
-    if is_table:
+    write(solved)
+
+
+def table_writer(sets: Sets, target: str, task: Task) -> Callable[[Dataset], None]:
+    """Return a function that writes the solved sets of a table.
+
+    If the target is a table or standard output, the function writes the table with a column of
+    answers. Otherwise it writes a line for each set.
+
+    Raises:
+        InputError: the table already has another column with the name of the column of answers.
+    """
+    if target != "-" and not formats.format_of(target).has("write_table"):
+        return lambda solved: formats.write(target, solved, task)
+    kind = getattr(task, "kind", "")
+    sets.answer_column(kind)
+
+    def write(solved: Dataset) -> None:
         answers = (row.outputs for row in solved if row.outputs is not None)
         formats.write_table(target, sets.answered(answers, kind))
-    else:
-        formats.write(target, solved, solver.task)
+
+    return write
 
 
 def _stream(solver: "Solver", job: PredictJob, examples: Iterable[Example]) -> Iterator[Example]:
