@@ -68,7 +68,10 @@ def _print_version(requested: bool) -> None:
 
 def ptrnet(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version, and exit."
+        ),
     ] = False,
 ) -> None:
     """ptrnet trains and runs models whose answer is made of positions in their own input.
