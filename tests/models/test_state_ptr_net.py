@@ -51,6 +51,20 @@ def test_step_by_step_equals_all_steps_at_once(name):
 
 
 @EVERY
+def test_a_float64_model_gives_float64_probabilities(name):
+    task, model = network(name)
+    inputs, lengths = pad_instances(instances(task, 4, 2) + instances(task, 6, 2), is_exact=True)
+    first = torch.zeros(4, 1, dtype=torch.int64)
+    expected = model.log_probs(inputs, lengths, first).exp()
+    model.double()
+    actual = model.log_probs(inputs, lengths, first).exp()
+    assert actual.dtype == torch.float64
+    torch.testing.assert_close(actual.float(), expected)
+    encoded = model.encode(inputs[2:], lengths[2:])
+    torch.testing.assert_close(model.step(encoded, encoded.state, first[2:])[0].exp(), actual[2:])
+
+
+@EVERY
 def test_known_answers_of_several_sizes_are_as_likely_alone(name):
     task, model = network(name)
     solver = Solver(model, task)

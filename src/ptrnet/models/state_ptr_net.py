@@ -115,7 +115,7 @@ class StatePtrNet(PointerModel):
         self, inputs: Tensor, lengths: Tensor, targets: Tensor, sizes: list[int]
     ) -> Tensor:
         num_tokens = 1 + inputs.shape[1] * self.problem.ways
-        every = torch.full((*targets.shape, num_tokens), -torch.inf, device=inputs.device)
+        every = self.whole_mark.new_full((*targets.shape, num_tokens), -torch.inf)
         for n in sizes:
             rows = (lengths == n).nonzero()[:, 0]
             some = self.log_probs(inputs[rows, :n], None, targets[rows])
@@ -146,7 +146,7 @@ class StatePtrNet(PointerModel):
             if some.any()
         ]
         allowed = torch.from_numpy(np.stack(decisions)).to(device)
-        log_probs = torch.zeros(allowed.shape, device=device).masked_fill(~allowed, -torch.inf)
+        log_probs = self.whole_mark.new_zeros(allowed.shape).masked_fill(~allowed, -torch.inf)
         if not open_states:
             return log_probs
         scores = self._scores(open_states, device)
@@ -155,7 +155,7 @@ class StatePtrNet(PointerModel):
         return log_probs.index_put((where,), scores.log_softmax(-1))
 
     def _scores(self, states: "list[State]", device: torch.device) -> Tensor:
-        """Finite float32 scores `(rows, T)` of the tokens, for the rows of all states together."""
+        """Finite scores `(rows, T)` of the tokens, for the rows of all states together."""
         state = {name: np.concatenate([rows[name] for rows in states]) for name in states[0]}
         if torch.is_grad_enabled():
             return self._scores_of_rows(state, device)
