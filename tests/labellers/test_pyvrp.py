@@ -14,3 +14,13 @@ def test_few_iterations_give_routes_that_fit():
     answers = labellers.get("pyvrp")(inputs, iterations=20).rows()
     costs = [task.costs(Example(x), [a])[0] for x, a in zip(inputs, answers, strict=True)]
     assert np.isfinite(costs).all()
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.1, 1e-3, 1e-7, 1e-200])
+def test_routes_do_not_depend_on_the_unit_of_demands(unit):
+    position, demand = [[0, 0], [1, 0], [1, 1], [0, 1]], np.array([0, 1, 1, 1]) * unit
+    inputs = tasks.get("cvrp").pack(
+        position=[position], demand=[demand], capacity=[3 * unit], rounded=[0]
+    )
+    (answer,) = labellers.get("pyvrp")(inputs).rows()
+    assert sorted(answer.tolist()) == [1, 2, 3]

@@ -4,6 +4,7 @@ The search stops after a number of iterations, not after a time, so that the sam
 same answers on any machine.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -70,16 +71,18 @@ def _routes(instance: Floats, iterations: int) -> list[int]:
 def _unit(demand_and_capacity: Floats) -> float:
     """Return the factor by which `_routes` multiplies demands and the capacity.
 
-    If a power of ten up to 10^6 makes all numbers whole, the factor is a multiple of this power.
+    We try seven powers of ten. The first one is the smallest that is at least 1 and makes the
+    capacity at least 1. If a power makes all numbers whole, the factor is a multiple of this power.
     Otherwise `_routes` rounds scaled demands up, so that no vehicle is overloaded. Powers of ten
     matter: with other factors, three demands of 0.1 could be rounded up to more than a capacity of
     0.3. The product of the factor and the capacity is near `FULL`, or larger. The scaled capacity
     is large because PyVRP limits the penalty for a unit of overload. If the capacity were small,
     PyVRP would overload a vehicle to save a long way.
     """
-    capacity = demand_and_capacity[0, 1]
-    for unit in (1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6):
+    capacity = float(demand_and_capacity[0, 1])
+    smallest = 10.0 ** max(0, math.ceil(-math.log10(max(capacity, 1e-300))))
+    for unit in (smallest * 10.0**k for k in range(7)):
         scaled = demand_and_capacity * unit
         if (np.abs(scaled - np.rint(scaled)) <= SLACK).all():
             return unit * float(max(1, FULL // max(scaled[0, 1], 1)))
-    return float(FULL / capacity)
+    return FULL / capacity
