@@ -14,9 +14,10 @@ from ptrnet.labellers.exact import (
     best_penalties,
     cheapest_one_tree,
     new_one_tree,
-    new_search,
     prove,
     resume,
+    search_of,
+    undecided,
 )
 from ptrnet.labellers.local_search import PIECE, tour_by_pieces
 from ptrnet.labellers.tours import distance_matrices
@@ -150,7 +151,7 @@ def test_a_search_stops_at_the_node_limit_and_can_be_resumed():
     for k in np.flatnonzero(nodes > 1):
         assert prove(dist[k], tours[k], 1e-9, nodes[k]) == (pytest.approx(bounds[k]), nodes[k])
         assert prove(dist[k], tours[k], 1e-9, nodes[k] - 1) == (-np.inf, nodes[k] - 1)
-        search, tour = new_search(dist[k]), tours[k].copy()
+        search, tour = search_of(dist[k], undecided(dist[k])), tours[k].copy()
         for limit in range(1, nodes[k]):  # one node at a time
             assert resume(search, tour, 1e-9, limit) == -np.inf
         assert resume(search, tour, 1e-9, nodes[k]) == pytest.approx(bounds[k])

@@ -7,27 +7,19 @@ from ptrnet.types import Floats, Indices
 SMALLEST_RANGE = 2.0**-6  # instances in the unit cube with a smaller range are scaled up
 
 
-def scale_by_power_of_two(points: Floats) -> Floats:
+def scale_by_power_of_two(points: Floats, axis: int | tuple[int, int] = (-2, -1)) -> Floats:
     """Multiply each of the instances `(..., n, d)` by a power of two.
 
     The largest absolute coordinate is then at least 1/2 and below 1. So products of coordinates do
     not overflow, and only products of very small coordinates underflow. A power of two keeps all
     digits, except for coordinates that are 1e290 times smaller than the largest coordinate. An
     instance of zeros stays unchanged.
-    """
-    largest = np.abs(points).max(axis=(-2, -1), keepdims=True, initial=0)
-    _, exponent = np.frexp(largest)
-    return np.ldexp(points, -exponent)
 
-
-def scale_axes_by_powers_of_two(points: Floats) -> Floats:
-    """Multiply each axis of each instance by a power of two.
-
-    The largest absolute coordinate of each axis is then at least 1/2 and below 1. Ratios of areas
-    stay the same, and the same edges cross. Areas do not underflow, even if one axis is 1e300 times
+    If `axis` is -2, each axis of an instance is scaled by a power of its own. Ratios of areas stay
+    the same, and the same edges cross. Areas do not underflow, even if one axis is 1e300 times
     longer than the other axis.
     """
-    largest = np.abs(points).max(axis=-2, keepdims=True, initial=0)
+    largest = np.abs(points).max(axis=axis, keepdims=True, initial=0)
     _, exponent = np.frexp(largest)
     return np.ldexp(points, -exponent)
 

@@ -166,8 +166,11 @@ def is_rounded(points: Floats) -> NDArray[np.bool_]:
     return (points != np.rint(points)) | (np.abs(points) > LARGEST_WHOLE)
 
 
-def doubled_area(ring: NDArray[np.object_]) -> Any:
-    """Return twice the signed area of a closed path `(m, 2)` of integers."""
+def doubled_area(ring: NDArray[Any]) -> Any:
+    """Return twice the signed area of a closed path `(m, 2)` of integers or floats.
+
+    The area is positive if the path runs counter-clockwise.
+    """
     x, y = ring.T
     return (x * np.roll(y, -1) - np.roll(x, -1) * y).sum()
 

@@ -13,7 +13,7 @@ If an answer is right except for such decisions, `Task.settle` replaces it by th
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.geometry.predicates import in_circle, in_circle_gradients, turn
+from ptrnet.geometry.predicates import doubled_area, in_circle, in_circle_gradients, turn
 from ptrnet.types import Floats, Indices
 
 RESOLUTION = 1e-5
@@ -49,7 +49,8 @@ def rings_are_near(points: Floats, ring: Indices, other: Indices) -> bool:
     """
     a, b = points[ring], points[other]
     gap = max(_segment_distances(a, b).max(), _segment_distances(b, a).max())
-    return bool(gap < RESOLUTION and abs(_area(a) - _area(b)) < AREA_RESOLUTION)
+    areas = [doubled_area(path - path[0]) / 2 for path in (a, b)]
+    return bool(gap < RESOLUTION and abs(areas[0] - areas[1]) < AREA_RESOLUTION)
 
 
 def circles_are_nearly_empty(points: Floats, triangles: Indices) -> bool:
@@ -98,9 +99,3 @@ def _segment_distances(points: Floats, ring: Floats) -> Floats:
     share = np.clip((offset * along).sum(-1) / np.where(squares > 0, squares, 1), 0, 1)
     nearest: Floats = np.linalg.norm(offset - share[..., None] * along, axis=-1).min(1)
     return nearest
-
-
-def _area(ring: Floats) -> float:
-    """Return the area of a ring `(m, 2)`, positive if it runs counter-clockwise."""
-    x, y = (ring - ring[0]).T
-    return float((x * np.roll(y, -1) - np.roll(x, -1) * y).sum() / 2)

@@ -66,9 +66,7 @@ def _first_side(points: Floats, triangles: Indices, neighbours: Indices) -> Star
     """
     a = triangles[0, 0]
     for vertex in triangles.flat:
-        if points[vertex, 0] < points[a, 0] or (
-            points[vertex, 0] == points[a, 0] and points[vertex, 1] < points[a, 1]
-        ):
+        if pair(points, vertex) < pair(points, a):
             a = vertex
     first, b = -1, -1
     for side in range(len(neighbours)):

@@ -494,12 +494,6 @@ def undecided(dist: Floats) -> Floats:
 
 
 @jit
-def new_search(dist: Floats) -> Search:
-    """Return a new search over distances `(n, n)`, n of 5 or more."""
-    return search_of(dist, undecided(dist))
-
-
-@jit
 def search_of(dist: Floats, cost: Floats) -> Search:
     """Return a new search over distances. Some edges may be decided in advance.
 
@@ -507,9 +501,23 @@ def search_of(dist: Floats, cost: Floats) -> Search:
         dist: distances `(n, n)`, n of 5 or more.
         cost: the costs `(n, n)` of edges: distances, or REQUIRED or EXCLUDED for decided edges.
     """
+    n = len(dist)
+    root = Node(
+        dist=dist,
+        cost=cost.copy(),
+        trail=np.empty((n * n, 2), np.int64),
+        penalty=np.zeros(n),
+        tree=new_one_tree(n),
+    )
+    branches = Branches(
+        edge=np.empty((n * n, 2), np.int64),
+        num_decided=np.empty(n * n, np.int64),
+        penalty=np.empty((n * n, n)),
+        excluded=np.empty(n * n, np.bool_),
+    )
     return Search(
-        node=_root(dist, cost.copy()),
-        branches=_no_branches(len(dist)),
+        node=root,
+        branches=branches,
         num_nodes=np.zeros(1, np.int64),
         num_decided=np.zeros(1, np.int64),
         depth=np.zeros(1, np.int64),
@@ -530,7 +538,7 @@ def prove(dist: Floats, tour: Indices, slack: float, max_nodes: int) -> tuple[fl
         The bound and the number of nodes that were searched. The bound is the length of the tour
         minus `slack`: no tour is shorter. If the search gave up, the bound is -inf.
     """
-    search = new_search(dist)
+    search = search_of(dist, undecided(dist))
     return resume(search, tour, slack, max_nodes), search.num_nodes[0]
 
 
@@ -570,30 +578,6 @@ def resume(search: Search, tour: Indices, slack: float, max_nodes: int) -> float
             num_decided = _try_without(node, num_decided, branches, depth - 1)
         search.num_decided[0], search.depth[0] = num_decided, depth
     return -np.inf
-
-
-@jit
-def _root(dist: Floats, cost: Floats) -> Node:
-    """Return the root node, where the search has not decided any edge."""
-    n = len(dist)
-    return Node(
-        dist=dist,
-        cost=cost,
-        trail=np.empty((n * n, 2), np.int64),
-        penalty=np.zeros(n),
-        tree=new_one_tree(n),
-    )
-
-
-@jit
-def _no_branches(n: int) -> Branches:
-    """Allocate the arrays of the branches of a search over n cities."""
-    return Branches(
-        edge=np.empty((n * n, 2), np.int64),
-        num_decided=np.empty(n * n, np.int64),
-        penalty=np.empty((n * n, n)),
-        excluded=np.empty(n * n, np.bool_),
-    )
 
 
 @jit

@@ -15,9 +15,9 @@ import numpy as np
 
 from ptrnet.geometry import predicates as exact
 from ptrnet.geometry.points import lexicographic_order, scale_by_power_of_two
-from ptrnet.geometry.predicates import LARGEST_WHOLE, ROUNDING, TURN_ERROR, UNDERFLOW, Pair
+from ptrnet.geometry.predicates import ROUNDING, TURN_ERROR, UNDERFLOW
 from ptrnet.jit import assign, jit
-from ptrnet.labellers.compiled import is_between, pair, turn, turn_slack, turn_terms
+from ptrnet.labellers.compiled import is_between, is_rounded, pair, turn, turn_slack, turn_terms
 from ptrnet.types import Answers, Floats, Indices
 
 # Determinants of whole numbers from -_SMALL to _SMALL are exact in floats: differences are at most
@@ -211,10 +211,7 @@ def _is_small(inputs: Floats, i: int) -> bool:
 
 
 @jit
-def _rounded(inputs: Floats, i: int) -> Pair:
-    """Return 1 for each coordinate of a point that may be off by rounding, else 0."""
+def _rounded(inputs: Floats, i: int) -> tuple[bool, bool]:
+    """Return for each coordinate of a point whether it may be off by rounding."""
     x, y = pair(inputs, i)
-    return (
-        1.0 if x != np.rint(x) or abs(x) > LARGEST_WHOLE else 0.0,
-        1.0 if y != np.rint(y) or abs(y) > LARGEST_WHOLE else 0.0,
-    )
+    return is_rounded(x), is_rounded(y)

@@ -154,7 +154,8 @@ def unresolved(
         if k < 0:
             glued = False
             break
-        maxima += _is_before(points, i, j) and _is_before(points, k, j)
+        here = pair(points, j)
+        maxima += pair(points, i) < here and pair(points, k) < here
         if not _turns_left(points, i, j, k):
             corner = corners[num_corners]
             corner[0], corner[1], corner[2] = i, j, k
@@ -174,14 +175,6 @@ def _apex(triangles: Indices, neighbors: Indices, other: int, triangle: int, i: 
         if is_edge and neighbors[other, (m + 2) % 3] == triangle:
             return triangles[other, (m + 2) % 3]
     return -1
-
-
-@jit
-def _is_before(points: Floats, i: int, j: int) -> bool:
-    """Whether i comes before j by x, then by y."""
-    if points[i, 0] != points[j, 0]:
-        return points[i, 0] < points[j, 0]
-    return points[i, 1] < points[j, 1]
 
 
 @jit

@@ -7,7 +7,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from ptrnet.geometry.points import scale_axes_by_powers_of_two
+from ptrnet.geometry.points import scale_by_power_of_two
 from ptrnet.geometry.predicates import as_integers, doubled_area
 from ptrnet.metrics.interval import Measure, Moments, Scores
 from ptrnet.metrics.interval import summarize as summarize_each
@@ -34,7 +34,7 @@ def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, 
         [same(e.inputs[a], e.inputs[e.outputs]) for e, a in zip(examples, answers, strict=True)],
         bool,
     )
-    points = [scale_axes_by_powers_of_two(e.inputs) for e in examples]
+    points = [scale_by_power_of_two(e.inputs, axis=-2) for e in examples]
     truths = [p[e.outputs] for p, e in zip(points, examples, strict=True)]
     rings = [p[answer] for p, answer in zip(points, answers, strict=True)]
     has_area = _has_area(truths)
