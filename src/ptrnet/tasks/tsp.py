@@ -169,8 +169,8 @@ class Tsp(Task):
         if not rules.is_open or not is_free or self.answer_error(n, outputs) is not None:
             return []
         free, kept = outputs[[0, -1]] if end == "start" else outputs[[-1, 0]]
-        points = np.stack([np.full(n, free), np.arange(n)], 1)
-        legs = np.array([along(example.inputs, pair, example.distance)[0] for pair in points])
+        path = np.stack([np.full(n, free), np.arange(n)], 1).ravel()  # from `free` to each city
+        legs = along(example.inputs, path, example.distance)[::2]
         legs[free] = 0
         near = np.argsort(legs, kind="stable")
         near = near[near != kept][:MAX_ENDS].tolist()
