@@ -7,7 +7,6 @@ if the content of its file has the checksum that the name says. At the end the c
 and the folder is removed.
 """
 
-import hashlib
 import json
 import shutil
 import sys
@@ -24,7 +23,7 @@ from typing import Any, NamedTuple
 from ptrnet.data import formats
 from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError, KilledError, OutputError, short
-from ptrnet.files import atomic_path, check_writable, locked, to_standard_output
+from ptrnet.files import atomic_path, check_writable, checksum, locked, to_standard_output
 from ptrnet.parallel import LOCAL, ordered_map
 from ptrnet.progress import Bar
 from ptrnet.tasks.base import Task
@@ -269,7 +268,7 @@ def _finished(folder: Path, extension: str) -> dict[int, int]:
 
 
 def _chunk_name(number: int, lines: bytes, extension: str) -> str:
-    return f"{number:06}-{hashlib.sha256(lines).hexdigest()[:_DIGITS]}.{extension}"
+    return f"{number:06}-{checksum(lines)[:_DIGITS]}.{extension}"
 
 
 def _write_chunk(folder: Path, number: int, lines: bytes, extension: str) -> None:

@@ -115,11 +115,9 @@ def fit(
         (array([1, 2, 0, 4, 3]), array([1, 2, 0, 4, 3]))
     """
     try:
-        import ptrnet.training.run  # noqa: F401
+        from ptrnet.training.callbacks import Hooks
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
-
-    from ptrnet.training.callbacks import Hooks
 
     recipe = {key: _plain(value) for key, value in recipe.items()}
     for key in ("task", "data", *INFERRED):

@@ -41,9 +41,8 @@ def mean_of_metric(model: PointerModel, task: Task, batch: Batch, metric: str) -
     """Return a metric of the task, averaged over the greedy answers to a batch."""
     examples: list[Example] = []
     answered: list[Indices] = []
-    for n in sorted(
-        set(batch.lengths.tolist())
-    ):  # some models answer instances of one size at a time
+    # Some models answer instances of one size at a time.
+    for n in sorted(set(batch.lengths.tolist())):
         rows = (batch.lengths == n).nonzero()[:, 0]
         inputs, lengths = batch.inputs[rows, :n], batch.lengths[rows]
         longest = torch.full_like(lengths, task.max_length(n))

@@ -91,8 +91,7 @@ def locked(folder: Path) -> AbstractContextManager[None]:
 
 
 def create(folder: Path) -> None:
-    """Create a new run's folder. Raises InputError if the folder is in use or cannot be created."""
-    check_unused(folder)
+    """Create a new run's folder. Raises InputError if the folder cannot be created."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
