@@ -67,7 +67,9 @@ def cost(solver: Solver, whole: Solver, rounded: Solver, count: int, seed: int) 
         seed: the seed of the instances.
     """
     examples = _labelled(solver, count, seed)
-    pairs = [_answers(graphs, examples) for graphs in (whole, rounded)]
+    pairs: list[Any] = [
+        [e.outputs for e in graphs.predict(examples)] for graphs in (whole, rounded)
+    ]
     equal = [np.array_equal(*pair) for pair in zip(*pairs, strict=True)]
     facts = {"instances": count, "equal_answers": float(np.mean(equal)), "metrics": {}}
     if not solver.task.labellers:
@@ -83,7 +85,3 @@ def _labelled(solver: Solver, count: int, seed: int) -> Dataset:
     if solver.task.labellers:
         return generate_dataset(solver.task, sizes_of(solver), count, seed)
     return Dataset.of(Example(inputs) for inputs in fresh_instances(solver, count, seed))
-
-
-def _answers(graphs: Solver, examples: Dataset) -> list[Any]:
-    return [example.outputs for example in graphs.predict(examples)]

@@ -172,24 +172,20 @@ def draw_answer(
     if answer.equal_axes:
         ax.set_aspect("equal", adjustable="datalim")
     if ax.get_legend_handles_labels()[0]:
-        _add_legend(ax)
+        ax.legend(
+            loc="upper right",
+            bbox_to_anchor=(1, 0),  # below the frame, next to the axis' name
+            borderaxespad=1.9,
+            borderpad=0,
+            ncols=4,
+            frameon=False,
+            fontsize=9,
+        )
     if len(names) <= MAX_NAMES:
         printable = ["".join(c for c in name if c.isprintable()) for name in names]
         drawings = [answer] if truth is None else [answer, truth]
         lines = [line for drawing in drawings for line in drawing.lines]
         draw_labels(ax, printable, answer.points, answered, lines)
-
-
-def _add_legend(ax: Any) -> None:
-    ax.legend(
-        loc="upper right",
-        bbox_to_anchor=(1, 0),  # below the frame, next to the axis' name
-        borderaxespad=1.9,
-        borderpad=0,
-        ncols=4,
-        frameon=False,
-        fontsize=9,
-    )
 
 
 def text_color() -> str:

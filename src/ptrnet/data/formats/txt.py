@@ -135,7 +135,7 @@ def _parse_answer(fields: list[str], offset: int, n: int, task: Task, source: st
             f"{source}: expected indices after 'output', got none; is the line cut off?"
         )
     closed, separator = _SYNTAX.get(task.name, Syntax())
-    marks = [k for k, field in enumerate(fields) if separator and field == separator]
+    marks = [k for k, field in enumerate(fields) if field == separator]
     # An item is between two separators. There may be a separator after the last item.
     for before, after in zip([-1, *marks], [*marks, len(fields)] if marks else [], strict=False):
         if after - before - 1 != task.item_size and before + 1 < len(fields):
@@ -143,7 +143,7 @@ def _parse_answer(fields: list[str], offset: int, n: int, task: Task, source: st
                 f"{source}: field {before + 1 + offset}: expected {task.item_size} indices between "
                 f"{separator}, got {after - before - 1}"
             )
-    positions = [k for k, field in enumerate(fields) if not (separator and field == separator)]
+    positions = [k for k, field in enumerate(fields) if field != separator]
     numbers = [fields[k] for k in positions]
     digits = "".join(numbers)
     if digits.isascii() and digits.isdecimal() and len(max(numbers, key=len)) <= 18:
