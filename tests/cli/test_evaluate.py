@@ -11,7 +11,7 @@ from ptrnet.data.dataset import Dataset
 from ptrnet.decoding import Greedy
 from ptrnet.jobs import CHUNK
 from ptrnet.labels import generate_dataset
-from ptrnet.solver.scoring import EvaluateJob
+from ptrnet.solver.scoring import Evaluator
 from tests.cli.test_bulk import interrupted
 
 
@@ -148,7 +148,7 @@ def test_scores_are_kept_and_add_up(tmp_path, ptrnet, model, monkeypatch, extens
     accuracy = np.mean([row.extra["accuracy"] for row in rows])
     assert alone["metrics"]["accuracy"]["value"] == accuracy
     again = [row.replace(extra={**row.extra, "area": 0.5}) for row in rows]
-    known = EvaluateJob(solver.model, solver.task, Greedy(), constrained=False)(Dataset.of(again))
+    known = Evaluator(solver.model, solver.task, Greedy(), constrained=False)(Dataset.of(again))
     assert [{*row.extra} for row in known] == [
         {*row.extra} for row in rows
     ]  # no score of the former model stays

@@ -16,7 +16,7 @@ from ptrnet.kernels.additive import (
 from ptrnet.kernels.linear import linear
 from ptrnet.kernels.lstm import Weights, cell, lstm, naive_lstm, torch_lstm
 from ptrnet.kernels.lstm import cpu as lstm_cpu
-from ptrnet.solver.predict import PredictJob
+from ptrnet.solver.predict import Predictor
 from tests.kernels.test_additive import GPU, INTERPRETED, kernels
 from tests.kernels.test_lstm import draw as draw_lstm
 
@@ -237,8 +237,8 @@ def test_resumed_work_uses_compiled_kernels_at_once(new_process):
 def test_long_work_and_trainings_use_compiled_kernels_at_once(new_process, tmp_path):
     examples = ptrnet.generate("hull", n=4, count=4)
     model = ptrnet.models.build("transformer-ptr-net", 2, 1, hidden_size=8, edge_frames=True)
-    job = PredictJob(model.eval(), ptrnet.tasks.get("hull"), ptrnet.Greedy(), is_long=True)
-    job(examples[:0])
+    predictor = Predictor(model.eval(), ptrnet.tasks.get("hull"), ptrnet.Greedy(), is_long=True)
+    predictor(examples[:0])
     assert eager.may_use_compiled(1)
     eager._steps = 0
     ptrnet.fit(examples, steps=1, batch_size=2, hidden_size=4, output=tmp_path / "run")

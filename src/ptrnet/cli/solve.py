@@ -121,7 +121,7 @@ def solve(
         )
         return
     ends, task = Ends(start, end, open), solver.task
-    solver.check_ends(solver.job(decoder, decoding.constrained, decoding.augment), ends)
+    solver.check_ends(solver.predictor(decoder, decoding.constrained, decoding.augment), ends)
     formats.check_output(output, task)
     like = path or f"drawn.{task.stdout_format}"
     write: Callable[[Dataset], None] = partial(formats.write_checked, output, task=task, like=like)

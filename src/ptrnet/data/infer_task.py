@@ -271,7 +271,7 @@ def _repeats(flat: Indices, lengths: Indices) -> NDArray[np.bool_]:
     """
     owners = np.repeat(np.arange(len(lengths)), lengths)
     lowest, highest = int(flat.min(initial=0)), int(flat.max(initial=0))
-    # Encode each pair (answer, number) as one number. Equal neighbours are then repeated numbers.
+    # Encode each pair (answer, number) as one number. After sorting, repeats are neighbours.
     span = highest - lowest + 1
     pairs = np.sort(owners * span + (flat - lowest))
     repeated = pairs[1:][pairs[1:] == pairs[:-1]] // span
@@ -339,7 +339,7 @@ def _warn_of_other_forms(examples: Dataset) -> None:
 
 
 def _are_masks(examples: Dataset) -> bool:
-    """Whether all answers have a 0 or 1 for every element, and one has three or more numbers."""
+    """Whether each answer has a 0 or 1 for every element, and some answer has more than two."""
     is_long = examples.lengths == examples.sizes
     return bool(examples.sizes.max() > 2 and is_long.all() and (examples.indices <= 1).all())
 

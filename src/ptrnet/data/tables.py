@@ -281,8 +281,8 @@ class Sets:
 
         Args:
             fields: the columns that the model reads. By default, these are all fields except
-                those with a name of ids (`cells.is_id`), or with more than MAX_CATEGORIES
-                different texts.
+                those that are named like ids (`cells.is_id`), or have more than
+                MAX_CATEGORIES different texts.
             missing: see `schema_of`.
 
         Raises:
@@ -404,7 +404,8 @@ class Sets:
     def answered(self, answers: Iterable[Indices], kind: str) -> Table:
         """Return the table with a column of answers; see `answer_cells`.
 
-        `kind` decides which setting names the new column, such as `rank`. If `self.columns` has
+        `kind` decides whether the new column is that of the setting `chosen`, `member`
+        or `rank`. If `self.columns` has
         this setting, the new column replaces the old one. Columns of other settings
         stay. For example, grades stay next to a new column of ranks.
 

@@ -227,7 +227,7 @@ def _closed_lengths(path: Floats, mask: np.ndarray) -> Floats:
 
 
 def _from_city_0(tours: Indices, sizes: Indices) -> Indices:
-    """Return the tours `(B, N + 1)` of `sizes` `(B,)` cities, rotated to begin at city 0."""
+    """Rotate tours `(B, N + 1)` to begin at city 0. `sizes` `(B,)` are their numbers of cities."""
     steps, mask = np.arange(tours.shape[1]), Answers(tours, sizes).mask
     start = np.argmin(np.where(mask, tours, tours.shape[1]), 1)[:, None]
     rotation = np.where(mask, (steps + start) % sizes[:, None], steps)

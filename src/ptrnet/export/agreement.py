@@ -25,8 +25,9 @@ from ptrnet.types import END, Floats
 
 TOLERANCE = 1e-4  # largest tolerated error of a log-probability; relative for values below -1
 FLOAT32_ERRORS = 4  # differences up to this many times PyTorch's float32 error are tolerated, too
-# `EdgeFrames` reads positions relative to an edge. After the first round, this edge ends at the
-# token with the highest score so far. If two tokens have nearly equal scores, rounding decides
+# `EdgeFrames` reads positions relative to an edge. It adds to the scores in several rounds.
+# After the first one, this edge ends at the token with the highest score so far.
+# If two tokens have nearly equal scores, rounding decides
 # which token that is. Then log-probabilities may differ a lot. To detect such an instance, we
 # multiply its coordinates by 1 plus random numbers of the size NUDGE, and compute its
 # log-probabilities in float64. We do this NUDGES times. If a log-probability changes by more than
@@ -69,7 +70,7 @@ class Agreement(NamedTuple):
 def compare(
     model: PointerModel, exported: PointerModel, task: Task, instances: Sequence[Floats]
 ) -> Agreement:
-    """Compare the greedy answers of both models to instances `(n, d)`.
+    """Compare the greedy answers that both models give for instances `(n, d)`.
 
     Also compare the log-probabilities of all tokens at each step of the answers of `model`.
     """
@@ -158,8 +159,8 @@ def _first_difference(log_probs: Tensor, expected: Tensor, actual: Tensor) -> tu
     expected token's log-probability is below -1, the gap is divided by the absolute value of that
     log-probability. The gap of equal answers is 0.
     """
-    # Each answer in the narrower tensor ends with END. So answers that differ anywhere also differ
-    # in the columns of that tensor.
+    # In the tensor with fewer columns, each answer ends with END. So two answers that differ at
+    # all differ within these columns.
     steps = min(expected.shape[1], actual.shape[1])
     differs = expected[:, :steps] != actual[:, :steps]
     first = differs.to(torch.uint8).argmax(1, keepdim=True)

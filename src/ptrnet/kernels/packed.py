@@ -128,7 +128,7 @@ def _multiply_tile(rows: int):
 
     The arguments of the intrinsic:
 
-    - an array that has the type of the matrix `a`
+    - the matrix `a`, of which only the type is used
     - the address of the tile's first row of `a`, and the bytes from row to row
     - the address of a panel, and the number of its lines, at least 1
     - the address of the tile's sums in `out`, and the bytes from row to row

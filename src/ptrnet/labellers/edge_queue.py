@@ -4,8 +4,8 @@ The queue starts with one directed edge. Each step takes the front edge, from u 
 apex w of the triangle on the left of the edge. If there is no triangle, or if a former step has
 reached the triangle, the step writes NO_APEX. A triangle (u, v, w) has two more sides, and the
 edges (w, v) and (u, w) join the queue in this order. If the reverse of one of these edges is in the
-queue, the reverse waited for this triangle. The reverse then leaves the queue, and the edge does
-not join.
+queue, it was waiting for this triangle: it leaves the queue, and the edge does not join, because
+the triangles on both of its sides are reached.
 """
 
 from collections.abc import Sequence

@@ -36,7 +36,8 @@ MAX_ELEMENTS = 80
 TAKES_RULES = True
 # Limits of work. A node of a search is n^2 units, one for each distance of the instance. A whole
 # search takes at most `WORK` units, about a minute. Ctrl-C takes effect only between calls of
-# compiled code. So the first search, and each call of compiled code, takes at most `EASY`.
+# compiled code. So the search before the linear program takes at
+# most `EASY`, and so does each later call of compiled code.
 WORK = 10**9
 EASY = 2 * 10**7
 UNPROVED = (
@@ -73,8 +74,8 @@ def label_with_proof(
 def label_with_bounds(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answers, Floats]:
     """Return a tour of each instance, and a bound `(B,)`: no tour of the instance is shorter.
 
-    If the tour is not proved, the bound is -inf. Lengths are sums of the distances that
-    `distance_matrices` yields, which may be scaled or increased.
+    If the tour is not proved, the bound is -inf. Tours are measured in the distances
+    of `distance_matrices`, which may be scaled, or all increased by the same number.
     """
     batch, n, _ = inputs.shape
     tours, bounds = np.empty((batch, n), np.int64), np.empty(batch)
@@ -593,7 +594,7 @@ def _decide(node: Node, num_decided: int, i: int, j: int, decision: float) -> in
 
 @jit
 def _propagate(node: Node, num_decided: int) -> tuple[int, bool]:
-    """Decide all edges that follow from decided edges, so that each city gets two edges.
+    """Require or exclude edges wherever only one of the two can give each city two edges.
 
     Return the new number of decided edges, and whether each city can still have two edges.
     """
@@ -716,7 +717,7 @@ def _try_without(node: Node, num_decided: int, branches: Branches, depth: int) -
 
 @jit
 def _edge_to_branch_at(node: Node) -> tuple[int, int]:
-    """Return an undecided edge of the 1-tree at the city with the most edges, this city first.
+    """Return an undecided edge at the city with most edges in the 1-tree: this city, the other.
 
     Of several such edges, take the most expensive. Costs include the penalties.
     """

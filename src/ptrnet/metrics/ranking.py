@@ -4,8 +4,8 @@
 elements, best first, with the elements' grades `(n,)`. The `score_*` functions measure many
 instances. An element is relevant if its grade is above 0.
 
-If all grades are equal, every value is 1. If no element is relevant, every value except Kendall's
-tau is 1. LightGBM also counts queries without a relevant element as 1.
+If all grades are equal, every value is 1. If grades differ but none is above 0, every value except
+Kendall's tau is 1. LightGBM also counts queries without a relevant element as 1.
 """
 
 from collections.abc import Callable, Iterable, Sequence

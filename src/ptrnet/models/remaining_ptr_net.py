@@ -58,8 +58,9 @@ class RemainingPtrNet(PointerModel):
     At every step, the layers of a transformer encode the rows
     `h = [last token; special slots; remaining elements]`.
 
-    - The row of the last token has the coordinates of the answer's last element. END closes the
-      tour, so the rows of special slots have the coordinates of the first element. If the answer is
+    - The row of the last token has the coordinates of the answer's last element. A tour
+      ends where it began, so the rows of special slots have the coordinates of the first
+      element. If the answer is
       still empty, all these rows have the mean of all elements. Learned vectors (marks) are added
       to distinguish these rows from elements.
     - With `repeats`, elements of the answer stay among the remaining elements. The mark

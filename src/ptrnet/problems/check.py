@@ -28,8 +28,8 @@ def check_problem(problem: Problem, sizes: tuple[int, ...] = (), seed: int = 0) 
     - An instance has the same features, choices and costs alone and in a batch.
     - Features and costs are finite, and features are not too large for a network.
     - Features, choices and costs do not depend on the order of the elements.
-    - If instances can be read backwards (`Problem.backwards`), the converted answers are valid, and
-      cost no more than the original answers.
+    - If instances can be read backwards (`Problem.backwards`), the answers that
+      `answers_backwards` returns are valid, and cost no more than the original ones.
     - Answers can be converted to tokens and back, and the problem accepts the rollouts' answers.
     - On a tiny instance, exhaustive search finds every answer that the rollouts find.
 
@@ -41,7 +41,7 @@ def check_problem(problem: Problem, sizes: tuple[int, ...] = (), seed: int = 0) 
 
     Raises:
         InputError: the seed is invalid, or a check failed. The message of a failed check begins
-            with the name of the method, or of the wrong array of the state.
+            with the name of the wrong method, or of the wrong array in the state.
     """
     check_int("seed", seed, 0)
     least = max(problem.min_elements, problem.fixed + 1)

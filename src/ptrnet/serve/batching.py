@@ -28,9 +28,9 @@ from ptrnet.solver import Solver
 from ptrnet.types import Example
 
 WINDOW = 0.002  # seconds that an idle service waits for more requests after the first request
-# Maximum number of elements of a batch of several instances, with padding. The decoder has
-# `decoder.size` partial answers (prefixes) to each of `augment` augmented copies (views) of an
-# instance. So an element counts `decoder.size * augment` times.
+# Maximum number of elements of a batch of several instances, with padding. The model reads
+# `augment` views (augmented copies) of an instance, and the decoder has `decoder.size` prefixes
+# (partial answers) for each view. So an element counts `decoder.size * augment` times.
 BATCH_ELEMENTS = 16_384
 QUICK_ELEMENTS = 512  # maximum for a quick instance, counted as for BATCH_ELEMENTS
 BATCH_SECONDS = 0.5  # how long decoding a batch should take

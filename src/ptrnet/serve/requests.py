@@ -26,7 +26,7 @@ from ptrnet.types import Example
 JSON, NPY = "application/json", "application/x-npy"
 MAX_BODIES = 8  # all arriving bodies together may have `MAX_BODIES * max_body` bytes
 _REAL_KINDS = "fiu"  # NumPy's letters for real numbers
-# Per prefix, a smaller instance takes about as much memory as an instance of this size.
+# An instance with fewer elements takes about as much memory per prefix as one with this many.
 _MIN_ELEMENTS = 8
 
 Body = TypeVar("Body", bound=BaseModel)

@@ -8,7 +8,7 @@ import numpy as np
 from ptrnet.data.dataset import Dataset
 from ptrnet.metrics.interval import Measure, Moments
 from ptrnet.progress import track
-from ptrnet.solver.predict import PredictJob
+from ptrnet.solver.predict import Predictor
 from ptrnet.tasks.custom import Custom
 from ptrnet.types import Floats
 
@@ -34,7 +34,7 @@ class Importance:
 
 
 def importance_of_fields(
-    job: PredictJob, task: Custom, data: Dataset, repeats: int, seed: int, activity: str = ""
+    predictor: Predictor, task: Custom, data: Dataset, repeats: int, seed: int, activity: str = ""
 ) -> Importance:
     """Measure how much the task's main metric falls if a field is shuffled.
 
@@ -44,21 +44,21 @@ def importance_of_fields(
     over all instances, with a 95% interval.
 
     Args:
-        job: the function that answers the instances.
+        predictor: the function that answers the instances.
         task: the task of the examples.
         data: examples with answers.
         repeats: how often to shuffle each field.
         seed: the seed of the shuffles.
         activity: the label of a progress bar. If the label is empty, there is no bar.
     """
-    complete = _metric_of(job, task, data, data)
+    complete = _metric_of(predictor, task, data, data)
     fields = field_columns(task)
     rounds = [(field, k) for field in fields for k in range(repeats)]
     losses = {field: np.zeros(len(data)) for field in fields}
     for field, k in track(rounds, activity, len(rounds)):
         rng = np.random.default_rng([seed, k, fields[field].start])
         shuffled = _shuffled(data, fields[field], rng)
-        losses[field] += (complete - _metric_of(job, task, data, shuffled)) / repeats
+        losses[field] += (complete - _metric_of(predictor, task, data, shuffled)) / repeats
     measures = {field: Moments.of(loss).measure() for field, loss in losses.items()}
     by_loss = dict(sorted(measures.items(), key=lambda row: -(row[1].value or 0)))
     return Importance(task.metric, Moments.of(complete).measure(), by_loss)
@@ -77,16 +77,16 @@ def field_columns(task: Custom) -> dict[str, slice]:
     return {field: slice(stop - width, stop) for field, width, stop in pairs}
 
 
-def _metric_of(job: PredictJob, task: Custom, data: Dataset, instances: Dataset) -> Floats:
+def _metric_of(predictor: Predictor, task: Custom, data: Dataset, instances: Dataset) -> Floats:
     """Return the main metric `(B,)` of the model's answers to `instances`.
 
     Args:
-        job: the function that answers the instances.
+        predictor: the function that answers the instances.
         task: the task of the examples.
         data: the examples with the right answers.
         instances: the instances of `data`, with or without a shuffled field.
     """
-    answers = [example.outputs for example in job(instances) if example.outputs is not None]
+    answers = [example.outputs for example in predictor(instances) if example.outputs is not None]
     return task.score(data, answers)[task.metric].astype(np.float64)
 
 

@@ -20,8 +20,8 @@ from ptrnet.jobs import CHUNK, Source, file_source, map_chunks, write_chunks
 from ptrnet.labels import generation
 from ptrnet.parallel import check_processes
 from ptrnet.settings import to_mapping
-from ptrnet.solver.predict import PredictJob
-from ptrnet.solver.scoring import EvaluateJob
+from ptrnet.solver.predict import Predictor
+from ptrnet.solver.scoring import Evaluator
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.tsp import with_ends
 from ptrnet.types import Ends, Example
@@ -29,20 +29,20 @@ from ptrnet.types import Ends, Example
 if TYPE_CHECKING:
     from ptrnet.solver.solver import Solver
 
-Job = TypeVar("Job", bound=PredictJob)
+AnyPredictor = TypeVar("AnyPredictor", bound=Predictor)
 
 
-def _for_many(job: Job, count: int | None) -> Job:
-    """Return the job with `is_long` set for `count` instances.
+def _for_many(predictor: AnyPredictor, count: int | None) -> AnyPredictor:
+    """Return the predictor with `is_long` set for `count` instances.
 
     If `count` is None (unknown), or more than one chunk, `is_long` is True.
     """
-    return replace(job, is_long=count is None or count > CHUNK)
+    return replace(predictor, is_long=count is None or count > CHUNK)
 
 
 def solve_file(
     solver: "Solver",
-    job: PredictJob,
+    predictor: Predictor,
     path: str,
     target: str,
     ends: Ends,
@@ -55,23 +55,23 @@ def solve_file(
     formats.check_output(target, task)
     _check_bulk(path, jobs, backend)
     if sets := formats.open_sets(path, columns):
-        _solve_table(solver, job, sets, target, ends, jobs, backend)
+        _solve_table(solver, predictor, sets, target, ends, jobs, backend)
         return
     instances = with_ends(formats.read(path, task), task, ends)
     if path == target == "-":
-        formats.print_stream(_stream(solver, job, instances), task)
+        formats.print_stream(_stream(solver, predictor, instances), task)
         return
     formats.check_not_overwritten(path, target)
     examples = formats.output_format(target, path).checked(instances, task)
-    source = file_source(path, solver.warned(chunks_of(examples, task, CHUNK), job))
-    function = _for_many(job, source.num_rows)
-    key = {**job.key(), "ends": list(ends)}
-    write_chunks(function, source, task, target, job.activity, key, jobs, backend)
+    source = file_source(path, solver.warned(chunks_of(examples, task, CHUNK), predictor))
+    function = _for_many(predictor, source.num_rows)
+    key = {**predictor.key(), "ends": list(ends)}
+    write_chunks(function, source, task, target, predictor.activity, key, jobs, backend)
 
 
 def _solve_table(
     solver: "Solver",
-    job: PredictJob,
+    predictor: Predictor,
     sets: Sets,
     target: str,
     ends: Ends,
@@ -85,12 +85,12 @@ def _solve_table(
     write = table_writer(sets, target, solver.task)
     solved = solver.predict(
         data,
-        job.decoder,
-        constrained=job.constrained,
-        augment=job.augment,
+        predictor.decoder,
+        constrained=predictor.constrained,
+        augment=predictor.augment,
         jobs=jobs,
         backend=backend,
-        activity=job.activity,
+        activity=predictor.activity,
     )
     write(solved)
 
@@ -116,7 +116,9 @@ def table_writer(sets: Sets, target: str, task: Task) -> Callable[[Dataset], Non
     return write
 
 
-def _stream(solver: "Solver", job: PredictJob, examples: Iterable[Example]) -> Iterator[Example]:
+def _stream(
+    solver: "Solver", predictor: Predictor, examples: Iterable[Example]
+) -> Iterator[Example]:
     """Answer each example as soon as it has been read, and yield the example with its answer.
 
     Examples that are read while a batch is answered share the next batch. If reading fails, the
@@ -124,13 +126,13 @@ def _stream(solver: "Solver", job: PredictJob, examples: Iterable[Example]) -> I
     """
     for chunk in _waiting(examples):
         data = Dataset.of(chunk, solver.task.item_size)
-        solver.warn_of(data, job.decoder)
-        yield from job(data)
+        solver.warn_of(data, predictor.decoder)
+        yield from predictor(data)
 
 
 def evaluate_file(
     solver: "Solver",
-    job: EvaluateJob,
+    evaluator: Evaluator,
     path: str,
     target: str | None,
     jobs: int,
@@ -144,17 +146,17 @@ def evaluate_file(
         formats.check_keeps_extra(target, task)
     _check_bulk(path, jobs, backend)
     examples = _known(formats.read(path, task, columns), task, target, by)
-    source = file_source(path, solver.warned(chunks_of(examples, task, CHUNK), job))
+    source = file_source(path, solver.warned(chunks_of(examples, task, CHUNK), evaluator))
     if columns:  # a line of a long table is an element, so `num_rows` does not count instances
         source = source._replace(num_rows=None)
-    function = _for_many(job, source.num_rows)
-    key = {**job.key(), **to_mapping(columns)}
+    function = _for_many(evaluator, source.num_rows)
+    key = {**evaluator.key(), **to_mapping(columns)}
     return _evaluation(task, function, source, target, key, jobs, backend, by)
 
 
 def evaluate_random(
     solver: "Solver",
-    job: EvaluateJob,
+    evaluator: Evaluator,
     count: int,
     n: str | int | None,
     points: str | None,
@@ -179,12 +181,12 @@ def evaluate_random(
     sizes = Sizes(solver.trained["n"] if n is None else n)
     draw, source, key = generation(task, sizes, count, seed)
     rng = np.random.default_rng(seed)
-    # The job itself does not warn. So draw an instance of the smallest size and an instance of the
+    # The evaluator itself does not warn. So draw an instance of the smallest size and one of the
     # largest size. Warn if the model was not trained on such instances.
     for size in (min(sizes), max(sizes)):
-        solver.warn_of([Example(task.sample(rng, 1, size)[0])], job.decoder)
-    key |= {**asdict(task), **job.key()}
-    function = partial(_evaluate_drawn, draw, _for_many(job, count))
+        solver.warn_of([Example(task.sample(rng, 1, size)[0])], evaluator.decoder)
+    key |= {**asdict(task), **evaluator.key()}
+    function = partial(_evaluate_drawn, draw, _for_many(evaluator, count))
     return _evaluation(solver.task, function, source, target, key, jobs, backend)
 
 
@@ -199,7 +201,7 @@ def _evaluation(
     by: str | None = None,
 ) -> Evaluation:
     """Run an evaluation, in memory or with a file for the results, and return the measures."""
-    activity = EvaluateJob.activity
+    activity = Evaluator.activity
     if target is None:
         return Evaluation(task, map_chunks(function, source, activity, jobs, backend), by)
     write_chunks(function, source, task, target, activity, key, jobs, backend)
@@ -230,9 +232,9 @@ def _known(
         yield example
 
 
-def _evaluate_drawn(draw: Callable[[int], Dataset], job: EvaluateJob, number: int) -> Dataset:
+def _evaluate_drawn(draw: Callable[[int], Dataset], evaluator: Evaluator, number: int) -> Dataset:
     """Draw chunk `number` and evaluate it in the same process."""
-    return job(draw(number))
+    return evaluator(draw(number))
 
 
 _END = EOFError()  # the reading thread sends this error after the last example

@@ -1,4 +1,4 @@
-"""Answer datasets in batches (`PredictJob`), and draw answers at random (`sample_answers`)."""
+"""Answer datasets in batches (`Predictor`), and draw answers at random (`sample_answers`)."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ ROWS_OF_ONE_THREAD, ELEMENTS_OF_ONE_THREAD = 8, 256
 
 
 @dataclass(frozen=True)
-class PredictJob:
+class Predictor:
     """Function that answers chunks of instances, and that can be sent to other processes.
 
     Args:

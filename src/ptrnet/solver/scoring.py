@@ -27,7 +27,7 @@ from ptrnet.masks import length_mask
 from ptrnet.metrics.calibration import first_claims, member_claims
 from ptrnet.metrics.sequence import grades_of
 from ptrnet.models.base import PointerModel, as_parameters
-from ptrnet.solver.predict import MAX_BATCH_ELEMENTS, PredictJob
+from ptrnet.solver.predict import MAX_BATCH_ELEMENTS, Predictor
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.types import END, Batch, Example, Floats, Indices, pad_answers
@@ -42,7 +42,7 @@ ONE_FIRST = ("permutation", "choice", "grades")  # kinds of answers with one bes
 
 
 @dataclass(frozen=True)
-class EvaluateJob(PredictJob):
+class Evaluator(Predictor):
     """Function that answers chunks of examples, and compares its answers with the known answers."""
 
     activity: ClassVar[str] = "evaluating"
@@ -142,7 +142,7 @@ def element_scores(model: PointerModel, task: Custom, data: Dataset) -> list[Flo
     if task.kind in ONE_FIRST:
         answers = [np.zeros(0, np.int64)] * len(data)
     else:
-        answered = PredictJob(model, task, Greedy())(data)
+        answered = Predictor(model, task, Greedy())(data)
         answers = [example.outputs for example in answered if example.outputs is not None]
     scores: list[Floats] = [np.zeros(0)] * len(data)
     for rows in _batches(model, task, data.sizes.tolist()):

@@ -23,7 +23,7 @@ from ptrnet.models.base import num_weights
 from ptrnet.parallel import LOCAL, check_processes, ordered_map
 from ptrnet.progress import Bar
 from ptrnet.solver.answer import Answer, cost_of
-from ptrnet.solver.predict import PredictJob, SampledAnswers, sample_answers
+from ptrnet.solver.predict import Predictor, SampledAnswers, sample_answers
 from ptrnet.solver.saving import HubMixin
 from ptrnet.solver.trained_range import Message, TrainedRange
 from ptrnet.types import Ends, Example
@@ -143,10 +143,10 @@ class Solver(HubMixin):
         for example in data:
             self._check_readable(example)
         began = perf_counter()
-        job = self.job(decoder, constrained, augment)
-        solved = list(job(data))
+        predictor = self.predictor(decoder, constrained, augment)
+        solved = list(predictor(data))
         seconds = (perf_counter() - began) / max(1, len(solved))
-        decoder = job.decoder
+        decoder = predictor.decoder
         answers = [self._answer(example, decoder, seconds) for example in solved]
         return answers[0] if is_one else answers
 
@@ -198,14 +198,14 @@ class Solver(HubMixin):
             [[2, 0, 3, 4], [1, 3, 0, 6], [6, 7, 3, 1, 8, 9]]
         """
         check_processes(jobs, backend)
-        job, data = self.job(decoder, constrained, augment), self._dataset(data)
+        predictor, data = self.predictor(decoder, constrained, augment), self._dataset(data)
         is_shared = jobs != 1 or backend != LOCAL
         if is_shared:
-            job = replace(job, is_long=len(data) > CHUNK)
-        chunks = self.warned(data.chunks(CHUNK) if activity or is_shared else [data], job)
+            predictor = replace(predictor, is_long=len(data) > CHUNK)
+        chunks = self.warned(data.chunks(CHUNK) if activity or is_shared else [data], predictor)
         solved = []
         with Bar(activity, len(data)) as bar:
-            for chunk in ordered_map(job, chunks, jobs, backend):
+            for chunk in ordered_map(predictor, chunks, jobs, backend):
                 solved.append(chunk)
                 bar.add(len(chunk))
         if len(solved) == 1:
@@ -214,29 +214,29 @@ class Solver(HubMixin):
         answers = [s.outputs(row) for s in solved for row in range(len(s))]
         return data.with_answers(answers, np.concatenate(log_probs))
 
-    def job(self, decoder: Decoder | None, constrained: bool, augment: int) -> PredictJob:
+    def predictor(self, decoder: Decoder | None, constrained: bool, augment: int) -> Predictor:
         """Return the function that answers a chunk of instances.
 
         Raises InputError if an option is invalid.
         """
         decoder = decoder or Greedy()
         self._check_options(decoder, augment)
-        return PredictJob(self.model, self.task, decoder, constrained, augment)
+        return Predictor(self.model, self.task, decoder, constrained, augment)
 
-    def check_ends(self, job: PredictJob, ends: Ends) -> None:
+    def check_ends(self, predictor: Predictor, ends: Ends) -> None:
         """Raise InputError if the task or the search cannot obey the given ends of tours."""
         from ptrnet.tasks.tsp import check_ends
 
         check_ends(self.task, ends)
-        if not job.constrained and ends != Ends():
+        if not predictor.constrained and ends != Ends():
             raise InputError("start, end and open need constrained decoding")
-        if job.decoder.needs_circular and None not in (ends.start, ends.end):
-            raise InputError(f"{job.decoder.name} decoding does not keep both ends of a tour")
+        if predictor.decoder.needs_circular and None not in (ends.start, ends.end):
+            raise InputError(f"{predictor.decoder.name} decoding does not keep both ends of a tour")
 
-    def warned(self, chunks: Iterable[Dataset], job: PredictJob) -> Iterator[Dataset]:
+    def warned(self, chunks: Iterable[Dataset], predictor: Predictor) -> Iterator[Dataset]:
         """Yield the chunks, and warn in this process about out-of-distribution instances."""
         for chunk in chunks:
-            self.warn_of(chunk, job.decoder)
+            self.warn_of(chunk, predictor.decoder)
             yield chunk
 
     def warn_of(self, examples: Iterable[Example], decoder: Decoder) -> None:
@@ -448,7 +448,9 @@ class Solver(HubMixin):
         data, _ = examples_of(examples, task)
         if not len(data):
             raise InputError("examples: expected at least one, got none")
-        return importance_of_fields(self.job(None, True, 1), task, data, repeats, seed, activity)
+        return importance_of_fields(
+            self.predictor(None, True, 1), task, data, repeats, seed, activity
+        )
 
     def plot_reliability(self, examples: Any, ax: Any = None, **columns: str) -> Any:
         """Draw a reliability diagram: how often the model is right if it gives a probability.
@@ -701,10 +703,12 @@ class Solver(HubMixin):
         from ptrnet.data.tables import NO_COLUMNS
         from ptrnet.solver import on_files
 
-        job, ends = self.job(decoder, constrained, augment), Ends(start, end, open)
-        self.check_ends(job, ends)
+        predictor, ends = self.predictor(decoder, constrained, augment), Ends(start, end, open)
+        self.check_ends(predictor, ends)
         columns = columns or NO_COLUMNS
-        on_files.solve_file(self, job, fspath(file), fspath(output), ends, jobs, backend, columns)
+        on_files.solve_file(
+            self, predictor, fspath(file), fspath(output), ends, jobs, backend, columns
+        )
 
     def evaluate_file(
         self,
@@ -749,12 +753,14 @@ class Solver(HubMixin):
         """
         from ptrnet.data.tables import NO_COLUMNS
         from ptrnet.solver import on_files
-        from ptrnet.solver.scoring import EvaluateJob
+        from ptrnet.solver.scoring import Evaluator
 
-        job = EvaluateJob(**vars(self.job(decoder, constrained, augment)))
+        evaluator = Evaluator(**vars(self.predictor(decoder, constrained, augment)))
         target = None if output is None else fspath(output)
         columns = columns or NO_COLUMNS
-        return on_files.evaluate_file(self, job, fspath(file), target, jobs, backend, by, columns)
+        return on_files.evaluate_file(
+            self, evaluator, fspath(file), target, jobs, backend, by, columns
+        )
 
     def evaluate_random(
         self,
@@ -799,11 +805,13 @@ class Solver(HubMixin):
             >>> ptrnet.load("hull").evaluate_random(200, "5-50")
         """
         from ptrnet.solver import on_files
-        from ptrnet.solver.scoring import EvaluateJob
+        from ptrnet.solver.scoring import Evaluator
 
-        job = EvaluateJob(**vars(self.job(decoder, constrained, augment)))
+        evaluator = Evaluator(**vars(self.predictor(decoder, constrained, augment)))
         target = None if output is None else fspath(output)
-        return on_files.evaluate_random(self, job, count, n, points, seed, target, jobs, backend)
+        return on_files.evaluate_random(
+            self, evaluator, count, n, points, seed, target, jobs, backend
+        )
 
     def plot(self, points: Any, ax: Any = None) -> Any:
         """Draw the model's answer to one instance.
