@@ -1,7 +1,7 @@
 """Test-time augmentation: answer several views of an instance and choose the best answer.
 
-View 0 is the instance itself. In every other view, the elements are shuffled. If the task is
-symmetric, such a view may also be rotated or mirrored. If the task is reversible, the view may be
+View 0 is the instance itself. In all other views, the elements are shuffled. If the task is
+symmetric, these views may also be rotated or mirrored. If the task is reversible, they may be
 backwards (see `Task.backwards`). If the task sets the order that the model reads, the elements of
 each view are sorted into this order. See `ptrnet.data.symmetries.augmented_view`.
 """

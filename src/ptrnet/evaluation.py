@@ -80,8 +80,8 @@ class Evaluation:
     Args:
         task: the task of the examples.
         chunks: examples with their scores in `extra`, from `with_scores`.
-        by: a field of instances; see `group_value`. `by_value` returns the metrics for
-            each value of this field.
+        by: a field of instances; see `group_value`. `by_value` returns the metrics for each value
+            of this field.
     """
 
     def __init__(self, task: Task, chunks: Iterable[Dataset], by: str | None = None) -> None:

@@ -177,8 +177,8 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
     """Hold a lock on a file or folder. The lock affects only processes that lock the same path.
 
-    The lock also ends with the process. If the file system has no locks, the block runs without a
-    lock.
+    The lock ends with the block, or when the process ends. If the file system has no locks, the
+    block runs without a lock.
 
     Raises:
         LockedError: another process has the lock and `wait` is False.

@@ -45,7 +45,7 @@ class Source(NamedTuple):
         num_rows: number of rows; None if unknown.
         key: everything about the input that decides the result, as JSON. None for input in
             memory, and for standard input and pipes, which cannot be read again. If the key is
-            None, finished chunks are not kept after an error.
+            None, a stopped job cannot be resumed, and its finished chunks are removed.
         path: path of the file; None for input in memory.
     """
 
@@ -70,7 +70,7 @@ def file_source(path: str, chunks: Iterable[Dataset]) -> Source:
 def map_chunks(
     function: Callable[[Any], Dataset], source: Source, activity: str, jobs: int, backend: str
 ) -> Iterator[Dataset]:
-    """Yield `function` of every chunk, in order, with a progress bar that counts rows.
+    """Apply `function` to each chunk, and yield the results in order. A progress bar counts rows.
 
     Args:
         function: maps a chunk to a dataset. Other processes must be able to import it.
@@ -95,7 +95,7 @@ def write_chunks(
     jobs: int = 1,
     backend: str = LOCAL,
 ) -> int:
-    """Compute `function` of every chunk, and write the examples to a file.
+    """Apply `function` to each chunk, and write the resulting examples to a file.
 
     Args:
         function: maps a chunk to a dataset. Other processes must be able to import it.

@@ -78,8 +78,8 @@ def label(
     Raises:
         InputError: an argument is unknown, an instance cannot be used, the algorithm does not take
             the instance, or `output` cannot hold the instance. The message names file and line. Or
-            `output` cannot be written, or belongs to another unfinished job. After any of these
-            errors, no file is written.
+            the call is `strict` and an answer has no proof. Or `output` cannot be written, or
+            belongs to another unfinished job. After any of these errors, no file is written.
         MissingExtraError: the format, labeller or backend needs a package that is not installed.
 
     Examples:
@@ -319,7 +319,10 @@ def _generate_chunk(
     strict: bool,
     number: int,
 ) -> Dataset:
-    """Return chunk `number` of `count` examples. Its first example has index `number * CHUNK`."""
+    """Return one chunk of a job that draws `count` examples in all.
+
+    The first example of the chunk has the index `number * CHUNK`.
+    """
     rng = np.random.default_rng([seed, GENERATED, number])
     first = number * CHUNK
     # Draw the sizes of a full chunk even if the last chunk has fewer examples, so that examples do

@@ -38,7 +38,7 @@ _WATCH_EVERY = 0.5  # seconds; how often `end_with` checks the parent
 def ordered_map(
     function: Callable[[Item], Result], items: Iterable[Item], jobs: int, backend: str = LOCAL
 ) -> Iterator[Result]:
-    """Return an iterator over `function` of each item, in the order of the items.
+    """Return an iterator over the results of `function` for each item, in the order of the items.
 
     At most 32 items for each process are read ahead of the results, so the items may be endless.
     The local backend starts no process for a single item.
@@ -111,7 +111,7 @@ def _result_or_error(function: Callable[[Item], Result], item: Item) -> Result |
     """Return `function(item)`, or the PtrnetError that the function raises.
 
     If errors were raised in processes, joblib would pass on the error with the earliest time. The
-    caller must get the error of the first item in order that fails, so errors are results here.
+    caller must get the error of the failing item with the lowest index. So we return errors.
     """
     try:
         return function(item)

@@ -1,8 +1,8 @@
 """Settings: fields of frozen dataclasses that `setting` declares.
 
-A setting has a type, a default, a help text and bounds. If you declare a setting once, it is an
-option of the command line, a key of TOML recipes and a keyword argument in Python. Values are
-checked when an object is made. `docs/dev/settings.md` compares this module with similar libraries.
+A setting has a type, a default, a help text and bounds. It is declared once, and becomes an option
+of the command line, a key of TOML recipes and a keyword argument in Python. Values are checked
+when an object is made. `docs/dev/settings.md` compares this module with similar libraries.
 
     @dataclass(frozen=True)
     class Optimizer(Settings):

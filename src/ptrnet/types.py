@@ -59,7 +59,8 @@ class TourRules(NamedTuple):
     start: int | None = None  # the first city
     end: int | None = None  # the last city
     is_open: bool = False  # whether the tour does not return to the first city
-    fixed: tuple[tuple[int, int], ...] = ()  # required edges (i, j): from i to j if directed
+    # Required edges (i, j). If distances depend on the direction, an edge runs from i to j.
+    fixed: tuple[tuple[int, int], ...] = ()
 
 
 class Ends(NamedTuple):

@@ -19,7 +19,7 @@ from ptrnet.tasks.base import Task
 from ptrnet.training.recipe import Recipe
 
 COUNT = 10_000  # examples in the file
-STEPS = 10  # training steps per repeat; a single step of a small network is short
+STEPS = 10  # training steps per repeat; there is time for several, because the network is small
 
 Run = Callable[[], object]
 

@@ -93,7 +93,7 @@ def spread(times: Iterable[float]) -> Spread:
 
 
 def ratio(numerator: Times, denominator: Times) -> float:
-    """The median ratio of times, over the rounds that have both sides."""
+    """The median ratio of two sides' times, over the rounds in which both sides ran."""
     rounds = numerator.keys() & denominator.keys()
     return statistics.median(numerator[k] / denominator[k] for k in rounds)
 

@@ -1,4 +1,4 @@
-"""Speed of a training step and its examples, compared with the step's matrix products alone.
+"""Speed of a training step, including its wait for examples, compared with its matrix products.
 
 The optimizer and gradient clipping are the same as in `ptrnet train`. Answers are padded to the
 longest answer of the batch.
@@ -39,7 +39,7 @@ NAIVE_EVERY = 4  # time the naive step, which is ten times as slow, every 4th ro
 COUNTED = 8  # examples whose products are counted
 
 TrainingBatch = Batch | CutBatch
-Step = Callable[[Any], None]  # takes the kind of training batch that the recipe has
+Step = Callable[[Any], None]  # takes a `Batch`, or a `CutBatch` if the recipe has `cuts`
 
 
 def rows(
@@ -53,7 +53,7 @@ def rows(
     repeats: int = 24,
     seed: int = 0,
 ) -> Iterator[Row]:
-    """A row for each model and each of its sizes.
+    """A row for each model and each of its hidden sizes.
 
     Args:
         task: the task. None: hull, or tsp for a model that `is_trained_on_cuts`.
@@ -82,7 +82,7 @@ def rows(
 
 
 def is_trained_on_cuts(model: str) -> bool:
-    """Whether a model learns only the end of each answer (`CutBatch`), as `remaining-ptr-net` does.
+    """Whether this benchmark trains a model on cut answers (`CutBatch`), like `remaining-ptr-net`.
 
     Raises:
         InputError: there is no such model.

@@ -15,7 +15,8 @@ _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 def main() -> None:
     """Run the program `ptrnet`.
 
-    Exit codes: 0 done, 1 a bug or a training that diverged, 2 a user's error, 130 interrupted.
+    Exit codes: 0 done, 1 a bug or a training that diverged, 2 another error (such as invalid input
+    or a full disk), 130 interrupted.
     """
     from ptrnet import runtime
 

@@ -70,9 +70,9 @@ def bench(
 
     - score: the kernel of additive scores, compared with its plain reference.
 
-    - train: a whole training step of each model, and of a Ptr-Net in plain PyTorch. The
-    algorithm a1 labels the tours, because exact tours take too long. Each answer is cut at random,
-    and remaining-ptr-net learns only the tokens after the cut.
+    - train: a whole training step of each model, and of a Ptr-Net in plain PyTorch.
+    remaining-ptr-net trains on tours that are cut at random, and learns only the tokens after the
+    cut. The algorithm a1 labels tours, because exact tours take too long.
 
     - solve: decoding with the shipped Ptr-Net.
 
@@ -82,14 +82,16 @@ def bench(
 
     - export: answers of the shipped models in onnxruntime and in PyTorch.
 
-    A time is the median of several runs, with its quartiles. If two programs are compared, they run
-    in turn, so that other work slows both equally.
+    A time is the median of several runs, with its quartiles. If two implementations are compared,
+    they run in turn, so that other work on the machine slows both equally.
+
     The roofline is the least time that the machine could take. We count only one part of the work:
     the matrix products (train, solve), the divisions (score), or the bytes to read (data). The
     roofline is this count, divided by a rate that is measured in the same run.
+
     Memory is the peak of a process that runs only this work, including libraries. Run the command
-    on an idle machine, because other work changes the numbers. The command also prints the
-    load before the run.
+    on an idle machine, because other work changes the numbers. The command also prints the load
+    before the run.
 
     Examples:
         ptrnet bench train --model transformer-ptr-net

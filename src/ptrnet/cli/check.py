@@ -15,7 +15,7 @@ def check(
     ],
     seed: Seed = 0,
 ) -> None:
-    """Test a problem on random rollouts, and print in one line what is wrong.
+    """Test a problem on random rollouts, and print the first error, or else what was tested.
 
     The command looks for choices that lead to invalid or endless answers, and for methods that
     change their arguments. It also looks for results that depend on the batch or on the order of

@@ -31,8 +31,8 @@ def convert(
     """Write the examples of IN in the format of OUT.
 
     With --set-id, IN, OUT or both are long tables (.csv, .parquet), in which rows are elements. A
-    .svmlight file is always a long table. Other columns of a table become fields of the elements in
-    a .jsonl file, and vice versa.
+    .svmlight file is always a long table. The columns of a table, except ids and answers, become
+    fields of the elements in a .jsonl file, and vice versa.
 
     The command stops with an error if the format of OUT would lose a part of IN. A .tsp, and a .csv
     that is not a long table, hold no answers. A .txt or .csv does not hold TSPLIB's rounded
@@ -71,7 +71,7 @@ def _convert_table(source: str, output: str, columns: Columns) -> None:
     """Convert a long table to .jsonl or to another table, or .jsonl to a table.
 
     Raises:
-        InputError: a file has another format, or cannot be used.
+        InputError: a file is neither a table nor .jsonl, or cannot be used.
     """
     from ptrnet.data import formats
     from ptrnet.data.formats import jsonl

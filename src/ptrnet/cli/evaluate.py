@@ -82,14 +82,15 @@ def evaluate(
 ) -> None:
     """Measure a model's answers to FILE against the answers that FILE gives.
 
-    Every metric has its count and a 95% interval. If instances have different sizes, a table has a
-    row for each size n. If there are more than 12 sizes, each row is a range of sizes. With --by,
-    each row is a value of a field instead. TASK may be left out with --model. With --random there
-    is no FILE: ptrnet draws the instances, and the task's first labeller answers them.
+    Every metric has a 95% interval, and the number of examples over which it is taken. If instances
+    have different sizes, a table has a row for each size n. If there are more than 12 sizes, each
+    row is a range of sizes. With --by, each row is a value of a field instead. TASK may be left out
+    with --model. With --random there is no FILE: ptrnet draws the instances, and the task's first
+    labeller answers them.
 
     Files of any length are read and answered in chunks. --output keeps each example's scores. If
-    the command is stopped, run it again to continue. With --set-id, FILE is a long table: each row
-    is an element, and another column has the answers.
+    a command with --output is stopped, run it again to continue. With --set-id, FILE is a long
+    table: each row is an element, and another column has the answers.
 
     Examples:
         ptrnet evaluate hull test.txt --decoder beam --beam-size 4

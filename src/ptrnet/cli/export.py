@@ -58,8 +58,8 @@ def export(
 
     manifest.json describes the graphs for programs in other languages. example.py decodes with
     onnxruntime and NumPy alone. DIR is written only if onnxruntime gives the same answers as
-    PyTorch on random instances. The log-probabilities of both may differ by 1e-4, or by 4 times the
-    float32 error of PyTorch. The command needs an extra: pip install "ptrnet[export]".
+    PyTorch on random instances. Their log-probabilities may differ by 1e-4 or by 4 times PyTorch's
+    float32 error, whichever is larger. The command needs an extra: pip install "ptrnet[export]".
 
     Examples:
         ptrnet export hull hull-onnx

@@ -147,7 +147,8 @@ def solve(
     answered = solver.predict(examples, decoder, activity="solving", **how)
     plotting: AbstractContextManager[None] = nullcontext()
     if plot is not None:
-        # The table of a format with its own names of columns, such as .svmlight, has true answers.
+        # `columns` name the column to write. Only a table whose format fixes the names of columns,
+        # such as .svmlight, has true answers.
         known = examples if sets is None else sets.dataset(task, with_answers=not columns)
         plotting = _plotting(plot, task, answered[index], known.outputs(index))
     with plotting:

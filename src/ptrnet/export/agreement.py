@@ -25,13 +25,12 @@ from ptrnet.types import END, Floats
 
 TOLERANCE = 1e-4  # largest tolerated error of a log-probability; relative for values below -1
 FLOAT32_ERRORS = 4  # differences up to this many times PyTorch's float32 error are tolerated, too
-# `EdgeFrames` reads positions relative to an edge. It adds to the scores in several rounds.
-# After the first one, this edge ends at the token with the highest score so far.
-# If two tokens have nearly equal scores, rounding decides
-# which token that is. Then log-probabilities may differ a lot. To detect such an instance, we
-# multiply its coordinates by 1 plus random numbers of the size NUDGE, and compute its
-# log-probabilities in float64. We do this NUDGES times. If a log-probability changes by more than
-# JUMP, we say that the instance is at a jump.
+# `EdgeFrames` adds to the scores in several rounds. In each round, it reads positions relative to
+# an edge. From the second round on, this edge ends at the token with the highest score so far. If
+# two tokens have nearly equal scores, rounding decides which token that is. Then log-probabilities
+# may differ a lot. To detect such an instance, we multiply its coordinates by 1 plus random numbers
+# of the size NUDGE, and compute its log-probabilities in float64. We do this NUDGES times. If a
+# log-probability changes by more than JUMP, we say that the instance is at a jump.
 JUMP = 0.01
 NUDGE, NUDGES = 2.0**-20, 16
 LARGEST = 60  # most elements of a compared instance, unless all trained sizes are larger
@@ -48,8 +47,8 @@ class Agreement(NamedTuple):
     ties: int
     # The largest error of a token's log-probability, at the steps of PyTorch's answers.
     log_prob_error: float
-    # The largest error of PyTorch in float32, compared with float64. This error is computed only
-    # for batches that exceed TOLERANCE. Without such batches, the error is 0.
+    # The largest error of PyTorch in float32, compared with float64. It is computed only for
+    # batches in which an error or a gap (see `_first_difference`) exceeds TOLERANCE, else it is 0.
     float32_error: float
 
     def error(self) -> str | None:

@@ -214,7 +214,10 @@ def to_answer(tokens: list[int], order: Any, manifest: dict[str, Any]) -> list[A
 
 
 def near_pair(points: Any, resolution: float) -> tuple[int, int] | None:
-    """Return two unequal elements that differ by less than the resolution, or None."""
+    """Return the indices of two unequal elements whose numbers differ by less than the resolution.
+
+    Return None if there is no such pair.
+    """
     for k in range(1, len(points)):
         gaps = np.abs(points[:k] - points[k]).max(1)
         near = np.flatnonzero((gaps > 0) & (gaps < resolution))
