@@ -163,7 +163,7 @@ def _is_score(score: Any) -> bool:
 
 
 def _check_content(path: Path, expected: str | None) -> None:
-    """Refuse a missing file, and a file whose checksum is not `expected`. None: any checksum."""
+    """Refuse a missing file or, unless `expected` is None, a file with another checksum."""
     try:
         actual = checksum(path)
     except FileNotFoundError:

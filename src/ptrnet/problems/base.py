@@ -79,7 +79,8 @@ class Problem(Task):
     def start(self, instance: Floats) -> State:
         """Return the state of instances `(B, n, d)` before the first choice.
 
-        The state must hold everything that the other methods need, also parts of the instance.
+        The state must hold everything that the other methods need, including parts of the
+        instance, because most of these methods get only the state.
         """
 
     @abstractmethod
@@ -114,8 +115,8 @@ class Problem(Task):
     def remaining(self, state: State) -> NDArray[np.bool_]:
         """Return `(B, n)`, which elements the network still has to see. Default: all.
 
-        The network encodes only these elements, so training is faster with fewer elements. The
-        result must be True for all elements that are allowed next.
+        The network encodes only these elements, so each element that is left out makes training
+        faster. The result must be True for all elements that are allowed next.
         """
         return np.ones(self.allowed(state).shape[:2], bool)
 

@@ -1,6 +1,6 @@
 """Check that the methods of a problem do what a training relies on.
 
-A rollout chooses random allowed elements until the answer ends. We roll out a few batches. On one
+A rollout makes random allowed choices until the answer ends. We roll out a few batches. For one
 tiny instance, we also search for all answers.
 """
 

@@ -21,8 +21,9 @@ NONE = -1  # fills the array of machines if a job has fewer than MOST operations
 class JobShop(Problem):
     """The problem `job-shop`: each entry of an answer is a job, whose next operation is scheduled.
 
-    An element is a job. Its operations have a fixed order, so an answer contains each job once for
-    each of its operations. The cost is the makespan: the time at which the last operation ends.
+    An element is a job. The operations of a job have a fixed order, so an answer only names the
+    job, once for each operation. The cost is the makespan: the time at which the last operation
+    ends.
 
     In files, an instance has the key `"jobs"`: for each job a list of pairs `[machine, duration]`,
     with machines numbered from 0. In arrays, an element has 20 machines and then 20 durations.
@@ -149,8 +150,9 @@ class JobShop(Problem):
         second_free = np.take_along_axis(state["machine_free"], second_machine, 1)
         second_free = np.where(has_second, second_free, 0)
         # The network decides which job is next on one machine. If jobs on several machines are
-        # allowed, which is rare, we take the first of these machines. The network sees when each
-        # job can reach this machine, how long the job takes there, and how much work follows.
+        # allowed, which is rare, we take the machine with the lowest number. The network sees when
+        # each job can reach this machine, how long the job takes there, and how much of the job's
+        # work follows.
         allowed = self.allowed(state)
         decided = np.where(allowed, machine, MOST).min(1)[:, None, None]
         on_it = is_left & (state["machine"] == decided)
@@ -245,9 +247,9 @@ class JobShop(Problem):
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Return active schedules in which no operation ends later than in the answers.
 
-        We build each schedule step by step. Usually we take the allowed operation A that starts
-        first in the answer. But if an operation B can end before A starts in the answer, B does not
-        delay A. We then take the operation that can end first.
+        We build each schedule step by step. Usually we take A, the allowed operation that starts
+        first in the answer. But let B be the operation that can end first. If B can end before A
+        starts in the answer, B does not delay A, so we take B.
         """
         batch, n, _ = inputs.shape
         starts = np.full((batch, n, MOST + 1), np.inf)

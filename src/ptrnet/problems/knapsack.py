@@ -47,10 +47,10 @@ class Knapsack(Problem):
         return self.allowed(state)
 
     def values_by_rule(self, state: State) -> Floats:
-        """Return for each item the value `(B, n)` that is gained if we take it, then follow a rule.
+        """Return for each item the value `(B, n)` gained if we take this item, then follow a rule.
 
         The rule goes through the items by value per weight, highest first, and takes each item that
-        still fits. Items that do not fit now have value 0.
+        still fits. For items that do not fit into the capacity that is left, the result is 0.
         """
         weight, value = state["weight"], state["value"]
         rows = np.arange(len(weight))[:, None]

@@ -79,10 +79,10 @@ class Orienteering(Problem):
         return {**state, "left": left, "unvisited": unvisited, "last": last}
 
     def _distances(self, state: State) -> tuple[Floats, Floats]:
-        """Return the distances from the last place to all places, and from all places to the depot.
+        """Return two arrays `(B, n)`: distances from the current place, and distances to the depot.
 
-        Both arrays are `(B, n)`. If distances are rounded, the direct way to the depot may be
-        longer than a way through unvisited places. We then use the shortest way.
+        If distances are rounded, the direct way from a place to the depot may be longer than a way
+        through unvisited places. We then return the length of the shortest way.
         """
         position, rounded = state["position"], state["rounded"]
         here = place(position, state["last"])[:, None]
@@ -137,7 +137,8 @@ class Orienteering(Problem):
             lost,
             np.log(lost + 1e-3) / 3,
         ]
-        # Places out of reach are not encoded. Set their features, which may be too large, to 0.
+        # The network does not encode places out of reach. Set their features to 0, because they may
+        # be too large.
         of_places = [np.where(is_allowed, part, 0) for part in of_places]
         of_whole = [left[:, 0], home[:, 0], left[:, 0] - home[:, 0], *here.T, is_allowed.mean(1)]
         return np.stack(of_places, -1), np.stack(of_whole, -1)

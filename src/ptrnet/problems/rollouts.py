@@ -2,7 +2,7 @@
 
 A network that sees these results does not need to foresee the consequences of a choice (rollout
 algorithms, Bertsekas, Tsitsiklis and Wu 1997). The functions are compiled, because a rule makes its
-choices one by one, in loops. They do not check their arguments.
+choices one by one, in loops. No function checks its arguments.
 """
 
 import math
@@ -28,9 +28,10 @@ def makespans(
 ) -> Floats:
     """Return for each job the makespan if this job is next, and a rule makes all later choices.
 
-    The rule always starts the operation that can start first. If several operations can start then,
-    the rule prefers the job with the most work left, then the machine with the lowest number, then
-    the shortest duration. So the order of the jobs matters only if all these numbers are equal.
+    The rule always starts the operation that can start first. Among operations that can start at
+    the same time, the rule prefers the job with the most work left, then the machine with the
+    lowest number, then the shortest duration. So the order of the jobs matters only if all these
+    numbers are equal.
 
     Args:
         machine, duration: `(B, n, m)`, of each job's operations. Machine -1 means no operation.
@@ -88,9 +89,10 @@ def prizes(
 ) -> Floats:
     """Return for each place the sum of prizes if we go there next, and a rule chooses the rest.
 
-    The rule goes to the place with the largest ratio of its prize to its distance from the last
+    The rule goes to the place with the largest ratio of its prize to its distance from the current
     place. The rule skips a place if the length that is left is too short to go there and then to
-    the depot (element 0). The way to the depot may go through places that are still unvisited.
+    the depot (element 0). If distances are rounded, the way to the depot may go through places that
+    are still unvisited.
 
     Args:
         position: `(B, n, 2)`.
@@ -157,7 +159,7 @@ def next_by_rule(
 
 @jit
 def ways_back(position: Floats, rounded: Floats, unvisited: NDArray[np.bool_]) -> Floats:
-    """Return the lengths `(B, n)` of the shortest ways to the depot, which may be direct.
+    """Return for each place the length `(B, n)` of the shortest way to the depot.
 
     A way may go through other places if they are unvisited. The arguments are those of `prizes`.
     """
@@ -180,7 +182,7 @@ def matrix(position: Floats, rounded: float) -> Floats:
 
 @jit
 def distance(position: Floats, a: int, b: int, rounded: float) -> float:
-    """Return the distance between two places. If `rounded` is not 0, round it as EUC_2D does."""
+    """Return the distance between two places, rounded as in EUC_2D if `rounded` is not 0."""
     x, y = position[a, 0] - position[b, 0], position[a, 1] - position[b, 1]
     # Use the formulas of `ptrnet.geometry.distances`: other formulas may round x.5 differently.
     return math.floor(math.sqrt(x * x + y * y) + 0.5) if rounded != 0 else math.hypot(x, y)

@@ -20,7 +20,7 @@ def dist_or_rounded(a: Floats, b: Floats, rounded: Floats) -> Floats:
 
 
 def place(position: Floats, last: Indices) -> Floats:
-    """Return the positions `(B, 2)` of the elements `(B,)`, given all positions `(B, n, 2)`."""
+    """Return the position of element `last` in each instance: `(B, 2)`, from `(B, n, 2)`."""
     return position[np.arange(len(last)), last]
 
 

@@ -3,10 +3,10 @@
 All instances of a batch have the same model and the same `Method` of decoding. Their sizes are also
 the same after rounding up to a power of two. Two limits apply to a batch of several instances. To
 bound its memory, it has at most BATCH_ELEMENTS elements. To bound its time, it has at most as many
-instances as the model can probably answer in half a second. The request at the front of the queue
-comes first. If only some of its instances fit into a batch, the rest of them queue again behind all
-other requests. Slow instances are decoded in a separate thread, so that quick instances do not
-wait.
+instances as the model can probably answer in half a second. A batch begins with instances of the
+request at the front of the queue. If not all of them fit into the batch, the rest of them queue
+again behind all other requests. A separate thread decodes slow instances, so that quick instances
+do not wait.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ WINDOW = 0.002  # seconds that an idle service waits for more requests after the
 # (partial answers) for each view. So an element counts `decoder.size * augment` times.
 BATCH_ELEMENTS = 16_384
 QUICK_ELEMENTS = 512  # maximum for a quick instance, counted as for BATCH_ELEMENTS
-BATCH_SECONDS = 0.5  # how long decoding a batch should take
+BATCH_SECONDS = 0.5  # how long decoding a batch should take at most
 
 
 class Batcher:

@@ -13,7 +13,7 @@ from ptrnet.errors import InputError, PtrnetError, short, unknown
 from ptrnet.serve.schemas import MethodOptions
 
 PROBLEM = "application/problem+json"
-CLOSE = {"Connection": "close"}  # closes the connection instead of reading all of the body
+CLOSE = {"Connection": "close"}  # do not read the rest of the body
 
 
 class Problem(Exception):

@@ -52,8 +52,8 @@ class BodyReader:
     async def read(self, request: Request) -> bytes:
         """Return the whole body.
 
-        A body that is too large is read to its end and discarded. Many clients read the response
-        only after they have sent the whole body.
+        If a body is too large, read it to its end and discard it, because many clients read the
+        response only after they have sent the whole body.
 
         Raises:
             Problem: 413 if the body is too large, 503 if the body takes too long. 429 if all bodies
@@ -174,7 +174,7 @@ def _length(values: Any) -> int:
 
 
 def _check_sizes(lengths: Iterable[int], method: Method, limits: Limits) -> None:
-    """Refuse instances that are too large, alone or together, before they are converted.
+    """Refuse instances that are too large, alone or together, before we convert them to arrays.
 
     Raises:
         Problem: 413.

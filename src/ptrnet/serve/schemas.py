@@ -8,7 +8,8 @@ from ptrnet.decoding import Decoder
 from ptrnet.decoding.options import DECODERS, DecoderOptions
 from ptrnet.errors import unknown
 
-DECODERS_SERVED = sorted({*DECODERS} - {"reconstruct"})  # reconstruct's answers depend on time
+# Answers of reconstruct depend on the speed of the machine, because it has a time limit.
+DECODERS_SERVED = sorted({*DECODERS} - {"reconstruct"})
 DECODERS_TRACED = ["beam", "greedy"]  # their answer is the first prefix of the last step
 
 # pydantic checks only the options. `requests.py` checks instances and answers, because their rules

@@ -40,7 +40,7 @@ SETTINGS = "PTRNET_SERVE_SETTINGS"  # environment variable with the `Settings` o
 MIN_TOKEN = 16  # characters
 MAX_HEAD = 65_536  # bytes of a request's first line and headers
 KEEP_ALIVE_SECONDS = 60  # until uvicorn closes an idle connection
-HEALTH_SECONDS = 60  # a worker may take this long to react, because kernels may have to compile
+HEALTH_SECONDS = 60  # a worker may take this long to react, because it may compile kernels
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def prepare(settings: Settings, models: Mapping[str, Solver]) -> FastAPI:
         models, settings.limits, token=token, origins=settings.origins, threads=threads
     )
     # All objects that exist now will stay. Without this call, a full garbage collection would visit
-    # these objects every few seconds. That would delay all requests by more than 0.1 s.
+    # these objects every few seconds. Each time, requests would wait for more than 0.1 s.
     gc.freeze()
     return app
 
@@ -207,7 +207,7 @@ def check_origin(origin: str) -> None:
 def listen(host: str, port: int, has_token: bool) -> socket.socket:
     """Return a listening socket. Connections wait in its backlog until the service accepts them.
 
-    uvicorn could bind the address itself. But if the port is in use, only its log would say so.
+    uvicorn could bind the address itself. But if the port is in use, it would only log the error.
 
     Raises:
         InputError: the address does not exist, the port cannot be used, or other machines can reach
@@ -231,7 +231,8 @@ def listen(host: str, port: int, has_token: bool) -> socket.socket:
             f"--port {port}: cannot listen there at {host}: {os.strerror(error.errno or 0)}"
         ) from None
     # Accepted connections inherit TCP_NODELAY. asyncio sets this option only for its own sockets.
-    # Without it, the second packet of a response waits 40 ms for the client's acknowledgement.
+    # Without this option, the second packet of a response waits 40 ms for the client's
+    # acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 

@@ -57,7 +57,7 @@ class Service:
         self._batcher = Batcher(metrics, threads)
         self._exact = ExactAnswers()
         # Each executor has one thread, because more threads that run Python would slow down the
-        # event loop. There are two executors, because slow metrics must not delay parsing.
+        # event loop. There are two executors, so that slow evaluations do not delay parsing.
         self._parsing: Executor = ThreadPoolExecutor(1, "parsing")
         self._measuring: Executor = ThreadPoolExecutor(1, "measuring")
 

@@ -78,8 +78,9 @@ def compare(
     """Compare the model's answer with the exact answer.
 
     Returns:
-        Whether the model's answer is as good as the exact answer, or None if no exact answer is
-        proved. And the metrics of the model's answer, or {} if there is no exact answer.
+        Two values. First, whether the model's answer is as good as the exact answer, or None if no
+        exact answer is proved. Second, the metrics of the model's answer by name, or {} if there is
+        no exact answer.
     """
     if exact is None or solved.outputs is None:
         return None, {}

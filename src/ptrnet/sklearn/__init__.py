@@ -114,7 +114,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         """Return the answers to instances: an array `(B,)` of arrays `(m,)` of 0-based indices.
 
         The outer array has the dtype `object`, so that answers may have different lengths, also in
-        `cross_val_predict`. If all lengths are equal, `np.stack` converts it to an array `(B, m)`.
+        `cross_val_predict`. If all lengths are equal, `np.stack` of the result is `(B, m)`.
 
         Raises:
             NotFittedError: `fit` has not been called.
@@ -175,7 +175,7 @@ def _graded(x: Any, values: Any, k: int) -> Example:
 
 
 def _column(values: Sequence[Any]) -> NDArray[np.object_]:
-    """Return an array of dtype `object` that holds the arrays, whatever their lengths."""
+    """Return an array of dtype `object` with an item for each of `values`, whatever its length."""
     column = np.empty(len(values), object)
     for k, value in enumerate(values):
         column[k] = value

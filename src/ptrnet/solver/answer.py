@@ -22,9 +22,10 @@ class Answer:
         inputs: the instance `(n, d)`.
         outputs: 0-based indices `(m,)`. Triangles are `(t, 3)`.
         log_prob: the log-probability that the model gives to its answer. If elements are nearly
-            equal, an exact rule of the task may have corrected the answer afterwards. If the
-            model answered several copies of the instance (see `augment` of `Solver.solve`), the
-            log-probability is for the copy whose answer was chosen.
+            equal, an exact rule of the task may have corrected the answer afterwards. `outputs` is
+            then the corrected answer. If the model answered several views of the instance (see
+            `augment` of `Solver.solve`), the log-probability is for the view whose answer was
+            chosen.
         cost: the cost of the answer, such as a tour's length. A lower cost is better. None if the
             task has no cost.
         decoder: the name of the decoder.
@@ -77,9 +78,10 @@ class Answer:
     def plot(self, ax: Any = None) -> Any:
         """Draw the answer.
 
-        The task's first labeller, an algorithm, also answers the instance. If its answer is better
-        than the model's answer, draw it, too, with dashed lines. If the task has no labeller, or is
-        a `Problem`, draw only the model's answer, because labellers of problems may take long.
+        The task's first labeller, an algorithm, also answers the instance. If the labeller's answer
+        is better than the model's answer, draw both, the labeller's with dashed lines. If the task
+        has no labeller, or is a `Problem`, whose labellers may take long, draw only the model's
+        answer.
 
         Args:
             ax: matplotlib's axes. None makes a new figure.

@@ -20,7 +20,8 @@ class Importance:
     Args:
         metric: the name of the main metric for answers of this kind.
         complete: the value of the metric with all fields in place.
-        losses: for each field the loss of the metric if the field is shuffled, largest first.
+        losses: for each field, how much the metric falls if the field is shuffled. The largest
+            number comes first.
     """
 
     metric: str
@@ -38,10 +39,10 @@ def importance_of_fields(
 ) -> Importance:
     """Measure how much the task's main metric falls if a field is shuffled.
 
-    The values of a field are shuffled among all elements of all instances. If all elements of each
-    instance share one value, the values are shuffled among instances. The loss of an instance is
-    how much its metric falls, as a mean over the repeats. The result has the mean of these losses
-    over all instances, with a 95% interval.
+    We shuffle the values of a field among all elements of all instances. If the elements of an
+    instance never differ in the field, we shuffle its values among instances. The loss of an
+    instance is how much its metric falls, as a mean over the repeats. The result has the mean of
+    these losses over all instances, with a 95% interval.
 
     Args:
         predictor: the function that answers the instances.

@@ -101,7 +101,7 @@ class Predictor:
     ) -> Candidate:
         """Return the best path after trying other cities at each free end of an open path.
 
-        Closed tours are returned unchanged.
+        If the answer is not an open path, return it unchanged.
         """
         for end in ("end", "start"):
             trials = self.task.with_free_end(example, best.outputs, end)

@@ -122,8 +122,8 @@ class HubMixin:
     def _saved(self) -> tuple[model_folder.Saved, str]:
         """Return the model to write, and the text of the model card.
 
-        If the weights have changed, the old scores and the old card are left out. A new card of the
-        user is kept.
+        If the weights have changed since this solver was made, leave out the scores and the card
+        that it had then. If the user has set another card, keep that card.
         """
         trained, text = self.trained, self.card
         if self._described is not None:

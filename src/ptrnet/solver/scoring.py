@@ -32,8 +32,8 @@ from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.types import END, Batch, Example, Floats, Indices, pad_answers
 
-# Maximum number of elements in a batch with known answers. If the answers are known, all steps of a
-# batch are computed at once, so a larger batch would not be faster.
+# Maximum number of elements in a batch with known answers. If the answers are known, we compute all
+# steps of a batch at once, so two such batches take no longer than one of twice this size.
 MAX_KNOWN_ELEMENTS = 8_192
 # A batch has at most MAX_KNOWN_ELEMENTS times this many log-probabilities: one for each instance,
 # step and token. They take 8 MB.
@@ -75,7 +75,7 @@ def log_likelihoods_of(model: PointerModel, task: Task, examples: Sequence[Examp
     """Return the log-probabilities `(B,)` of the answers to B examples.
 
     We first convert the answers to their canonical form. A choice is always exactly one element. So
-    for choices, probabilities are normalised over the elements.
+    for choices, we normalise probabilities over the elements, without END.
     """
     if isinstance(task, Custom) and task.kind == "choice":
         scores = element_scores(model, task, Dataset.of(examples))
@@ -135,9 +135,9 @@ def element_scores(model: PointerModel, task: Custom, data: Dataset) -> list[Flo
     - `subset`, `set`, `sequence`: the log-odds that the element belongs to the answer. We take the
       step of the greedy answer that emits the element. If no step emits the element, we take the
       step that emits END. The score is the log-odds that the model emits the element rather than
-      END at this step. In a Plackett-Luce model, elements and END have fixed scores. Then the
-      score does not depend on the greedy answer: it is the log-odds that the element comes before
-      END.
+      END at this step. In a Plackett-Luce model, the logits of elements and END are the same at
+      each step. So the score does not depend on the greedy answer: it is the log-odds that the
+      element comes before END.
     """
     if task.kind in ONE_FIRST:
         answers = [np.zeros(0, np.int64)] * len(data)

@@ -80,15 +80,16 @@ class Solver(HubMixin):
             instances: one instance is an array, tensor or frame `(n, d)`, or nested lists of this
                 shape. If d = 1, the shape `(n,)` is accepted, too. Several instances are a list of
                 instances, an array `(B, n, d)` or a `Dataset`. Numbers are real, of any type.
-            decoder: the search. None means `ptrnet.Greedy()`. `ptrnet.Beam(8)` searches wider.
+            decoder: the search. None means `ptrnet.Greedy()`, which keeps one prefix at each step.
+                `ptrnet.Beam(8)` keeps 8.
             set_id: for a table (a frame or a file) in which each row is an element: the name of the
                 column that says to which instance a row belongs. The model finds the columns of its
                 features by name.
             constrained: whether to consider only answers that the task allows.
-            augment: the number of views of each instance to answer, 1 or more. A view is the
+            augment: how many views of each instance the model answers, 1 or more. A view is the
                 instance itself or a shuffled copy. If the task allows it, a copy is also rotated,
-                mirrored or read backwards. The result is the answer with the lowest cost. If
-                the task has no cost, the result is the most likely answer over all views.
+                mirrored or read backwards. The result is the answer with the lowest cost. If the
+                task has no cost, the result is the most likely answer over all views.
 
         Returns:
             An array of 0-based indices. For several instances, a list of arrays.
@@ -100,8 +101,8 @@ class Solver(HubMixin):
 
         Warns:
             OutOfDistributionWarning: an instance has extreme features, or a number of elements that
-                is not among the sizes of the training. The solver warns once for each
-                of the reasons that `TrainedRange` lists.
+                is not among the sizes of the training. The solver warns once for each of the
+                reasons that `TrainedRange` lists.
 
         Examples:
             >>> square = [[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]
@@ -420,8 +421,8 @@ class Solver(HubMixin):
 
         Returns:
             A dictionary. `metric` is the name of the metric, and `value` is the metric's mean over
-            `count` instances, with the 95% interval from `low` to `high`. `importance` has for each
-            field the loss of the metric, with an interval. The largest loss comes first.
+            `count` instances, with the 95% interval from `low` to `high`. `importance` says for
+            each field how much the metric falls, with an interval. The largest fall comes first.
 
         Raises:
             InputError: as in `evaluate`, or the model was not trained on your own examples.
@@ -453,7 +454,7 @@ class Solver(HubMixin):
         )
 
     def plot_reliability(self, examples: Any, ax: Any = None, **columns: str) -> Any:
-        """Draw a reliability diagram: how often the model is right if it gives a probability.
+        """Draw a reliability diagram: how often the model is right, by the probability it gives.
 
         The probabilities are those of `predict_proba`. For choices, grades and permutations, the
         diagram shows the highest probability of each example. For sets, subsets and sequences, the
@@ -663,10 +664,10 @@ class Solver(HubMixin):
     ) -> None:
         """Answer every instance of a file, and write the answers to another file.
 
-        The file is read, answered and written in chunks, so a large file does not need more memory.
-        Only long tables have to fit into memory. A call that writes a .txt, .jsonl or .parquet file
-        of instances can be resumed. If the call is stopped, its finished chunks stay in
-        `OUTPUT.partial/`. Repeat the same call to continue.
+        ptrnet reads, answers and writes in chunks, so a large file does not need more memory than a
+        small one. Only long tables have to fit into memory. A call that writes a .txt, .jsonl or
+        .parquet file of instances can be resumed. If the call is stopped, its finished chunks stay
+        in `OUTPUT.partial/`. Repeat the same call to continue.
 
         Args:
             file: the instances, in any format. "-" is standard input.
@@ -675,12 +676,13 @@ class Solver(HubMixin):
                 soon as its line has been read.
             decoder: as in `solve`. `constrained` and `augment` are also as in `solve`.
             start: the first city of each tour, as in `ptrnet.label`.
-            end: the last city of each tour. If both ends are given, the network completes a closed
-                tour whose first two cities are `end` and `start`. ptrnet rotates this tour, so that
-                `start` comes first and `end` comes last. Otherwise the network gives a closed tour
-                without fixed ends. To obey the given ends, ptrnet then rotates
-                or reverses the tour, or removes an edge. If an end of an open path is not given,
-                ptrnet also tries other cities at this end, except with `ptrnet.Reconstruct`.
+            end: the last city of each tour. If `start` and `end` are given, the network completes a
+                closed tour whose first two cities are `end` and `start`. ptrnet rotates this tour,
+                so that `start` comes first and `end` comes last. If one of them is not given, the
+                network gives a closed tour without fixed ends. To obey the other options, ptrnet
+                then rotates or reverses this tour, or removes an edge. If an end of an open path is
+                not given, ptrnet also tries other cities at this end, except with
+                `ptrnet.Reconstruct`.
             open: whether the tour is a path that does not return to its first city.
             jobs: the number of processes, 1 or more. -1 means one process per core.
             backend: where the processes run: "local", or a cluster of "dask" or "ray".
@@ -723,7 +725,7 @@ class Solver(HubMixin):
         by: str | None = None,
         columns: "Columns | None" = None,
     ) -> "Evaluation":
-        """Answer every instance of a file, and compare the answers with the answers in the file.
+        """Answer every instance of a file, and compare with the true answers in the file.
 
         Args:
             file: the examples, in any format. "-" is standard input.
@@ -733,7 +735,7 @@ class Solver(HubMixin):
             decoder: as in `solve_file`. All arguments that are not described here are also as in
                 `solve_file`.
             by: a key of each line, or a field with the same value for all elements of an instance.
-                The result then also has the measures for each value of `by`.
+                The result then also has the measures for each value of this key or field.
             columns: the columns of a long table, as in `solve_file`.
 
         Returns:
@@ -816,10 +818,10 @@ class Solver(HubMixin):
     def plot(self, points: Any, ax: Any = None) -> Any:
         """Draw the model's answer to one instance.
 
-        The first labeller of the task, an algorithm, computes the true answer. If the true answer
-        is better than the model's answer, it is drawn, too, with dashed lines. If the task has no
-        labeller, or is a `Problem`, and `points` is an example with an answer, this is the true
-        answer. If `points` has no answer, only the model's answer is drawn.
+        If the true answer is better than the model's answer, it is drawn, too, with dashed lines.
+        The first labeller of the task, an algorithm, computes the true answer. But if the task has
+        no labeller or is a `Problem`, the true answer is that of the example `points`. If `points`
+        has no answer in this case, only the model's answer is drawn.
 
         Args:
             points: an instance as in `solve`, an example, or an `Answer`. An `Answer` is drawn

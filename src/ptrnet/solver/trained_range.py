@@ -17,7 +17,7 @@ from ptrnet.types import Example
 if TYPE_CHECKING:
     from ptrnet.tasks.custom import Custom
 
-MAX_DEVIATIONS = 10.0  # warn if a feature is further from the mean, in standard deviations
+MAX_DEVIATIONS = 10.0  # warn if a feature is more standard deviations from its mean than this
 # Warn if half of the elements lie within less than this share of the instance's extent. Networks do
 # not tell these elements apart well. We moved one of ten numbers, or one of twenty points, far from
 # the others. The ratio is the extent of the instance, divided by the extent of the other elements:
@@ -47,7 +47,7 @@ class TrainedRange:
     - each feature that is far from its mean in the training
     - elements that the model can hardly tell apart
 
-    The model may still answer the instance well.
+    In spite of a warning, the model may answer the instance well.
 
     Args:
         task: the task of the model.

@@ -111,8 +111,8 @@ class BestWeights(pl.Callback):
     A mean loss is close to the lowest mean loss if it exceeds the lowest by at most one standard
     error. To compute this error, subtract the losses of the best validation from the losses of the
     new validation, example by example, and take the standard error of the mean of the differences.
-    With few examples the lowest loss is partly chance, and weights that were trained longer do
-    better on new data (one-standard-error rule; Breiman et al. 1984).
+    With few examples the lowest loss is partly chance, and weights of a later step with nearly the
+    same loss do better on new data (one-standard-error rule; Breiman et al. 1984).
 
     The callback's state is part of every checkpoint, so a resumed run stops at the same step as a
     run that was never interrupted.
@@ -191,8 +191,8 @@ class CheckedCheckpointIO(TorchCheckpointIO):
 class PeriodicCheckpoint(pl.Callback):
     """Saves a checkpoint every `every` steps, and at the end.
 
-    If a validation follows a step, the callback saves after the validation, because a run
-    that is resumed at this step does not validate again.
+    If a validation follows a step, the callback saves after the validation, because a run that is
+    resumed at this step does not validate again.
     """
 
     def __init__(self, path: Path, every: int, valid_every: int) -> None:
@@ -223,8 +223,8 @@ class FiniteLoss(pl.Callback):
     This must be the first callback, so that later callbacks never save or log diverged weights.
 
     A single process on a CPU checks the loss after every step. On a GPU or with several processes,
-    such a check would make every step wait, so we collect the losses. At multiples of `intervals`
-    and at the end, we check the collected losses and the weights.
+    every step would have to wait for such a check, so we collect the losses. At multiples of
+    `intervals` and at the end, we check the collected losses and the weights.
 
     Args:
         folder: the folder of the run. The error names the last good checkpoint in this folder.

@@ -25,7 +25,7 @@ class Checkpoint(NamedTuple):
     content: dict[str, Any]
 
     def make_last(self) -> None:
-        """If `read_last` could only read PREVIOUS, rename this file to LAST."""
+        """If this checkpoint was read from the file PREVIOUS, rename the file to LAST."""
         if self.path.name == PREVIOUS:
             self.path.replace(self.path.with_name(LAST))
 

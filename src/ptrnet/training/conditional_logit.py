@@ -25,9 +25,10 @@ MAX_EXAMPLES = 20_000  # more examples would not change the few weights of a log
 def mix_with_logits(model: PointerModel, task: Task, examples: TrainingExamples) -> float:
     """Fit a conditional logit for each network of a model, and set the share of the logits.
 
-    The share is the weight of a logit's probabilities in the mixture with its network. From SHARES,
-    we choose the share that gives the validation examples the highest likelihood. We measure each
-    mixture on examples that neither the network nor the logit learned from.
+    We mix the probabilities of each network with those of its logit. The share is the weight of the
+    logit, the same in all mixtures. From SHARES, we choose the share that gives the validation
+    examples the highest likelihood. We measure each mixture on examples that neither its network
+    nor its logit learned from.
 
     Returns:
         The share. If the model has no logit, or there are no validation examples, the share is 0.

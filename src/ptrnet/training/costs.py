@@ -3,8 +3,8 @@
 The losses of self-labelling and REINFORCE also teach the model which tokens are allowed. The model
 could not learn this from the costs of samples alone. Samples are drawn under the constraint, which
 hides the probability that the model gives to forbidden tokens. But beam search ranks prefixes by
-the model's probabilities without the constraint. If forbidden tokens have a part of the
-probability, this ranking is worse.
+the model's probabilities without the constraint. Probability that goes to forbidden tokens makes
+this ranking worse.
 """
 
 from collections import deque
@@ -178,14 +178,14 @@ def reinforce_loss(log_probs: SequenceLogProbs, samples: Samples, baseline: Tens
       estimates the gradient of the mean cost, up to a factor.
     - The advantage is `cost - baseline`, divided by its root mean square over the batch, so that
       the unit of the costs does not matter.
-    - a is the probability that all tokens are allowed. At each step of a sample, add up the model's
-      probabilities of the allowed tokens. Then a is the product of these sums over all steps. The
-      second term teaches the model which tokens are allowed.
+    - At each step of a sample, add up the probabilities that the model gives to the allowed tokens.
+      a is the product of these sums over all steps of the sample. The second term brings a closer
+      to 1, so the model learns which tokens are allowed.
 
     Args:
         log_probs: log-probabilities of `samples`, `(B, K)` each.
         samples: samples that the current model drew.
-        baseline: the cost that each sample is compared with, broadcast to `(B, K)`.
+        baseline: costs to compare the samples' costs with. The shape broadcasts to `(B, K)`.
     """
     advantages = samples.costs - baseline
     scale = advantages.square().mean().sqrt()
@@ -202,7 +202,7 @@ def mean_of_others(costs: Tensor) -> Tensor:
     return (costs.sum(1, keepdim=True) - costs) / (costs.shape[1] - 1)
 
 
-SEED_STRIDE = 2**32  # above any number of steps, so that runs with other seeds draw other samples
+SEED_STRIDE = 2**32  # above any number of steps, so that different seeds draw different samples
 
 
 class CostModule(TrainingModule):
@@ -214,7 +214,7 @@ class CostModule(TrainingModule):
     def __init__(self, model: PointerModel, recipe: Recipe, task: Task, costs: Costs) -> None:
         super().__init__(model, recipe)
         self.sampler = Sampler(model, task, costs)
-        # The last batches with their cheapest answers so far, on the CPU.
+        # The latest batches, each with the cheapest answers found so far, on the CPU.
         self.window = deque[Answered](maxlen=recipe.window)
 
     def training_step(self, batch: InstanceBatch, index: int) -> dict[str, Tensor]:  # type: ignore[override]
@@ -239,8 +239,8 @@ class CostModule(TrainingModule):
         If the recipe has `tails`, cut each answer of this batch at a random place, and sample new
         ends (tails). If a new answer is cheaper than the known answer, keep the new answer.
         """
-        # All processes draw the same k. Each process has a different part of this earlier batch.
-        # The parts have similar sizes, so no process waits long for another.
+        # All processes draw the same k, so each one learns from its own part of the same earlier
+        # batch. These parts have similar sizes, so no process waits long for another.
         rng = np.random.default_rng([self.recipe.seed, WINDOW, self.global_step])
         k = int(rng.integers(len(self.window)))
         drawn = _to(self.window[k], self.device)
@@ -249,7 +249,7 @@ class CostModule(TrainingModule):
             shares = torch.from_numpy(rng.random(len(most))).to(most.device)
             num_kept = (shares * most).long()
             tails = self.sampler.sample_tails(drawn, num_kept, self.recipe.tails, seed)
-            # Among equal costs, `cheapest` takes the first, so the known answer stays.
+            # If costs are equal, `cheapest` takes the first answer, so the known answer stays.
             drawn = drawn._replace(answers=drawn.answers.followed_by(tails).cheapest())
             self.window[k] = _to(drawn, "cpu")
         return drawn

@@ -24,9 +24,9 @@ class TrainingExamples(NamedTuple):
     """The training stream and the validation examples of a recipe."""
 
     stream: BatchStream[Any]  # yields `CutBatch`es if the recipe cuts answers
-    # Validation examples from a file. The scores of the model's card are measured on them, too. The
-    # list has a part for each network of an ensemble, or one part for all networks. If validation
-    # examples are not from a file, the list is empty.
+    # Validation examples from a file, for the validation loss and for the scores of the model's
+    # card. The list has a part for each network of an ensemble, or one part for all networks. If
+    # validation examples are not from a file, the list is empty.
     valid: list[list[Example]]
     valid_batches: Sequence[Batch | CutBatch | InstanceBatch]
 
@@ -65,8 +65,8 @@ def fresh_test_examples(recipe: Recipe) -> list[Example]:
     """Draw test examples that neither training nor validation has seen.
 
     Draw as many examples as the validation has, but at most MAX_TEST. If the recipe trains on a
-    file or learns from costs, the answers to fresh instances may be unknown. Then return an empty
-    list.
+    file or learns from costs, return an empty list, because the answers to fresh instances may be
+    unknown.
     """
     count = min(MAX_TEST, recipe.valid_batches * recipe.batch_size)
     if recipe.data or recipe.learning != "answers" or not count:
@@ -119,7 +119,7 @@ def _fresh_stream(recipe: Recipe, task: Task, first: int) -> ExampleStream:
 def _valid_batches(recipe: Recipe, task: Task, parts: list[list[Example]]) -> list[Batch]:
     """Batch the validation examples.
 
-    All examples of a batch are from one part, so the same networks hold them out.
+    A batch has examples of only one part, so one network holds all of them out, or all networks do.
     """
     batches = []
     for k, part in enumerate(parts):

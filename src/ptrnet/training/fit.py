@@ -54,8 +54,8 @@ def fit(
 ) -> Solver:
     """Train a model on examples. The answer of an example is a list of indices into its input.
 
-    If answers are not known, pass a `cost` and the instances alone. The model then samples answers
-    and learns from the cheaper answers.
+    If answers are not known, pass a `cost` and the instances alone. The model then samples answers,
+    and learns to give cheap ones.
 
     Args:
         examples: pairs of inputs `(n, d)` and outputs `(m,)`. All inputs must have the same d, but
@@ -65,9 +65,9 @@ def fit(
             are named fields. Without a `cost`, elements may also be dictionaries. Strings in these
             dictionaries are categories. `read_table` makes examples from a table.
         outputs: the outputs of all inputs: a list with an item for each input, or an array
-            `(B, m)`. If `kind` is None, you may pass the kind as the second argument instead.
-        kind: the kind of the answers. If None, the kind is guessed from the answers. With a `cost`,
-            the kind is required.
+            `(B, m)`. If you pass no outputs, the second argument may be the kind.
+        kind: the kind of the answers. If None, ptrnet guesses the kind from the answers. With a
+            `cost`, the kind is required.
 
             - "permutation": an order of all elements
             - "subset": some elements in an order that matters, each at most once
@@ -80,9 +80,9 @@ def fit(
             is better. The recipe's `learning` ("self-labelling" or "reinforce"), `samples` and
             `baseline` control how the model learns from costs.
         output: a new folder for the examples, the run and the model. If None, nothing is saved.
-        resume: with a `cost`, resume the run in `output`. Pass the same instances, cost and recipe
-            to get the weights of a run that was never stopped. To resume a run on examples, use
-            `ptrnet train --output DIR --resume`.
+        resume: with a `cost`, resume the run in `output`. If you pass the same instances, cost and
+            recipe, the weights equal those of a run that was never stopped. To resume a run on
+            examples, use `ptrnet train --output DIR --resume`.
         callbacks: objects of `lightning.pytorch.Callback`.
         loggers: objects of `lightning.pytorch.loggers.Logger`, or "wandb" or "mlflow". Every run
             also writes metrics to files.
@@ -157,7 +157,7 @@ def _plain(value: Any) -> Any:
 def _fit_answers(
     examples: Any, kind: Kind | None, output: Path | None, hooks: "Hooks", recipe: dict[str, Any]
 ) -> Solver:
-    """Train on examples in memory, or in a table."""
+    """Train on a list of examples, or on a long table."""
     from ptrnet.training.run import train
 
     if kind:
@@ -202,7 +202,8 @@ def _inferred(examples: Any, recipe: dict[str, Any]) -> tuple[InferredTask, bool
 def _pair(item: Any, source: str) -> tuple[Any, Any]:
     """Return the inputs and the outputs of an item.
 
-    If the item is an `Example` whose elements have named fields, return the user's dictionaries.
+    If the item is an `Example` whose elements have named fields, the inputs are the user's
+    dictionaries.
     """
     if isinstance(item, Example):
         checks.required_answer(item, loosest_task(1), source)

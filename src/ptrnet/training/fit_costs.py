@@ -90,7 +90,7 @@ def _number(value: Any) -> float:
 
 
 def _infer_recipe(instances: Dataset, overrides: dict[str, Any]) -> Recipe:
-    """Infer the recipe from the instances. The fields in `overrides` take precedence."""
+    """Infer the recipe from the instances, except the fields that `overrides` gives."""
     center, spread, _ = feature_scaling(instances)
     task = replace(loosest_task(len(center)), center=tuple(center), spread=tuple(spread))
     if "cycles" in overrides:  # the default of steps depends on it

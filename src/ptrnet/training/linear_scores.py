@@ -7,7 +7,7 @@ from ptrnet.data.dataset import Dataset
 from ptrnet.tasks.base import Task
 from ptrnet.types import Floats, Indices
 
-# Factor of the penalty on squared weights. If a feature is equal for all elements of each set, the
+# Factor of the penalty on squared weights. If the elements of a set never differ in a feature, the
 # penalty makes the weight of this feature 0.
 RIDGE = 1e-4
 # The maximum number of pairs to read. A pair is two neighbours in an answer. More pairs would not

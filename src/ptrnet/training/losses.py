@@ -35,13 +35,13 @@ def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Return losses `(B,)` that compare first tokens with gains, and which answers are right.
+    """Return losses `(B,)` of the first token's distribution, and which answers `(B,)` are right.
 
     In the target distribution of the first token, probabilities are in proportion to the gains
     `2^grade - 1` (ListNet; Cao et al. 2007). The mean of the losses is the mean cross-entropy
     between this target and the predicted distribution, over the instances whose gains are not all
     0. Other instances have loss 0. These losses suit models whose scores do not depend on earlier
-    tokens. See `losses` for which answers `(B,)` are right.
+    tokens. `losses` says when an answer is right.
     """
     assert batch.grades is not None
     real = length_mask(batch.target_lengths, batch.targets.shape[1])
@@ -64,9 +64,9 @@ def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
 def cut_losses(model: PointerModel, batch: CutBatch) -> tuple[Tensor, Tensor]:
     """Return the losses `(B,)` of cut answers, and which first tokens `(B,)` are predicted right.
 
-    The first token is the first token after the cut. The mean of the losses is the mean of
-    -log p(a right token) over the first tokens, plus the same mean over all later tokens. So the
-    first token counts as much as all later tokens together. See `losses` for which tokens are
+    The first token of an answer is here the one right after the cut. The mean of the losses is the
+    mean of -log p(a right token) over the first tokens, plus the same mean over all later tokens.
+    So the first token weighs as much as all later tokens together. `losses` says which tokens are
     right.
     """
     num_known = batch.num_known

@@ -41,7 +41,7 @@ def mean_of_metric(model: PointerModel, task: Task, batch: Batch, metric: str) -
     """Return a metric of the task, averaged over the greedy answers to a batch."""
     examples: list[Example] = []
     answered: list[Indices] = []
-    # Some models answer instances of one size at a time.
+    # Decode each size separately, because some models need instances of equal size in a batch.
     for n in sorted(set(batch.lengths.tolist())):
         rows = (batch.lengths == n).nonzero()[:, 0]
         inputs, lengths = batch.inputs[rows, :n], batch.lengths[rows]
@@ -80,7 +80,7 @@ class TrainingModule(pl.LightningModule):
         )
         # A loss function for each network. Empty until the first step, when we know the device.
         self._training_losses: list[Losses] = []
-        self.valid_losses: list[Tensor] = []  # (B,) for each batch of the last validation
+        self.valid_losses: list[Tensor] = []  # (B,) for each batch of the latest validation
 
     def on_train_start(self) -> None:
         if self.trainer.world_size > 1 and threading.current_thread() is threading.main_thread():

@@ -53,13 +53,13 @@ class AdadeltaThenRMSprop(Optimizer):
 
 
 class Muon(Optimizer):
-    """Changes each matrix by a step whose singular values are about equal (Jordan et al. 2024).
+    """Gives each matrix an update whose singular values are about equal (Jordan et al. 2024).
 
-    The step approximates the orthogonal matrix that is nearest to the mean gradient. The steps are
-    about as large as the steps of AdamW (Liu et al. 2025, "Muon is scalable for LLM training"). So
-    learning rates that suit AdamW also suit Muon. We do not use `torch.optim.Muon`, which computes
-    in bfloat16. On a processor that has to emulate bfloat16, a training step would take twice as
-    long.
+    Up to a factor, the update approximates the orthogonal matrix that is nearest to the mean
+    gradient. The factor makes updates about as large as those of AdamW (Liu et al. 2025, "Muon is
+    scalable for LLM training"), so learning rates that suit AdamW also suit Muon. We do not use
+    `torch.optim.Muon`, because it computes in bfloat16. On a processor that has to emulate
+    bfloat16, a training step would take twice as long.
 
     Args:
         matrices: the parameters to train, each with two axes.
@@ -138,7 +138,7 @@ class MuonAndAdamW(Optimizer):
         self._share_groups()
 
     def _share_groups(self) -> None:
-        """Use the parameter groups of both optimisers, so that a scheduler sets their rates."""
+        """Adopt the parameter groups of both optimisers, so that a scheduler sets both rates."""
         self.param_groups = [group for inner in self._both for group in inner.param_groups]
 
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
@@ -184,7 +184,7 @@ def scheduler(recipe: Recipe, optimizer: Optimizer) -> LambdaLR:
     Haegele et al. (2024) find the trapezoid as good as "one-cycle". The trapezoid's rate is
     constant between the warm-up and the decay, so a longer training can go on from a checkpoint
     of this phase. Wen et al. (2024) repeat the trapezoid (`cycles`), and find the result about as
-    good as one long trapezoid.
+    good as that of one long trapezoid.
     """
     steps = recipe.steps // recipe.cycles  # of one cycle
     warmup_steps = max(1, round(recipe.warmup * steps))

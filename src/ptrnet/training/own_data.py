@@ -53,8 +53,7 @@ def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, 
         overrides: values of a recipe, by key. They take precedence over values that follow from the
             examples. The key `kind` or `constraint` has the kind of the answers. If elements are
             objects, `fields` lists the fields to read: a list of names, or a text such as
-            price,colour.
-            `ordered` says whether the order of the elements has a meaning.
+            price,colour. `ordered` says whether the order of the elements has a meaning.
 
     Raises:
         InputError: the examples or a key cannot be used.
@@ -178,7 +177,7 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
     model = given.get("model") or _model(inferred, ordered, is_exact, given)
     chosen: dict[str, Any] = {"model": model}
     names = models.setting_names(model)
-    if model not in (SETS, SEQUENCES):  # keep the default hidden_size; patience stops early
+    if model not in (SETS, SEQUENCES):  # keep the default hidden_size; patience ends training early
         chosen |= {"steps": in_cycles(20_000, given), "valid_every": 500}
     else:
         rows = SIZES[-1:] if is_exact else SIZES
@@ -218,9 +217,10 @@ def _model(
 ) -> str:
     """Return the name of the best model for the data.
 
-    If the best model lacks a setting that the user gives, return another model. If there are
-    many examples and the order of the answer matters, a model with a decoder learns more than other
-    models. If a score of each element determines this order (`is_exact`), no decoder is needed.
+    If the best model lacks a setting that the user gives, return a model that has this setting. If
+    there are many examples and the order of the answer matters, a model with a decoder learns more
+    than other models. If a score of each element determines this order (`is_exact`), no decoder is
+    needed.
     """
     kind, count = inferred.task.kind, len(inferred.examples)
     needs_decoder = kind in ORDERS and count >= MANY and not is_exact

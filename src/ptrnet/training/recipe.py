@@ -256,7 +256,7 @@ def _shared_settings(model: str, task: Task, n: Sizes) -> dict[str, Any]:
     """Return the settings of a model that follow from the task and from the sizes.
 
     Raises:
-        InputError: the model accepts a single number of elements, and `n` has several.
+        InputError: the model accepts only one size of instances, but `n` has several sizes.
     """
     names, shared = models.setting_names(model), dict[str, Any]()
     if "repeats" in names:

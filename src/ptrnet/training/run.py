@@ -40,7 +40,7 @@ def train(
 ) -> model_folder.Saved:
     """Train a model. Save the model, the recipe, the logs and the last checkpoint to `output`.
 
-    With `patience`, the model is also saved whenever the weights of a validation are kept.
+    With `patience`, `BestWeights` also saves the model whenever it keeps a validation's weights.
 
     A resumed run starts from its last checkpoint. If the machine, the software and the number of
     threads are the same, the resumed run ends with the same weights as a run that was never

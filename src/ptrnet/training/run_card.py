@@ -80,8 +80,8 @@ def write_card(
 ) -> None:
     """Write the card of a run's model, with scores on examples that were not used for training.
 
-    Lists of models show scores of the metrics LISTED. Also save these scores to the model's
-    configuration.
+    Also save the scores of the metrics LISTED to the model's configuration, where lists of models
+    read them.
 
     Args:
         folder: the folder of the run.

@@ -1,4 +1,4 @@
-"""Folder of a run: naming, locking, and checks of its recipe and its data."""
+"""The folder of a run: name it, lock it, and check the recipe and the data in it."""
 
 import contextlib
 from collections.abc import Iterator
@@ -119,7 +119,7 @@ def check_recipe(folder: Path, recipe: Recipe) -> None:
 
 
 def pin_data(folder: Path, fingerprint: str, path: str) -> None:
-    """Record the fingerprint of a run's data, or compare it with the recorded fingerprint.
+    """Record the fingerprint of a run's data. If the run has one already, compare the two.
 
     Raises:
         InputError: the run began with other data. The message names `path`.

@@ -47,8 +47,8 @@ def is_main_process() -> bool:
 def end_with_launcher() -> None:
     """Make this process end when the main process of its training ends.
 
-    A main process that is killed cannot stop the other processes, which would otherwise wait for
-    half an hour.
+    If the main process is killed, it cannot stop the other processes. Without this function, they
+    would wait for half an hour.
     """
     launcher = os.environ.get(_LAUNCHER, "")
     if launcher.isdecimal() and not is_main_process():
@@ -86,7 +86,7 @@ def build_trainer(recipe: Recipe, output: Path, best: BestWeights, hooks: Hooks)
         devices=recipe.devices,
         num_nodes=recipe.nodes,
         strategy="ddp" if recipe.devices * recipe.nodes > 1 else "auto",
-        # `RankBatches` splits the training batches. Every process validates on all examples.
+        # `RankBatches` splits the training batches. Every process uses all validation examples.
         use_distributed_sampler=False,
         precision="bf16-mixed" if precision == "bfloat16" else "32-true",
         val_check_interval=valid_every,
