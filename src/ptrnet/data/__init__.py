@@ -7,7 +7,7 @@ Read the modules in this order:
 - `arrays`: converts arrays, tensors and frames of other libraries to NumPy arrays
 - `checks`: validates instances and answers; `cells`: decides which cells of a table are numbers
 - `formats/`: reads and writes files, one module for each format
-- `tables`: makes datasets of long tables, in which each row is an element
+- `tables`: converts long tables, in which each row is an element, to datasets
 - `stored`: opens the examples of a file as memory maps
 - `infer_schema`: infers which fields the elements of a user's own examples have; `infer_task`:
   infers which kind of answers the examples have
@@ -16,5 +16,5 @@ Read the modules in this order:
 - `sizes`: parses sizes of instances, such as `5-50`; `random_streams`: the numbers of the
   independent random streams
 
-Each row is validated once, before we add the row to a `Dataset`.
+Each instance and its answer are validated once, before they become a row of a `Dataset`.
 """

@@ -47,9 +47,9 @@ def real_array(values: Any, source: str, expected: str) -> Floats:
         expected: the form that error messages ask for.
 
     Raises:
-        InputError: the values are not an array of real numbers, for example masked arrays,
-            strings, dates, missing values or lists of different lengths. Or float64 would round
-            one of the whole numbers, which is possible beyond 2^53.
+        InputError: the values are not an array of real numbers. For example, they are a masked
+            array, strings, dates, missing values or lists of different lengths. Or float64 would
+            round one of the whole numbers, which is possible beyond 2^53.
 
     Examples:
         >>> real_array([torch.tensor([1, 2]), [3, 4]], "points", "numbers")

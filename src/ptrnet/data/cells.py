@@ -95,7 +95,7 @@ def parse_column(column: Sequence[str]) -> Sequence[Any]:
 
 
 def are_foreign_numbers(texts: Collection[str]) -> bool:
-    """Whether texts are numbers, also in notations that Python cannot read.
+    """Whether all texts are numbers, perhaps in notations that Python cannot read.
 
     If the texts have different units, return False, unless all units are directions (N, S, E, W,
     O). If all texts consist of digits only, return False: codes and ids are written like this.

@@ -83,7 +83,7 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
 def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -> Any:
     """Return the d numeric fields of all elements, `(n, d)`.
 
-    A frame with another number of numeric fields is returned unchanged. `real_array` then raises an
+    A frame with more or fewer numeric fields is returned unchanged. `real_array` then raises an
     error that says what is not a number.
     """
 
@@ -278,9 +278,10 @@ def check_matrix(values: Any, task: Task, source: str) -> Floats:
 
 
 def check_distances(inputs: Floats, distance: str, source: str) -> None:
-    """Refuse coordinates or given distances that are so large that float64 would round sums.
+    """Refuse coordinates, or distances of a matrix, above MAX_COORDINATE.
 
-    Euclidean distances are not rounded, so the coordinates of Euclidean instances may be large.
+    With larger numbers, float64 would round the lengths of tours. The limit does not apply to
+    Euclidean distances: they are not whole numbers, so float64 rounds lengths anyway.
 
     Warns:
         AmbiguousInputWarning: coordinates of GEO cannot be degrees and minutes, or distances are

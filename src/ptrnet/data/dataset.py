@@ -388,7 +388,7 @@ def _is_instance(values: Any, d: int) -> bool:
 
 
 def checked_instance(values: Any, task: Task, source: str) -> Example:
-    """Validate one instance, and return an `Example`. Keep other fields of a given `Example`."""
+    """Validate one instance, and return it as an `Example`. An `Example` keeps its answer."""
     example = values if isinstance(values, Example) else Example(values, source=source)
     source = example.source or source
     # Prefer `elements`: the schema of another model may have encoded `inputs`.

@@ -197,8 +197,7 @@ def check_names(fields: Sequence[Any], source: str) -> None:
 def context_of(data: Dataset, schema: Schema, named: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the names of the context fields.
 
-    A context field has the same value in all elements of an instance. Its value differs between
-    instances.
+    A context field has the same value in all elements of an instance, but not in all instances.
 
     Args:
         data: the examples, encoded by the schema.

@@ -45,10 +45,11 @@ class Reading(NamedTuple):
     """How to read elements with named fields.
 
     Args:
-        fields: the fields that the model reads; if empty, the model reads all fields.
-        unknown_category: whether the model refuses or ignores a text that no example has.
+        fields: the fields that the model reads; if empty, all fields. `Sets.for_training` says
+            which fields of a long table are then left out.
+        unknown_category: whether the model refuses or ignores a text that no training example has.
         missing: whether missing values are filled in or refused.
-        context: the fields that all elements of an instance share; inferred if empty.
+        context: the fields that have one value in all elements of an instance; inferred if empty.
     """
 
     fields: Sequence[str] = ()
@@ -79,8 +80,8 @@ def infer_task(
             an answer is not of the given kind. The message names the line.
 
     Warns:
-        AmbiguousInputWarning: no kind is given, and the answers look like masks, closed cycles or
-            padded rows.
+        AmbiguousInputWarning: no kind is given, and the answers look like masks, closed tours or
+            padded lists.
 
     Examples:
         >>> _ = Path("mine.jsonl").write_text('{"inputs": [[2, 1], [0, 3]], "outputs": [1, 0]}\\n')
@@ -108,7 +109,7 @@ def infer_task(
 def infer_task_of_sets(
     sets: Sets, kind: Kind | None = None, reading: Reading = AS_IT_IS
 ) -> InferredTask:
-    """As `infer_task`, for a `Sets`. If `kind` is None, the answers' column tells the kind."""
+    """As `infer_task`, for a `Sets`. If `kind` is None, the kind is `sets.kind`."""
     source = sets.table.source
     if not sets.columns.answer[0]:
         raise InputError(
@@ -133,7 +134,7 @@ def infer_task_of(
         loosest: the task that the examples were read for, from `loosest_task` or `task_of`.
         source: the name of the examples in error messages, such as their file.
         kind: the kind of the answers; inferred if None.
-        context: the fields that all elements of an instance share; inferred if empty.
+        context: the fields that have one value in all elements of an instance; inferred if empty.
     """
     repeats = _find_repeats(examples)
     if kind is None and repeats.any():
@@ -171,8 +172,9 @@ def open_for_task(path: str, task: Custom, columns: Columns | None = None) -> Da
         columns: the columns of ids and answers, if the file is a long table.
 
     Raises:
-        InputError: elements have another number of features, or an answer is too long or not of
-            the task's kind. The message names the line.
+        InputError: elements have more or fewer features than the task's elements, or an answer is
+            too long or not of the task's kind. The message about an answer names its line, or its
+            row in a saved folder.
     """
     loosest = replace(task, kind="sequence")
     if stored.is_saved(path):
@@ -211,8 +213,8 @@ def task_of(schema: Schema, unknown_category: Unknown = "refuse") -> Custom:
 def feature_scaling(examples: Dataset) -> tuple[Floats, Floats, Floats]:
     """Return the mean, the standard deviation and the smallest value `(d,)` of each feature.
 
-    The deviation of a constant or nearly constant feature (below MIN_SPREAD) counts as 1, because
-    we divide by the deviation.
+    If a feature is constant, or its deviation is below MIN_SPREAD, we return 1 as its deviation,
+    because we divide by deviations.
 
     We read the elements four times: for the smallest values, the largest values, the mean, and the
     squared deviations. A single pass could add up the squares of the values instead. But if values
@@ -303,7 +305,7 @@ def _check_answers(path: str, task: Custom, examples: Dataset, repeats: NDArray[
 
 
 def _refuse(path: str, task: Custom, examples: Dataset, row: int) -> NoReturn:
-    """Raise InputError for the answer of a row. The message names the line of the row."""
+    """Raise InputError for the answer of a row. The message names its line, or else its number."""
     example: Example | None = examples[row]
     source, key = f"{path}: row {row + 1}", "outputs"
     if "source" in examples.carried:
@@ -339,7 +341,10 @@ def _warn_of_other_forms(examples: Dataset) -> None:
 
 
 def _are_masks(examples: Dataset) -> bool:
-    """Whether each answer has a 0 or 1 for every element, and some answer has more than two."""
+    """Whether each answer has a 0 or 1 for every element.
+
+    Return False if no instance has more than two elements: 0 and 1 may then be indices.
+    """
     is_long = examples.lengths == examples.sizes
     return bool(examples.sizes.max() > 2 and is_long.all() and (examples.indices <= 1).all())
 
@@ -379,8 +384,8 @@ def warn_of_positions(examples: Dataset) -> None:
     """Warn if nearly all answers follow from the positions of the elements alone.
 
     These answers have one of three forms: the first elements in order, the last elements in reverse
-    order, or the same positions in all instances of one size. A model that ignores positions cannot
-    learn the answers, and a model that sees positions would learn nothing else.
+    order, or the same positions in all instances of the same size. A model that ignores positions
+    cannot learn the answers, and a model that sees positions would learn nothing else.
 
     Warns:
         AmbiguousInputWarning: one of the three forms fits at least 95% of the answers. Fewer than

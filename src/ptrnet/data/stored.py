@@ -134,7 +134,7 @@ def build(path: str, task: Task, folder: Path) -> None:
     """
     num_blocks = 1 + Path(path).stat().st_size // BLOCK
     if formats.format_of(path).extension == "txt":
-        # Read a single block in this process, because starting another process takes longer.
+        # If there is only one block, this process reads it: starting another process takes longer.
         read = partial(_read_block, path=path, task=task)
         parts = ordered_map(read, blocks(path), min(joblib.cpu_count(), num_blocks))
         save(track(parts, f"reading {path}", num_blocks), folder, path)

@@ -199,7 +199,7 @@ class EpochStream(BatchStream[AnyBatch]):
                 self._held_out_by[part] = k
         self.held_out = [[self.examples[row] for row in part.tolist()] for part in parts]
         self.fingerprint = self.examples.fingerprint
-        self._shuffled = (-1, list[Indices]())  # the last epoch, and the rows of its batches
+        self._shuffled = (-1, list[Indices]())  # epoch of the last shuffle, and its batches
 
     def learned_by(self, network: int, max_count: int) -> list[Example]:
         """Return at most `max_count` examples, evenly spaced, that a network learns from."""
@@ -332,7 +332,7 @@ def cut_batch(rng: np.random.Generator, task: Task, batch: Batch, num_cuts: int)
 def _random_rotations(rng: np.random.Generator, targets: Tensor, lengths: Tensor) -> Tensor:
     """Rotate circular sequences `(B, M)` at random, and reverse about half of them.
 
-    `lengths` `(B,)` are the lengths of the sequences.
+    `lengths` `(B,)` are the lengths without END. END and padding stay in place.
     """
     starts = torch.from_numpy(rng.integers(lengths.clamp(min=1).numpy()))
     directions = torch.from_numpy(rng.integers(2, size=len(lengths)) * 2 - 1)
@@ -360,7 +360,7 @@ def prefetch(make: Callable[[int], Item], first: int, num_prefetch: int) -> Iter
     Errors of `make` are raised to the caller.
 
     Args:
-        make: returns the item of a number; called in a background thread.
+        make: returns item k, given the number k; called in a background thread.
         first: the number of the first item.
         num_prefetch: how many items the thread prepares ahead.
 
@@ -384,8 +384,8 @@ def prefetch(make: Callable[[int], Item], first: int, num_prefetch: int) -> Iter
 def rows_of_rank(count: int, rank: int, world_size: int) -> slice:
     """Return the rows that process `rank` of `world_size` trains on, as a slice of the batch.
 
-    The batch has `count` rows. The numbers of rows of two processes differ by at most one. A
-    process may get no row.
+    The batch has `count` rows. The shares of any two processes differ by at most one row. If there
+    are fewer rows than processes, some processes get no row.
 
     Examples:
         >>> [rows_of_rank(5, rank, 2) for rank in (0, 1)]

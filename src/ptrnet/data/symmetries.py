@@ -1,7 +1,8 @@
 """Augmentation: permute elements, rotate or mirror the unit square, and read instances backwards.
 
-`apply_symmetry` and `permute_elements` change instances, and `remap_indices` changes the answers
-accordingly. `canonicalize` sorts the elements into the order that the model reads.
+`apply_symmetry` changes the coordinates of instances, which does not change answers.
+`permute_elements` changes the order of elements, and `remap_indices` adapts the indices in answers
+to this order. `canonicalize` sorts the elements into the order that the model reads.
 """
 
 import numpy as np
@@ -17,12 +18,12 @@ def augment(
 ) -> tuple[Floats, Answers]:
     """Shuffle the elements of each example and apply the symmetries that the task allows.
 
-    The first `task.fixed` elements stay in place. If the task is symmetric, rotate or mirror the
-    square. If the task is reversible, apply `task.backwards` to about half of the examples. Correct
-    answers remain correct, but may no longer be canonical.
+    The first `task.fixed` elements stay in place. If the task is symmetric, apply a random symmetry
+    of the square to each instance. If the task is reversible, read about half of the examples
+    backwards. Correct answers remain correct, but may no longer be canonical.
 
     Args:
-        rng: draws the order and the symmetry of each example.
+        rng: draws the order, the symmetry and the direction of each example.
         task: the task of the examples.
         inputs: `(B, n, d)` instances in the unit cube.
         answers: the answers to the instances.
@@ -54,9 +55,9 @@ def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, I
     Args:
         number: the number of the view. View 0 is neither transformed nor shuffled. If the task is
             symmetric, the view has symmetry `number % 8`. If the task is reversible, views with
-            odd numbers are backwards. The number is also the seed of the shuffle.
-        task: the task of the instance. If the task sets the order that the model reads, the view
-            has this order.
+            odd numbers are backwards. The seed of the shuffle is the number together with n.
+        task: the task of the instance. If `task.order` is not "given", the elements of every view
+            are sorted into this order.
         instance: `(n, d)` in the unit cube.
 
     Returns:

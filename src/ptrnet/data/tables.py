@@ -187,7 +187,7 @@ class Sets:
         columns: the names of the columns that hold ids and answers.
 
     Raises:
-        InputError: a column is missing, or a cell cannot be an id.
+        InputError: the column of ids is missing, or one of its cells cannot be an id.
 
     Examples:
         >>> rows = [{"trip": 7, "price": 3.5, "bought": 0}, {"trip": 7, "price": 2.0, "bought": 1}]
@@ -253,8 +253,8 @@ class Sets:
             with_answers: whether to read the answers, if the table has a column of answers.
 
         Raises:
-            InputError: a column is missing, a cell cannot be used, or the task does not allow an
-                answer.
+            InputError: a column is missing, a cell cannot be used, or an answer breaks the rules of
+                the task.
         """
         schema = task.schema
         elements = self._elements()
@@ -280,9 +280,9 @@ class Sets:
         """Infer the schema of the elements. Return the schema, and the sets encoded by the schema.
 
         Args:
-            fields: the columns that the model reads. By default, these are all fields except
-                those that are named like ids (`cells.is_id`), or have more than
-                MAX_CATEGORIES different texts.
+            fields: the columns that the model reads. By default, these are all fields except those
+                that are named like ids (`cells.is_id`), or have more than MAX_CATEGORIES different
+                texts.
             missing: see `schema_of`.
 
         Raises:
@@ -310,7 +310,7 @@ class Sets:
         return schema, self._dataset(self.table.encode(schema)[self.rows], True)
 
     def _warn_of_typos(self, name: str) -> None:
-        """Warn if most cells of a column of texts are numbers: the first other cell may be a typo.
+        """Warn if a column of texts has more numbers than texts: its first text may be a typo.
 
         Only files of text have such columns. In other tables, numbers next to texts are refused.
         """
@@ -329,8 +329,9 @@ class Sets:
     def _dataset(self, features: Floats, with_answers: bool, least: int = 1) -> Dataset:
         """Return the sets with these features, `(number of rows, d)`.
 
-        A training reads its table by `for_training`, and a resumed training by `dataset`. Both
-        must get equal features, because the fingerprints are compared.
+        A training reads its table by `for_training`, and a resumed training by `dataset`. The two
+        methods must pass equal features: their checksum is the fingerprint, and a training is only
+        resumed if the fingerprint is the same.
         """
         extra = [{self.columns.set_id: key} for key in self.ids]
         carried: dict[str, Any] = {"source": self.sources, "extra": extra}
@@ -404,10 +405,9 @@ class Sets:
     def answered(self, answers: Iterable[Indices], kind: str) -> Table:
         """Return the table with a column of answers; see `answer_cells`.
 
-        `kind` decides whether the new column is that of the setting `chosen`, `member`
-        or `rank`. If `self.columns` has
-        this setting, the new column replaces the old one. Columns of other settings
-        stay. For example, grades stay next to a new column of ranks.
+        `kind` decides whether the new column is that of the setting `chosen`, `member` or `rank`.
+        If `self.columns` has this setting, the new column replaces the old one. Columns of other
+        settings stay. For example, grades stay next to a new column of ranks.
 
         Args:
             answers: an answer for each set.
@@ -431,7 +431,7 @@ class Sets:
         return replace(table, columns={**table.columns, name: column.tolist()}, arrow=arrow)
 
     def answer_column(self, kind: str) -> str:
-        """Return the name of the column for answers of a kind, which `answered` writes.
+        """Return the name of the column that `answered` adds for answers of a kind.
 
         Raises:
             InputError: the table already has another column of this name.
@@ -572,7 +572,7 @@ def _rank(value: Any, source: str) -> Any:
 
 
 def _grades_of_ranks(ranks: Sequence[Any]) -> Floats:
-    """Convert ranks to grades: 1 for the last rank, more for earlier ranks, 0 for missing ranks."""
+    """Convert ranks to grades: 1 for the largest rank, more for smaller ranks, 0 if missing."""
     distinct = sorted({rank for rank in ranks if rank is not None}, reverse=True)
     grades = {rank: grade for grade, rank in enumerate(distinct, 1)}
     return np.array([0 if rank is None else grades[rank] for rank in ranks], np.float64)

@@ -214,7 +214,7 @@ class Task(Settings, Labelling):
 
     @abstractmethod
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
-        """Score each answer against the example's outputs, by the metrics of the task.
+        """Score each answer against the outputs of its example, by the metrics of the task.
 
         Returns:
             For each metric `(B,)` booleans (right or wrong) or floats. A score is NaN if the metric
@@ -272,9 +272,9 @@ class Task(Settings, Labelling):
     def relative_range(self) -> tuple[Floats, Floats]:
         """Standard deviation and smallest value of each feature, divided by the feature's mean.
 
-        Both are `(d,)`. If a feature is 0 or negative in some training example, its two
-        numbers are 0 and 1 instead. If the examples are unknown, the numbers of all features
-        are 0 and 1.
+        Both arrays are `(d,)`. If a feature is 0 or negative in some training example, its standard
+        deviation is given as 0, and its smallest value as 1. If the training examples are unknown,
+        this is done for all features.
         """
         return np.zeros(self.num_features), np.ones(self.num_features)
 
@@ -367,7 +367,7 @@ class Task(Settings, Labelling):
         return outputs
 
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
-        """If tours are open paths, return copies of the example that fix other cities at `end`.
+        """If tours are open paths, return copies of the example with different cities at `end`.
 
         The network answers each copy, and the solver keeps the best path.
 

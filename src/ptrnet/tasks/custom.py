@@ -63,9 +63,9 @@ class Custom(Task):
         kind: the kind of the answers.
         fields: the fields that the model reads, if elements are dictionaries. See `Schema`.
         categories: for each field, the texts that the field may have; empty for a number.
-        filled: the fields that may lack a number. The mean replaces a missing number, and one more
-            feature marks missing numbers.
-        context: the fields that all elements of an instance share.
+        filled: the fields that may lack a number. The field's mean replaces a missing number, and
+            one more feature marks missing numbers.
+        context: the fields that have one value in all elements of an instance.
         unknown_category: what to do with texts that are not in `categories`: `refuse` raises an
             error, and `ignore` encodes the texts as zeros.
         center: the mean of each feature, d numbers; 0 for features that mark a category or a
@@ -75,7 +75,7 @@ class Custom(Task):
         lowest: the smallest value of each feature, d numbers; empty if these are unknown.
         longest_answer: a sequence may have this many indices, even if the instance is small.
         longest_share: a sequence may also have this many indices for each element of the instance.
-            The larger limit applies, but at most `MAX_LENGTH` indices.
+            The larger of these two limits applies, but never more than `MAX_LENGTH` indices.
     """
 
     name: ClassVar[str] = "custom"

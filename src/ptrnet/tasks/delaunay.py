@@ -7,12 +7,12 @@ y. With `separator`, a model's sequence has the slot `<ENDT>` between triangles,
 Vinyals et al.
 
 With `sequence = "apexes"`, the model builds the triangulation edge by edge instead. The first edge
-is an edge of the hull that starts at the lexicographically smallest point and has all points on its
-left. This edge is the first in a queue of open edges. An edge is open if the model has not decided
-which triangle is on its left. The queue is first in, first out. For each edge of the queue, the
-model gives the apex of the triangle on the left of the edge. If there is no triangle, the model
-gives the slot NONE. Triangles are counter-clockwise and in the order of their edges in the queue
-(`labellers/edge_queue.py`).
+is on the hull: it starts at the lexicographically smallest point and has all points on its left.
+This edge is the first in a queue of open edges. An edge is open if the model has not decided which
+triangle is on its left. The queue is first in, first out. For each edge of the queue, the model
+gives the apex of the triangle on the left of the edge. Then the other sides of this triangle join
+the queue if they are open (`labellers/edge_queue.py`). If there is no triangle, the model gives the
+slot NONE. Triangles are counter-clockwise, in the order in which the queue reaches them.
 """
 
 from collections.abc import Iterable, Sequence

@@ -33,8 +33,8 @@ class Schema:
         fields: the names of the fields.
         categories: the known texts of each field; empty for a number.
         ignores_unknown: whether to encode an unknown text as zeros. If not, the text is an error.
-        fills: for each field that may be missing, the number that replaces it.
-        context: the fields that all elements of an instance share.
+        fills: for each field whose number may be missing, the number that replaces a missing one.
+        context: the fields that have one value in all elements of an instance.
 
     Examples:
         >>> schema = Schema(("price", "colour"), ((), ("blue", "red")))
@@ -57,7 +57,7 @@ class Schema:
 
     @property
     def is_category(self) -> NDArray[np.bool_]:
-        """`(d,)` booleans: whether a feature is 0 or 1, for a category or a missing number."""
+        """`(d,)` booleans: whether a feature marks a category or a missing number by 0 or 1."""
         pairs = zip(self.categories, self.widths, strict=True)
         parts = [[bool(texts)] + [True] * (width - 1) for texts, width in pairs]
         return np.array([feature for part in parts for feature in part], bool)

@@ -81,7 +81,7 @@ class Tsp(Task):
         tours, lengths = answers
         n = tours.shape[1]
         if n < 2 or rules.is_open or None not in (rules.start, rules.end):
-            return answers  # labellers write such tours in the order of the path
+            return answers  # labellers return such tours from their start to their end
         steps = np.arange(n)
         tours = np.take_along_axis(tours, (steps + np.argmin(tours, axis=1)[:, None]) % n, 1)
         if distance in PLANAR:
@@ -135,7 +135,7 @@ class Tsp(Task):
 
         A tour with fixed ends is rotated, and reversed if necessary. An open path with two free
         ends is the tour without its longest edge. If one end of the path is fixed, we remove the
-        longer edge of the fixed city instead.
+        longer of the two edges at the fixed city instead.
         """
         (start, end, is_open, _), n = example.rules, len(example.inputs)
         if n < 2 or self.answer_error(n, outputs) is not None:
@@ -159,7 +159,7 @@ class Tsp(Task):
         return path[::-1].copy() if is_backwards else path
 
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
-        """Return copies of the example. Each copy fixes another city at `end`, the free end.
+        """Return copies of the example. Each copy fixes a different city at `end`, the free end.
 
         These cities are the answer's city at this end, and the cities nearest to it, at most
         `MAX_ENDS` in all. At the other end, all copies have the answer's city.
@@ -214,7 +214,7 @@ class Tsp(Task):
 
     def is_correct(self, example: Example, outputs: Indices) -> bool:
         (gap,) = self.score([example], [outputs])["gap"]
-        return bool(gap < 1e-9)  # another start adds up the same edges with other rounding errors
+        return bool(gap < 1e-9)  # the same tour from another city has other rounding errors
 
     def costs(self, example: Example, answers: Sequence[Indices]) -> Floats:
         """Return the lengths of tours. Answers that are not tours have infinite length."""

@@ -14,8 +14,8 @@ A module may also have these members:
   an element: read and write a `ptrnet.data.tables.Table`.
 - `COLUMNS`, for formats whose files all use the same names: the columns of ids and answers
 - `companions(path)`, for formats that read several files together, such as a tour and its cities:
-  returns the paths of the other files. A file that `read` does not need is left out if it does not
-  exist.
+  returns the paths of the other files. Leaves out files that do not exist and that `read` does not
+  need.
 - `dictionaries(path)`, for formats whose elements may have named fields: returns an iterator over
   pairs. A pair is the elements of an instance, as a list of dictionaries, and the source of the
   instance. If the elements of the first instance are numbers, `dictionaries` returns None. If the
@@ -69,7 +69,7 @@ class Capabilities:
         multiple: whether `write` can write more than one example to a file.
         answers: whether reading a file gives back the answers that were written.
         extra: whether reading a file gives back the `extra` of an example.
-        distances: the distances that an example may have.
+        distances: the names of the distances that an example may use, such as `EUC_2D`.
         dictionaries: whether elements may have named fields.
         task: the only task that the format serves; None for all tasks.
         binary: whether `write` takes a stream of bytes instead of text.
@@ -551,7 +551,7 @@ def check_keeps_extra(path: str, task: Task) -> None:
 def check_not_overwritten(path: str, output: str) -> None:
     """Refuse to overwrite an instance with its answer.
 
-    If the output's format can hold both, the output may be the file of the instances.
+    If the output's format can hold answers, the output may be the file of the instances.
     """
     if "-" in (path, output) or format_of(output).capabilities.answers:
         return

@@ -7,8 +7,9 @@ features. As in long tables, cells such as 007 and 1_000 are not numbers.
 
 An answer is written as the rows of its elements, in the answer's order. A triangle is three rows.
 
-Tasks that accept distances also read a square matrix of distances. Its rows and columns may have
-names. The answer is then a list of these names. Without names, the answer is a list of indices.
+Tasks that accept matrices of distances also read a square matrix. Its rows and columns may have
+names. An answer to a matrix is written as a list of these names. If there are no names, it is
+written as a list of indices.
 """
 
 import csv
@@ -157,7 +158,7 @@ def _read_matrix(rows: list[Row], task: Task, source: str) -> Example | None:
     if has_header and names != above:
         return None
     dist = checks.check_matrix([[*map(float, row)] for row in body], task, source)
-    table = CsvText(None, [[name] for name in names], [])  # `write` then lists the names
+    table = CsvText(None, [[name] for name in names], [])  # `write` writes an answer as names
     return Example(dist, source=source, table=table, distance=EXPLICIT)
 
 

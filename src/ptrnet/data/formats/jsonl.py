@@ -3,9 +3,9 @@
 Elements may be objects, as in `{"inputs": [{"price": 3.5, "colour": "red"}, ...]}`. An answer does
 not repeat its first index at the end. The key `distance` names a distance that is not Euclidean.
 `"open": true` marks an open path of task `tsp`. A user's own examples may have `grades`, a number
-for each element, and `context`, an object with fields that all elements share. An instance of a
-problem (`ptrnet.problems`) has the problem's fields as keys instead of `inputs`. All other keys are
-kept in the example's `extra`, and are written again.
+for each element, and `context`, an object with fields that are added to all elements. An instance
+of a problem (`ptrnet.problems`) has the problem's fields as keys instead of `inputs`. All other
+keys are kept in the example's `extra`, and are written again.
 """
 
 import json

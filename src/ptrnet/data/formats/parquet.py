@@ -79,7 +79,7 @@ def _batches(path: str, column: str | None = None) -> Iterator["pa.RecordBatch"]
 
     Args:
         path: the file.
-        column: the name of a column that the file must have; None for any columns.
+        column: the name of a column that the file must have; None if no column is required.
 
     Raises:
         InputError: Arrow cannot read the whole file, `column` is missing, or two columns have the
@@ -207,8 +207,9 @@ def _columns(
         schema: the schema of the file; None for the first row group. Then Arrow infers the types.
 
     Raises:
-        InputError: an example has a key without a column, or a value of another type. Arrow does
-            not say which example has the value, so the message names the row group's first example.
+        InputError: an example has a key without a column, or a value that does not fit the type of
+            its column. Arrow does not say which example has the value, so the message names the row
+            group's first example.
     """
     import pyarrow as pa
 

@@ -1,7 +1,8 @@
 """TSPLIB's `.tour`: tours through the cities of the `.tsp` or `.atsp` file in the same folder.
 
 The cities of `NAME.tour` and `NAME.opt.tour` are in `NAME.tsp`. If this file does not exist, the
-cities are in `NAME.atsp`. -1 ends a tour. If a file has several tours, each tour is an example.
+cities are in `NAME.atsp`. The number -1 ends a tour. If a file has several tours, each of them is
+an example.
 """
 
 from collections.abc import Iterable, Iterator

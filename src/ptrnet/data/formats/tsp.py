@@ -1,8 +1,9 @@
 """TSPLIB's `.tsp` (Reinelt 1995): the whole file is one instance, of points or of distances.
 
 A file has lines `KEYWORD : value` in any order, with or without spaces around the colon, and
-sections of data. EOF may be missing. `parse` also reads `.tour` files, which have the same form.
-The answer to `NAME.tsp` is in `NAME.tour`. This module also reads and writes `.atsp` files.
+sections of data. The last line, EOF, may be missing. `parse` also reads `.tour` files, which have
+the same form. The answer to `NAME.tsp` is in `NAME.tour`. This module also reads and writes `.atsp`
+files.
 """
 
 import warnings
@@ -31,8 +32,8 @@ NODES, WEIGHTS = "NODE_COORD_SECTION", "EDGE_WEIGHT_SECTION"
 FIXED, DISPLAY = "FIXED_EDGES_SECTION", "DISPLAY_DATA_SECTION"
 UNNAMED = "unnamed"  # the name of instances that came from other formats
 
-# A file may hold only one triangle of a symmetric matrix. The columns of one triangle have the same
-# numbers, in the same order, as the rows of the other triangle.
+# A file may hold only the upper or the lower triangle of a symmetric matrix. The columns of one
+# triangle have the same numbers, in the same order, as the rows of the other triangle.
 _ROWS_OF = {
     "UPPER_COL": "LOWER_ROW",
     "LOWER_COL": "UPPER_ROW",

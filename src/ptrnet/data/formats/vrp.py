@@ -1,7 +1,7 @@
 """CVRPLIB's `.vrp` (Uchoa et al. 2017): the whole file is one instance of `cvrp`.
 
-Distances are EUC_2D, rounded to the nearest whole number. The depot becomes element 0. If
-`NAME.sol` exists in the same folder, its routes are the answer.
+Distances are EUC_2D, rounded to the nearest whole number. The depot becomes element 0. The answer
+to `NAME.vrp` is in `NAME.sol` in the same folder, if this file exists.
 """
 
 from collections.abc import Iterator

@@ -36,7 +36,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`. The depot becomes element 0, and distances are rounded.
 
     Raises:
-        InputError: the file is malformed, or limits the length of each route.
+        InputError: the file is malformed, or limits the length of routes by the keyword DISTANCE.
 
     Warns:
         AmbiguousInputWarning: a keyword is ignored, such as a number of vehicles.
@@ -90,7 +90,8 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     """See `ptrnet.data.formats`.
 
     Raises:
-        InputError: distances are not rounded. Programs that read the file would round distances.
+        InputError: an instance has unrounded distances, which other programs that read the file
+            would round.
     """
     assert isinstance(task, Problem)
     form = _FORMS[task.name]

@@ -58,7 +58,7 @@ def standard_input_is_json() -> bool:
     return _is_json(_standard_input())
 
 
-@functools.cache  # peek only once, because the first bytes may have been read since
+@functools.cache  # peek only once: later, the first bytes may have been read already
 def _is_json(stream: TextIO) -> bool:
     assert isinstance(stream.buffer, io.BufferedReader)
     return stream.buffer.peek().removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{")
