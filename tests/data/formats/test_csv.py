@@ -184,6 +184,17 @@ def test_reads_a_square_matrix_of_distances(tmp_path, name):
         list(formats.read(str(path), tasks.get("hull")))
 
 
+@pytest.mark.parametrize("name", MATRICES)
+def test_writes_a_matrix_without_an_answer_as_a_matrix(tmp_path, name):
+    first, second = tmp_path / "m.csv", tmp_path / "again.csv"
+    first.write_text(MATRICES[name])
+    task = tasks.get("tsp")
+    formats.write(str(second), formats.read(str(first), task), task)
+    (given,), (again,) = (formats.read(str(path), task) for path in (first, second))
+    assert again.distance == "EXPLICIT" and again.inputs.tolist() == given.inputs.tolist()
+    assert again.table.rows == given.table.rows  # the names
+
+
 @pytest.mark.parametrize("cell", ["1_000", "007", "\uff11", "1,5", "nan", "1e400", ""])
 @pytest.mark.parametrize("name", MATRICES)
 def test_refuses_a_matrix_with_a_cell_that_is_not_a_number(tmp_path, name, cell):

@@ -9,7 +9,7 @@ An answer is written as the rows of its elements, in the answer's order. A trian
 
 Tasks that accept matrices of distances also read a square matrix. Its rows and columns may have
 names. An answer to a matrix is written as a list of these names. If there are no names, it is
-written as a list of indices.
+written as a list of indices. A matrix without an answer is written as a matrix.
 """
 
 import csv
@@ -80,6 +80,9 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     writer = csv.writer(stream, lineterminator="\n")
     for example in examples:
         rows: list[Any] = example.inputs.tolist()
+        if example.distance == EXPLICIT and example.outputs is None:
+            writer.writerows(_with_names(rows, example.table))
+            continue
         if example.table:
             rows = example.table.rows
             if example.table.header:
@@ -93,10 +96,19 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
                 )
             writer.writerow(names)
             rows = [[element[name] for name in names] for element in example.elements]
-        elif example.distance == EXPLICIT and example.outputs is not None:
+        elif example.distance == EXPLICIT:
             rows = [[k] for k in range(len(rows))]
         order = range(len(rows)) if example.outputs is None else example.outputs.ravel()
         writer.writerows(rows[i] for i in order)
+
+
+def _with_names(matrix: list[list[float]], table: CsvText | None) -> list[list[Any]]:
+    """Return the rows of a matrix, with the names of a matrix that was read as .csv around them."""
+    if table is None:
+        return matrix
+    names = [name for (name,) in table.rows]
+    rows = [[name, *row] for name, row in zip(names, matrix, strict=True)]
+    return [["", *names], *rows]
 
 
 def write_table(stream: TextIO, table: "tables.Table") -> None:
