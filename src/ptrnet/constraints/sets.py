@@ -135,7 +135,7 @@ class Polygon(NamedTuple):
 
 @dataclass(frozen=True)
 class ClosedSubset:
-    """Constraint on closed polygons: each element at most once, then the first element, then END.
+    """Constraint on closed polygons: distinct elements, then the first element again, then END.
 
     Vinyals et al. (2015) write hulls as closed polygons.
     """

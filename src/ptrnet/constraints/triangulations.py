@@ -121,7 +121,7 @@ class FrontEdge(NamedTuple):
 
     first: Tensor  # the first element of the prefix; 0 if the prefix is empty
     tail: Tensor  # 0 if the prefix or the queue is empty
-    head: Tensor  # 0 also if the prefix has only one element
+    head: Tensor  # 0 in the same cases, and if the prefix has only one element
 
 
 class OpenEdges(NamedTuple):
@@ -242,8 +242,9 @@ def _without_triangle(state: Triangulation) -> Tensor:
     tails, heads, apexes, is_open = state.edges
     _, tail, head = (ends[..., None] for ends in state.edges.front())
     is_front = (tails == tail) & (heads == head)
-    # Find the edges that share an end with the edge in front, but must not be sides of the new
-    # triangle. Their other ends cannot be the apex.
+    # The new triangle has the sides (head, apex) and (apex, tail). Exclude an apex if such a side
+    # is an edge that has left the queue, or the reverse of an edge that has ever joined the queue.
+    # Such a reverse is a side of an earlier triangle. The first edge's reverse has no triangle.
     beyond_heads = ((tails == head) & ~is_open) | (tails == tail)
     beyond_tails = ((heads == tail) & ~is_open) | (heads == head)
     excluded = torch.cat([heads * beyond_heads, tails * beyond_tails, apexes * is_front], -1)

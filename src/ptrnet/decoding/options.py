@@ -102,14 +102,14 @@ class DecoderOptions(Settings):
         return Sample(seed=seed, **self._settings("sample")) if name == "sample" else Greedy()
 
     def _settings(self, name: str) -> dict[str, Any]:
-        """Return the settings of a decoder for which the user gave options."""
+        """Return those settings of a decoder that the user set by options."""
         given = {key: getattr(self, option) for option, key in _SETTINGS_OF[name].items()}
         return {key: value for key, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class AnswerOptions(DecoderOptions):
-    """Options that decide how instances are answered: the decoder, and options of all decoders."""
+    """Options that decide how to answer instances: the decoder, and options for every decoder."""
 
     augment: int = setting(
         1, "Solve this many turned and shuffled views of an instance; keep the best answer.", ge=1

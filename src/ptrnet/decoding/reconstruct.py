@@ -35,17 +35,18 @@ class Reconstruct(ReconstructSettings, Decoder):
 
     In a round, the network solves random parts (paths) of all tours of a batch again. The decoder
     returns two answers for each instance: the improved tour and the greedy tour. The solver takes
-    the shorter tour, so it is never worse than greedy decoding. The parts of a round depend only on
-    the seed, the round's number and the size of the tour. Therefore an instance gets the same tour
-    after the same number of rounds, alone or in any batch. More rounds improve this tour further.
+    the shorter tour, so the result is never worse than that of greedy decoding. The parts of a
+    round depend only on `part`, `seed`, the round's number and the size of the tour. Therefore an
+    instance gets the same tour after the same number of rounds, alone or in any batch. Further
+    rounds can shorten this tour, but never make it longer.
 
     Args:
         seconds: time limit for the instances of a batch, after the greedy search. None: no limit.
             If `rounds` is None, too, the limit is 1.0.
         rounds: maximum number of rounds. None: no limit.
         part: maximum number of cities of a part, without its two ends. A good value is the size of
-            the largest instances in the model's training. The default is that of the shipped model.
-        seed: seed of the choice of parts.
+            the largest instances in the model's training. The default fits the shipped model.
+        seed: seed of the random parts.
 
     Examples:
         >>> tour = ptrnet.load("tsp").solve(points, ptrnet.Reconstruct(seconds=5.0))
@@ -115,11 +116,10 @@ class Reconstruct(ReconstructSettings, Decoder):
             sizes: `(B,)` number of cities of each tour.
 
         Returns:
-            For each of P parts: which tour of the batch it belongs to, `(P,)`, and where
-            its cities are in this
-            tour, `(P, W)`. The positions begin with the last and the first city of the part,
-            which are fixed. The inner cities follow in their order. Parts shorter than W are padded
-            with -1.
+            Two arrays for P parts: `(P,)`, the row of each part's tour in the batch, and `(P, W)`,
+            the positions of each part's cities in its tour. The positions begin with the last and
+            the first city of the part, which are fixed. The inner cities follow in their order.
+            Parts shorter than W are padded with -1.
         """
         rows: list[int] = []
         parts: list[Indices] = []  # positions of each part

@@ -50,8 +50,8 @@ class Sample(SampleSettings, Search):
 class GumbelSelector:
     """Draw each prefix's next token by the Gumbel-max trick.
 
-    If independent Gumbel noise is added to log-probabilities, their argmax is a draw from the
-    distribution (Gumbel 1954).
+    If independent Gumbel noise is added to log-probabilities, the argmax of the sums is a draw from
+    the distribution (Gumbel 1954).
 
     Args:
         keys: `(B, K)` int64, a key for each sample. The random number for a token at a step is a

@@ -99,7 +99,7 @@ class Selector(Protocol):
         """Select the next prefixes.
 
         Args:
-            step: number of tokens of the former prefixes, from 0.
+            step: number of tokens of each former prefix; 0 at the first step.
             scores: `(B, K)` log-probabilities of the former prefixes. K is 1 at the first step.
             log_probs: `(B, K, S + N)` log-probabilities of each prefix's next token, -inf for
                 forbidden tokens.

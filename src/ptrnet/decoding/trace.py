@@ -28,7 +28,7 @@ class Traced(Search):
 
     def __init__(self, search: Search) -> None:
         self._search, self.name, self.size = search, search.name, search.size
-        self.steps: list[Step] = []  # the steps of the last batch
+        self.steps: list[Step] = []  # the steps of the most recent batch
 
     def selector(self, inputs: Tensor, lengths: Tensor) -> Selector:
         self.steps = []

@@ -12,8 +12,7 @@ expressions that are mathematically equal round some halves in the other directi
 - XRAY1 and XRAY2 are 100 times the time that a diffractometer takes to turn by three angles at
   once, rounded to the nearest whole number. The motors of XRAY1 are equally fast, the motors of
   XRAY2 are not.
-- EXPLICIT is a matrix: row i of the instance holds the distances from element i to every
-  element.
+- EXPLICIT is a matrix: row i of the instance has the distances from element i to all elements.
 """
 
 import numpy as np
@@ -33,9 +32,9 @@ _PI = 3.141592  # TSPLIB's value; its published optima depend on these digits
 _EARTH_RADIUS = 6378.388  # km
 _MAX_AT_ONCE = 256  # up to this many points, all distances are computed in one expression
 _MINUTES_OF_A_DEGREE, _MAX_LATITUDE, _MAX_LONGITUDE = 60, 90, 360
-# `doubt_about` compares the distances between at most _MAX_COMPARED points. A doubt needs
-# two conditions. At least the share _MANY of the distances is rounded to the same number. Before
-# rounding, these distances differ by more than _MAX_SPREAD times the largest of these distances.
+# `_rounding_doubt` compares the distances between at most _MAX_COMPARED points. Two conditions must
+# be true for a doubt. At least the share _MANY of the distances is rounded to the same number, and
+# before rounding, these distances differ by more than _MAX_SPREAD times the largest of them.
 _MAX_COMPARED, _MANY, _MAX_SPREAD = 200, 1 / 3, 0.1
 
 
@@ -63,7 +62,7 @@ def unrounded(a: Floats, b: Floats, name: str) -> Floats:
         return _great_circle(a, b)
     differences = np.moveaxis(a - b, -1, 0)
     if name == EUCLIDEAN:
-        return np.hypot(*differences)  # unlike the root of squares, `hypot` does not overflow
+        return np.hypot(*differences)  # does not overflow, unlike the root of the sum of squares
     if name.startswith(("MAN", "MAX")):
         return np.abs(differences).sum(0) if name.startswith("MAN") else np.abs(differences).max(0)
     if name in MOTORS:

@@ -160,8 +160,8 @@ def as_integers(points: Floats) -> NDArray[np.object_]:
 def is_rounded(points: Floats) -> NDArray[np.bool_]:
     """Whether each coordinate may be off by rounding: all may, except whole numbers up to 2^64.
 
-    Whole numbers are exact, because readers of data refuse whole numbers that float64 would
-    round (`ptrnet.data.arrays`).
+    Whole numbers are exact, because ptrnet does not read whole numbers that float64 would round
+    (`ptrnet.data.arrays`).
     """
     return (points != np.rint(points)) | (np.abs(points) > LARGEST_WHOLE)
 
@@ -209,7 +209,8 @@ class Predicates:
     def in_circle(self, i: Indices, j: Indices, k: Indices, p: Indices) -> Indices:
         """Return 1 if p is inside the circle through i, j, k, 0 on the circle, -1 outside.
 
-        i, j, k must turn left."""
+        The path from i over j to k must turn left.
+        """
         points = self._floats(i, j, k, p)
         error = CIRCLE_ERROR * in_circle_terms(*points) + UNDERFLOW
         return _decide(in_circle(*points), error, (i, j, k, p), self._exact_in_circle)

@@ -18,8 +18,9 @@ from ptrnet.types import Floats, Indices
 
 RESOLUTION = 1e-5
 MERGED = RESOLUTION / 2  # half, so that the answer to merged points is right up to RESOLUTION
-MAX_MERGED = 1024  # no points of larger instances are merged, because all pairs are compared
-# The perimeter of a convex set in the unit square is at most 4.
+MAX_MERGED = 1024  # points of larger instances are not merged: there are too many pairs to compare
+# A convex set in the unit square has a perimeter of at most 4. So if its rim moves by RESOLUTION,
+# its area changes by about this much at most.
 AREA_RESOLUTION = 4 * RESOLUTION
 
 
@@ -28,8 +29,8 @@ def merge_near_points(points: Floats) -> Floats:
 
     Points are near if their coordinates differ by less than `MERGED`.
 
-    Models have seen equal points in training. But points that float32 can just distinguish confuse
-    a model, because the direction from one point to the other is noise.
+    Points that float32 can just distinguish confuse a model, because the direction from one point
+    to the other is noise. Equal points do not, because models have seen equal points in training.
     """
     may_be_near = (np.diff(np.sort(points[..., 0])) < MERGED).any(-1)
     if points.shape[-2] > MAX_MERGED or not may_be_near.any():

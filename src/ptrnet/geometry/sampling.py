@@ -69,7 +69,7 @@ def _stretched(rng: np.random.Generator, shape: Shape) -> Floats:
 
 
 def _grid(rng: np.random.Generator, shape: Shape) -> Floats:
-    """Points of a grid of 3 to 1,000 lines: with ties, points on one line, and duplicates.
+    """Points of a grid, 3 to 1,000 lines per axis: with ties, points on one line, and duplicates.
 
     About half of the instances have a little noise. Independently of this, about half are
     stretched and rotated.

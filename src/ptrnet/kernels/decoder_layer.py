@@ -25,7 +25,7 @@ _EPSILON = np.float32(1e-5)  # the default of `torch.nn.functional.layer_norm`
 
 
 class Step:
-    """Function that computes a layer's steps in decoding, over the same encoder rows in every step.
+    """Function that computes a layer's steps in decoding. All steps attend to the same rows.
 
     All tensors are float32 on a CPU. Make a new object if the weights change.
 
@@ -148,10 +148,10 @@ def step(heads, rows, keys, values, other_keys, other_values, bias, weights, bia
 
 @reassociating_inline
 def _attend(queries, keys, values, count, first, column, units, scores, attended):
-    """Compute one head of `units` units, and write its output into `attended`.
+    """Let one head of `units` units attend to `count` keys. Write its output into `attended`.
 
-    The head's part of `queries` and `attended` begins at `first`. Its part of each key and value
-    begins at `column`.
+    The head's units begin at `first` in `queries` and `attended`, and at `column` in each key and
+    value.
     """
     scale = np.float32(1 / math.sqrt(units))
     for j in range(count):

@@ -22,8 +22,8 @@ from torch.utils import _python_dispatch
 
 # PyTorch answers a few instances in less time than compiled code takes to load. If the code is not
 # in the cache, numba compiles the code, which takes ten seconds. So PyTorch computes the first
-# STEPS_BEFORE steps of a process. These steps take a third of the time that loading takes. Then we
-# load compiled code. A step of R prefixes counts as 1 + R // ROWS_OF_A_STEP steps.
+# STEPS_BEFORE decoder steps of a process. These steps take a third of the time that loading takes.
+# Afterwards we load compiled code. A step of R prefixes counts as 1 + R // ROWS_OF_A_STEP steps.
 STEPS_BEFORE, ROWS_OF_A_STEP = 100, 32
 
 _steps = 0  # steps that PyTorch has computed in this process, counted as above
@@ -106,7 +106,11 @@ def is_transformed(*tensors: Tensor) -> bool:
 
 
 def use_compiled_kernels() -> None:
-    """Use compiled code from the next step on, so that a resumed job computes the same bits."""
+    """Use compiled code from the next decoder step on.
+
+    The bits of a result then do not depend on how many steps the process computed before. So a
+    resumed job gives the same bits as a job that was not interrupted.
+    """
     global _steps
     _steps = STEPS_BEFORE
 

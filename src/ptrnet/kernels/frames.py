@@ -6,9 +6,9 @@ the model. The formulas are many operations on few numbers. PyTorch takes 20 tim
 kernel for one prefix, and three times as long for many prefixes.
 
 A round adds one term to the score of each token. The kernel computes all rounds of a prefix
-together, so that the prefix's numbers stay in the processor's first cache. Each loop over tokens is
-short and uses few arrays, so that LLVM vectorises the loop. Rows are padded to whole vectors, so
-that the loops over padded rows have no remainder.
+together, so that the prefix's numbers stay in the processor's first cache. Each loop over tokens
+does little and uses few arrays, so that LLVM vectorises the loop. Rows are padded to whole vectors,
+so that the loops over padded rows have no remainder.
 """
 
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ class Round(NamedTuple):
 
 
 class CompiledFrames:
-    """Function that adds the terms of all rounds to scores, for the same points in every step.
+    """Function that adds the terms of all rounds to scores. All steps have the same points.
 
     All tensors are float32 on a CPU. Make a new object if weights, points or keys change.
 

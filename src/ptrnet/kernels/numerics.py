@@ -42,8 +42,8 @@ in_order_inline = _inlined(fastmath={"contract"})
 
 # exp(x) = 2^k * exp(r) with |r| <= ln(2) / 2, and exp(r) = 1 + r + r^2 p(r). p is the polynomial of
 # degree 3 with the smallest maximum error, 1.05e-7 of exp(r). A linear program found p. The Taylor
-# series would need degree 5. ln(2) is subtracted in two parts. The first part has so few bits that
-# its products with k are exact.
+# series would need degree 5. r = x - k ln(2) is computed with ln(2) in two parts. The first part
+# has so few bits that its products with k are exact.
 _LOG2E = np.float32(1 / math.log(2))
 _LN2_HIGH = np.float32(355 / 512)
 _LN2_LOW = np.float32(math.log(2) - 355 / 512)
@@ -161,7 +161,7 @@ def _load(x):
 
 
 def store(x, element):
-    """Return a float32 in the type of `element`, which is any number of the array to write to.
+    """Return x in the type of `element`, which is any number of the array to write to.
 
     bfloat16 is rounded to nearest, ties to even.
     """

@@ -13,7 +13,7 @@ A labeller is a module with
 - `NEEDS` (optional): a package of the extra "labels" that the labeller imports;
 - `label_with_proof` and `UNPROVED` (optional): for a labeller that promises proofs and may fail to
   find a proof. `label_with_proof` returns the answers, and `(B,)` booleans: whether each answer is
-  proved. `UNPROVED` is the message about an unproved answer.
+  proved to be best. `UNPROVED` is the message about an unproved answer.
 
 `compiled.py`, `edge_queue.py`, `rules.py` and `tours.py` are shared code, not labellers.
 """
@@ -105,9 +105,9 @@ def failure(name: str) -> str:
 def label_with_proof(
     name: str, inputs: Floats, **options: Any
 ) -> tuple[Answers, NDArray[np.bool_]]:
-    """Return a labeller's answers, and `(B,)` booleans: whether each answer is proved.
+    """Return a labeller's answers, and `(B,)` booleans: False if a promised proof is missing.
 
-    All answers of a labeller that does not promise proofs count as proved.
+    If a labeller does not promise proofs, all its booleans are True.
 
     Args:
         name: the labeller's name.

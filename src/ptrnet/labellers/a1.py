@@ -2,8 +2,8 @@
 
 The paper used a solver of D. Mishin, whose method we repeat (Steiglitz and Weiner 1968):
 
-- Take the shortest edge that neither closes a cycle nor gives a city a third edge, until all cities
-  are on one path.
+- Again and again, take the shortest edge that neither closes a cycle nor gives a city a third edge,
+  until all cities are on one path.
 - Make three passes that exchange pairs of the path's edges if the path gets shorter (2-opt).
 - Join the ends of the path, however far apart they are.
 """

@@ -1,8 +1,8 @@
 """Tours by the algorithm A2 of Vinyals et al. 2015, Table 2: nearest neighbour, then 2-opt.
 
-Start a tour at each of ten cities, or at each city if there are fewer. Always go on to the nearest
-city that is not yet visited (Flood 1956). Shorten each of these tours by 2-opt (Croes 1958), and
-take the shortest.
+Start a tour at each of ten cities, or at each city if there are fewer than ten. Always go on to the
+nearest city that is not yet visited (Flood 1956). Shorten each of these tours by 2-opt (Croes
+1958), and return the shortest tour.
 """
 
 import numpy as np

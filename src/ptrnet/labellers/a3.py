@@ -1,11 +1,12 @@
 """Tours by the algorithm A3 of Vinyals et al. 2015, Table 2: Christofides (1976), then 2-opt.
 
 Take a minimum spanning tree, and add a minimum-weight perfect matching of the cities that have an
-odd number of edges in the tree. The result has a closed walk over all edges. The cities in the
-order in which the walk first visits them are a tour. If distances obey the triangle inequality,
-this tour is at most 1.5 times as long as the shortest. The walk may begin anywhere: we try ten to
-nineteen beginnings, or all beginnings if there are fewer than ten. We shorten each tour by 2-opt,
-and take the shortest. rustworkx (the extra "labels") computes the matching.
+odd number of edges in the tree. A closed walk can take each edge of the tree and the matching once.
+The cities in the order in which the walk first visits them are a tour. If distances obey the
+triangle inequality, this tour is at most 1.5 times as long as the shortest tour. The walk may begin
+anywhere: we try ten to nineteen beginnings, or all beginnings if there are fewer than ten. We
+shorten each tour by 2-opt, and return the shortest tour. rustworkx (the extra "labels") computes
+the matching.
 """
 
 from itertools import combinations

@@ -1,9 +1,9 @@
-"""Tours with the most prizes within a length limit, by dynamic programming over sets of places.
+"""Tours with the largest sum of prizes within a length limit, by dynamic programming over sets.
 
 We use the recursion of Held and Karp (1962), and skip sets of places that no tour within the limit
-can visit. Instances may have at most 21 places, including the depot. Time grows with the number of
-the other sets. Instances of Kool et al. (2019), with 20 places and a limit of 2, take about 7
-milliseconds each.
+can visit. Time grows with the number of sets that are not skipped. Instances may have at most 21
+places, including the depot. Instances of Kool et al. (2019), with 20 places besides the depot and a
+limit of 2, take about 7 milliseconds each.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ TOLERANCE = 1e-9  # a tour may exceed the length limit by this share
 
 
 def label(inputs: Floats) -> Answers:
-    """Return for each instance a shortest tour among all tours with the most prizes.
+    """Return for each instance a shortest tour among all tours with the largest sum of prizes.
 
-    An answer may end only if no place can follow. So we then append places without a prize to this
-    tour, as long as one is in reach.
+    An answer may end only if no place can follow. So while the tour can reach another place within
+    the limit, we append this place. It has no prize, or else another tour would have a larger sum.
 
     Args:
         inputs: `(B, n, 5)`: two coordinates, a prize, the limit of the length, and whether
@@ -45,7 +45,7 @@ def _best_tour(instance: Floats, lengths: Floats) -> Indices:
 
 
 def lengthened(path: Sequence[int], dist: Floats, prize: Floats, limit: float) -> list[int]:
-    """Return a longer path: append the place with the largest prize until no place is in reach.
+    """Return a longer path: append the place in reach with the largest prize, while there is one.
 
     Args:
         path: the places so far; the first place is the depot, 0.
@@ -96,7 +96,7 @@ def ways_home(dist: Floats, via: NDArray[np.bool_]) -> Floats:
 
 @jit
 def best_tour(dist: Floats, prize: Floats, limit: float, lengths: Floats) -> Indices:
-    """Return the tour that collects the most prizes, without the depot, which is place 0.
+    """Return a shortest tour with the largest sum of prizes, without the depot, which is place 0.
 
     Args:
         dist: `(n, n)` distances.

@@ -1,8 +1,8 @@
-"""Tours with the most prizes within a length limit, by OR-Tools' solver CP-SAT.
+"""Tours with the largest sum of prizes within a length limit, by OR-Tools' solver CP-SAT.
 
 A circuit constraint describes a tour. The solver has one worker and a limit in deterministic time,
 so that the same instances get the same answers. The solver proves most answers for 21 elements in a
-second, and some answers for 51 elements within the limit.
+second, and some answers for 51 elements within its time limit.
 """
 
 import numpy as np
@@ -31,10 +31,10 @@ def label(inputs: Floats) -> Answers:
 def label_with_proof(inputs: Floats) -> tuple[Answers, NDArray[np.bool_]]:
     """Return the places of tours, without the depot (element 0), and whether each tour is proved.
 
-    The first place of the best tour is at most as far from the depot as the last place. We append
-    places, including places without a prize, until no place can follow. Unless all prizes are whole
-    numbers, they are rounded to millionths of the largest prize. A proved tour may then miss
-    the largest sum of prizes by one such millionth for each place.
+    The first place of the best tour is at most as far from the depot as the last place. To this
+    tour we append places, including places without a prize, until no place can follow. Unless all
+    prizes are whole numbers, we round them to millionths of the largest prize. A proved tour may
+    then miss the largest sum of prizes by one such millionth for each place.
 
     Args:
         inputs: `(B, n, 5)`: two coordinates, a prize, the limit of the length, and whether

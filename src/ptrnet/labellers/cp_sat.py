@@ -23,7 +23,7 @@ def label(inputs: Floats) -> Answers:
 
 
 def label_with_proof(inputs: Floats) -> tuple[Answers, NDArray[np.bool_]]:
-    """Return the jobs of all operations by start time, and whether each schedule is proved.
+    """Return the jobs of all operations by start time, and whether each schedule is proved best.
 
     Args:
         inputs: `(B, n, 2 m)`: for each job, the machines of its operations, -1 for no operation,

@@ -25,9 +25,9 @@ def _best_items(instance: Floats) -> Indices:
     weights, values, (capacity, *_) = instance.T
     limit = capacity * (1 + TOLERANCE)
     weight, value = np.zeros(1), np.zeros(1)  # of the pairs that are not dominated
-    # Each item replaces the P old pairs by new pairs. Each new pair is an old pair p, with or
-    # without the item. The item's array in `origins` has a number for each new pair: p without the
-    # item, P + p with the item.
+    # Each item replaces the P old pairs, numbers 0 to P - 1, by new pairs. A new pair is the old
+    # pair number p, with or without the item. The item's array in `origins` has a number for each
+    # new pair: p without the item, P + p with the item.
     origins = []
     for w, v in zip(weights, values, strict=True):
         weight, value = np.append(weight, weight + w), np.append(value, value + v)

@@ -3,9 +3,9 @@
 The queue starts with one directed edge. Each step takes the front edge, from u to v, and writes the
 apex w of the triangle on the left of the edge. If there is no triangle, or if a former step has
 reached the triangle, the step writes NO_APEX. A triangle (u, v, w) has two more sides, and the
-edges (w, v) and (u, w) join the queue in this order. If the reverse of one of these edges is in the
-queue, it was waiting for this triangle: it leaves the queue, and the edge does not join, because
-the triangles on both of its sides are reached.
+edges (w, v) and (u, w) join the queue in this order. If the queue already has the reverse of such
+an edge, the reverse was waiting for this triangle. The reverse then leaves the queue, and the edge
+does not join, because the triangles on both sides of the edge are reached.
 """
 
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ Start = tuple[int, int, int]
 
 
 class Traversal(NamedTuple):
-    """Triangulations of up to T triangles, padded, in the order in which a queue reaches them."""
+    """Triangulations of up to T triangles, padded. A queue decides the order of the triangles."""
 
     ordered: Indices  # (B, T, 3) tail, head and apex of each triangle
     counts: Indices  # (B,) number of triangles that are reached
-    apexes: Indices  # (B, 2 T + 3) the first edge, then an apex or NO_APEX for each edge
+    apexes: Indices  # (B, 2 T + 3) the first edge, then an apex or NO_APEX for each step
     lengths: Indices  # (B,) number of entries of `apexes` without padding
 
 
@@ -162,7 +162,7 @@ def _traverse(
 def traverse(triangles: Indices, counts: Indices, points: Floats | None = None) -> Traversal:
     """Traverse triangulations by a queue that starts with the hull's edge from the smallest vertex.
 
-    The smallest vertex has the smallest x, and then the smallest y.
+    The smallest vertex has the smallest x and, among vertices with equal x, the smallest y.
 
     Args:
         triangles: `(B, T, 3)` indices of vertices; no triangle occurs twice.
@@ -182,9 +182,9 @@ def traverse(triangles: Indices, counts: Indices, points: Floats | None = None) 
 def triangles_of(apexes: Sequence[int]) -> list[tuple[int, int, int]]:
     """Return the triangles `(tail, head, apex)` of a sequence of apexes, in the queue's order.
 
-    An unconstrained model may give an apex after the queue is empty, or may stop before the first
-    apex. We turn such an apex or an incomplete sequence into a triangle that repeats a vertex. No
-    right answer has a triangle with equal vertices.
+    An unconstrained model may give an apex after the queue is empty, may stop before the first
+    apex, or may give NO_APEX in the first edge. We turn such an apex, or such a sequence, into a
+    triangle that repeats a vertex. The answer is then wrong, because no right answer does this.
     """
     if len(apexes) < 3 or NO_APEX in apexes[:2]:
         elements = [apex for apex in apexes if apex != NO_APEX]

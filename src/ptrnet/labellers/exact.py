@@ -3,7 +3,7 @@
 Iterated local search finds a tour that is nearly always the shortest, and branch and bound proves
 that no tour is shorter. Both steps together take a quarter of a millisecond for 20 uniformly drawn
 cities, and about ten milliseconds for 50. If branch and bound cannot prove a tour soon, it starts
-again with the penalties of a linear program.
+again with better bounds, which come from a linear program.
 
 The file begins with the labeller. Below are proofs of hard instances, the 1-tree bound, branch and
 bound, and the linear program.
@@ -34,10 +34,10 @@ from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 
 MAX_ELEMENTS = 80
 TAKES_RULES = True
-# Limits of work. A node of a search is n^2 units, one for each distance of the instance. A whole
-# search takes at most `WORK` units, about a minute. Ctrl-C takes effect only between calls of
-# compiled code. So the search before the linear program takes at
-# most `EASY`, and so does each later call of compiled code.
+# Limits of work. A node of a search counts n^2 units, one for each distance of the instance. A
+# whole search takes at most `WORK` units, about a minute. Ctrl-C takes effect only between calls of
+# compiled code. So the search before the linear program takes at most `EASY` units, and so does
+# each later call of compiled code.
 WORK = 10**9
 EASY = 2 * 10**7
 UNPROVED = (
@@ -72,10 +72,10 @@ def label_with_proof(
 
 
 def label_with_bounds(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answers, Floats]:
-    """Return a tour of each instance, and a bound `(B,)`: no tour of the instance is shorter.
+    """Return a tour of each instance, and `(B,)` bounds: no tour is shorter than its bound.
 
-    If the tour is not proved, the bound is -inf. Tours are measured in the distances
-    of `distance_matrices`, which may be scaled, or all increased by the same number.
+    If the tour is not proved, the bound is -inf. Tours are measured in the distances of
+    `distance_matrices`, which may be scaled, or all increased by the same number.
     """
     batch, n, _ = inputs.shape
     tours, bounds = np.empty((batch, n), np.int64), np.empty(batch)
@@ -166,8 +166,9 @@ def _write_proved(
 
 
 # Branch and bound alone takes long to prove tours of cities on a line, equal cities or grids. We
-# merge equal cities. For cities on a line, twice the longest distance is a bound. The search of any
-# other instance starts from the penalties of the linear program.
+# merge equal cities. For cities on a line, the shortest tour is twice as long as the longest
+# distance. The search of any other unproved instance starts again from the penalties of the linear
+# program.
 ROUNDING = 1e-10  # smaller differences, relative to a tour's length, count as rounding errors
 
 
@@ -176,7 +177,7 @@ def slack_of(length: float, whole_numbers: bool) -> float:
     """Return the argument `slack` of `prove` for a tour of the given length.
 
     `prove` ignores tours that are shorter by the slack or less, because of rounding errors. If all
-    distances are whole numbers, a shorter tour is shorter by at least 1.
+    distances are whole numbers, a shorter tour is shorter by at least 1, so the slack is nearly 1.
     """
     return 1 - 1e-6 if whole_numbers else ROUNDING * length
 
@@ -342,7 +343,7 @@ def tour_of(tree: OneTree) -> Indices:
 
 @jit
 def cheapest_one_tree(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree) -> float:
-    """Write the cheapest 1-tree into `tree`, and return a lower bound of the lengths of all tours.
+    """Write the cheapest 1-tree into `tree`, and return its lower bound of the lengths of tours.
 
     Args:
         dist: distances `(n, n)`.
@@ -449,9 +450,9 @@ def max_path_edges(cost: Floats, penalty: Floats, tree: OneTree) -> Floats:
 
 
 # Branch and bound (Held and Karp 1971; Volgenant and Jonker 1982). A node of the search is a set of
-# decided edges: required or excluded edges. The search is depth first. At each node an edge is
-# first required, then excluded. The decided edges are in a list, the trail. When the search leaves
-# a node, it takes back the decisions of this node.
+# decided edges: required or excluded edges. The search is depth first. At each node it requires an
+# edge, and later comes back to exclude this edge instead. The decided edges are in a list, the
+# trail. When the search leaves a node, it takes back the decisions of this node.
 _ROOT_STEPS, _STEPS = 120, 20  # subgradient steps at the root, and at every other node
 _PATIENCE = 5  # after this many steps without a better bound, steps become shorter
 
@@ -536,8 +537,8 @@ def prove(dist: Floats, tour: Indices, slack: float, max_nodes: int) -> tuple[fl
         max_nodes: the number of nodes after which the search gives up.
 
     Returns:
-        The bound and the number of nodes that were searched. The bound is the length of the tour
-        minus `slack`: no tour is shorter. If the search gave up, the bound is -inf.
+        The bound and the number of nodes that were searched. No tour is shorter than the bound,
+        which is the length of the tour minus `slack`. If the search gave up, the bound is -inf.
     """
     search = search_of(dist, undecided(dist))
     return resume(search, tour, slack, max_nodes), search.num_nodes[0]
@@ -549,7 +550,7 @@ def resume(search: Search, tour: Indices, slack: float, max_nodes: int) -> float
 
     Args:
         search: a new search, or a search that stopped at its `max_nodes`.
-        tour: as in `prove`. To resume a search, pass the tour of the last call.
+        tour: as in `prove`. To resume a search, pass the array of the previous call again.
         slack: as in `prove`, the same in every call.
         max_nodes: as in `prove`. The number includes the nodes of former calls.
     """
@@ -594,7 +595,10 @@ def _decide(node: Node, num_decided: int, i: int, j: int, decision: float) -> in
 
 @jit
 def _propagate(node: Node, num_decided: int) -> tuple[int, bool]:
-    """Require or exclude edges wherever only one of the two can give each city two edges.
+    """Decide the edges that follow from the decided edges, because each city needs exactly two.
+
+    If two edges of a city are required, exclude its other edges. If all but two are excluded,
+    require these two.
 
     Return the new number of decided edges, and whether each city can still have two edges.
     """
@@ -662,8 +666,8 @@ def _ascend(node: Node, enough: float, shortest: float, max_steps: int) -> float
         for i in range(n):
             norm += (tree.degree[i] - 2) ** 2
         length = scale * (shortest - bound) / norm
-        # Cities with more than two edges become more expensive, cities with one edge cheaper. The
-        # mean with the last step (Volgenant and Jonker 1982) avoids oscillation.
+        # Cities with more than two edges become more expensive, cities with one edge cheaper. A
+        # weighted mean with the previous step (Volgenant and Jonker 1982) avoids oscillation.
         for i in range(n):
             trial[i] += length * (0.7 * (tree.degree[i] - 2) + 0.3 * (last_degree[i] - 2))
         assign(last_degree, tree.degree)
@@ -717,9 +721,9 @@ def _try_without(node: Node, num_decided: int, branches: Branches, depth: int) -
 
 @jit
 def _edge_to_branch_at(node: Node) -> tuple[int, int]:
-    """Return an undecided edge at the city with most edges in the 1-tree: this city, the other.
+    """Return an undecided edge of the 1-tree at its city with the most edges: this city, the other.
 
-    Of several such edges, take the most expensive. Costs include the penalties.
+    If there are several such edges, take the most expensive. Costs include the penalties.
     """
     city = int(np.argmax(node.tree.degree))
     best, other = -np.inf, -1
@@ -733,8 +737,8 @@ def _edge_to_branch_at(node: Node) -> tuple[int, int]:
 
 # The linear relaxation of the shortest tour (Dantzig, Fulkerson, Johnson 1954). Each edge has a
 # value from 0 to 1. The values of a city's edges add up to 2. The values of the edges inside a set
-# of k cities add up to at most k - 1 (subtour elimination). We add constraints of sets as long as
-# some are violated. The optimum is the best 1-tree bound. The dual variables of the cities are the
+# of k cities add up to at most k - 1 (subtour elimination). We add such constraints as long as some
+# are violated. The optimum is the best 1-tree bound. The dual variables of the cities are the
 # penalties that give this bound (Held and Karp 1970). If many tours are equally short, or if
 # distances have very different magnitudes, subgradient steps converge to these penalties too
 # slowly.
@@ -784,9 +788,9 @@ def best_penalties(dist: Floats, cost: Floats) -> Floats:
 
 
 def _violated_sets(values: Floats) -> list[Indices]:
-    """Return sets of cities whose edges to the other cities add up to less than 2.
+    """Return sets of cities whose edges to other cities have values that add up to less than 2.
 
-    Sets are rows of zeros and ones, and do not contain city 0. We take the cut of each phase of
+    Sets are rows of zeros and ones, and do not contain city 0. We check the cut of each phase of
     Stoer and Wagner's algorithm (1997). One of these cuts is a minimum cut. So if all cuts add up
     to 2 or more, no constraint is violated.
     """

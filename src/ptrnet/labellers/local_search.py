@@ -27,8 +27,8 @@ KICKS = 6  # per city
 MATRIX_KICKS = 30  # per city, for tours with rules or directed distances, which are harder
 HEURISTIC = True
 TAKES_RULES = True
-# For at most this many cities, we compute the matrix of all distances, at most 800 MB.
-# Larger tours are improved piece by piece.
+# For at most this many cities, we compute the matrix of all distances, at most 800 MB. We improve
+# larger tours piece by piece.
 MAX_MATRIX = 10_000
 
 
@@ -75,8 +75,9 @@ def solve(problem: Problem, kicks: int) -> Indices:
 
 
 # Many cities, piece by piece, in the spirit of Karp (1977). The distances of all pairs do not fit
-# into memory. So a tour along Hilbert's curve is cut into paths of `PIECE` cities, and each path is
-# improved while its ends stay in place. Then the tour is cut again, in the middle of these paths.
+# into memory. So we cut a tour along Hilbert's curve into paths of `PIECE` cities, and improve each
+# path while its ends stay in place. In the next of `ROUNDS` rounds, we cut the tour in the middle
+# of these paths.
 PIECE = 2000  # cities: 32 MB of distances
 ROUNDS = 4
 
@@ -119,7 +120,7 @@ def _improve(points: Floats, distance: str, path: Indices, kicks: int) -> Indice
 # Kicks. A kick is a double bridge: it exchanges two short neighbouring paths of the tour. 2-opt and
 # Or-opt seldom undo this exchange. If a kick and the next descent together made the tour longer, we
 # undo both.
-NEIGHBOURS = 10  # new edges go from a city to this many of its nearest cities
+NEIGHBOURS = 10  # each move adds an edge from a city to one of this many nearest cities
 MIN_CITIES = 8  # smaller tours are solved by dynamic programming, which is fast for few cities
 _MAX_PATH = 50  # the longest path that a kick exchanges, in cities
 _SEED = 0x9E3779B97F4A7C15
@@ -286,8 +287,8 @@ def reverse(cities: Indices, position: Indices, start: int, end: int, mirrored: 
     return mirrored != rest_is_shorter
 
 
-# Descents by 2-opt (Croes 1958) and Or-opt (Or 1976) moves between near neighbours. Cities wait in
-# a queue, and are queued again when an edge at them changes (Bentley 1992).
+# Descents by 2-opt (Croes 1958) and Or-opt (Or 1976) moves between near cities. Cities wait in a
+# queue, and are queued again when an edge at them changes (Bentley 1992).
 MAX_SEGMENT = 3  # the most cities that an Or-opt move carries
 # The smallest gain of a move, relative to the longest distance. Smaller gains may be rounding
 # errors, and the search could repeat moves with these gains forever.
@@ -298,7 +299,7 @@ class Moves(NamedTuple):
     """Data of the moves between n cities: which moves to try, and which to make."""
 
     dist: Floats  # (n, n)
-    nearest: Indices  # (n, max_nearest or n - 1) nearest cities of each city; new edges go there
+    nearest: Indices  # (n, max_nearest or n - 1) nearest cities; each move adds an edge to one
     min_gain: float  # a move is made if it shortens the tour by more than this
 
 
@@ -311,7 +312,7 @@ class Queue(NamedTuple):
 
 @jit
 def new_moves(dist: Floats, max_nearest: int) -> Moves:
-    """Return the moves for distances `(n, n)`. New edges go to the `max_nearest` nearest cities."""
+    """Return the moves for distances `(n, n)`. Each adds an edge to one of the nearest cities."""
     nearest = nearest_neighbours(dist, min(max_nearest, len(dist) - 1))
     return Moves(dist=dist, nearest=nearest, min_gain=ROUNDING * dist.max())
 
@@ -523,10 +524,10 @@ def _move_segment(
 ) -> None:
     """Move the segment first..last to the place after city `before`.
 
-    In the order of `cities`, the path is first..last next..before. We reverse this path, which
-    gives before..next last..first. Then we reverse its first part, which gives next..before
-    last..first. If the segment keeps its direction, we also reverse its second part: next..before
-    first..last.
+    In the order of `cities`, the path from first to before is first..last next..before. We reverse
+    this path, which gives before..next last..first. We reverse before..next, which gives
+    next..before last..first. If the segment keeps its direction, we also reverse last..first, which
+    gives next..before first..last.
     """
     next_city = neighbour(cities, position, last, True)
     mirrored = reverse(cities, position, first, before, False)

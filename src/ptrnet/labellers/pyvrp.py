@@ -16,9 +16,9 @@ HEURISTIC = True
 NEEDS = "pyvrp"
 ITERATIONS = 1000
 # PyVRP computes with whole numbers. Unless distances are rounded, we scale them so that the longest
-# distance is LONGEST. PyVRP's penalties for overloaded vehicles are too small for much longer
-# distances. We multiply demands and the capacity by the same factor. The capacity is then near
-# FULL, or larger.
+# distance is LONGEST. PyVRP's penalties for overloaded vehicles are too small for distances much
+# longer than this. We multiply demands and the capacity by the same factor, which makes the
+# capacity at least FULL / 2.
 LONGEST, FULL = 10**4, 10**6
 SLACK = 1e-6  # how far rounding may move a product from a whole number
 
@@ -71,13 +71,13 @@ def _routes(instance: Floats, iterations: int) -> list[int]:
 def _unit(demand_and_capacity: Floats) -> float:
     """Return the factor by which `_routes` multiplies demands and the capacity.
 
-    We try seven powers of ten. The first one is the smallest that is at least 1 and makes the
+    We try seven powers of ten. The first is the smallest power that is at least 1 and makes the
     capacity at least 1. If a power makes all numbers whole, the factor is a multiple of this power.
-    Otherwise `_routes` rounds scaled demands up, so that no vehicle is overloaded. Powers of ten
-    matter: with other factors, three demands of 0.1 could be rounded up to more than a capacity of
-    0.3. The product of the factor and the capacity is near `FULL`, or larger. The scaled capacity
-    is large because PyVRP limits the penalty for a unit of overload. If the capacity were small,
-    PyVRP would overload a vehicle to save a long way.
+    Otherwise the factor makes the capacity `FULL`, and `_routes` rounds scaled demands up, so that
+    no vehicle is overloaded. Powers of ten matter: with other factors, three demands of 0.1 could
+    be rounded up to more than a capacity of 0.3. The scaled capacity is at least `FULL` / 2,
+    because PyVRP limits the penalty for a unit of overload. If the capacity were small, PyVRP would
+    overload a vehicle to save a long way.
     """
     capacity = float(demand_and_capacity[0, 1])
     smallest = 10.0 ** max(0, math.ceil(-math.log10(max(capacity, 1e-300))))

@@ -109,8 +109,8 @@ def unresolved(
     """Return whether triangles are glued edge to edge, and the conditions that remain to prove.
 
     The first result is True only if the triangles also have `count` vertices, and their outer path
-    goes round once. The last condition is only certain if the path turns left everywhere, so the
-    second result has the turns that are not certain.
+    goes round once. We can count rounds only of a path that turns left everywhere, so the second
+    result also has the turns that floats could not decide.
 
     Args:
         points: `(n, 2)`, scaled so that the largest coordinate is at least 1/2 and below 1.
@@ -144,7 +144,7 @@ def unresolved(
                 edge = edges[num_edges]
                 edge[0], edge[1], edge[2], edge[3] = i, j, k, p
                 num_edges += 1
-    # A convex path that turns left everywhere goes round once if it has one lexicographic maximum.
+    # A closed path that turns left everywhere goes round once if it has one lexicographic maximum.
     maxima = 0
     for i in range(len(points)):
         j = following[i]
@@ -191,10 +191,10 @@ def _is_outside(points: Floats, i: int, j: int, k: int, p: int) -> bool:
     return in_circle(a, b, c, d) < -(CIRCLE_ERROR * in_circle_terms(a, b, c, d) + UNDERFLOW)
 
 
-# Triangulations in exact integers: slow, and always right.
+# Triangulations in exact integers: slow, but always right.
 #
 # The ghost is a vertex outside of the hull. Each edge of the hull forms a ghost triangle with the
-# ghost, on the outer side of the edge. So every edge has a triangle on both sides.
+# ghost, on the outer side of the edge. So every edge has one triangle on each side.
 _GHOST = -1
 
 # The third vertex of the triangle on the left of each edge.
@@ -204,8 +204,8 @@ Apexes = dict[tuple[int, int], int]
 def triangulate(points: Floats) -> Indices:
     """Return triangles `(t, 3)` of points `(n, 2)`; none if all points are on one line.
 
-    Points are inserted one by one (Bowyer 1981, Watson 1981). The points follow Hilbert's curve, so
-    that each point is near the point before. If points are equal, only the first of them is a
+    Insert the points one by one (Bowyer 1981, Watson 1981), in the order of Hilbert's curve, so
+    that each point is near the point before it. If points are equal, only the first of them is a
     vertex.
     """
     pairs: list[Pair] = [tuple(p) for p in as_integers(points).tolist()]
@@ -257,7 +257,7 @@ def flip(points: Floats, triangles: Indices, edges: Indices) -> Indices:
 
 
 def _to_triangles(apexes: Apexes) -> Indices:
-    """Return triangles `(t, 3)`, each once, with the smallest index first."""
+    """Return triangles `(t, 3)`, each once, smallest index first, without ghost triangles."""
     triangles = [(i, j, k) for (i, j), k in apexes.items() if _GHOST < i < min(j, k)]
     return np.array(triangles, np.int64).reshape(-1, 3)
 

@@ -1,9 +1,10 @@
 """Reduce a problem of tours with rules to a problem of closed tours with fixed edges.
 
-The searches know only closed tours through all cities. So if a path is open and has a free end, we
-add a city that closes the path: the way back, at distance 0 from every city. A required first or
-last city becomes an edge that the tour must have. `exact` knows only symmetric distances, so it
-replaces each city of a directed problem by two cities.
+The searches know only closed tours through all cities. So if a tour is open, and its first or last
+city is free, we add a city that closes the tour: the way back, at distance 0 from every city. A
+required first or last city becomes an edge that the tour must have, unless the tour is closed and
+only one of the two is required. `exact` knows only symmetric distances, so it replaces each city of
+a directed problem by two cities.
 """
 
 from collections.abc import Sequence
@@ -53,9 +54,9 @@ def reduce(dist: Floats, rules: TourRules, directed: bool, names: Sequence[objec
 def restore(tour: Indices, n: int, rules: TourRules, directed: bool) -> Indices:
     """Return the tour `(n,)` that obeys the rules, given a closed tour of the reduced problem.
 
-    If the rules name the first or the last city, the returned tour begins or ends there. If
-    distances are symmetric and the rules name no end of an open path, both directions are right.
-    Then the path begins at the end that has the smaller index.
+    If the rules name the first or the last city, the returned tour begins or ends there. If they
+    name neither for an open tour with symmetric distances, both directions are right. The tour then
+    begins at its end city with the smaller index.
     """
     start, end = rules.start, rules.end
     if has_way_back(n, rules):
@@ -76,7 +77,7 @@ def restore(tour: Indices, n: int, rules: TourRules, directed: bool) -> Indices:
 
 
 def has_way_back(n: int, rules: TourRules) -> bool:
-    """Whether the problem has a city for the way back: the tour is open and has a free end."""
+    """Whether the problem needs the way back: an open tour whose first or last city is free."""
     return rules.is_open and n > 1 and (rules.start is None or rules.end is None)
 
 
@@ -86,7 +87,7 @@ def chain(n: int, edges: Edges, directed: bool, names: Sequence[object]) -> Indi
     Args:
         n: number of cities.
         edges: the edges.
-        directed: whether the second city of an edge has to come after the first city.
+        directed: whether the second city of an edge has to come directly after the first city.
         names: names of the cities for error messages.
 
     Raises:

@@ -5,8 +5,8 @@ without a pause between them, from time 0 to the makespan. A block is a maximal 
 this path on one machine. A schedule can only get shorter if an operation of a block moves to the
 front or the end of its block (Brucker, Jurisch and Sievers 1994). The moves are a subset of the
 moves of Balas and Vazacopoulos (1998). The search makes the move that promises the shortest
-makespan, even if the schedule gets longer. For some time, the search may not reverse a move, so
-that it does not walk in circles (Nowicki and Smutnicki 1996).
+makespan, even if the schedule gets longer. For some time after a move, the search may not reverse
+it, so that it does not walk in circles (Nowicki and Smutnicki 1996).
 
 Random choices have a fixed seed, so a shop always gets the same schedule.
 """
@@ -262,9 +262,9 @@ def choose_move(
 ) -> tuple[int, int]:
     """Choose an operation of the critical path, and a target: the front or the end of its block.
 
-    Choose the move that promises the shortest makespan, at random among equal moves. A forbidden
-    move may only be chosen if it promises less than `shortest`. If `at_random`, or if no move may
-    be chosen, choose any possible move at random.
+    Choose the move that promises the shortest makespan. If several moves promise it, choose one of
+    them at random. A forbidden move may only be chosen if it promises less than `shortest`. If
+    `at_random`, or if no move may be chosen, choose any possible move at random.
 
     Return the positions of the operation and the target in `path`; (0, 0) if no move is possible.
     """
@@ -323,7 +323,10 @@ def is_possible(shop: Shop, now: Schedule, path: Indices, source: int, target: i
 
 @jit
 def promised(shop: Shop, now: Schedule, path: Indices, source: int, target: int) -> float:
-    """Estimate the longest path through the moved operations (Balas and Vazacopoulos 1998)."""
+    """Return the makespan that a move promises (Balas and Vazacopoulos 1998).
+
+    This is an estimate of the longest path through the operations whose order the move changes.
+    """
     low, high = min(source, target), max(source, target)
     size, shift = high - low + 1, 1 if target > source else -1
     starts = np.empty(size)

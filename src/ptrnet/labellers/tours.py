@@ -123,8 +123,8 @@ def walk(neighbours: Indices, start: int) -> Indices:
     return tour
 
 
-# An exchange must shorten its two edges by more than this share. A smaller gain may be a rounding
-# error, and 2-opt could repeat exchanges with these gains forever.
+# An exchange must shorten its two edges by more than this share of their length. A smaller gain may
+# be a rounding error, and 2-opt could repeat such exchanges forever.
 _ROUNDING = 1e-12
 
 

@@ -1,4 +1,4 @@
-"""Calibration: if a model gives answers a probability of 0.8, are about 8 in 10 answers right?"""
+"""Calibration: if a model gives answers a probability of 0.8, are about 8 in 10 of them right?"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -37,7 +37,7 @@ def error_of(moments: Mapping[str, Moments]) -> Measure:
 
     In each bin, take the absolute difference between the mean confidence and the share of claims
     that are right. The error is the mean of these differences, weighted by the number of claims in
-    the bin. The interval assumes that the signs of the differences are known.
+    the bin. The interval assumes that we know in which bins the mean confidence is too high.
     """
     total = Moments(False)
     for gaps in moments.values():
@@ -56,7 +56,7 @@ def first_claims(
     Args:
         grades: for each instance the grades `(n,)` of its elements. An element is right if it has
             the highest grade of the instance.
-        probabilities: for each instance the probabilities `(n,)` that an element comes first.
+        probabilities: for each instance the probabilities `(n,)` that each element comes first.
     """
     likeliest = [int(p.argmax()) for p in probabilities]
     right = [g[k] == g.max() for g, k in zip(grades, likeliest, strict=True)]
@@ -71,6 +71,6 @@ def member_claims(
 
     Args:
         grades: for each instance the grades `(n,)` of its elements. Members have a grade above 0.
-        probabilities: for each instance the probabilities `(n,)` that an element is a member.
+        probabilities: for each instance the probabilities `(n,)` that each element is a member.
     """
     return np.concatenate([*probabilities, []]), np.concatenate([*grades, []]) > 0

@@ -13,8 +13,9 @@ from ptrnet.metrics.interval import Measure, Moments, Scores
 from ptrnet.metrics.interval import summarize as summarize_each
 from ptrnet.types import Example, Floats, Indices
 
-# With floats, areas of slivers and of polygons far from the origin are inexact. So we compute areas
-# below _SMALL_AREA again, exactly, with whole numbers. `score` scales coordinates to at most 1.
+# With floats, areas of slivers and of polygons far from the origin are inexact. Such areas are
+# small, because `score` scales coordinates to at most 1. So we compute areas below _SMALL_AREA
+# again, exactly, with whole numbers.
 _SMALL_AREA = 1e-5
 FAILS_ABOVE = 0.01  # Vinyals et al. 2015 print FAIL if a larger share of answers is not simple
 

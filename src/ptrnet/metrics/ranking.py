@@ -113,15 +113,15 @@ def score_grades(examples: Sequence[Example], answers: Iterable[Indices]) -> dic
 
 
 def score_chosen(chosen: Sequence[int], scores: Sequence[Floats]) -> dict[str, Scores]:
-    """Return `top@k`, `mrr` and `confidence` of B choices.
+    """Return `top@k`, `mrr` and `confidence` of a model on B choices, such as users made.
 
-    - top@k: whether the chosen element is among the k most likely elements.
+    - top@k: whether the chosen element is among the k elements that the model finds most likely.
     - mrr: 1 / the position of the chosen element in the order of likelihood, counted from 1.
     - confidence: the probability of the most likely element.
 
     Args:
-        chosen: B indices, the element that was chosen in each instance.
-        scores: for each instance the log-probabilities `(n,)` of its elements.
+        chosen: B indices, the element that is the true answer of each instance.
+        scores: for each instance the model's log-probabilities `(n,)` of its elements.
     """
     places = np.array(
         [np.flatnonzero(_best_first(s) == k)[0] for k, s in zip(chosen, scores, strict=True)], int

@@ -97,6 +97,7 @@ def _log_mean(log_probs: Sequence[Tensor] | Iterator[Tensor]) -> Tensor:
     """The logarithm of the mean probability, given the log-probabilities of the members."""
     every = torch.stack(list(log_probs))
     is_impossible = (every == -torch.inf).all(0)
-    # The gradient of log(0) is not finite, so fill these entries before the sum.
+    # The gradient of log(0) is not finite. So fill entries that are impossible for all members
+    # before the sum, and set them to -inf afterwards.
     mean = every.masked_fill(is_impossible, 0).logsumexp(0) - math.log(len(every))
     return mean.masked_fill(is_impossible, -torch.inf)

@@ -11,9 +11,9 @@ from ptrnet.models.settings import ThresholdSettings
 class MultiPtrNet(FreeRunningPtrNet):
     """The next decoder input is the mean of all `P_j` with `a_j >= threshold`.
 
-    If no `a_j` reaches the threshold, the input is `P_k` with `k = argmax a`. The choice of inputs
-    has no gradient, so no gradient flows through the next input into `a`. Gradients do flow into
-    the learned inputs of special slots. See `FreeRunningPtrNet` for `a` and `P`.
+    If no `a_j` reaches the threshold, the input is `P_k` with `k = argmax a`. Neither the threshold
+    nor the argmax has a gradient, so no gradient flows through the next input into `a`. Gradients
+    do flow into the learned inputs of special slots. See `FreeRunningPtrNet` for `a` and `P`.
     """
 
     Settings = ThresholdSettings

@@ -58,14 +58,14 @@ class RemainingPtrNet(PointerModel):
     At every step, the layers of a transformer encode the rows
     `h = [last token; special slots; remaining elements]`.
 
-    - The row of the last token has the coordinates of the answer's last element. A tour
-      ends where it began, so the rows of special slots have the coordinates of the first
-      element. If the answer is
-      still empty, all these rows have the mean of all elements. Learned vectors (marks) are added
-      to distinguish these rows from elements.
-    - With `repeats`, elements of the answer stay among the remaining elements. The mark
-      `seen_mark` is added to them.
-    - With `nearest`, `step` encodes only this number of elements: the nearest to the last element.
+    - The row of the last token has the coordinates of the answer's last element so far. A tour ends
+      where it began, so the rows of special slots have the coordinates of the first element. If the
+      answer is still empty, all these rows have the mean of all elements. Learned vectors (marks)
+      are added to distinguish these rows from elements.
+    - With `repeats`, elements of the answer stay among the remaining elements. The mark `seen_mark`
+      is added to the rows of these elements.
+    - If `nearest` is above 0, `step` encodes only that many elements: those nearest to the last
+      element.
     - Coordinates and scores are computed in float32 even under autocast.
 
     In shapes, R = B K is the number of prefixes, and S the number of special slots. W is the

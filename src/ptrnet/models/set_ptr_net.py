@@ -45,9 +45,9 @@ class SetPtrNet(PointerModel):
     even under autocast. `u` does not depend on earlier tokens, so greedy decoding sorts the
     elements.
 
-    The linear part `s v' x_j` learns scores that need no hidden units. `x_j` has the features of
-    element j, and with `see_logs` also their logarithms. `x_j` also has the differences of all
-    these numbers from their means over the instance. Special slots have no linear part.
+    The linear part `s v' x_j` learns scores that are linear functions of `x_j`. `x_j` has the
+    features of element j, and with `see_logs` also their logarithms. `x_j` also has the differences
+    of all these numbers from their means over the instance. Special slots have no linear part.
 
     `v` is 0 at first. An optimiser such as Adam moves all weights about equally fast. So the factor
     `s = 20 / sqrt(D)` lets the linear part learn first. D is the size of `x_j`.

@@ -56,7 +56,7 @@ class AttentionSettings(RecurrentSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class FreeRunningSettings(AttentionSettings):
-    """Settings of models whose next decoder input depends on the distribution of the last step."""
+    """Settings of models whose next decoder input depends on the current step's distribution."""
 
     teacher_forcing: bool = setting(
         True,

@@ -237,8 +237,9 @@ def _draw_bars(ax: Any, bars: Sequence[Bar]) -> None:
 def animate(task: Task, inputs: Floats, probabilities: Floats, tokens: Indices) -> Any:
     """Return the animation of one answer: a frame for each step, then the whole answer.
 
-    In the frame of a step, lines lead from the last element of the answer so far to other elements.
-    The width of a line shows the probability that the element at the line's end comes next.
+    In the frame of a step, lines lead from the latest element of the answer to other elements. In
+    the first frame, they begin at the mean of all elements. The width of a line shows the
+    probability that the element at the line's end comes next.
 
     Args:
         task: the task of the instance.

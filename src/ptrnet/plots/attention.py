@@ -8,7 +8,7 @@ from ptrnet.plots.answer import QUIET_COLOR
 from ptrnet.types import Floats, Indices
 
 MAX_SIDE = 200  # with more rows or columns, a reader could not distinguish them
-MAX_NUMBERS, MAX_NAMES = 20, 40  # maximum of labels below a matrix; vertical names need less room
+MAX_NUMBERS, MAX_NAMES = 20, 40  # maxima below a matrix; names are vertical, so more of them fit
 MAX_LETTERS = 16  # letters of a name below a matrix
 
 

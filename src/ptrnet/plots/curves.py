@@ -79,7 +79,7 @@ def draw_curves(figure: Any, runs: Sequence[Curves], x: Axis) -> None:
     """Draw loss, accuracy and cost on separate axes. Leave out metrics that no run has.
 
     Thin lines show the training, thick lines the validation. The training's value at a step is the
-    mean over all steps since the previous line of the log.
+    mean over all steps since the previous entry of the log.
     """
     metrics = [m for m in METRICS if any(m in r.values or f"valid_{m}" in r.values for r in runs)]
     grid = figure.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0]

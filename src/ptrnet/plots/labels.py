@@ -129,7 +129,7 @@ def _overlaps(box: Box, others: Floats) -> NDArray[np.bool_]:
 
 
 def _points_along(ax: Any, lines: Sequence[Floats]) -> Floats:
-    """Return points `(num_pixels, 2)` along the lines, so dense that no name fits between two."""
+    """Return points `(num_points, 2)` along the lines, so close that no name fits between two."""
     dots = [np.zeros((0, 2))]
     for line in lines:
         corners = ax.transData.transform(line) if len(line) else np.zeros((0, 2))

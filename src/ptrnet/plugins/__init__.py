@@ -76,7 +76,7 @@ def _files() -> list[str]:
 
 
 def _import_file(path: Path) -> None:
-    """Import a file as a module of this package, so that other processes find its classes."""
+    """Import a file as a module of this package, so that other processes can unpickle objects."""
     _search(path.parent)
     if path.suffix != ".py" or not path.is_file():
         raise InputError(f"{path}: expected a Python file of plug-ins")
@@ -99,7 +99,7 @@ def _broken(name: str, error: Exception) -> InputError:
 
 
 # A process that unpickles an object of a plug-in imports the plug-in's module without `load`. So
-# this module must know the folders already.
+# add the folders of plug-ins to this package's search path now, not only in `load`.
 for _path in _files():
     _search(Path(_path).parent)
 

@@ -50,7 +50,7 @@ def read(name: str) -> Figure:
 
 
 def draw(drawn: Figure, jobs: Sequence[Job], runs: Path, results: Path) -> Path:
-    """Draw a figure from the trained models of its rows' jobs, and return its path.
+    """Draw a figure with the models of its jobs, and return the picture's path.
 
     Raises:
         InputError: the figure shows curves but all jobs have shipped models, a training has no

@@ -12,7 +12,7 @@ from ptrnet.training.examples import open_examples
 from ptrnet.training.hardware import device_of
 from ptrnet.training.recipe import Recipe
 
-WARMUPS, STEPS = 3, 8  # the first steps compile kernels and take memory, so they are not counted
+WARMUPS, STEPS = 3, 8  # WARMUPS steps compile kernels and allocate memory; they are not counted
 
 
 def seconds_left(recipes: Iterable[Recipe], runs: Path) -> dict[Path, float]:

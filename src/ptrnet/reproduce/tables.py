@@ -1,7 +1,8 @@
 """The papers' tables as data: `recipes/PAPER/TABLE.toml`.
 
 A row has a test, the paper's numbers, and up to three lines. A line is a model that answers the
-test. The lines `paper` and `ours` are recipes with a decoder, and `best` names a shipped model.
+test with a decoder. The lines `paper` and `ours` have recipes that train their models, and `best`
+names a shipped model.
 
 Some architectures learn the same weights by the same recipe, but answer differently. Lines with
 such architectures share one training, and `answered_by` names the architecture that answers with
@@ -24,7 +25,7 @@ from ptrnet.training.recipe import Recipe
 
 LINES = ("paper", "ours", "best")
 RECIPES = Path(str(files("ptrnet") / "recipes"))
-_OPTIONS = [field.name for field in fields(DecoderOptions)]  # keys of a line for the decoder
+_OPTIONS = [field.name for field in fields(DecoderOptions)]  # the decoder's keys in a line
 _SEED = 1  # seed of decoders that draw random numbers
 
 
@@ -77,7 +78,8 @@ class Row:
     trained_on: str  # sizes, as the paper gives them
     task: Task
     n: int  # elements of each instance of the test
-    # The paper's numbers: by metric a number (shares in percent) or "FAIL"; by labeller mean costs.
+    # The paper's numbers: a value for each metric (shares in percent), or "FAIL", and a mean cost
+    # for each labeller.
     published: Mapping[str, float | str]
     labellers: Sequence[str]  # algorithms whose mean cost the table shows
     lines: Mapping[str, Line]
@@ -174,7 +176,10 @@ class Budget:
     share: float
 
     def limit(self, recipe: Recipe) -> Recipe:
-        """Return the recipe with at most `steps` steps. Its schedule is shortened, too."""
+        """Return the recipe with at most `steps` steps.
+
+        The schedule of its learning rate then runs over these steps.
+        """
         if self.steps is None or recipe.steps <= self.steps:
             return recipe
         return replace(recipe, steps=self.steps, valid_every=min(recipe.valid_every, self.steps))

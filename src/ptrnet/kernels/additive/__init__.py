@@ -42,7 +42,8 @@ __all__ = [
 
 # On a CPU, `prepared_scores` uses plain PyTorch for at most this many products `v[h] * r`, and the
 # compiled kernel for more. So a short run need not load the kernel. Loading the kernel takes a
-# third as long as importing torch. At this size, plain PyTorch is slower by about 20 microseconds.
+# third as long as importing torch. At this size, plain PyTorch takes about 20 microseconds longer
+# than the kernel.
 MAX_PLAIN_ENTRIES = 2**16
 
 
@@ -97,8 +98,8 @@ def prepared_scores(
         key_lengths: `(B,)` integers in 0..N. None: no padding.
 
     Returns:
-        A function of queries `(B, M, H)` that returns their scores `(B, M, N)`. On a CPU, it
-        converts queries to the type of keys and `v`. Gradients are not supported.
+        A function of queries `(B, M, H)` that returns their scores `(B, M, N)`. The queries should
+        have the type of the keys or of `v`. Gradients are not supported.
 
     Raises:
         ShapeError: keys, `v` and lengths do not fit each other. The returned function also raises

@@ -1,7 +1,8 @@
 """The compiled CPU kernel of additive scores, with the formula of `ptrnet.kernels.additive`.
 
 The kernel never stores an array of size (B, M, N, H). The backward pass computes r again. Loops
-skip padded keys and queries. bfloat16 is read without a conversion of the tensor.
+skip padded keys and queries. They convert bfloat16 numbers one by one as they read them, so there
+is no float32 copy of the tensor.
 
 The compiled loops at the end run over the instances `first` to `last - 1` of a batch. Their arrays:
 
@@ -44,8 +45,8 @@ from ptrnet.kernels.numerics import (
 )
 from ptrnet.kernels.threads import run_slices
 
-# With fewer products v[h] * r, starting a second thread (50 microseconds) takes more time than the
-# thread saves.
+# For fewer products v[h] * r than this, starting a second thread (50 microseconds) takes more time
+# than the thread saves.
 MIN_ENTRIES = 200_000
 
 _BOUNDS: dict[torch.dtype, np.floating] = {
@@ -78,10 +79,11 @@ def prepared_scores(keys: Tensor, v: Tensor, key_lengths: Tensor | None = None) 
 class PreparedKeys:
     """Function that scores fixed keys for changing queries. It stores the keys' exponentials.
 
-    If an exponential is too large, a call computes `additive_scores` instead.
+    If an exponential of the keys or the queries is too large, a call uses `additive_scores`.
 
     Args:
-        arguments: the arguments in the kernel's types. The queries are not used.
+        arguments: the arguments of `additive_scores`, in the kernel's types. The queries are not
+            used.
 
     Attributes:
         lengths: `(B,)` number of keys of each instance.
@@ -113,7 +115,7 @@ class PreparedKeys:
 
     @property
     def arrays(self) -> tuple[np.floating, np.ndarray, np.ndarray, np.ndarray]:
-        """Arguments of compiled loops: bound of the queries, the keys' exponentials, v, lengths.
+        """Arguments of compiled loops: bound of the queries' magnitudes, `a`, `v` and lengths.
 
         Use these arguments only if `is_large` is False.
         """
@@ -195,7 +197,7 @@ def _count_large(loop: Any, cuts: list[int], dtype: torch.dtype, arrays: list[An
 def _equal_work_cuts(work: Tensor, units: int) -> list[int]:
     """Return the cuts of a batch into slices of about equal work, one per thread.
 
-    A small batch stays in one slice, because this is faster.
+    A small batch stays in one slice, because more threads would not save time (`MIN_ENTRIES`).
 
     Args:
         work: `(B,)` number of (key, query) pairs in each instance.
@@ -211,7 +213,7 @@ def _equal_work_cuts(work: Tensor, units: int) -> list[int]:
 
 @reassociating_inline
 def write_exponentials(values, rows, bound, out):
-    """Write `out = exp(2 values)` for the first `rows`. Return how many values are too large.
+    """Write `out = exp(2 values)` for the first `rows` rows. Return how many values are too large.
 
     A value is too large if its magnitude is not below `bound`. A NaN counts as too large.
     """

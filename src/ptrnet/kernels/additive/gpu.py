@@ -8,12 +8,13 @@ The kernel skips padding, and never stores an array of size (B, M, N, H). With `
 so each tanh costs one reciprocal, and exponentials are computed once for each key and each query of
 a block. If an exponential of a block could overflow, the kernel computes
 `r = 1 / (1 + exp(2 (keys + queries)))` instead. This formula is right for every magnitude. The
-backward pass computes r again. Half types are read and written without a conversion of the
-tensor. All sums have `v`'s type. Each program (a block of threads in Triton) adds to separate
-numbers, so every run gives the same bits.
+backward pass computes r again. The kernel converts half types number by number, so there is no
+float32 copy of the keys or the queries. All sums have `v`'s type. Each program (a block of threads
+in Triton) adds to separate numbers, so every run gives the same bits.
 
-In the kernels, i counts queries, j keys and h units. `max_queries` and `max_keys` are M and N,
-padding included. m and n are the numbers of queries and keys of an instance, without padding.
+In the kernels, i is the index of a query, j of a key and h of a unit. `max_queries` and `max_keys`
+are M and N, padding included. m and n are the numbers of queries and keys of an instance, without
+padding.
 """
 
 from typing import Any
@@ -28,8 +29,8 @@ from ptrnet.kernels.additive.plain import Arguments, check_arguments, naive_grad
 from ptrnet.kernels.eager import needs_plain
 
 # The sizes of the block that one program of 128 threads computes at a time. A forward block has
-# queries, keys and units. Decoding has a single query, and uses FORWARD_BLOCK_ONE_QUERY. A backward
-# block has keys and units.
+# queries, keys and units. If there is a single query, as in greedy decoding, we use
+# FORWARD_BLOCK_ONE_QUERY. A backward block has keys and units.
 FORWARD_BLOCK_ONE_QUERY, FORWARD_BLOCK = (1, 16, 128), (16, 16, 16)
 BACKWARD_BLOCK = (16, 128)
 
@@ -38,8 +39,8 @@ BACKWARD_BLOCK = (16, 128)
 MAX_MAGNITUDE = tl.constexpr(20.0)
 COMPARED = tl.constexpr(64)  # units that are compared with MAX_MAGNITUDE at a time
 
-# Sizes that change from batch to batch. Triton must not specialise on these sizes, so that one
-# compiled kernel serves all batches.
+# Sizes that differ between batches or models. Triton must not specialise on these sizes, so that
+# one compiled kernel serves all batches and models.
 BATCH_SIZES = ["max_keys", "max_queries", "units"]
 
 
@@ -160,7 +161,8 @@ def _forward(
 ):
     """Write the scores of a block of queries and a block of keys, one block of units at a time.
 
-    Triton lays threads along the last axes first, so each thread sums its own scores.
+    Arrays in the loop are (units, queries, keys). Triton lays threads along the last axes first, so
+    each thread adds up the units of its own scores.
     """
     b = tl.program_id(0).to(tl.int64)
     first_i, first_j = tl.program_id(1) * block_queries, tl.program_id(2) * block_keys

@@ -137,7 +137,7 @@ def naive_gradients(
     Args:
         arguments: the arguments of the forward pass.
         grad: `(B, M, N)` gradient of the scores.
-        scores: the function that computes the scores.
+        scores: the function to differentiate, such as `naive_scores`.
     """
     keys, queries, v, *lengths = arguments
 

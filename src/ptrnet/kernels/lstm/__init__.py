@@ -3,8 +3,8 @@
 `lstm` has three implementations:
 
 - For float32 inputs on a CPU, we use the compiled kernel (`cpu.py`) under autocast, or if PyTorch
-  has no fast oneDNN. If the kernel can use AVX-512, we also use it for large batches without
-  gradients.
+  has no fast oneDNN. If the kernel can use AVX-512 and no gradients are needed, we also use the
+  kernel for batches of at least MIN_ROWS sequences.
 - Under transforms that PyTorch's layer does not support, such as `vmap`, we use the formula
   (`naive_lstm`).
 - In all other cases, we use PyTorch's own layer (`torch_lstm`).
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 # oneDNN's layer and the compiled kernel pack the weights in every call. For batches of fewer rows
-# than this, without gradients, packing does not pay.
+# than this, packing does not pay.
 MIN_ROWS = 32
 
 
@@ -62,8 +62,9 @@ def lstm(
     Returns:
         Outputs `(B, N, H)`, and hidden and cell state `(B, H)` after each sequence's last element.
         Outputs on padding are arbitrary. Under bfloat16 autocast on a CPU, the outputs and the
-        recurrent products are bfloat16, but cell states and inputs of few features stay float32. On
-        a GPU, autocast is switched off, because autocast would round the states at every step.
+        factors of recurrent products are bfloat16, but cell states and inputs of few features stay
+        float32. On a GPU, autocast is switched off, because autocast would round the states at
+        every step.
 
     Raises:
         ValueError: the shapes do not fit each other (the compiled kernel).
@@ -114,7 +115,7 @@ def _is_compiled_faster(rows: int, weights: Weights) -> bool:
     # PyTorch computes a small batch in less time than the compiled code takes to load.
     if rows < MIN_ROWS:
         return False
-    if torch.is_grad_enabled():  # oneDNN computes the weights' gradients faster
+    if torch.is_grad_enabled():  # oneDNN computes the weights' gradients faster than the kernel
         return False
     from ptrnet.kernels.lstm.cpu import PackedProducts, products_class
 

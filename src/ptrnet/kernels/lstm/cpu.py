@@ -14,10 +14,10 @@ The layer is faster than a loop of cells, and than oneDNN's layer under autocast
 
 In this file, tensors are `(N, B, ...)`, with the step first. So a step is one block of memory.
 
-Every step multiplies rows by the same matrix. `PackedProducts` packs the matrix once, sums in
-float32 and is faster, but it only supports some processors and sizes. `TorchProducts` is PyTorch's
-product, whose sums are rounded to the matrix's type. All threads of a batch share an object of the
-chosen class. Each thread has a separate buffer for the products of its slice.
+Every step multiplies rows by the same matrix. `TorchProducts` is PyTorch's product, whose sums are
+rounded to the matrix's type. `PackedProducts` packs the matrix once, sums in float32 and is faster
+than PyTorch's product, but it only supports some processors and sizes. All threads of a batch share
+an object of the chosen class. Each thread has a separate buffer for the products of its slice.
 
 The compiled functions at the end of this file compute the gates of step `t` for a slice of the
 batch, rows `first` to `last - 1`. In these functions, bfloat16 arrays are uint16. `load` turns a
@@ -333,9 +333,9 @@ def products_class(
         features: number of features of inputs, d. 0 if inputs are fused and need no product.
         dtype: type of the products.
     """
-    # A 32-bit word holds bfloat16 numbers of two rows, so the matrix must have an even
-    # number of rows. If the last panel is not full, the product also multiplies the zeros in this
-    # panel. This takes time, so we only use full panels.
+    # A 32-bit word holds bfloat16 numbers of two rows, so the matrix must have an even number of
+    # rows. If the last panel is not full, the product also multiplies the zeros in this panel. This
+    # takes time, so we only use full panels.
     fills_words = dtype != torch.bfloat16 or features % 2 == 0
     fills_panels = 4 * units % packed.PANEL_COLUMNS == 0
     can_pack = fills_words and fills_panels and packed.can_multiply(dtype)

@@ -16,8 +16,8 @@ SATURATED = 1000.0  # added to a gate on padding; see `torch_lstm`
 class Weights(NamedTuple):
     """The parameters of one LSTM layer with d input features and H hidden units.
 
-    In `nn.LSTM`, these parameters are called `weight_ih`, `weight_hh`, `bias_ih` and `bias_hh`. The
-    rows belong to the gates, in PyTorch's order: input, forget, cell, output.
+    In `nn.LSTM`, these parameters are called `weight_ih`, `weight_hh`, `bias_ih` and `bias_hh`.
+    Each gate has H rows, in PyTorch's order: input, forget, cell, output.
     """
 
     input: Tensor  # (4H, d)

@@ -62,8 +62,8 @@ def with_deviations(inputs: Tensor, lengths: Tensor) -> Tensor:
 class Logs(nn.Module):
     """Logarithms of features. A feature that is 0 or negative in some training example gives 0.
 
-    A linear function of logarithms can compare ratios or products of features. A feature that is
-    smaller than in all training examples gets the smallest logarithm in these examples.
+    A linear function of logarithms can compare ratios or products of features. A value below all
+    values of the feature in the training examples gets the smallest logarithm in these examples.
 
     Args:
         spread, lowest: `(d,)`; see `Task.relative_range`.
@@ -79,7 +79,7 @@ class Logs(nn.Module):
         self.register_buffer("lowest", lowest, persistent=False)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return `log(x / mean of x)` of features x, given x standardized, `(B, N, d)`."""
+        """Return `log(x / mean of x)` of features x. `inputs` `(B, N, d)` are x, standardized."""
         with torch.autocast(inputs.device.type, enabled=False):
             return torch.maximum(1 + self.spread * inputs, self.lowest).log()
 

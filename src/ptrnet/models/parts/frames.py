@@ -64,8 +64,9 @@ class EdgeFrames(nn.Module):
 
     A sequence of apexes builds a triangulation; see `ptrnet.constraints.triangulations`. Each token
     decides the triangle on the left of the first open edge. For sequences of apexes, this edge is
-    the frame of the first round. As long as there is no such edge, the frame points downwards along
-    the second axis.
+    the frame of the first round, and further edges begin at the frame's origin, not at the last
+    element (see `OpenEdgeFeatures`). As long as there is no open edge, the frame points downwards
+    along the second axis.
 
     Args:
         units: size of queries and keys, H.

@@ -18,9 +18,9 @@ class FreeRunningPtrNet(PtrNet):
     element. `P` has a decoder input for each special slot and each element. The input for a special
     slot is a learned vector, such as `=>` for END. The input for an element is the element itself.
 
-    The paper does not say what the decoder reads in training. With `teacher_forcing`, while the
-    module is in training mode, `log_probs` feeds `P_{C_i}` to the decoder, like the Ptr-Net. In all
-    other cases, the decoder reads the result of `next_input` (free running).
+    The paper does not say what the decoder reads in training. With `teacher_forcing`, `log_probs`
+    feeds `P_{C_i}` to the decoder in training mode, as the Ptr-Net does in every mode. In all other
+    cases, the decoder reads the result of `next_input` (free running).
     """
 
     Settings = FreeRunningSettings

@@ -11,7 +11,8 @@ from ptrnet.masks import length_mask
 from ptrnet.models.base import safe_sqrt
 
 # An element that is too distant to be encoded gets the lowest score of all encoded tokens, minus
-# MARGIN. So the distant element is unlikely (e^-10), but not impossible.
+# MARGIN. So the distant element is e^-10 times as likely as the least likely encoded token, and not
+# impossible.
 MARGIN = 10.0
 TOLERANCE = 1e-5  # lengths below this share of the largest coordinate count as 0 in `aligned`
 
@@ -78,7 +79,7 @@ class Rest(NamedTuple):
 
 
 def _in_front(remaining: Tensor) -> Tensor:
-    """Indices `(R, N)` of all elements: remaining elements first, each part in increasing order."""
+    """Indices `(R, N)` of all elements: remaining elements, then others, each group increasing."""
     if not is_recorded():
         return remaining.to(torch.int8).argsort(dim=-1, descending=True, stable=True)
     positions = torch.arange(remaining.shape[1], device=remaining.device)
