@@ -45,8 +45,8 @@ class Reading(NamedTuple):
     """How to read elements with named fields.
 
     Args:
-        fields: the fields that the model reads; if empty, all fields. `Sets.for_training` says
-            which fields of a long table are then left out.
+        fields: the fields that the model reads. If empty, all fields, except that a long table
+            leaves out some fields (see `Sets.for_training`).
         unknown_category: whether the model refuses or ignores a text that no training example has.
         missing: whether missing values are filled in or refused.
         context: the fields that have one value in all elements of an instance; inferred if empty.
@@ -305,7 +305,7 @@ def _check_answers(path: str, task: Custom, examples: Dataset, repeats: NDArray[
 
 
 def _refuse(path: str, task: Custom, examples: Dataset, row: int) -> NoReturn:
-    """Raise InputError for the answer of a row. The message names its line, or else its number."""
+    """Raise InputError for the answer of a row. The message names the line or the row."""
     example: Example | None = examples[row]
     source, key = f"{path}: row {row + 1}", "outputs"
     if "source" in examples.carried:

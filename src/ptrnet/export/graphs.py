@@ -193,8 +193,8 @@ def _record(model: PointerModel, batch: int, n: int, prefixes: int, steps: int) 
     tensors = tensors_of(encoded)
     return _Recording(
         (batch, n, first + n, prefixes, steps, steps + 1, 1 + 2 * steps, 3 + 2 * steps),
-        # After the export, PyTorch calls `train` with this module's former mode, which also sets
-        # the mode of `model`. So use `eval` here.
+        # After the export, PyTorch sets this module and `model` inside it back to the mode that
+        # this module had before. So call `eval` here, or `model` would be in training mode.
         EncoderGraph(model).eval(),
         StepGraph(model, encoded).eval(),
         {"inputs": inputs, "lengths": lengths},

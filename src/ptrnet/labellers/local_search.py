@@ -75,8 +75,9 @@ def solve(problem: Problem, kicks: int) -> Indices:
 
 
 # Many cities, piece by piece, in the spirit of Karp (1977). The distances of all pairs do not fit
-# into memory. So we cut a tour along Hilbert's curve into paths of `PIECE` cities, and improve each
-# path while its ends stay in place. In the next of `ROUNDS` rounds, we cut the tour in the middle
+# into memory. So we take the tour that follows Hilbert's curve, cut it into paths of `PIECE`
+# cities, and improve each path. Its ends stay in place.
+# In the next of `ROUNDS` rounds, we cut the tour in the middle
 # of these paths.
 PIECE = 2000  # cities: 32 MB of distances
 ROUNDS = 4

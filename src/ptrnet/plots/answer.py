@@ -16,8 +16,8 @@ from ptrnet.types import Example, Floats, Indices
 
 MILLISECONDS = 500  # duration of each step of an animation
 MIN_PROBABILITY = 0.005  # lines for smaller probabilities would be too thin to see
-# These colours are visible on light and on dark backgrounds. Points and names have the colour of
-# text in matplotlib's style.
+# These colours are visible on light and on dark backgrounds. Names, and points outside of the
+# answer, have the colour of text in matplotlib's style.
 ANSWER_COLOR, TRUTH_COLOR, MISSING_COLOR = "#2f72d6", "#d1495b", "#e0aab0"
 QUIET_COLOR, GRID_ALPHA = "#8a8f98", 0.2
 MAX_NAMES = 60  # more names would hide the points

@@ -78,8 +78,8 @@ class Row:
     trained_on: str  # sizes, as the paper gives them
     task: Task
     n: int  # elements of each instance of the test
-    # The paper's numbers: a value for each metric (shares in percent), or "FAIL", and a mean cost
-    # for each labeller.
+    # The paper's numbers: for each metric a value (shares in percent) or "FAIL", and for labellers
+    # the mean cost. Numbers that the paper does not give are missing.
     published: Mapping[str, float | str]
     labellers: Sequence[str]  # algorithms whose mean cost the table shows
     lines: Mapping[str, Line]

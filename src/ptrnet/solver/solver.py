@@ -665,8 +665,9 @@ class Solver(HubMixin):
         """Answer every instance of a file, and write the answers to another file.
 
         ptrnet reads, answers and writes in chunks, so a large file does not need more memory than a
-        small one. Only long tables have to fit into memory. A call that writes a .txt, .jsonl or
-        .parquet file of instances can be resumed. If the call is stopped, its finished chunks stay
+        small one. Only long tables have to fit into memory. A call that reads a file
+        (not a long table) and writes a .txt, .jsonl or .parquet file can be
+        resumed. If the call is stopped, its finished chunks stay
         in `OUTPUT.partial/`. Repeat the same call to continue.
 
         Args:
@@ -820,7 +821,7 @@ class Solver(HubMixin):
 
         If the true answer is better than the model's answer, it is drawn, too, with dashed lines.
         The first labeller of the task, an algorithm, computes the true answer. But if the task has
-        no labeller or is a `Problem`, the true answer is that of the example `points`. If `points`
+        no labeller or is a `Problem`, the true answer is the one given with `points`. If `points`
         has no answer in this case, only the model's answer is drawn.
 
         Args:

@@ -204,7 +204,7 @@ class Task(Settings, Labelling):
 
     @abstractmethod
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
-        """Return why no instance of n elements has the answer `outputs`; None if some may have it.
+        """Return why `outputs` cannot answer any instance of n elements; None if it may answer one.
 
         Args:
             n: number of elements of the instance.
@@ -367,7 +367,7 @@ class Task(Settings, Labelling):
         return outputs
 
     def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
-        """If tours are open paths, return copies of the example with different cities at `end`.
+        """For an open path, return copies of the example; each fixes a different city at `end`.
 
         The network answers each copy, and the solver keeps the best path.
 

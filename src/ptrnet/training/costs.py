@@ -179,8 +179,8 @@ def reinforce_loss(log_probs: SequenceLogProbs, samples: Samples, baseline: Tens
     - The advantage is `cost - baseline`, divided by its root mean square over the batch, so that
       the unit of the costs does not matter.
     - At each step of a sample, add up the probabilities that the model gives to the allowed tokens.
-      a is the product of these sums over all steps of the sample. The second term brings a closer
-      to 1, so the model learns which tokens are allowed.
+      a is the product of these sums over all steps of the sample. The second term brings this
+      product closer to 1, so the model learns which tokens are allowed.
 
     Args:
         log_probs: log-probabilities of `samples`, `(B, K)` each.

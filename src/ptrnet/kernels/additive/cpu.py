@@ -1,6 +1,7 @@
 """The compiled CPU kernel of additive scores, with the formula of `ptrnet.kernels.additive`.
 
-The kernel never stores an array of size (B, M, N, H). The backward pass computes r again. Loops
+The kernel never stores an array of size (B, M, N, H). The backward pass computes r
+(see there) again. Loops
 skip padded keys and queries. They convert bfloat16 numbers one by one as they read them, so there
 is no float32 copy of the tensor.
 
@@ -134,7 +135,7 @@ class PreparedKeys:
 
 
 def _to_kernel_types(arguments: Arguments) -> Arguments:
-    """Convert the arguments to one float type, but keep bfloat16 keys and queries as they are."""
+    """Convert to one float type. Keep bfloat16 keys and queries if all are bfloat16 or float32."""
     types = {arguments.keys.dtype, arguments.queries.dtype, arguments.v.dtype}
     if types <= {torch.bfloat16, torch.float32}:
         return arguments._replace(v=arguments.v.float())

@@ -64,8 +64,9 @@ class EdgeFrames(nn.Module):
 
     A sequence of apexes builds a triangulation; see `ptrnet.constraints.triangulations`. Each token
     decides the triangle on the left of the first open edge. For sequences of apexes, this edge is
-    the frame of the first round, and further edges begin at the frame's origin, not at the last
-    element (see `OpenEdgeFeatures`). As long as there is no open edge, the frame points downwards
+    the frame of the first round. In further rounds, the edge begins at the origin of this
+    frame, not at the last element (see
+    `OpenEdgeFeatures`). As long as there is no open edge, the frame points downwards
     along the second axis.
 
     Args:
@@ -189,7 +190,7 @@ class FrameFeatures:
         points: `(B, N, 2)`, the elements' coordinates.
         num_specials: number S of special slots, which have the position of the first element.
         first: `(B, M)`, the token of each prefix's first element.
-        last: `(B, M)`, the token of the element at the center of the frame; 0: no element yet.
+        last: `(B, M)`, the token of each prefix's last element, or an open edge's head; 0: none.
     """
 
     # Numbers of features in the first round and in each further round.
