@@ -15,6 +15,7 @@ from ptrnet.data.infer_task import task_of
 from ptrnet.data.stored import open_file
 from ptrnet.errors import InputError
 from ptrnet.tasks.schema import Schema
+from ptrnet.types import Example
 
 HULL, TSP, DELAUNAY, SORT = (tasks.get(name) for name in ("hull", "tsp", "delaunay", "sort"))
 
@@ -104,6 +105,16 @@ def test_errors_equal_those_of_the_reader(tmp_path, small_blocks, bad, before):
     assert str(memmap.value) == str(reader.value)
     assert str(memmap.value).startswith(f"{path}:{before + 3}:")
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("extension", ["txt", "jsonl"])
+def test_refuses_answers_that_break_the_rules_of_a_problem(tmp_path, extension):
+    knapsack = tasks.get("knapsack")
+    (inputs,) = knapsack.sample(np.random.default_rng(0), 1, 5)
+    path = str(tmp_path / f"f.{extension}")
+    formats.write(path, [Example(inputs, np.arange(5))], knapsack)  # too heavy
+    with pytest.raises(InputError, match=r"f\.\w+:1: answer: .*element 4 is not allowed"):
+        open_file(path, knapsack)
 
 
 @pytest.mark.parametrize("extension", ["txt", "jsonl"])

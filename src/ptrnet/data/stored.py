@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ptrnet import runtime
-from ptrnet.data import formats
+from ptrnet.data import checks, formats
 from ptrnet.data.dataset import Dataset, chunks_of
 from ptrnet.data.formats import txt
 from ptrnet.data.formats.parts.lines import BLOCK, Block, blocks
@@ -144,7 +144,9 @@ def build(path: str, task: Task, folder: Path) -> None:
 
 
 def _read_block(block: Block, path: str, task: Task) -> Dataset:
-    part = Dataset.of(require_answers(txt.read_block(block, path, task)), task.item_size)
+    examples = list(require_answers(txt.read_block(block, path, task)))
+    checks.check_feasible(examples, task)
+    part = Dataset.of(examples, task.item_size)
     return replace(part, carried={})  # do not send the sources of lines between processes
 
 

@@ -60,7 +60,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 
 def read_block(block: Block, path: str, task: Task) -> Iterator[Example]:
-    """Yield the examples in a block of the file, with the same checks as `read`."""
+    """Yield the examples in a block of the file, with the same checks as `read` in this module."""
     return _parse(lines_of_block(block, path), task)
 
 
