@@ -11,7 +11,7 @@ import pytest
 from ptrnet import jobs, tasks
 from ptrnet.data import formats
 from ptrnet.data.dataset import Dataset
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, OutputError
 from ptrnet.files import locked
 from ptrnet.jobs import CHUNK, Source, write_chunks
 from ptrnet.types import Example
@@ -68,6 +68,22 @@ def test_a_job_writes_its_rows_in_order_and_leaves_nothing_else(tmp_path):
     for k, (inputs, outputs) in enumerate(examples):
         assert np.array_equal(inputs, np.random.default_rng(k).random((4, 1)))
         assert np.array_equal(inputs[outputs, 0], np.sort(inputs[:, 0]))
+
+
+@pytest.mark.parametrize("name", ["hull", "delaunay"])
+def test_answers_that_break_the_rules_reach_a_binary_format(tmp_path, name):
+    """A model that decodes without the constraint gives such answers."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    task = tasks.get(name)
+    wrong = {"hull": [0, 1, 0], "delaunay": [[0, 0, 1], [0, 0, 1]]}[name]
+    points = np.random.default_rng(1).random((5, 2))
+    data = Dataset.of(
+        [Example(points, np.array(wrong)), Example(points, np.array(wrong[:0]))], task.item_size
+    )
+    path = tmp_path / "a.parquet"
+    write_chunks(lambda chunk: chunk, Source([data], 2, {}), task, str(path), "solving", {})
+    table = parquet.read_table(path).to_pydict()
+    assert table["outputs"] == [wrong, []] and table["inputs"] == [points.tolist()] * 2
 
 
 def test_finished_chunks_are_not_computed_again(tmp_path, monkeypatch, expected, capsys):
@@ -161,6 +177,27 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_work(tmp_path):
         run(tmp_path / "missing" / "a.txt", refuse)
     with pytest.raises(InputError, match="cannot be written: File name too long"):
         run(tmp_path / ("a" * 250 + ".txt"), refuse)
+
+
+def test_an_error_of_the_function_is_not_reported_as_one_of_the_output(tmp_path):
+    def fails(number):
+        raise FileNotFoundError(2, "No such file or directory", "companion")
+
+    for can_resume in (True, False):
+        with pytest.raises(FileNotFoundError, match="companion"):
+            run(tmp_path / "a.txt", fails, can_resume=can_resume)
+        assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("can_resume", [True, False])
+def test_a_chunk_that_cannot_be_written_names_the_output(tmp_path, monkeypatch, can_resume):
+    def fails(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(jobs, "_write_chunk", fails)
+    with pytest.raises(OutputError, match=r"a\.txt: cannot be written: No space left"):
+        run(tmp_path / "a.txt", can_resume=can_resume)
+    assert not list(tmp_path.iterdir())
 
 
 def test_standard_output_gets_all_rows_and_unknown_formats_are_refused(tmp_path, capsys):

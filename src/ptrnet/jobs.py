@@ -12,7 +12,7 @@ import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
 from io import StringIO
@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from ptrnet.data import formats
 from ptrnet.data.dataset import Dataset
+from ptrnet.data.formats import jsonl
 from ptrnet.errors import InputError, KilledError, OutputError, short
 from ptrnet.files import atomic_path, check_writable, checksum, locked, to_standard_output
 from ptrnet.parallel import LOCAL, ordered_map
@@ -141,10 +142,12 @@ def write_chunks(
         todo = (item for item in enumerate(source.chunks) if item[0] not in done)
         with Bar(activity, source.num_rows, sum(done.values())) as bar:
             for number, lines, count in ordered_map(compute, todo, jobs, backend):
-                _write_chunk(folder, number, lines, lines_format.extension)
+                with _writing(output):
+                    _write_chunk(folder, number, lines, lines_format.extension)
                 bar.add(lines.count(b"\n"))
                 unproved += count
-        _join(folder, output, task, target if is_binary else None)
+        with _writing(output):
+            _join(folder, output, task, target if is_binary else None)
     return unproved
 
 
@@ -194,29 +197,39 @@ def _claimed(output: str, key: Mapping[str, Any], source: Source) -> Iterator[Pa
     path = Path(output)
     check_writable(path)
     folder = path.with_name(f"{path.name}.partial")
-    try:
+    with ExitStack() as stack:
+        with _writing(output):
+            if source.key is None:
+                scratch = TemporaryDirectory(prefix=f"{path.name}.", dir=path.parent)
+                folder = Path(stack.enter_context(scratch))
+            else:
+                folder.mkdir(exist_ok=True)
+                stack.enter_context(locked(folder, wait=False))
+                is_new = not (folder / KEY).exists()
+                _claim(folder, {**key, **source.key}, is_new)
         if source.key is None:
-            with TemporaryDirectory(prefix=f"{path.name}.", dir=path.parent) as temporary:
-                yield Path(temporary)
+            yield folder
             return
-        folder.mkdir(exist_ok=True)
-        with locked(folder, wait=False):
-            is_new = not (folder / KEY).exists()
-            _claim(folder, {**key, **source.key}, is_new)
-            try:
-                yield folder
-            except BaseException as error:
-                is_stop = isinstance(error, KeyboardInterrupt | KilledError | OSError | OutputError)
-                if _numbers(folder) and (is_stop or not is_new):
-                    print(
-                        f"the finished part is kept in {folder}; "
-                        "the same command continues from there",
-                        file=sys.stderr,
-                    )
-                elif is_new:
-                    shutil.rmtree(folder)
-                raise
-            shutil.rmtree(folder)
+        try:
+            yield folder
+        except BaseException as error:
+            is_stop = isinstance(error, KeyboardInterrupt | KilledError | OSError | OutputError)
+            if _numbers(folder) and (is_stop or not is_new):
+                print(
+                    f"the finished part is kept in {folder}; the same command continues from there",
+                    file=sys.stderr,
+                )
+            elif is_new:
+                shutil.rmtree(folder)
+            raise
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def _writing(output: str) -> Iterator[None]:
+    """Raise OutputError instead of OSError."""
+    try:
+        yield
     except OSError as error:
         raise OutputError(f"{output}: cannot be written: {error.strerror or error}") from None
 
@@ -285,7 +298,7 @@ def _join(folder: Path, output: str, task: Task, target: formats.Format | None) 
     """Write the output: the joined lines of the chunks, or a file of the binary format `target`."""
     files = [file for _, file in sorted(_numbers(folder).items())]
     if target is not None:
-        examples = (e for file in files for e in formats.read(str(file), task))
+        examples = (e for file in files for e in jsonl.read_answered(str(file), task))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the instances were read, and warned of, before
             formats.write_checked(output, examples, task)
