@@ -108,7 +108,7 @@ def test_refuses_malformed_lines_and_names_them(tmp_path, text, complaint):
 
 def test_refuses_examples_that_the_format_cannot_hold(tmp_path):
     path = str(tmp_path / "r.svm")
-    plain = Example(np.ones((2, 1)), np.array([0]), "here")
+    plain = Example(np.ones((2, 1)), np.array([0, 1]), "here")
     named = plain.replace(elements=[{"price": 1}, {"price": 2}], grades=np.ones(2))
     missing = named.replace(elements=[{"1": float("nan")}, {"1": 2}])
     no_numbers = "needs numbers, and indices"
@@ -117,6 +117,20 @@ def test_refuses_examples_that_the_format_cannot_hold(tmp_path):
             formats.write(path, [example], loosest_task(1))
     with pytest.raises(InputError, match="files are for task custom"):
         formats.write(path, [plain], ptrnet.tasks.get("hull"))
+
+
+def test_refuses_an_answer_that_is_not_in_the_order_of_the_grades(tmp_path):
+    path = str(tmp_path / "r.svm")
+    example = Example(np.ones((3, 1)), np.array([2, 0, 1]), "here", grades=np.array([1.0, 1, 2]))
+    for outputs in ([2, 0, 1], [2, 1, 0]):  # a tie
+        formats.write(path, [example.replace(outputs=np.array(outputs))], loosest_task(1))
+    for outputs in ([0, 1, 2], [2]):
+        with pytest.raises(InputError, match=r"^here: .*lose the answer"):
+            formats.write(path, [example.replace(outputs=np.array(outputs))], loosest_task(1))
+
+
+def test_lines_are_not_counted_as_sets(tmp_path):
+    assert formats.count_instances(written(tmp_path, LETOR)) is None
 
 
 def test_rankings_of_arrays_are_numbered_from_one(tmp_path):

@@ -424,10 +424,11 @@ def num_features(path: str) -> int:
 
 def count_instances(path: str) -> int | None:
     """Return the approximate number of instances in a file, for a progress bar; None if unknown."""
-    capabilities = format_of(path).capabilities
-    if not capabilities.multiple:
+    source = format_of(path)
+    if not source.capabilities.multiple:
         return 1
-    return None if capabilities.binary else count_lines(path)
+    # A line of a long table is an element.
+    return None if source.capabilities.binary or source.columns else count_lines(path)
 
 
 def content_checksum(path: str) -> str:

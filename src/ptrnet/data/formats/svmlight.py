@@ -103,6 +103,13 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     for number, example in enumerate(examples, 1):
         if example.grades is None:
             raise InputError(f"{example.source}: a .svmlight file needs grades, got none")
+        if example.outputs is not None:
+            in_order = example.grades[example.outputs].tolist()
+            if in_order != sorted(example.grades.tolist(), reverse=True):
+                raise InputError(
+                    f"{example.source}: a .svmlight file would lose the answer, which is not in "
+                    "the order of the grades; write to .jsonl"
+                )
         key = str(example.extra.get("qid", number))
         if any(c.isspace() or c == COMMENT for c in key):
             raise InputError(
