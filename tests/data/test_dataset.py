@@ -168,6 +168,21 @@ def test_every_function_takes_a_dataset_as_many_instances(small, task):
     assert solver.evaluate(data) == solver.evaluate(list(data))
 
 
+@pytest.mark.parametrize("name", ["solve", "log_likelihoods", "evaluate"])
+def test_refuses_a_dataset_of_another_task(small, name):
+    data = ptrnet.generate("sort", 5, 2)
+    with pytest.raises(InputError, match="Dataset: expected elements of 2 numbers for hull, got 1"):
+        getattr(small("hull"), name)(data)
+    assert small("hull").solve(data[:0]) == []
+
+
+def test_a_dataset_of_matrices_can_be_labelled():
+    matrix = np.random.default_rng(0).random((4, 4))
+    data = Dataset.of([Example(matrix, distance="EXPLICIT")])
+    (labelled,) = ptrnet.label("tsp", data)
+    assert sorted(labelled.outputs.tolist()) == [0, 1, 2, 3]
+
+
 def test_solve_checks_the_outputs_of_a_pair(small):
     with pytest.raises(InputError, match="outputs: expected a list of whole numbers"):
         small().solve((POINTS, POINTS[:, 0]))

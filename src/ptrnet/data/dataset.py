@@ -301,6 +301,7 @@ def instances_of(values: Any, task: Task) -> tuple[Dataset, bool]:
         task: the task of the instances.
     """
     if isinstance(values, Dataset):
+        _check_width(values, task)
         return values, False
     if isinstance(values, Mapping):
         values = task.from_fields(values, "instance 0")
@@ -333,6 +334,7 @@ def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
         InputError: an example is malformed or has no answer.
     """
     if isinstance(values, Dataset):
+        _check_width(values, task)
         for row in values:
             checks.required_answer(row, task)
         return values, False
@@ -345,6 +347,16 @@ def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
     items = [values] if is_one else split(values, "examples")
     rows = [checked_example(item, task, example_name(k, item)) for k, item in enumerate(items)]
     return Dataset.of(rows, task.item_size), is_one
+
+
+def _check_width(data: Dataset, task: Task) -> None:
+    """Refuse a dataset whose elements have another number of features than those of the task."""
+    d = data.elements.shape[1]
+    # Instances with other distances, such as matrices, may have any number of features.
+    if len(data) and d != task.num_features and "distance" not in data.carried:
+        raise InputError(
+            f"Dataset: expected elements of {task.num_features} numbers for {task.name}, got {d}"
+        )
 
 
 def one_example(values: Any, task: Task) -> Example:
