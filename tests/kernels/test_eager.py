@@ -237,7 +237,9 @@ def test_resumed_work_uses_compiled_kernels_at_once(new_process):
 def test_long_work_and_trainings_use_compiled_kernels_at_once(new_process, tmp_path):
     examples = ptrnet.generate("hull", n=4, count=4)
     model = ptrnet.models.build("transformer-ptr-net", 2, 1, hidden_size=8, edge_frames=True)
-    predictor = Predictor(model.eval(), ptrnet.tasks.get("hull"), ptrnet.Greedy(), is_long=True)
+    predictor = Predictor(
+        model.eval(), ptrnet.tasks.get("hull"), ptrnet.Greedy(), always_compiled=True
+    )
     predictor(examples[:0])
     assert eager.may_use_compiled(1)
     eager._steps = 0

@@ -8,6 +8,7 @@ from ptrnet.augmentation import canonicalize_valid
 from ptrnet.data.batches import bucket_by_size
 from ptrnet.solver import predict as solver_batches
 from ptrnet.solver import scoring
+from ptrnet.solver.solver import CHUNK
 from ptrnet.types import Example
 
 
@@ -56,6 +57,22 @@ def test_batches_keep_to_the_budget_and_answers_to_their_order(small, monkeypatc
     assert at_once == in_batches
     batches = list(bucket_by_size([3, 30, 1, 5, 4, 4], 25))
     assert batches == [[2, 0, 4, 5, 3], [1]]
+
+
+@pytest.mark.parametrize("options", [{}, {"activity": "solving"}, {"jobs": 2}])
+def test_many_instances_use_compiled_kernels_from_the_first_step_on(small, monkeypatch, options):
+    """So the number of processes does not change the bits."""
+    seen = []
+
+    def note(predictor, chunks, jobs, backend):
+        seen.append(predictor.always_compiled)
+        return (chunk.with_answers([np.arange(3)] * len(chunk)) for chunk in chunks)
+
+    monkeypatch.setattr("ptrnet.solver.solver.ordered_map", note)
+    points = [Example(x) for x in np.random.default_rng(0).random((CHUNK + 1, 4, 2))]
+    small().predict(points, **options)
+    small().predict(points[1:], **options)
+    assert seen == [True, False]
 
 
 def test_log_likelihoods_do_not_depend_on_where_a_files_answer_starts(small):

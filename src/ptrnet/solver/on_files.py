@@ -33,11 +33,11 @@ AnyPredictor = TypeVar("AnyPredictor", bound=Predictor)
 
 
 def _for_many(predictor: AnyPredictor, count: int | None) -> AnyPredictor:
-    """Return the predictor with `is_long` set for `count` instances.
+    """Return the predictor with `always_compiled` set for `count` instances.
 
-    If `count` is None (unknown), or more than one chunk, `is_long` is True.
+    If `count` is None (unknown), or more than one chunk, `always_compiled` is True.
     """
-    return replace(predictor, is_long=count is None or count > CHUNK)
+    return replace(predictor, always_compiled=count is None or count > CHUNK)
 
 
 def solve_file(

@@ -45,10 +45,11 @@ class Predictor:
         decoder: the search for answers.
         constrained: whether to consider only answers that the task allows.
         augment: the number of views of each instance to answer. The best answer is kept.
-        is_long: whether the job has several chunks. If False, a process computes its first steps in
-            plain PyTorch, and later steps by compiled kernels, which may round differently. If
-            True, all steps use compiled kernels. So the answers to a chunk do not depend on how
-            many chunks the process has answered before.
+        always_compiled: whether the network `transformer-ptr-net` uses compiled kernels from the
+            first step on. If False, a process computes its first steps in plain PyTorch, and later
+            steps by compiled kernels, which may round differently. Jobs of several chunks set True,
+            so that the answers to a chunk do not depend on how many chunks the process has answered
+            before.
     """
 
     activity: ClassVar[str] = "solving"
@@ -58,11 +59,11 @@ class Predictor:
     decoder: Decoder
     constrained: bool = True
     augment: int = 1
-    is_long: bool = False
+    always_compiled: bool = False
 
     def __call__(self, data: Dataset) -> Dataset:
         """Return the instances with the model's answers and their log-probabilities."""
-        if self.is_long:
+        if self.always_compiled:
             use_compiled_kernels()
         task = self.task
         constraint = task.build_constraint() if self.constrained else task.free_constraint()

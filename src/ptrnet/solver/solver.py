@@ -199,10 +199,10 @@ class Solver(HubMixin):
             [[2, 0, 3, 4], [1, 3, 0, 6], [6, 7, 3, 1, 8, 9]]
         """
         check_processes(jobs, backend)
-        predictor, data = self.predictor(decoder, constrained, augment), self._dataset(data)
+        data = self._dataset(data)
+        predictor = self.predictor(decoder, constrained, augment)
+        predictor = replace(predictor, always_compiled=len(data) > CHUNK)
         is_shared = jobs != 1 or backend != LOCAL
-        if is_shared:
-            predictor = replace(predictor, is_long=len(data) > CHUNK)
         chunks = self.warned(data.chunks(CHUNK) if activity or is_shared else [data], predictor)
         solved = []
         with Bar(activity, len(data)) as bar:
