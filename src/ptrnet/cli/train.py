@@ -61,7 +61,7 @@ def train(
     alone, the examples determine the kind of the answers, the features and the network. A tenth of
     the examples is kept for validation, and training ends when the validation loss stops falling.
     ptrnet parses the file once, and stores the result in FILE.packed/ for later runs. Only long
-    tables (--set-id) are parsed in each run.
+    tables (--set-id), and elements that are objects, are parsed in each run.
 
     The folder of --output gets the model, its recipe, its logs and the last checkpoint. --resume
     continues a stopped run, and gives the same weights as a run that was not stopped. Without
