@@ -10,7 +10,7 @@ from ptrnet import models, tasks
 from ptrnet.data.batches import batch_of
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Batch, Example
+from ptrnet.types import Batch, Example, ranking
 from tests.support.small_models import small_solver
 
 
@@ -39,9 +39,11 @@ def negative_log_likelihoods(model, batch):
     return torch.stack(sums)
 
 
-def step(model, batch, *counts_of_others):
+def step(model, batch, *counts_of_others, loss="tokens"):
     """Return the loss of a step, if the other processes have this many tokens."""
-    module = TrainingModule(model, Recipe.from_table(task="hull"))
+    recipe = Recipe.from_table(task="hull")
+    object.__setattr__(recipe, "loss", loss)  # a recipe of gains would need a file
+    module = TrainingModule(model, recipe)
 
     def reduce(count, reduce_op):
         assert reduce_op == "mean"
@@ -66,6 +68,20 @@ def test_processes_have_the_loss_of_one(model, batch):
     assert counts[0] != counts[1]
     losses = step(model, parts[0], counts[1]), step(model, parts[1], counts[0])
     torch.testing.assert_close(sum(losses) / 2, step(model, batch))
+
+
+def test_processes_have_the_loss_of_one_if_it_compares_gains():
+    """One process has two instances with gains. The other has one, and one without gains."""
+    task = tasks.get("custom", kind="grades", center=(0.0, 0.0), spread=(1.0, 1.0))
+    model = models.build("set-ptr-net", 2, 1, hidden_size=8, answer=task.answer)
+    rng = np.random.default_rng(0)
+    rows = [
+        Example(rng.normal(size=(len(grades), 2)), ranking(grades), grades=grades)
+        for grades in map(np.array, ([1.0, 2], [0.0, 1, 3, 0, 1], [2.0, 0], [0.0, 0, 0]))
+    ]
+    parts = batch_of(rows[:2], task), batch_of(rows[2:], task)
+    losses = step(model, parts[0], 1, loss="gains"), step(model, parts[1], 2, loss="gains")
+    torch.testing.assert_close(sum(losses) / 2, step(model, batch_of(rows, task), loss="gains"))
 
 
 def test_a_network_does_not_learn_from_the_rows_that_it_holds_out(model, batch):

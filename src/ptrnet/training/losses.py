@@ -43,22 +43,31 @@ def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     0. Other instances have loss 0. These losses suit models whose scores do not depend on earlier
     tokens. `losses` says when an answer is right.
     """
-    assert batch.grades is not None
     real = length_mask(batch.target_lengths, batch.targets.shape[1])
     log_probs = model.log_probs(*batch[:4])
-    first = log_probs[:, 0, -batch.grades.shape[1] :]
-    is_element = length_mask(batch.lengths, first.shape[1]) & real.any(1, keepdim=True)
-    positive = torch.where(is_element, batch.grades.clamp(min=0), 0)
-    highest = positive.amax(1, keepdim=True)
-    # 2^grade may be infinite, so divide all gains by 2^highest. The divisor cancels in `shares`.
-    gains = torch.exp2(positive - highest) - torch.exp2(-highest)
-    sums = gains.sum(1, keepdim=True)
-    shares = gains / torch.where(sums > 0, sums, 1)
+    shares = shares_of_gains(batch)
+    first = log_probs[:, 0, -shares.shape[1] :]
     # The log p of padding is -inf. So use `where` and not a product.
-    cross_entropy = -(shares * torch.where(gains > 0, first, 0)).sum(1)
+    cross_entropy = -(shares * torch.where(shares > 0, first, 0)).sum(1)
     _, is_right = token_log_likelihoods(log_probs, batch)
     right = _are_likeliest(log_probs, batch.targets, is_right) | ~real
-    return cross_entropy / _tokens_per_answer(sums > 0), right.all(1)
+    return cross_entropy / _tokens_per_answer(shares.any(1)), right.all(1)
+
+
+def shares_of_gains(batch: Batch) -> Tensor:
+    """Return `(B, n)`: the gain of each element, divided by the sum of its instance's gains.
+
+    The shares are 0 for padding, for answers without tokens, and for instances without gains.
+    """
+    assert batch.grades is not None
+    has_tokens = batch.target_lengths[:, None] > 0
+    is_element = length_mask(batch.lengths, batch.grades.shape[1]) & has_tokens
+    positive = torch.where(is_element, batch.grades.clamp(min=0), 0)
+    highest = positive.amax(1, keepdim=True)
+    # 2^grade may be infinite, so divide all gains by 2^highest. The divisor cancels.
+    gains = torch.exp2(positive - highest) - torch.exp2(-highest)
+    sums = gains.sum(1, keepdim=True)
+    return gains / torch.where(sums > 0, sums, 1)
 
 
 def cut_losses(model: PointerModel, batch: CutBatch) -> tuple[Tensor, Tensor]:

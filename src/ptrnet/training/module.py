@@ -20,7 +20,7 @@ from ptrnet.tasks.custom import Custom
 from ptrnet.training import optimizers
 from ptrnet.training.graphs import GraphLosses
 from ptrnet.training.hardware import has_run_on_gpu
-from ptrnet.training.losses import cut_losses, gain_losses, losses
+from ptrnet.training.losses import cut_losses, gain_losses, losses, shares_of_gains
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch, CutBatch, Example, Indices
 
@@ -116,14 +116,20 @@ class TrainingModule(pl.LightningModule):
         """Return this process's number of tokens, divided by the processes' mean number of tokens.
 
         DDP averages the losses of the processes. With this weight, the average of `losses` equals
-        the mean loss over the tokens of all processes.
+        the mean loss over the tokens of all processes. `gain_losses` are means over the instances
+        with gains, so the weight counts these instances instead. For `cut_losses`, which are sums
+        of two means, the average is only close to the loss of the whole batch.
         """
         if self.trainer.world_size == 1:
             return 1.0
-        tokens = batch.target_lengths.sum().float().to(self.device)
-        mean = self.trainer.strategy.reduce(tokens.clone(), reduce_op="mean")
+        if self._of_batch is gain_losses:
+            count = shares_of_gains(batch).any(1).sum()  # type: ignore[arg-type]
+        else:
+            count = batch.target_lengths.sum()
+        count = count.float().to(self.device)
+        mean = self.trainer.strategy.reduce(count.clone(), reduce_op="mean")
         # If the network holds out the whole batch, no process has tokens. Then return 0.
-        return tokens / mean.clamp(min=1 / self.trainer.world_size)
+        return count / mean.clamp(min=1 / self.trainer.world_size)
 
     def on_validation_start(self) -> None:
         self.valid_losses = []
