@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from ptrnet.training.callbacks import BestWeights
+from ptrnet.training.callbacks import BestWeights, TrainingProgress
 
 
 @pytest.fixture
@@ -59,3 +59,11 @@ def test_a_resumed_run_keeps_the_same_weights(validate):
     for each in (best, resumed):
         assert validate(each, WITHIN, WORSE, first=4) == 4
         assert each.has_ended
+
+
+@pytest.mark.parametrize("metric", ["gap", "kendall_tau", "f1", "in_place", "ndcg@10"])
+def test_the_progress_line_shows_the_metric_of_the_task(metric):
+    progress = TrainingProgress(batch_size=1)
+    metrics = {"valid_loss": 1.0, "valid_accuracy": 0.5, f"valid_{metric}": 0.125}
+    progress.on_validation_end(SimpleNamespace(callback_metrics=metrics), None)
+    assert progress.valid == f" valid {metric} 0.125"

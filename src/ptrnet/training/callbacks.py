@@ -342,7 +342,8 @@ class TrainingProgress(pl.Callback):
             )
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        for key in ("accuracy", "cost", *METRICS.values()):  # a later key replaces an earlier one
+        # A later key replaces an earlier one. All kinds log the accuracy, so it comes first.
+        for key in dict.fromkeys(("accuracy", "cost", "gap", *METRICS.values())):
             value = trainer.callback_metrics.get(f"valid_{key}")
             if value is not None:
                 name = "" if key in ("accuracy", "cost") else f"{key} "
