@@ -7,6 +7,9 @@ Which network uses which kernels:
 - `transformer-ptr-net`: `decoder_layer` and `frames`.
 - All other networks only use PyTorch.
 
-`eager.py` decides between a kernel and the plain formula. The package imports no models and no
-tasks.
+Each entry function decides between a kernel and the plain formula: `additive_scores` and
+`prepared_scores` in `additive`, `lstm` and `cell` in `lstm`, and `linear` in `linear`. For the
+other kernels, the networks decide: `Pointer._compiled_for` in `models/ptr_net.py`, and
+`TransformerPtrNet._compiled` in `models/transformer_ptr_net.py`. `eager.py` has the conditions that
+these functions share. The package imports no models and no tasks.
 """

@@ -1,4 +1,4 @@
-"""Decide between a compiled kernel and the plain formula. Every kernel uses these functions.
+"""Conditions under which a compiled kernel may replace the plain formula.
 
 PyTorch cannot record what a compiled kernel does, so we use the plain formula if PyTorch records.
 A kernel also reads the memory of tensors. Some tensors stand for values that are not in their
