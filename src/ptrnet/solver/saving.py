@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 from zlib import crc32
 
-from ptrnet.errors import InputError, ModelError
+from ptrnet.errors import InputError
 from ptrnet.files import exists
 from ptrnet.models.base import PointerModel
 from ptrnet.pretrained import card, model_folder
@@ -15,33 +15,15 @@ from ptrnet.tasks.base import Task
 
 
 class HubMixin:
-    """Base class of `Solver` that saves and loads solvers. See `Solver` for the arguments.
+    """Base class of `Solver` that saves and loads solvers. See `Solver` for the attributes."""
 
-    Raises:
-        ModelError: the network has another number of features or special slots than the task.
-            Special slots are the tokens that are not elements, such as END.
-    """
-
-    def __init__(
-        self,
-        model: PointerModel,
-        task: Task,
-        trained: dict[str, Any] | None = None,
-        card: str = "",
-    ) -> None:
-        for what, built, needed in (
-            ("features", model.features, task.num_features),
-            ("special slots", model.num_specials, task.num_specials),
-        ):
-            if built != needed:
-                raise ModelError(
-                    f"the task {task.name} needs a network of {needed} {what}, got one of {built}"
-                )
-        self.model, self.task, self.trained = model.eval(), task, trained or {}
-        self.card = card
-        # The card, and a checksum of the weights. If the weights change later, this card and the
-        # scores of the training no longer describe them.
-        self._described = (card, self._weights_crc()) if card or "scores" in self.trained else None
+    model: PointerModel
+    task: Task
+    trained: dict[str, Any]
+    card: str
+    # The card, and a checksum of the weights, when the solver was made. If the weights change
+    # later, this card and the scores of the training no longer describe them.
+    _described: tuple[str, int] | None
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write `config.json`, `model.safetensors` and the card, README.md, to a folder.
@@ -89,7 +71,8 @@ class HubMixin:
             from ptrnet.pretrained import hub
 
             folder = hub.fetch(str(name))
-        return cls(*model_folder.load(folder), card=card.read(folder))
+        saved, text = model_folder.load(folder), card.read(folder)
+        return cls(*saved, card=text)  # type: ignore[call-arg]  # `Solver` has the constructor
 
     def push_to_hub(
         self, repository: str, private: bool = False, license: str | None = None

@@ -18,14 +18,15 @@ from ptrnet.data.dataset import (
     one_example,
 )
 from ptrnet.decoding import Decoder, Greedy
-from ptrnet.errors import InputError, check_int, short
-from ptrnet.models.base import num_weights
+from ptrnet.errors import InputError, ModelError, check_int, short
+from ptrnet.models.base import PointerModel, num_weights
 from ptrnet.parallel import LOCAL, check_processes, ordered_map
 from ptrnet.progress import Bar
 from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.predict import Predictor, SampledAnswers, sample_answers
 from ptrnet.solver.saving import HubMixin
 from ptrnet.solver.trained_range import Message, TrainedRange
+from ptrnet.tasks.base import Task
 from ptrnet.types import Ends, Example
 
 if TYPE_CHECKING:
@@ -47,11 +48,34 @@ class Solver(HubMixin):
         trained: facts about the training, as the model's files store them.
         card: the model card, in Markdown. Empty if the model has no card.
 
+    Raises:
+        ModelError: the network has another number of features or special slots than the task.
+            Special slots are the tokens that are not elements, such as END.
+
     Examples:
         >>> model = ptrnet.load("hull")  # a Solver
         >>> model.solve([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]])
         array([0, 1, 2, 3])
     """
+
+    def __init__(
+        self,
+        model: PointerModel,
+        task: Task,
+        trained: dict[str, Any] | None = None,
+        card: str = "",
+    ) -> None:
+        for what, built, needed in (
+            ("features", model.features, task.num_features),
+            ("special slots", model.num_specials, task.num_specials),
+        ):
+            if built != needed:
+                raise ModelError(
+                    f"the task {task.name} needs a network of {needed} {what}, got one of {built}"
+                )
+        self.model, self.task, self.trained = model.eval(), task, trained or {}
+        self.card = card
+        self._described = (card, self._weights_crc()) if card or "scores" in self.trained else None
 
     @cached_property
     def trained_range(self) -> TrainedRange:
