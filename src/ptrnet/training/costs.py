@@ -295,7 +295,7 @@ def _to(answered: Answered, device: torch.device | str) -> Answered:
     return moved
 
 
-class CostProblem(NamedTuple):
+class UserCosts(NamedTuple):
     """A user's instances, and the function that computes the costs of answers."""
 
     instances: Dataset
@@ -321,24 +321,24 @@ def task_costs(task: Task) -> Costs:
     return costs
 
 
-def open_instances(recipe: Recipe, problem: CostProblem | None, first: int) -> TrainingExamples:
+def open_instances(recipe: Recipe, user_costs: UserCosts | None, first: int) -> TrainingExamples:
     """Open the instances of a recipe that learns from costs.
 
     Args:
         recipe: the recipe of the training.
-        problem: a user's instances. If None, the task draws fresh instances.
+        user_costs: a user's instances. If None, the task draws fresh instances.
         first: the number of the first batch: 0, or the step from which a run is resumed.
 
     Raises:
         InputError: there is no instance to train on.
     """
     task, sizes, batch_size = recipe.task, recipe.n, recipe.batch_size
-    if problem is None:
+    if user_costs is None:
         fresh = FreshInstances(task, sizes, batch_size, recipe.seed, first=first)
         valid = FreshInstances(task, sizes, batch_size, recipe.seed, VALID)
         batches = [valid.batch(k) for k in range(recipe.valid_batches)]
         return TrainingExamples(fresh, [], batches)
-    data = problem.instances
+    data = user_costs.instances
     content = checksum(data.starts.tobytes() + data.elements.tobytes())
     known = KnownInstances(
         replace(data, fingerprint=f"{task.name}-{content}"),

@@ -19,7 +19,7 @@ from ptrnet.settings import options_of, to_mapping
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import KINDS, Kind
 from ptrnet.training.callbacks import Hooks
-from ptrnet.training.costs import CostProblem, Costs
+from ptrnet.training.costs import Costs, UserCosts
 from ptrnet.training.own_data import in_cycles, validation_defaults
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
@@ -49,12 +49,12 @@ def fit_costs(
     if kind is None:
         raise InputError(f"fit: with a cost, kind is one of {', '.join(KINDS)}")
     data = _checked_instances(instances)
-    problem = CostProblem(data, _costs_of_each(cost))
+    user_costs = UserCosts(data, _costs_of_each(cost))
     inferred = _infer_recipe(data, {**recipe, "kind": kind})
     if output is not None:
-        return Solver(*train(inferred, output, resume, problem, hooks))
+        return Solver(*train(inferred, output, resume, user_costs, hooks))
     with tempfile.TemporaryDirectory() as scratch:
-        return Solver(*train(inferred, Path(scratch) / "run", problem=problem, hooks=hooks))
+        return Solver(*train(inferred, Path(scratch) / "run", user_costs=user_costs, hooks=hooks))
 
 
 def _checked_instances(instances: Any) -> Dataset:

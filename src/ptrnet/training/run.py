@@ -17,7 +17,7 @@ from ptrnet.solver import Solver
 from ptrnet.training import checkpoint, run_folder
 from ptrnet.training.callbacks import BestWeights, Hooks, diverged_error
 from ptrnet.training.conditional_logit import forget_logits, mix_with_logits
-from ptrnet.training.costs import CostModule, CostProblem, open_instances, task_costs
+from ptrnet.training.costs import CostModule, UserCosts, open_instances, task_costs
 from ptrnet.training.examples import TrainingExamples, fresh_test_examples, open_examples
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
@@ -34,7 +34,7 @@ def train(
     recipe: Recipe,
     output: Path,
     resume: bool = False,
-    problem: CostProblem | None = None,
+    user_costs: UserCosts | None = None,
     hooks: Hooks | None = None,
     data: Dataset | None = None,
 ) -> model_folder.Saved:
@@ -50,7 +50,7 @@ def train(
         recipe: what to train, and on which examples.
         output: the folder of the run.
         resume: whether to resume the run in `output`.
-        problem: the user's instances and cost function, for a recipe that learns from costs. If
+        user_costs: the user's instances and cost function, for a recipe that learns from costs. If
             None, the task draws instances and computes the costs of answers.
         hooks: the caller's callbacks and loggers.
         data: the examples of the recipe's file. If None, `train` opens the file.
@@ -69,21 +69,21 @@ def train(
                 run_folder.check_recipe(output, recipe)
             else:
                 run_folder.check_unused(output)
-        return _train(recipe, output, resume, problem, hooks or Hooks(), data, locks)
+        return _train(recipe, output, resume, user_costs, hooks or Hooks(), data, locks)
 
 
 def _train(
     recipe: Recipe,
     output: Path,
     resume: bool,
-    problem: CostProblem | None,
+    user_costs: UserCosts | None,
     hooks: Hooks,
     data: Dataset | None,
     locks: contextlib.ExitStack,
 ) -> model_folder.Saved:
     begun = checkpoint.read_last(output) if resume else None
     step = int(begun.content["global_step"]) if begun else 0
-    module, examples = _prepare(recipe, problem, step, data)
+    module, examples = _prepare(recipe, user_costs, step, data)
 
     def save(step: int) -> None:
         model_folder.save(
@@ -132,7 +132,7 @@ def _network(recipe: Recipe) -> PointerModel:
 
 
 def _prepare(
-    recipe: Recipe, problem: CostProblem | None, first: int, data: Dataset | None
+    recipe: Recipe, user_costs: UserCosts | None, first: int, data: Dataset | None
 ) -> tuple[TrainingModule, TrainingExamples]:
     """Return the module with its initial weights, and the examples from batch `first` on.
 
@@ -146,8 +146,8 @@ def _prepare(
     if recipe.learning == "answers":
         module, examples = TrainingModule(model, recipe), open_examples(recipe, first, data)
     else:
-        costs = problem.costs if problem else task_costs(recipe.task)
-        examples = open_instances(recipe, problem, first)
+        costs = user_costs.costs if user_costs else task_costs(recipe.task)
+        examples = open_instances(recipe, user_costs, first)
         module = CostModule(model, recipe, recipe.task, costs)
     for batch in examples.valid_batches:
         model.check_lengths(batch.lengths)
