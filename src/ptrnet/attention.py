@@ -3,12 +3,11 @@
 import numpy as np
 import torch
 
-from ptrnet.augmentation import canonicalize_valid
 from ptrnet.data.batches import pad_instances
-from ptrnet.data.symmetries import augmented_view
 from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices, pad_answers
+from ptrnet.views import augmented_view, canonicalize_valid
 
 
 @torch.no_grad()

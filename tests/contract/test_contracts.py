@@ -12,16 +12,15 @@ import pytest
 import torch
 
 from ptrnet import models, tasks
-from ptrnet.augmentation import canonicalize_valid
 from ptrnet.constraints import Free
 from ptrnet.data import formats
 from ptrnet.data.random_streams import TRAIN, VALID
 from ptrnet.data.streams import ExampleStream
-from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.labels import generate_dataset
 from ptrnet.pretrained.model_folder import load
 from ptrnet.types import Example, pad_answers
+from ptrnet.views import augmented_view, canonicalize_valid
 from tests.contract.cases import (
     CONSTRAINTS,
     DECODERS,

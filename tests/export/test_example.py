@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import ptrnet
-from ptrnet.augmentation import canonicalize_valid
 from ptrnet.export import example
 from ptrnet.tasks.custom import KINDS
+from ptrnet.views import canonicalize_valid
 from tests.export.cases import build
 
 STANDARD = {"center": (100.0, -5.0), "spread": (3.0, 0.1)}

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from ptrnet.augmentation import canonicalize_valid
 from ptrnet.decoding.log_probs import sequence_log_probs
 from ptrnet.errors import InputError
+from ptrnet.views import canonicalize_valid
 
 
 def test_every_tour_once_sums_to_one_at_any_temperature(small):

@@ -4,12 +4,12 @@ import torch
 
 import ptrnet
 from ptrnet import models, tasks
-from ptrnet.augmentation import canonicalize_valid
 from ptrnet.data.batches import bucket_by_size
 from ptrnet.solver import predict as solver_batches
 from ptrnet.solver import scoring
 from ptrnet.solver.solver import CHUNK
 from ptrnet.types import Example
+from ptrnet.views import canonicalize_valid
 
 
 def test_one_array_gives_one_answer_and_a_list_a_list(small):

@@ -1,4 +1,4 @@
-"""Augmentation: permute elements, rotate or mirror the unit square, and read instances backwards.
+"""Augment training examples: permute elements, apply symmetries, and read instances backwards.
 
 `apply_symmetry` changes the coordinates of instances, which does not change answers.
 `permute_elements` changes the order of elements, and `remap_indices` adapts the indices in answers
@@ -47,38 +47,6 @@ def canonicalize(task: Task, inputs: Floats, answers: Answers) -> tuple[Floats, 
     inputs = permute_elements(inputs, order)
     answers = remap_indices(answers, np.argsort(order, axis=1))
     return inputs, task.canonicalize(inputs, answers)
-
-
-def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, Indices]:
-    """Return a view of an instance for test-time augmentation: transformed and shuffled.
-
-    Args:
-        number: the number of the view. View 0 is neither transformed nor shuffled. If the task is
-            symmetric, the view has symmetry `number % 8`. If the task is reversible, views with
-            odd numbers are backwards. The seed of the shuffle is the number together with n.
-        task: the task of the instance. If `task.order` is not "given", the elements of every view
-            are sorted into this order.
-        instance: `(n, d)` in the unit cube.
-
-    Returns:
-        The view `(n, d)`, and indices `(n,)`: element i of the view is element `indices[i]` of the
-        instance.
-    """
-    order = np.arange(len(instance))
-    if number:
-        if task.symmetric:
-            (instance,) = apply_symmetry(instance[None], np.array([number % SYMMETRIES]))
-        if is_backwards(number, task):
-            (instance,) = task.backwards(instance[None])
-        rng = np.random.default_rng([number, len(instance)])
-        order[task.fixed :] = rng.permutation(order[task.fixed :])
-    order = order[task.element_order(instance[None, order])[0]]
-    return instance[order], order
-
-
-def is_backwards(number: int, task: Task) -> bool:
-    """Whether view `number` of an instance is backwards; see `augmented_view`."""
-    return task.reversible and number % 2 == 1
 
 
 def apply_symmetry(points: Floats, symmetries: Indices) -> Floats:

@@ -12,7 +12,6 @@ from torch import Tensor
 from ptrnet.data.batches import pad_instances
 from ptrnet.data.random_streams import EXPORTED
 from ptrnet.data.sizes import Sizes
-from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Greedy
 from ptrnet.errors import InputError
 from ptrnet.masks import gather_rows, length_mask
@@ -22,6 +21,7 @@ from ptrnet.solver import Solver
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.types import END, Floats
+from ptrnet.views import augmented_view
 
 TOLERANCE = 1e-4  # largest tolerated error of a log-probability; relative for values below -1
 FLOAT32_ERRORS = 4  # differences up to this many times PyTorch's float32 error are tolerated, too

@@ -8,13 +8,13 @@ from threading import Condition, Thread
 
 import numpy as np
 
-from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding.trace import Step, Traced
 from ptrnet.labels import reference_answer
 from ptrnet.serve.schemas import ExactAnswer, Prefix, TraceStep
 from ptrnet.solver.answer import finite_cost
 from ptrnet.tasks.base import Task
 from ptrnet.types import END, Example, Indices
+from ptrnet.views import augmented_view
 
 DIGITS = 6  # decimal places of the probabilities
 MAX_ANSWERS = 1024  # number of exact answers in the cache

@@ -11,17 +11,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ptrnet.augmentation import Candidate, best_candidate, decode_view, settle_valid
 from ptrnet.constraints import Constraint
 from ptrnet.data.batches import bucket_by_size, pad_instances
 from ptrnet.data.dataset import Dataset
-from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Decoder
 from ptrnet.kernels.eager import use_compiled_kernels
 from ptrnet.kernels.threads import one_thread
 from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.tasks.base import Task
 from ptrnet.types import END, Example, Floats, Indices
+from ptrnet.views import Candidate, augmented_view, best_candidate, decode_view, settle_valid
 
 if TYPE_CHECKING:
     from ptrnet.decoding import Sample

@@ -19,7 +19,6 @@ from ptrnet.data.batches import (
     token_log_likelihoods,
 )
 from ptrnet.data.dataset import Dataset
-from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Greedy
 from ptrnet.decoding.log_probs import check_finite
 from ptrnet.errors import InputError
@@ -31,6 +30,7 @@ from ptrnet.solver.predict import MAX_BATCH_ELEMENTS, Predictor
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.types import END, Batch, Example, Floats, Indices, pad_answers
+from ptrnet.views import augmented_view
 
 # Maximum number of elements in a batch with known answers. If the answers are known, we compute all
 # steps of a batch at once, so two such batches take no longer than one of twice this size.

@@ -5,9 +5,9 @@ import pytest
 
 import ptrnet
 from ptrnet import tasks
-from ptrnet.augmentation import Candidate, best_candidate
 from ptrnet.metrics.tour import length
 from ptrnet.types import Example
+from ptrnet.views import Candidate, best_candidate
 
 SQUARE = np.array([[0.1, 0.1], [0.9, 0.1], [0.9, 0.9], [0.1, 0.9]])
 

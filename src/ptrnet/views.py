@@ -3,7 +3,7 @@
 View 0 is the instance itself. In all other views, the elements are shuffled. If the task is
 symmetric, these views may also be rotated or mirrored. If the task is reversible, they may be
 backwards (see `Task.backwards`). If the task sets the order that the model reads, the elements of
-each view are sorted into this order. See `ptrnet.data.symmetries.augmented_view`.
+each view are sorted into this order. See `augmented_view`.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,43 @@ import torch
 
 from ptrnet.constraints import Begun, Constraint
 from ptrnet.data.batches import pad_instances
-from ptrnet.data.symmetries import augmented_view, is_backwards
+from ptrnet.data.symmetries import SYMMETRIES, apply_symmetry
 from ptrnet.decoding import Decoder
 from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.tasks.base import Task
 from ptrnet.types import CLOSED, Example, Floats, Indices, pad_answers
+
+
+def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, Indices]:
+    """Return a view of an instance for test-time augmentation: transformed and shuffled.
+
+    Args:
+        number: the number of the view. View 0 is neither transformed nor shuffled. If the task is
+            symmetric, the view has symmetry `number % 8`. If the task is reversible, views with
+            odd numbers are backwards. The seed of the shuffle is the number together with n.
+        task: the task of the instance. If `task.order` is not "given", the elements of every view
+            are sorted into this order.
+        instance: `(n, d)` in the unit cube.
+
+    Returns:
+        The view `(n, d)`, and indices `(n,)`: element i of the view is element `indices[i]` of the
+        instance.
+    """
+    order = np.arange(len(instance))
+    if number:
+        if task.symmetric:
+            (instance,) = apply_symmetry(instance[None], np.array([number % SYMMETRIES]))
+        if is_backwards(number, task):
+            (instance,) = task.backwards(instance[None])
+        rng = np.random.default_rng([number, len(instance)])
+        order[task.fixed :] = rng.permutation(order[task.fixed :])
+    order = order[task.element_order(instance[None, order])[0]]
+    return instance[order], order
+
+
+def is_backwards(number: int, task: Task) -> bool:
+    """Whether view `number` of an instance is backwards; see `augmented_view`."""
+    return task.reversible and number % 2 == 1
 
 
 class Candidate(NamedTuple):
