@@ -127,9 +127,7 @@ def write_chunks(
     if not target.capabilities.multiple or (output == "-" and target.capabilities.binary):
         data = list(ordered_map(function, source.chunks, jobs, backend))
         examples = [example for chunk in data for example in chunk]
-        # Examples that were read from a file are checked already.
-        write = formats.write if source.path is None else formats.write_checked
-        write(output, examples, task, source.path)
+        formats.write(output, examples, task, source.path)
         return sum(map(num_unproved, data))
     is_binary = target.capabilities.binary
     # Chunks of a binary format cannot be joined, so we keep lines and convert them at the end.
@@ -301,7 +299,7 @@ def _join(folder: Path, output: str, task: Task, target: formats.Format | None) 
         examples = (e for file in files for e in jsonl.read_answered(str(file), task))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the instances were read, and warned of, before
-            formats.write_checked(output, examples, task)
+            formats.write(output, examples, task)
     elif output == "-":
         to_standard_output(file.read_text(encoding="utf-8") for file in files)
     else:

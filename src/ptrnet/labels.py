@@ -100,9 +100,10 @@ def label(
             data, is_one = Dataset.of(file, task.item_size), True
         else:
             data, is_one = instances_of(file, task)
-        data = Dataset.of(list(with_ends(data, task, ends)), task.item_size)
+        data = Dataset.of(with_ends(data, task, ends), task.item_size)
         if target is not None:  # before any work, refuse what the file cannot hold
-            rows = formats.output_format(target, None).checked(data, task)
+            like = f"drawn.{task.stdout_format}"
+            rows = formats.output_format(target, like).checked(data, task)
             data = Dataset.of(list(rows), task.item_size)
         source = Source(data.chunks(CHUNK), len(data), None)
     else:

@@ -64,7 +64,7 @@ def convert(
     examples = target.checked(formats.read(source, kind), kind, keep_answers=True)
     if target.extension == "tour":
         examples = _with_city_names(examples, output, kind)
-    formats.write_checked(output, track(examples, "converting"), kind)
+    formats.write(output, track(examples, "converting"), kind)
 
 
 def _convert_table(source: str, output: str, columns: Columns) -> None:

@@ -92,7 +92,7 @@ def solve(
     """
     from ptrnet.data import formats
     from ptrnet.data.dataset import Dataset
-    from ptrnet.solver.on_files import table_writer
+    from ptrnet.solver.on_files import instances_to_solve, table_writer
     from ptrnet.tasks.tsp import with_ends
     from ptrnet.types import Ends
 
@@ -120,27 +120,19 @@ def solve(
             path, output, decoder, start=start, end=end, open=open, columns=columns, **how
         )
         return
-    ends, task = Ends(start, end, open), solver.task
+    ends, task, sets = Ends(start, end, open), solver.task, None
     solver.check_ends(solver.predictor(decoder, decoding.constrained, decoding.augment), ends)
-    formats.check_output(output, task)
     like = path or f"drawn.{task.stdout_format}"
-    write: Callable[[Dataset], None] = partial(formats.write_checked, output, task=task, like=like)
-    sets = None if path is None else formats.open_sets(path, columns)
-    if sets is not None:
-        instances: Iterable[Example] = sets.dataset(task, with_answers=False)
-        if output != "-" or not json:
+    write: Callable[[Dataset], None] = partial(formats.write, output, task=task, like=like)
+    if path is not None:
+        instances, sets = instances_to_solve(task, path, output, ends, columns)
+        if sets is not None and (output != "-" or not json):
             write = table_writer(sets, output, task)
-    elif path is None:
-        assert random is not None
-        instances = _random_instance(task, points, random, seed)
     else:
-        if path != "-":
-            formats.check_input(path)
-        formats.check_not_overwritten(path, output)
-        instances = formats.read(path, task)
-    instances = with_ends(instances, task, ends)
-    if sets is None:
-        instances = formats.output_format(output, like).checked(instances, task)
+        assert random is not None
+        formats.check_output(output, task)
+        drawn = with_ends(_random_instance(task, points, random, seed), task, ends)
+        instances = formats.output_format(output, like).checked(drawn, task)
     examples = Dataset.of(instances, task.item_size)
     if plot is not None and index >= len(examples):
         raise InputError(f"--index: expected 0 to {len(examples) - 1}, got {index}")

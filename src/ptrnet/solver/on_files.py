@@ -52,39 +52,53 @@ def solve_file(
 ) -> None:
     """Answer the instances of a file, and write the answers; see `Solver.solve_file`."""
     task = solver.task
-    formats.check_output(target, task)
-    _check_bulk(path, jobs, backend)
-    if sets := formats.open_sets(path, columns):
-        _solve_table(solver, predictor, sets, target, ends, jobs, backend)
+    check_processes(jobs, backend)
+    instances, sets = instances_to_solve(task, path, target, ends, columns)
+    if sets is not None:
+        _solve_table(solver, predictor, instances, sets, target, jobs, backend)
         return
-    instances = with_ends(formats.read(path, task), task, ends)
     if path == target == "-":
         formats.print_stream(_stream(solver, predictor, instances), task)
         return
-    formats.check_not_overwritten(path, target)
-    examples = formats.output_format(target, path).checked(instances, task)
-    source = file_source(path, solver.warned(chunks_of(examples, task, CHUNK), predictor))
+    source = file_source(path, solver.warned(chunks_of(instances, task, CHUNK), predictor))
     function = _for_many(predictor, source.num_rows)
     key = {**predictor.key(), "ends": list(ends)}
     write_chunks(function, source, task, target, predictor.activity, key, jobs, backend)
 
 
+def instances_to_solve(
+    task: Task, path: str, target: str, ends: Ends, columns: Columns
+) -> tuple[Iterable[Example], Sets | None]:
+    """Return the instances of a file, and its sets if the file is a long table.
+
+    Raises:
+        InputError: the file cannot be read, the target cannot be written or cannot hold the
+            instances with their answers, or an instance cannot be used. If the file is not a long
+            table, instances are read and checked while you iterate.
+    """
+    formats.check_output(target, task)
+    if path != "-":
+        formats.check_input(path)
+    if sets := formats.open_sets(path, columns):
+        return with_ends(sets.dataset(task, with_answers=False), task, ends), sets
+    formats.check_not_overwritten(path, target)
+    instances = with_ends(formats.read(path, task), task, ends)
+    return formats.output_format(target, path).checked(instances, task), None
+
+
 def _solve_table(
     solver: "Solver",
     predictor: Predictor,
+    instances: Iterable[Example],
     sets: Sets,
     target: str,
-    ends: Ends,
     jobs: int,
     backend: str,
 ) -> None:
     """Answer the sets of a table, and write the answers; see `table_writer`."""
-    data = sets.dataset(solver.task, with_answers=False)
-    if ends != Ends():
-        data = Dataset.of(with_ends(data, solver.task, ends), solver.task.item_size)
     write = table_writer(sets, target, solver.task)
     solved = solver.predict(
-        data,
+        instances,
         predictor.decoder,
         constrained=predictor.constrained,
         augment=predictor.augment,
@@ -144,7 +158,9 @@ def evaluate_file(
     task = solver.task
     if target is not None:
         formats.check_keeps_extra(target, task)
-    _check_bulk(path, jobs, backend)
+    check_processes(jobs, backend)
+    if path != "-":
+        formats.check_input(path)
     examples = _known(formats.read(path, task, columns), task, target, by)
     source = file_source(path, solver.warned(chunks_of(examples, task, CHUNK), evaluator))
     if columns:  # a line of a long table is an element, so `num_rows` does not count instances
@@ -206,13 +222,6 @@ def _evaluation(
         return Evaluation(task, map_chunks(function, source, activity, jobs, backend), by)
     write_chunks(function, source, task, target, activity, key, jobs, backend)
     return Evaluation(task, chunks_of(formats.read(target, task), task, CHUNK), by)
-
-
-def _check_bulk(path: str, jobs: int, backend: str) -> None:
-    """Raise InputError if `jobs` or `backend` is invalid, or if the file cannot be read."""
-    check_processes(jobs, backend)
-    if path != "-":
-        formats.check_input(path)
 
 
 def _known(

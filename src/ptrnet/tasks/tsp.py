@@ -10,7 +10,7 @@ Some labellers also take points in space, matrices of distances and fixed edges.
 `TourRules` say where a tour begins and ends, whether the tour is open, and which edges are fixed.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -240,18 +240,14 @@ class Tsp(Task):
         return Drawing(inputs, [inputs[np.append(outputs, outputs[:1])]])
 
 
-def with_ends(examples: Iterable[Example], task: Task, ends: Ends) -> Iterator[Example]:
-    """Yield the examples, with rules for where their tours begin and end.
+def with_ends(examples: Iterable[Example], task: Task, ends: Ends) -> Iterable[Example]:
+    """Return the examples, with rules for where their tours begin and end.
 
     Raises:
         InputError: the task is not `tsp`, a city does not exist, or no tour obeys the rules.
     """
     check_ends(task, ends)
-    if ends == Ends():
-        yield from examples
-    else:
-        for example in examples:
-            yield _with_ends(example, ends)
+    return examples if ends == Ends() else (_with_ends(example, ends) for example in examples)
 
 
 def check_ends(task: Task, ends: Ends) -> None:

@@ -471,16 +471,8 @@ def write(path: str, examples: Iterable[Example], task: Task, like: str | None =
     """
     target = output_format(path, like)
     target.check_task(task, path)
-    write_checked(path, target.checked(examples, task), task, like)
-
-
-def write_checked(
-    path: str, examples: Iterable[Example], task: Task, like: str | None = None
-) -> None:
-    """As `write`, but without checks. Call `check_output` and `Format.checked` first."""
-    target = output_format(path, like)
     with _opened(path, target) as stream:
-        target.module.write(stream, examples, task)
+        target.module.write(stream, target.checked(examples, task), task)
 
 
 def write_table(path: str, table: "Table") -> None:
