@@ -321,13 +321,8 @@ def read(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Ex
     """
     source = input_format(path)
     source.check_task(task, path)
-    examples: Iterable[Example]
-    if columns:
-        sets = open_sets(path, columns)
-        assert sets is not None
-        examples = sets.dataset(task)
-    else:
-        examples = source.module.read(path, task)
+    sets = open_sets(path, columns)
+    examples = source.module.read(path, task) if sets is None else sets.dataset(task)
     group: list[Example] = []
     # Check each example of standard input immediately: the next example may come much later.
     for group in groups_of(examples, 1 if path == "-" else _CHECKED_TOGETHER):
