@@ -32,12 +32,12 @@ def run(path, function=sorted_chunk, key=None, processes=1, can_resume=True):
     write_chunks(function, source, TASK, str(path), "sorting", key or {"seed": 1}, processes)
 
 
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
 def stop(path, monkeypatch, at="_join"):
     """Run the job until it is interrupted; return its folder."""
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
         patch.setattr(jobs, at, interrupt)
         with pytest.raises(KeyboardInterrupt):
@@ -48,6 +48,10 @@ def stop(path, monkeypatch, at="_join"):
 def sorted_and_noted(computed, number):
     computed.append(number)
     return sorted_chunk(number)
+
+
+def unproved_chunk(number):
+    return Dataset.of([e.replace(extra={"proved": False}) for e in sorted_chunk(number)[:2]])
 
 
 def refuse(number):
@@ -68,6 +72,16 @@ def test_a_job_writes_its_rows_in_order_and_leaves_nothing_else(tmp_path):
     for k, (inputs, outputs) in enumerate(examples):
         assert np.array_equal(inputs, np.random.default_rng(k).random((4, 1)))
         assert np.array_equal(inputs[outputs, 0], np.sort(inputs[:, 0]))
+
+
+def test_unproved_answers_of_an_earlier_run_are_counted(tmp_path, monkeypatch):
+    source = Source(range(4), ROWS, {})
+    arguments = (source, TASK, str(tmp_path / "a.txt"), "sorting", {})
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs, "_join", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            write_chunks(unproved_chunk, *arguments)
+    assert write_chunks(refuse, *arguments) == 8
 
 
 @pytest.mark.parametrize("name", ["hull", "delaunay"])

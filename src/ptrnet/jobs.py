@@ -2,9 +2,9 @@
 
 While OUTPUT is computed, a folder `OUTPUT.partial/` next to it holds the job's key and the finished
 chunks. The key (`job.json`) is everything that decides the result. Each chunk is a file of lines.
-The file's name is `NUMBER-CHECKSUM.EXTENSION`. If the same job is started again, it skips a chunk
-if the content of its file has the checksum that the name says. At the end the chunks are joined,
-and the folder is removed.
+The file's name is `NUMBER-UNPROVED-CHECKSUM.EXTENSION`, where UNPROVED is the number of answers
+without a proof. If the same job is started again, it skips a chunk if the content of its file has
+the checksum that the name says. At the end the chunks are joined, and the folder is removed.
 """
 
 import json
@@ -110,8 +110,7 @@ def write_chunks(
         backend: where the processes run, see `ptrnet.parallel.ordered_map`.
 
     Returns:
-        The number of answers of this run that are not proved, although their labeller promises a
-        proof.
+        The number of answers that are not proved, although their labeller promises a proof.
 
     Raises:
         InputError: an example cannot be used or written, or `output` cannot be written. Or
@@ -134,14 +133,13 @@ def write_chunks(
     lines_format = formats.get("jsonl") if is_binary else target
     compute = partial(_lines_of, function, task, lines_format.extension)
     key = {"ptrnet": VERSION, "task": task.name, **asdict(task), "command": activity, **key}
-    unproved = 0
     with _claimed(output, key, source) as folder:
-        done = _finished(folder, lines_format.extension)
+        done, unproved = _finished(folder, lines_format.extension)
         todo = (item for item in enumerate(source.chunks) if item[0] not in done)
         with Bar(activity, source.num_rows, sum(done.values())) as bar:
             for number, lines, count in ordered_map(compute, todo, jobs, backend):
                 with _writing(output):
-                    _write_chunk(folder, number, lines, lines_format.extension)
+                    _write_chunk(folder, number, count, lines, lines_format.extension)
                 bar.add(lines.count(b"\n"))
                 unproved += count
         with _writing(output):
@@ -261,13 +259,17 @@ def _numbers(folder: Path) -> dict[int, Path]:
     return {int(file.name.partition("-")[0]): file for file in files}
 
 
-def _finished(folder: Path, extension: str) -> dict[int, int]:
-    """Return the number of rows of each finished chunk, and remove damaged files."""
-    done = {}
+def _finished(folder: Path, extension: str) -> tuple[dict[int, int], int]:
+    """Return the number of rows of each finished chunk, and their total of unproved answers.
+
+    Remove damaged files.
+    """
+    done, total = {}, 0
     for number, file in _numbers(folder).items():
-        lines = file.read_bytes()
-        if file.name == _chunk_name(number, lines, extension):
+        lines, unproved = file.read_bytes(), file.name.split("-")[1]
+        if file.name == _chunk_name(number, unproved, lines, extension):
             done[number] = lines.count(b"\n")
+            total += int(unproved)
         else:
             print(
                 f"{file}: incomplete or damaged; its examples are computed again", file=sys.stderr
@@ -275,16 +277,16 @@ def _finished(folder: Path, extension: str) -> dict[int, int]:
             file.unlink()
     if done:
         print(f"resuming after {sum(done.values()):,} examples in {folder}", file=sys.stderr)
-    return done
+    return done, total
 
 
-def _chunk_name(number: int, lines: bytes, extension: str) -> str:
-    return f"{number:06}-{checksum(lines)[:_DIGITS]}.{extension}"
+def _chunk_name(number: int, unproved: int | str, lines: bytes, extension: str) -> str:
+    return f"{number:06}-{unproved}-{checksum(lines)[:_DIGITS]}.{extension}"
 
 
-def _write_chunk(folder: Path, number: int, lines: bytes, extension: str) -> None:
+def _write_chunk(folder: Path, number: int, unproved: int, lines: bytes, extension: str) -> None:
     """Write a chunk. The checksum in its name tells a later run whether the file is complete."""
-    path = folder / _chunk_name(number, lines, extension)
+    path = folder / _chunk_name(number, unproved, lines, extension)
     try:
         path.write_bytes(lines)
     except OSError:
