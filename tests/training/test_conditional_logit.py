@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 import ptrnet
 from ptrnet import models, tasks
 from ptrnet.solver import Solver
-from ptrnet.training.conditional_logit import fit_logit
+from ptrnet.training.conditional_logit import SHARES, best_share, fit_logit
 from ptrnet.types import Example
 
 WEIGHTS = np.array([1.5, -2.0, 0.0])
@@ -58,6 +58,19 @@ def test_few_choices_by_a_logit_are_predicted_nearly_as_well_as_by_the_logit():
     expected = np.mean([log_softmax(x @ WEIGHTS)[y[0]] for x, y in new])
     assert expected - 0.03 < actual < expected
     assert model.model.networks()[0].logit_share > 0.5
+
+
+def test_the_network_needs_a_gain_of_more_than_one_standard_error():
+    """A mixture gains 0.1 on average, with a standard deviation of 1."""
+    gains = np.random.default_rng(0).normal(size=10_000)
+    gains = (gains - gains.mean()) / gains.std() + 0.1
+    log_likelihoods = np.full((len(SHARES), len(gains)), -3.0)
+    log_likelihoods[-1], log_likelihoods[4] = -2.0, -2.0 + gains
+    assert best_share(log_likelihoods) == SHARES[4]
+    few = np.where(np.arange(64) % 2, 1.1, -0.9)  # the standard error is 0.125
+    log_likelihoods = log_likelihoods[:, :64].copy()
+    log_likelihoods[4] = -2.0 + few
+    assert best_share(log_likelihoods) == 1
 
 
 def test_choices_that_no_logit_predicts_have_hardly_any_share_of_it():

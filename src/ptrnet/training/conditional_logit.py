@@ -36,21 +36,38 @@ def mix_with_logits(model: PointerModel, task: Task, examples: TrainingExamples)
     networks, parts, stream = model.networks(), examples.valid, examples.stream
     if not (parts and isinstance(stream, DatasetStream)):
         return 0.0
-    if len(parts) == 1:
-        parts = parts * len(networks)
-    log_likelihoods = np.zeros(len(SHARES))
+    is_shared = len(parts) == 1
+    parts = parts * len(networks) if is_shared else parts
+    measured: list[Floats] = []  # (shares, examples) log-likelihoods for each network
     for k, (network, part) in enumerate(zip(networks, parts, strict=True)):
         if not (isinstance(network, SetPtrNet) and network.answer == "one"):
             return 0.0
         weights = fit_logit(stream.learned_by(k, MAX_EXAMPLES), task)
         network.logit_weights.copy_(network.logit_weights.new_tensor(weights))
-        for i, share in enumerate(SHARES):
+        rows: list[Floats] = []
+        for share in SHARES:
             network.logit_share.fill_(share)
-            log_likelihoods[i] += log_likelihoods_of(network, task, part).sum()
-    best = float(SHARES[log_likelihoods.argmax()])
+            rows.append(log_likelihoods_of(network, task, part))
+        measured.append(np.stack(rows))
+    best = best_share(np.mean(measured, 0) if is_shared else np.concatenate(measured, 1))
     for network in networks:
         network.get_buffer("logit_share").fill_(best)
     return best
+
+
+def best_share(log_likelihoods: Floats) -> float:
+    """Return the share with the highest likelihood, or 1 if the logit alone is hardly worse.
+
+    "Hardly worse" means by at most one standard error of the mean difference. The same examples
+    chose the networks' weights, so the likelihoods of networks are a little too high.
+
+    Args:
+        log_likelihoods: `(shares, examples)`, a row for each of SHARES.
+    """
+    best = int(log_likelihoods.mean(1).argmax())
+    gains = log_likelihoods[best] - log_likelihoods[-1]
+    is_better = gains.mean() > gains.std() / np.sqrt(len(gains))
+    return float(SHARES[best]) if is_better else 1.0
 
 
 def forget_logits(model: PointerModel) -> None:

@@ -114,7 +114,13 @@ def _train(
     saved = _trained_model(recipe, module, best, max(step, trainer.global_step))
     share = mix_with_logits(saved.model, recipe.task, examples)
     if is_main_process():
-        if share:
+        if share == 1:
+            print(
+                "all probabilities come from a conditional logit, because no mixture with the "
+                "network clearly predicts the validation examples better",
+                file=sys.stderr,
+            )
+        elif share:
             print(
                 f"{share:.0%} of each probability comes from a conditional logit, because the "
                 "mixture predicts the validation examples better",
