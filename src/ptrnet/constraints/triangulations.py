@@ -244,7 +244,8 @@ def _without_triangle(state: Triangulation) -> Tensor:
     is_front = (tails == tail) & (heads == head)
     # The new triangle has the sides (head, apex) and (apex, tail). Exclude an apex if such a side
     # is an edge that has left the queue, or the reverse of an edge that has ever joined the queue.
-    # Such a reverse is a side of an earlier triangle. The first edge's reverse has no triangle.
+    # Such a reverse is a side of an earlier triangle, or is the first edge's reverse, which never
+    # has a triangle.
     beyond_heads = ((tails == head) & ~is_open) | (tails == tail)
     beyond_tails = ((heads == tail) & ~is_open) | (heads == head)
     excluded = torch.cat([heads * beyond_heads, tails * beyond_tails, apexes * is_front], -1)

@@ -721,7 +721,7 @@ def _try_without(node: Node, num_decided: int, branches: Branches, depth: int) -
 
 @jit
 def _edge_to_branch_at(node: Node) -> tuple[int, int]:
-    """Return an undecided edge of the 1-tree at its city with the most edges: this city, the other.
+    """Return an undecided edge of the 1-tree, as two cities: its city with the most edges is first.
 
     If there are several such edges, take the most expensive. Costs include the penalties.
     """

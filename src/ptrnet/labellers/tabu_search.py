@@ -84,8 +84,8 @@ def search(machine: Indices, duration: Floats, job: Indices, moves: int) -> tupl
     shortest, found_at = np.inf, 0
     best = copied(now)
     path = np.empty(count, np.int64)
-    # Entry (a, b) is the number of a move. Before that move, the search may not put operation a
-    # ahead of the operation of job b on the same machine again.
+    # Entry (a, b) is the number of the first move that may again put operation a ahead of job b's
+    # operation on the same machine. Earlier moves may not.
     forbidden_until = np.zeros((count, job[-1] + 1), np.int64)
     tenure = 10 + (job[-1] + 1) // (machine.max() + 1)
     for move in range(1, moves + 1):

@@ -139,7 +139,7 @@ class JobShop(Problem):
         longest = np.maximum(bound.max(1, keepdims=True), machine_bound)
         of_machine = np.take_along_axis(load, np.maximum(machine, 0), 1)
         free = np.take_along_axis(state["machine_free"], np.maximum(machine, 0), 1)
-        # Each job also has features of its second operation, which follows its next operation: the
+        # Each job also has features of the operation after its next one (called second here): the
         # duration, the work left for the machine, and the time at which the machine is free.
         second = np.minimum(state["done"] + 1, MOST - 1)[..., None]
         has_second = count > 1
@@ -248,8 +248,8 @@ class JobShop(Problem):
         """Return active schedules in which no operation ends later than in the answers.
 
         We build each schedule step by step. Usually we take A, the allowed operation that starts
-        first in the answer. But let B be the operation that can end first. If B can end before A
-        starts in the answer, B does not delay A, so we take B.
+        first in the answer. The exception is B, the operation that can end first: if B can end
+        before A starts in the answer, B does not delay A, so we take B.
         """
         batch, n, _ = inputs.shape
         starts = np.full((batch, n, MOST + 1), np.inf)

@@ -704,10 +704,10 @@ class Solver(HubMixin):
             end: the last city of each tour. If `start` and `end` are given, the network completes a
                 closed tour whose first two cities are `end` and `start`. ptrnet rotates this tour,
                 so that `start` comes first and `end` comes last. If one of them is not given, the
-                network gives a closed tour without fixed ends. To obey the other options, ptrnet
-                then rotates or reverses this tour, or removes an edge. If an end of an open path is
-                not given, ptrnet also tries other cities at this end, except with
-                `ptrnet.Reconstruct`.
+                network gives a closed tour without fixed ends. Then ptrnet rotates or
+                reverses this tour, or removes an edge, to obey `open` and any given end. If an end
+                of an open path is not given, ptrnet also tries other cities at this end, except
+                with `ptrnet.Reconstruct`.
             open: whether the tour is a path that does not return to its first city.
             jobs: the number of processes, 1 or more. -1 means one process per core.
             backend: where the processes run: "local", or a cluster of "dask" or "ray".

@@ -204,7 +204,7 @@ class Task(Settings, Labelling):
 
     @abstractmethod
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
-        """Return why `outputs` cannot answer any instance of n elements; None if it may answer one.
+        """Return why no instance of n elements has the answer `outputs`; None if one may have it.
 
         Args:
             n: number of elements of the instance.
@@ -374,7 +374,7 @@ class Task(Settings, Labelling):
         Args:
             example: the example.
             outputs: the best answer so far.
-            end: the end at which the copies have different cities, "end" or "start".
+            end: which of the path's two ends differs between the copies, "start" or "end".
         """
         return []
 

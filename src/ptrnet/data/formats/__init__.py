@@ -14,8 +14,8 @@ A module may also have these members:
   an element: read and write a `ptrnet.data.tables.Table`.
 - `COLUMNS`, for formats whose files all use the same names: the columns of ids and answers
 - `companions(path)`, for formats that read several files together, such as a tour and its cities:
-  returns the paths of the other files. Leaves out files that do not exist and that `read` does not
-  need.
+  returns the paths of the other files. A file that `read` can do without is left out if it does not
+  exist.
 - `dictionaries(path)`, for formats whose elements may have named fields: returns an iterator over
   pairs. A pair is the elements of an instance, as a list of dictionaries, and the source of the
   instance. If the elements of the first instance are numbers, `dictionaries` returns None. If the
@@ -93,8 +93,8 @@ class Capabilities:
     def is_unanswered(self) -> bool:
         """Whether `write` ignores answers.
 
-        False for .csv: `write` sorts the rows into the answer's order, but `read` cannot tell that
-        rows were sorted.
+        False for .csv, though `answers` is False: `write` sorts the rows into the answer's order,
+        but `read` cannot tell that rows were sorted.
         """
         return bool(self.stdout_format) and not self.answers
 

@@ -64,10 +64,10 @@ class EdgeFrames(nn.Module):
 
     A sequence of apexes builds a triangulation; see `ptrnet.constraints.triangulations`. Each token
     decides the triangle on the left of the first open edge. For sequences of apexes, this edge is
-    the frame of the first round. In further rounds, the edge begins at the origin of this
-    frame, not at the last element (see
-    `OpenEdgeFeatures`). As long as there is no open edge, the frame points downwards
-    along the second axis.
+    the frame of the first round. In further rounds, positions are those in this frame
+    (see `OpenEdgeFeatures`), and the edge begins at its origin, not at the last element.
+    After a single element there is no open edge yet, and the frame
+    points downwards along the second axis.
 
     Args:
         units: size of queries and keys, H.
@@ -156,7 +156,10 @@ class EdgeFrames(nn.Module):
 
 
 class FrameScore(nn.Module):
-    """The score `w' max(0, W f + b + x)` of a token at a step, from its F features f."""
+    """The score `w' max(0, W f + b + x)` of a token at a step, from its F features f.
+
+    In the first round, x is `A q + B k` (see `EdgeFrames`); in further rounds it is 0.
+    """
 
     def __init__(self, features: int) -> None:
         super().__init__()
@@ -189,7 +192,7 @@ class FrameFeatures:
     Args:
         points: `(B, N, 2)`, the elements' coordinates.
         num_specials: number S of special slots, which have the position of the first element.
-        first: `(B, M)`, the token of each prefix's first element.
+        first: `(B, M)`, the token of each prefix's first element, or an open edge's tail; 0: none.
         last: `(B, M)`, the token of each prefix's last element, or an open edge's head; 0: none.
     """
 
