@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 
 from ptrnet.data import formats
 from ptrnet.data.dataset import Dataset
-from ptrnet.data.formats import jsonl
 from ptrnet.errors import InputError, KilledError, OutputError, short
 from ptrnet.files import atomic_path, check_writable, checksum, locked, to_standard_output
 from ptrnet.parallel import LOCAL, ordered_map
@@ -298,7 +297,8 @@ def _join(folder: Path, output: str, task: Task, target: formats.Format | None) 
     """Write the output: the joined lines of the chunks, or a file of the binary format `target`."""
     files = [file for _, file in sorted(_numbers(folder).items())]
     if target is not None:
-        examples = (e for file in files for e in jsonl.read_answered(str(file), task))
+        read = formats.get("jsonl").module.read_answered
+        examples = (e for file in files for e in read(str(file), task))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the instances were read, and warned of, before
             formats.write(output, examples, task)
