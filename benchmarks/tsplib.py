@@ -52,14 +52,15 @@ def gaps(solver: ptrnet.Solver, path: Path) -> tuple[int, list[float]]:
 def page(folder: Path, machine: str, commit: str) -> Iterator[str]:
     """Yield the lines of the page."""
     solver = ptrnet.load("tsp")
-    yield "# The shipped model `tsp` on TSPLIB"
+    yield "# Tours of TSPLIB"
     yield ""
     yield f"`python benchmarks/tsplib.py`, commit {commit}, on {machine}."
     yield ""
-    yield "Gaps are in percent, relative to the shortest tours. Lengths have the files' rounded"
-    yield "distances. *5 s* and *20 s* are `--decoder reconstruct --seconds 5` and `20`, after the"
-    yield "greedy search. *Local search* is `ptrnet label`, which uses no network. *Published* are"
-    yield "the means of LEHD (Luo et al. 2023), greedy and re-constructed; we did not run it."
+    yield "Gaps of the shipped model `tsp`, in percent, relative to the shortest tours. Lengths have"
+    yield "the files' rounded distances. *5 s* and *20 s* are `--decoder reconstruct --seconds 5` and"
+    yield "`20`, after the greedy search. *Local search* is `ptrnet label`, which uses no network."
+    yield "*Published* are the means of LEHD (Luo et al. 2023), greedy and re-constructed; we did not"
+    yield "run it."
     rows: list[tuple[str, int, list[float]]] = []
     for name in SHORTEST:
         began = time.perf_counter()
