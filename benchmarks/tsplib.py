@@ -56,11 +56,11 @@ def page(folder: Path, machine: str, commit: str) -> Iterator[str]:
     yield ""
     yield f"`python benchmarks/tsplib.py`, commit {commit}, on {machine}."
     yield ""
-    yield "Gaps of the shipped model `tsp`, in percent, relative to the shortest tours. Lengths have"
-    yield "the files' rounded distances. *5 s* and *20 s* are `--decoder reconstruct --seconds 5` and"
-    yield "`20`, after the greedy search. *Local search* is `ptrnet label`, which uses no network."
-    yield "*Published* are the means of LEHD (Luo et al. 2023), greedy and re-constructed; we did not"
-    yield "run it."
+    yield "Gaps of the shipped model `tsp`, in percent, relative to the shortest tours. Lengths"
+    yield "have the files' rounded distances. *5 s* and *20 s* are `--decoder reconstruct --seconds"
+    yield "5` and `20`, after the greedy search. *Local search* is `ptrnet label`, which uses no"
+    yield "network. *Published* are the means of LEHD (Luo et al. 2023), greedy and re-constructed;"
+    yield "we did not run it."
     rows: list[tuple[str, int, list[float]]] = []
     for name in SHORTEST:
         began = time.perf_counter()
