@@ -46,7 +46,7 @@ from ptrnet.progress import track
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
-VERSION = 3  # increase this version if the format or the content of the arrays changes
+VERSION = 4  # increase this version if the format, the content or the checks of the arrays change
 ARRAYS = INPUTS, STARTS, ANSWERS, ANSWER_STARTS = (
     "inputs.npy",
     "starts.npy",
