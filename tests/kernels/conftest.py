@@ -6,7 +6,7 @@ from numba.core.codegen import get_host_cpu_features
 
 from ptrnet.kernels import packed
 
-INSTRUCTIONS = {torch.float32: {"+avx512f"}, torch.bfloat16: {"+avx512f", "+avx512bf16"}}
+INSTRUCTIONS = {torch.float32: {"+avx2", "+fma"}, torch.bfloat16: {"+avx512f", "+avx512bf16"}}
 
 
 @pytest.fixture

@@ -107,9 +107,11 @@ def test_results_are_the_same_without_gradients(case, autocast):
 
 
 @pytest.mark.parametrize("can_multiply", [False, True])
-@pytest.mark.parametrize("units", [16, 24])
-def test_float32_is_packed_without_gradients(can_multiply, units, monkeypatch):
-    """With gradients oneDNN is faster, and units of 24 do not fill the panels."""
+@pytest.mark.parametrize("lanes", [8, 16])
+@pytest.mark.parametrize("units", [16, 18])
+def test_float32_is_packed_where_this_is_faster(can_multiply, lanes, units, monkeypatch):
+    """With gradients and AVX-512 oneDNN is faster, and units of 18 do not fill the panels."""
+    monkeypatch.setattr(packed, "LANES", lanes)
     package, calls = import_module("ptrnet.kernels.lstm"), []
     monkeypatch.setattr(package, "has_onednn", lambda: True)
     monkeypatch.setattr(packed, "can_multiply", lambda dtype: can_multiply)
@@ -122,7 +124,12 @@ def test_float32_is_packed_without_gradients(can_multiply, units, monkeypatch):
         lstm(*arguments)
         lstm(x[:31], lengths[:31], (h0[:31], c0[:31]), Weights(*weights))
     is_packed = can_multiply and units == 16
-    assert calls == ["torch_lstm", "lstm" if is_packed else "torch_lstm", "torch_lstm"]
+    with_gradients = is_packed and lanes == 8
+    assert calls == [
+        "lstm" if with_gradients else "torch_lstm",
+        "lstm" if is_packed else "torch_lstm",
+        "torch_lstm",
+    ]
 
 
 def test_last_state_is_a_copy_and_the_default_type_is_ignored():

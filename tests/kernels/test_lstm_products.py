@@ -80,6 +80,6 @@ def test_sizes_type_and_processor_decide_on_the_class(monkeypatch):
     assert products_class(16, 0, half) is PackedProducts
     assert products_class(32, 3, single) is PackedProducts  # an odd number of features
     assert products_class(16, 3, half) is TorchProducts  # no pairs
-    assert products_class(24, 0, single) is TorchProducts  # 96 columns do not fill panels of 64
+    assert products_class(18, 0, single) is TorchProducts  # 72 columns do not fill panels
     monkeypatch.setattr(packed, "can_multiply", lambda dtype: False)
     assert products_class(16, 0, single) is TorchProducts

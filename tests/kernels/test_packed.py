@@ -10,6 +10,7 @@ from ptrnet.kernels.numerics import as_array
 from ptrnet.kernels.packed import can_multiply
 
 DTYPES = (torch.float32, torch.bfloat16)
+PANEL = packed.PANEL_COLUMNS
 
 
 def draw(*shape, dtype=torch.float32):
@@ -22,11 +23,11 @@ def draw(*shape, dtype=torch.float32):
 def test_a_word_holds_consecutive_numbers_of_a_column(dtype, columns):
     matrix, numbers_in_word = draw(6, columns, dtype=dtype), 4 // dtype.itemsize
     packed_matrix = packed.pack(as_array(matrix))
-    panels, words = -(-columns // 64), 6 // numbers_in_word
-    assert packed_matrix.shape == (panels, words, 64)
+    panels, words = -(-columns // PANEL), 6 // numbers_in_word
+    assert packed_matrix.shape == (panels, words, PANEL)
     numbers = torch.from_numpy(packed_matrix.view(np.int32)).view(dtype)
-    numbers = numbers.view(panels, words, 64, numbers_in_word)
-    rows = numbers.permute(1, 3, 0, 2).reshape(6, panels * 64)
+    numbers = numbers.view(panels, words, PANEL, numbers_in_word)
+    rows = numbers.permute(1, 3, 0, 2).reshape(6, panels * PANEL)
     assert torch.equal(rows[:, :columns], matrix)
     assert not rows[:, columns:].any()
 
@@ -44,7 +45,7 @@ def test_products_equal_float64(dtype, rows, depth, columns, needs_instructions)
     needs_instructions(dtype)
     a, b = draw(rows + 2, depth + 6, dtype=dtype), draw(depth, columns, dtype=dtype)
     panels = packed.pack(as_array(b))
-    width = packed.PANEL_COLUMNS * len(panels)
+    width = PANEL * len(panels)
     room = np.full((rows + 2, width + 5), np.nan, np.float32)
     out, part = room[1 : rows + 1, 2 : width + 2], as_array(a)[1 : rows + 1, 3 : depth + 3]
     exact = (a[1 : rows + 1, 3 : depth + 3].double() @ b.double()).numpy()
@@ -70,15 +71,16 @@ def test_numbas_own_settings_are_respected(monkeypatch, name, value):
 @pytest.mark.parametrize(
     "features, expected",
     [
-        ("+avx2,+fma,-avx512f", [False, False]),
-        ("+avx512f,-avx512bf16", [True, False]),
-        ("+avx512f,+avx512bf16", [True, True]),
-        ("+avx512f,+avx512bf16,+amx-bf16", [True, False]),  # PyTorch uses the tiles
+        ("+avx2 -fma", [False, False]),
+        ("+avx2 +fma -avx512f", [True, False]),
+        ("+avx2 +fma +avx512f -avx512bf16", [True, False]),
+        ("+avx2 +fma +avx512f +avx512bf16", [True, True]),
+        ("+avx2 +fma +avx512f +avx512bf16 +amx-bf16", [True, False]),  # PyTorch uses the tiles
     ],
 )
 def test_can_multiply_follows_the_processors_instructions(monkeypatch, features, expected):
     for name in ("CPU_NAME", "CPU_FEATURES", "DISABLE_JIT"):
         monkeypatch.setattr(config, name, None)
-    monkeypatch.setattr(packed, "get_host_cpu_features", lambda: features)
+    monkeypatch.setattr(packed, "FEATURES", frozenset(features.split()))
     assert [can_multiply.__wrapped__(dtype) for dtype in DTYPES] == expected
     assert not can_multiply.__wrapped__(torch.float64)

@@ -1,4 +1,4 @@
-"""Matrix products with packed weights, in 512-bit vectors, for recurrent steps of few rows.
+"""Matrix products with packed weights, in the widest vectors, for recurrent steps of few rows.
 
 Packing reorders the weights for fast reading. PyTorch's product packs the weights again in every
 call, and rounds sums to bfloat16 if the factors are bfloat16. On processors that are not Intel's,
@@ -6,11 +6,14 @@ PyTorch's product reaches half to two thirds of the processor's float32 rate. He
 weights once, and sums are float32.
 
 We compute a product `a b` in tiles, where `a` is `(rows, depth)` and `b` is `(depth, columns)`. A
-tile is the product of 4 rows of `a` and a panel, which is 64 columns of `b`. A tile has 16 vectors
-of sums, enough to keep the processor's multipliers busy. If fewer than 4 rows remain at the end,
-each remaining row has separate tiles. Missing columns of the last panel are packed as zeros.
+tile is the product of a few rows of `a` and a panel, which is a few columns of `b`. With AVX-512 a
+tile has 4 rows and 64 columns: 16 vectors of sums, enough to keep the processor's multipliers busy.
+With AVX2, which has half as many registers of half the size, a tile has 6 rows and 16 columns. Each
+row that remains at the end has separate tiles. Missing columns of the last panel are packed as
+zeros.
 
-A packed panel consists of lines. Step k of a tile reads line k, and word k (32 bits) of each row:
+A packed panel consists of lines. Step k of a tile reads line k, and word k (32 bits) of each row.
+With AVX-512:
 
                       columns  0..15      16..31     32..47     48..63
                             ┌──────────┬──────────┬──────────┬──────────┐
@@ -54,10 +57,10 @@ from torch import Tensor
 from ptrnet.kernels.numerics import as_array, reassociating_inline, reassociating_jit
 from ptrnet.kernels.threads import even_cuts, run_slices
 
-LANES = 16  # words in a vector
-VECTORS = 4  # vectors in a line of a panel
+FEATURES = frozenset(get_host_cpu_features().split(","))
+# The words in a vector, the vectors in a line of a panel, and the rows of a tile.
+LANES, VECTORS, TILE_ROWS = (16, 4, 4) if "+avx512f" in FEATURES else (8, 2, 6)
 PANEL_COLUMNS = VECTORS * LANES
-TILE_ROWS = 4
 _LINE_BYTES = 4 * PANEL_COLUMNS  # bytes of a panel's line, and of a row of a tile's sums
 
 # A slice with fewer multiplications than this (about 70 microseconds) is not worth a thread.
@@ -76,15 +79,15 @@ def can_multiply(dtype: torch.dtype) -> bool:
 
     - bfloat16, on a processor with AMX tiles, which PyTorch uses
     - a type other than float32 and bfloat16
-    - a processor without the AVX-512 instructions of the type
+    - a processor without the instructions of the type: AVX-512 or AVX2 with FMA for float32, the
+      part of AVX-512 for bfloat16
     - numba was told to compile for another processor, or not at all
     """
     if is_restricted():
         return False
-    features = get_host_cpu_features().split(",")
     if dtype == torch.bfloat16:
-        return "+avx512bf16" in features and "+amx-bf16" not in features
-    return dtype == torch.float32 and "+avx512f" in features
+        return "+avx512bf16" in FEATURES and "+amx-bf16" not in FEATURES
+    return dtype == torch.float32 and {"+avx2", "+fma"} <= FEATURES
 
 
 def is_restricted() -> bool:
@@ -124,7 +127,7 @@ class _BFloat(ir.Type):
 
 
 def _multiply_tile(rows: int):
-    """Return an intrinsic that multiplies 1 or 4 rows by one panel, for use in compiled functions.
+    """Return an intrinsic that multiplies rows by one panel, for use in compiled functions.
 
     The arguments of the intrinsic:
 
@@ -221,15 +224,15 @@ def _broadcast_word(builder, row, k):
     return builder.shuffle_vector(first_lane, undefined, ir.Constant(_WORDS, None))
 
 
-_multiply_4x64, _multiply_1x64 = _multiply_tile(TILE_ROWS), _multiply_tile(1)
+_multiply_rows, _multiply_row = _multiply_tile(TILE_ROWS), _multiply_tile(1)
 
 
 @reassociating_jit
 def pack(matrix):
-    """Return the panels of a matrix: `(ceil(columns / 64), words in a column, 64)` uint32.
+    """Return the panels of a matrix: `(ceil(columns / c), words in a column, c)` uint32.
 
-    The matrix is `(depth, columns)` float32, or bfloat16 as uint16 with an even depth. The matrix
-    may have any strides.
+    c is PANEL_COLUMNS. The matrix is `(depth, columns)` float32, or bfloat16 as uint16 with an even
+    depth. The matrix may have any strides.
     """
     columns = matrix.shape[1]
     panels = np.zeros((-(-columns // PANEL_COLUMNS), _words(matrix), PANEL_COLUMNS), np.uint32)
@@ -272,7 +275,7 @@ def _word_of(matrix, k, column):
 def multiply(a, panels, out, adds):
     """Compute `out = a b`, or `out += a b` if `adds` is True, where `panels` are b packed.
 
-    `a` is `(rows, depth)` of b's type, and `out` is `(rows, 64 len(panels))` float32. In both, the
+    `a` is `(rows, depth)` of b's type, and `out` is `(rows, c len(panels))` float32. In both, the
     numbers of a row are next to each other in memory. Shapes are not checked: other shapes would
     read and write beyond the arrays.
     """
@@ -283,12 +286,12 @@ def multiply(a, panels, out, adds):
 def multiply_tiles(a, panels, out, adds):
     """Compute what `multiply` computes, inside another compiled kernel."""
     lines, a_stride, out_stride = panels.shape[1], a.strides[0], out.strides[0]
-    rows_in_fours = a.shape[0] // TILE_ROWS * TILE_ROWS
+    rows_in_tiles = a.shape[0] // TILE_ROWS * TILE_ROWS
     for p in range(panels.shape[0]):
         panel, sums = panels[p].ctypes.data, out.ctypes.data + p * _LINE_BYTES
-        for r in range(0, rows_in_fours, TILE_ROWS):
+        for r in range(0, rows_in_tiles, TILE_ROWS):
             row, out_row = a.ctypes.data + r * a_stride, sums + r * out_stride
-            _multiply_4x64(a, row, a_stride, panel, lines, out_row, out_stride, adds)
-        for r in range(rows_in_fours, a.shape[0]):
+            _multiply_rows(a, row, a_stride, panel, lines, out_row, out_stride, adds)
+        for r in range(rows_in_tiles, a.shape[0]):
             row, out_row = a.ctypes.data + r * a_stride, sums + r * out_stride
-            _multiply_1x64(a, row, a_stride, panel, lines, out_row, out_stride, adds)
+            _multiply_row(a, row, a_stride, panel, lines, out_row, out_stride, adds)

@@ -3,8 +3,8 @@
 `lstm` has three implementations:
 
 - For float32 inputs on a CPU, we use the compiled kernel (`cpu.py`) under autocast, or if PyTorch
-  has no fast oneDNN. If the kernel can use AVX-512 and no gradients are needed, we also use the
-  kernel for batches of at least MIN_ROWS sequences.
+  has no fast oneDNN. If the kernel can use AVX2, or can use AVX-512 and no gradients are needed, we
+  also use the kernel for batches of at least MIN_ROWS sequences.
 - Under transforms that PyTorch's layer does not support, such as `vmap`, we use the formula
   (`naive_lstm`).
 - In all other cases, we use PyTorch's own layer (`torch_lstm`).
@@ -115,9 +115,12 @@ def _is_compiled_faster(rows: int, weights: Weights) -> bool:
     # PyTorch computes a small batch in less time than the compiled code takes to load.
     if rows < MIN_ROWS:
         return False
-    if torch.is_grad_enabled():  # oneDNN computes the weights' gradients faster than the kernel
-        return False
+    from ptrnet.kernels import packed
     from ptrnet.kernels.lstm.cpu import PackedProducts, products_class
+
+    # With AVX-512, oneDNN computes the weights' gradients faster than the kernel.
+    if torch.is_grad_enabled() and packed.LANES == 16:
+        return False
 
     units, features = weights.hidden.shape[1], weights.input.shape[1]
     return products_class(units, features, torch.float32) is PackedProducts
