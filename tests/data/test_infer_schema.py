@@ -52,6 +52,26 @@ def test_missing_refuse_names_the_first_missing_value():
         assert infer_schema([(OFFERS, "x")], missing="refuse") == infer_schema([(OFFERS, "x")])
 
 
+@pytest.mark.parametrize(
+    ("numbers", "common"),
+    [
+        ([*range(40), *[7] * 19], (7.0,)),  # 7 twenty times
+        ([*range(40), *[7] * 18], ()),
+        ([*range(200), *[-1] * 20], (-1.0,)),
+        ([*range(401), *[-1] * 20], ()),  # less than one number in twenty
+        ([*range(40), *[7] * 40, *[-1] * 21], (-1.0, 7.0)),
+        ([*range(40), *[7] * 40, *[8] * 19, *[-1] * 11], (7.0,)),
+        ([*range(18), *[-1] * 20], ()),  # only 19 different numbers
+        ([*range(19), *[-1] * 20, *[99] * 30, None], (-1.0, 99.0)),
+        ([*range(30_000), *[-1] * 30_000], ()),  # -1 is not among the first 20,000 numbers
+    ],
+)
+def test_numbers_that_many_elements_have_are_common(numbers, common):
+    cut = len(numbers) // 3
+    parts = [[{"x": x} for x in part] for part in (numbers[:cut], numbers[cut:])]
+    assert infer_schema([(part, "s") for part in parts]).common == (common,)
+
+
 def test_missing_numbers_are_filled_with_the_mean_of_all_instances():
     rng = np.random.default_rng(0)
     for scale in (1.0, 1e308, -1e300):

@@ -156,9 +156,11 @@ def test_fields_are_read_by_their_names(unknown, tmp_path):
     assert example.solve(points, tmp_path) == solver.solve(elements).tolist()
 
 
-def test_missing_numbers_are_filled_in_as_the_model_fills_them_in(tmp_path):
-    features = {"fields": ("price",), "categories": ((),), "filled": ("price",)}
-    scaling = {"center": (2.25, 0.0), "spread": (3.0, 1.0)}
+@pytest.mark.parametrize("common", [(), ((4.0, 1.5),)])
+def test_missing_and_common_numbers_become_the_features_that_the_model_reads(common, tmp_path):
+    features = {"fields": ("price",), "categories": ((),), "filled": ("price",), "common": common}
+    marks = [0.0] * (1 + 2 * len(common))
+    scaling = {"center": (2.25, *marks), "spread": (3.0, *(1.0 for _ in marks))}
     solver = build("ptr-net", "custom", {**features, **scaling}, {})
     manifest = ptrnet.export_onnx(solver, tmp_path, instances=3)
     cells = ["1.5", "", "n/a", "4", "NaN"]
@@ -169,13 +171,8 @@ def test_missing_numbers_are_filled_in_as_the_model_fills_them_in(tmp_path):
 
 
 FIELDS = [
-    {"name": "price", "categories": [], "unknown_category": "refuse", "missing": None},
-    {
-        "name": "colour",
-        "categories": ["blue", "red"],
-        "unknown_category": "refuse",
-        "missing": None,
-    },
+    {"name": name, "categories": texts, "unknown_category": "refuse", "missing": None, "common": []}
+    for name, texts in (("price", []), ("colour", ["blue", "red"]))
 ]
 POINTS = [[0, 0.5], [1, 0]]
 NONE = r"t\.csv: expected an element in each line, got none"
@@ -243,7 +240,7 @@ def test_too_few_points_are_refused(tmp_path):
 
 def test_a_cell_that_is_too_long_gives_one_line(tmp_path):
     (tmp_path / "example.py").write_bytes(Path(example.__file__).read_bytes())
-    fields = [{"name": "due", "categories": [], "unknown_category": "refuse", "missing": None}]
+    fields = [{**FIELDS[0], "name": "due"}]
     (tmp_path / "manifest.json").write_text(json.dumps({"inputs": {"fields": fields}, "files": {}}))
     (tmp_path / "t.csv").write_text('due\n"' + "1" * 200_000)
     command = [sys.executable, tmp_path / "example.py", tmp_path / "t.csv"]

@@ -10,6 +10,7 @@ from ptrnet.data.infer_schema import infer_schema
 from ptrnet.data.infer_task import task_of
 from ptrnet.settings import to_mapping
 from ptrnet.tasks.custom import Custom
+from ptrnet.tasks.schema import Schema
 
 OFFERS = [
     {"price": 3, "colour": "red", "title": "a"},
@@ -82,9 +83,24 @@ def test_missing_number_becomes_the_mean_and_an_indicator():
         ]
 
 
-def test_loaded_task_fills_missing_numbers_like_its_training():
-    offers = [{"w": 1, "price": p} for p in (1, None, 3.5)]
+def test_common_numbers_get_a_feature_each():
+    schema = Schema(("w", "c"), ((), ("a", "b")), fills=(("w", 2.0),), common=((53.0, 69.0), ()))
+    elements = [{"w": w, "c": "b"} for w in (69, 68.999, None, 53.0)]
+    assert schema.feature_names == ["w", "w is missing", "w = 53", "w = 69", "c = a", "c = b"]
+    assert schema.widths == [4, 2] and schema.is_category.tolist() == [False] + [True] * 5
+    assert schema.encode(elements, "x").tolist() == [
+        [69, 0, 0, 1, 0, 1],
+        [68.999, 0, 0, 0, 0, 1],
+        [2, 1, 0, 0, 0, 1],
+        [53, 0, 1, 0, 0, 1],
+    ]
+
+
+def test_loaded_task_encodes_numbers_like_its_training():
+    prices = [1, None, 3.5, *range(30), *[7] * 30]
+    offers = [{"w": 1, "price": p} for p in prices]
     task = task_of(infer_schema([(offers, "x")]))
+    assert task.common == ((), (7.0,))
     assert task.schema == infer_schema([(offers, "x")])
     assert Custom(**to_mapping(task)).schema == task.schema
 
@@ -95,3 +111,5 @@ def test_contradictory_settings_of_a_task_are_refused():
     for wrong in ({"fields": ("a",)}, {"fields": ("a",), "categories": (("x",),)}):
         with pytest.raises(InputError, match="categories: expected a list of texts for each field"):
             Custom(**wrong, **features)
+    with pytest.raises(InputError, match="common: expected a list of numbers for each field"):
+        Custom(fields=("a",), categories=((),), common=((1.0,), ()), **features)

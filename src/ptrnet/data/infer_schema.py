@@ -1,6 +1,7 @@
 """Infer the schema of a user's elements: the fields that a model reads, and their categories."""
 
 import warnings
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -12,6 +13,11 @@ from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.tasks.schema import Element, Place, Schema, is_empty, is_missing, to_numbers, value_of
 
 MAX_CATEGORIES = 1000  # a field with more different texts probably holds names
+# Limits of `Field.common`. docs/dev/own-data-defaults.md has the measurements.
+COMMON, COMMON_SHARE = 20, 0.05  # a common number occurs this often, and in this share of the field
+COMMON_FACTOR = 2  # and at least this many times as often as any number that is not common
+DIFFERENT = 20  # a field with fewer different numbers has no common numbers
+COUNTED = 20_000  # the first numbers of a field, among which we look for common ones
 Missing = Literal["fill", "refuse"]
 
 
@@ -24,6 +30,7 @@ class Field:
         self.missing = ""  # where the first missing value is, for error messages
         self._kind = ""  # "a number" or "a text"; empty if all values so far are missing
         self._count, self._half_mean = 0, 0.0  # how many numbers, and half their mean
+        self._first = array("d")  # the first numbers
 
     def add(self, values: Sequence[Any], place: Place) -> None:
         """Add values to the summary. Refuse a field that has both numbers and texts."""
@@ -50,6 +57,7 @@ class Field:
         numbers = to_numbers(values, self.name, place)
         numbers = numbers[~np.isnan(numbers)]
         self._count += len(numbers)
+        self._first.extend(numbers[: COUNTED - len(self._first)])
         if len(numbers):  # half the mean, because 1e308 - -1e308 would overflow
             half_mean = float(np.sum(numbers / (2 * len(numbers))))
             self._half_mean += (half_mean - self._half_mean) * (len(numbers) / self._count)
@@ -68,6 +76,22 @@ class Field:
     def mean(self) -> float:
         """The mean of the numbers."""
         return 2 * self._half_mean
+
+    @property
+    def common(self) -> tuple[float, ...]:
+        """The common numbers, in ascending order.
+
+        If a number is much more frequent than others, it may mean more than its size: it is a code
+        such as 999, or what somebody wrote in place of missing numbers.
+        """
+        numbers, counts = np.unique(self._first, return_counts=True)
+        if len(numbers) < DIFFERENT:
+            return ()
+        sorted_counts = np.sort(counts)
+        stands_out = sorted_counts[1:] >= COMMON_FACTOR * sorted_counts[:-1]
+        stands_out &= sorted_counts[1:] >= max(COMMON, COMMON_SHARE * len(self._first))
+        least = np.min(sorted_counts[1:], where=stands_out, initial=COUNTED + 1)
+        return tuple(numbers[counts >= least].tolist())
 
     def categories(self) -> tuple[str, ...]:
         """Return the different texts in alphabetical order; an empty tuple for numbers.
@@ -136,6 +160,7 @@ def schema_of(fields: Sequence[Field], missing: Missing = "fill") -> Schema:
         tuple(field.name for field in fields),
         tuple(field.categories() for field in fields),
         fills=tuple((field.name, field.mean) for field in gaps),
+        common=tuple(field.common for field in fields),
     )
 
 

@@ -204,6 +204,7 @@ def task_of(schema: Schema, unknown_category: Unknown = "refuse") -> Custom:
         fields=schema.fields,
         categories=schema.categories,
         filled=tuple(field for field, _ in schema.fills),
+        common=schema.common,
         context=schema.context,
         unknown_category=unknown_category,
         center=tuple(center.tolist()),

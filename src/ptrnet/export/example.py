@@ -42,14 +42,14 @@ def read(path: str, fields: list[dict[str, Any]]) -> Any:
         if header.count(field["name"]) != 1:
             sys.exit(f"{path}: expected one column {field['name']}, got {', '.join(header)}")
         column, texts = [row[header.index(field["name"])] for row in rows], field["categories"]
-        if not texts and field["missing"] is not None:
-            gaps = [cell.lower() in MISSING for cell in column]
-            filled = [
-                field["missing"] if gap else cell for gap, cell in zip(gaps, column, strict=True)
-            ]
-            features += [np.array(filled, float), np.array(gaps, float)]
-        elif not texts:
-            features.append(np.array(column, float))
+        if not texts:
+            fill = field["missing"]
+            gaps = [fill is not None and cell.lower() in MISSING for cell in column]
+            pairs = zip(gaps, column, strict=True)
+            values = np.array(["nan" if gap else cell for gap, cell in pairs], float)
+            features.append(np.where(gaps, fill or 0, values))
+            features += [np.array(gaps, float)] * (fill is not None)
+            features += [np.array(values == number, float) for number in field["common"]]
         elif not set(column) <= set(texts) and field["unknown_category"] == "refuse":
             sys.exit(f"{path}: unknown in {field['name']}: {', '.join(set(column) - set(texts))}")
         features += [np.array([cell == text for cell in column], float) for text in texts]

@@ -133,9 +133,10 @@ def _fields(task: Task) -> dict[str, Any]:
     """Describe the features if elements have fields."""
     if task.schema is None:
         return {}
-    pairs = zip(task.schema.fields, task.schema.categories, strict=True)
-    unknown = "ignore" if task.schema.ignores_unknown else "refuse"
-    fills = dict(task.schema.fills)
+    schema = task.schema
+    fields = zip(schema.fields, schema.categories, schema.common, strict=True)
+    unknown = "ignore" if schema.ignores_unknown else "refuse"
+    fills = dict(schema.fills)
     return {
         "fields": [
             {
@@ -143,14 +144,16 @@ def _fields(task: Task) -> dict[str, Any]:
                 "categories": list(texts),
                 "unknown_category": unknown,
                 "missing": fills.get(name),
+                "common": list(common),
             }
-            for name, texts in pairs
+            for name, texts, common in fields
         ],
         "fields_meaning": "A field without categories is one feature. A field with categories has "
         "a feature for each category: 1 for the element's own category, 0 for the others. An "
         "unknown category is an error or, if unknown_category is ignore, 0 in all of these "
         "features. If `missing` is a number, missing values of the field are replaced by it, and "
-        "the field has a second feature: 1 if the value is missing, else 0.",
+        "the field has a second feature: 1 if the value is missing, else 0. Each number in "
+        "`common` adds a feature: 1 if the element has this number, else 0.",
     }
 
 

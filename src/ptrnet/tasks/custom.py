@@ -65,13 +65,15 @@ class Custom(Task):
         categories: for each field, the texts that the field may have; empty for a number.
         filled: the fields that may lack a number. The field's mean replaces a missing number, and
             one more feature marks missing numbers.
+        common: for each field, the numbers that many elements have; empty if no field has any. One
+            more feature marks each of these numbers.
         context: the fields that have one value in all elements of an instance.
         unknown_category: what to do with texts that are not in `categories`: `refuse` raises an
             error, and `ignore` encodes the texts as zeros.
         center: the mean of each feature, d numbers; 0 for features that mark a category or a
-            missing number.
+            number.
         spread: the standard deviation of each feature, d numbers; 1 for constant features, and for
-            features that mark a category or a missing number.
+            features that mark a category or a number.
         lowest: the smallest value of each feature, d numbers; empty if these are unknown.
         longest_answer: a sequence may have this many indices, even if the instance is small.
         longest_share: a sequence may also have this many indices for each element of the instance.
@@ -85,6 +87,7 @@ class Custom(Task):
     fields: tuple[str, ...] = setting((), "the fields that the model reads")
     categories: tuple[tuple[str, ...], ...] = setting((), "the texts of each field")
     filled: tuple[str, ...] = setting((), "the fields whose numbers may be missing")
+    common: tuple[tuple[float, ...], ...] = setting((), "the common numbers of each field")
     context: tuple[str, ...] = setting((), "the fields that all elements of an instance share")
     unknown_category: Unknown = setting("refuse", "whether other texts are errors or ignored")
     center: tuple[float, ...] = setting((), "the mean of each feature")
@@ -100,6 +103,8 @@ class Custom(Task):
         for name in ("center", "spread"):
             if len(getattr(self, name)) != max(len(self.center), 1):
                 raise InputError(f"{name}: expected a number for each feature")
+        if len(self.common) not in (0, len(self.fields)):
+            raise InputError("common: expected a list of numbers for each field")
         if len(self.fields) != len(self.categories) or (
             self.fields and len(self._schema_without_fills.is_category) != len(self.center)
         ):
@@ -113,6 +118,7 @@ class Custom(Task):
             self.unknown_category == "ignore",
             tuple((field, 0.0) for field in self.filled),
             self.context,
+            self.common,
         )
 
     @cached_property

@@ -26,8 +26,10 @@ class Schema:
     """The fields of an element in the order in which a model reads them.
 
     A number becomes one feature. If the number may be missing, a second feature is 1 for missing
-    numbers and 0 otherwise. A text becomes one feature for each category: 1 for the category that
-    equals the text, and 0 for all others. The model does not read other fields.
+    numbers and 0 otherwise. Each common number of the field adds a feature, which is 1 for numbers
+    that equal the common number and 0 otherwise. A text becomes one feature for each category: 1
+    for the category that equals the text, and 0 for all others. The model does not read other
+    fields.
 
     Args:
         fields: the names of the fields.
@@ -35,6 +37,8 @@ class Schema:
         ignores_unknown: whether to encode an unknown text as zeros. If not, the text is an error.
         fills: for each field whose number may be missing, the number that replaces a missing one.
         context: the fields that have one value in all elements of an instance.
+        common: for each field, the numbers that count as common. Without this argument, no field
+            has common numbers.
 
     Examples:
         >>> schema = Schema(("price", "colour"), ((), ("blue", "red")))
@@ -47,17 +51,20 @@ class Schema:
     ignores_unknown: bool = False
     fills: tuple[tuple[str, float], ...] = ()
     context: tuple[str, ...] = ()
+    common: tuple[tuple[float, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.common:
+            object.__setattr__(self, "common", ((),) * len(self.fields))
 
     @property
     def widths(self) -> list[int]:
         """The number of features of each field."""
-        fills = dict(self.fills)
-        pairs = zip(self.fields, self.categories, strict=True)
-        return [len(texts) or 1 + (field in fills) for field, texts in pairs]
+        return [len(names) for names in self._names]
 
     @property
     def is_category(self) -> NDArray[np.bool_]:
-        """`(d,)` booleans: whether a feature marks a category or a missing number by 0 or 1."""
+        """`(d,)` booleans: whether a feature marks a category or a number by 0 or 1."""
         pairs = zip(self.categories, self.widths, strict=True)
         parts = [[bool(texts)] + [True] * (width - 1) for texts, width in pairs]
         return np.array([feature for part in parts for feature in part], bool)
@@ -73,17 +80,28 @@ class Schema:
     @property
     def feature_names(self) -> list[str]:
         """The names of the d features, such as `price`, `price is missing` or `colour = blue`."""
-        names = []
-        for field, texts, width in zip(self.fields, self.categories, self.widths, strict=True):
-            names += [f"{field} = {text}" for text in texts] or [field]
-            names += [f"{field} is missing"] * (not texts and width > 1)
-        return names
+        return [name for names in self._names for name in names]
+
+    @property
+    def _names(self) -> list[list[str]]:
+        """The names of the features of each field."""
+        fills = dict(self.fills)
+        return [
+            [f"{field} = {text}" for text in texts]
+            or [
+                field,
+                *[f"{field} is missing"] * (field in fills),
+                *(f"{field} = {number:g}" for number in common),
+            ]
+            for field, texts, common in zip(self.fields, self.categories, self.common, strict=True)
+        ]
 
     def describe(self) -> str:
         """Describe the fields in words: `price (a number), colour (blue, red)`."""
         fills, words = dict(self.fills), []
-        for field, texts in zip(self.fields, self.categories, strict=True):
+        for field, texts, common in zip(self.fields, self.categories, self.common, strict=True):
             what = _listed(texts) if texts else "a number"
+            what += f", often {_listed(f'{number:g}' for number in common)}" * bool(common)
             what += ", if there is one" * (field in fills)
             what += ", of the whole set" * (field in self.context)
             words.append(f"{field} ({what})")
@@ -137,16 +155,18 @@ class Schema:
             return one_hot
         numbers = to_numbers(values, name, place)
         is_missing = np.isnan(numbers)
+        is_common = numbers[:, None] == np.array(self.common[field])
         fill = dict(self.fills).get(name)
         if fill is not None:
-            return np.column_stack([np.where(is_missing, fill, numbers), is_missing])
+            filled = np.where(is_missing, fill, numbers)
+            return np.column_stack([filled, is_missing, is_common])
         if is_missing.any():
             k = int(is_missing.argmax())
             raise InputError(
                 f'{place(k)}: "{name}": expected a number, got {short(values[k])}; no training '
                 "example lacks it, so the model has no value for a missing one"
             )
-        return numbers[:, None]
+        return np.column_stack([numbers, is_common])
 
 
 def with_context(elements: Any, context: Any, source: str) -> Any:
