@@ -363,7 +363,7 @@ def main() -> None:
     parser.add_argument("--machine", default="an unnamed machine")
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--rank", nargs="+", default=[], help="svmlight files with .query files")
-    parser.add_argument("--sets", nargs="+", default=[*CHOICES], help="choices to compare on")
+    parser.add_argument("--sets", nargs="*", default=[*CHOICES], help="choices to compare on")
     parser.add_argument("--methods", nargs="+", default=[m for m in METHODS if m != FORMER])
     parser.add_argument("--former", nargs="*", default=[], help="sets to train the Ptr-Net on, too")
     parser.add_argument("--runs", type=Path, default=Path("runs/real-data"))

@@ -76,8 +76,8 @@ def solve(problem: Problem, kicks: int) -> Indices:
 
 # Many cities, piece by piece, in the spirit of Karp (1977). The distances of all pairs do not fit
 # into memory. So we take the tour that follows Hilbert's curve, cut it into paths of `PIECE`
-# cities, and improve each path without moving its ends. There are `ROUNDS` rounds. Each one cuts the
-# tour in the middle of the paths of the round before.
+# cities, and improve each path without moving its ends. There are `ROUNDS` rounds. Each round cuts
+# the tour in the middle of the paths of the round before.
 PIECE = 2000  # cities: 32 MB of distances
 ROUNDS = 4
 
