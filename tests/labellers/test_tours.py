@@ -19,7 +19,7 @@ from ptrnet.labellers.exact import (
     search_of,
     undecided,
 )
-from ptrnet.labellers.local_search import PIECE, tour_by_pieces
+from ptrnet.labellers.local_search import tour_by_pieces
 from ptrnet.labellers.tours import distance_matrices
 from ptrnet.labels import label_dataset
 from ptrnet.types import Example
@@ -283,8 +283,9 @@ def test_local_search_is_within_its_gap_for_a_thousand_cities():
 
 
 @pytest.mark.parametrize("distance", ["EUC_2D", "GEO"])
-def test_search_by_pieces_is_about_as_good_as_search_of_the_whole(distance):
-    inputs = np.random.default_rng(12).random((1, 2 * PIECE + 1, 2)) * 80
+def test_search_by_pieces_is_about_as_good_as_search_of_the_whole(distance, monkeypatch):
+    monkeypatch.setattr(local_search, "PIECE", 500)
+    inputs = np.random.default_rng(12).random((1, 1001, 2)) * 80
     tour = tour_by_pieces(inputs[0], distance, 6)
     assert (np.sort(tour) == np.arange(len(tour))).all()
     expected = lengths(inputs, labellers.get("local-search")(inputs, distance)[0], distance)[0]

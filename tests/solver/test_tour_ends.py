@@ -75,9 +75,15 @@ def test_tours_of_a_long_table_obey_the_ends(solver, tmp_path):
         assert of_tour[3] == 1 and of_tour[7] == 20
 
 
-@pytest.mark.parametrize("ends", ENDS)
 @pytest.mark.parametrize(
-    "options", [{}, {"decoder": ptrnet.Beam(3)}, {"augment": 3}], ids=["greedy", "beam", "views"]
+    ("ends", "options"),
+    [
+        *((ends, {}) for ends in ENDS),
+        (Ends(3, 7), {"decoder": ptrnet.Beam(3)}),
+        (Ends(None, 5, True), {"decoder": ptrnet.Beam(3)}),
+        (Ends(4), {"augment": 3}),
+        (Ends(is_open=True), {"augment": 3}),
+    ],
 )
 def test_networks_answer_with_the_ends_that_are_asked_for(solver, ends, options):
     solved = solver.predict(examples(ends, POINTS[:3]), **options)

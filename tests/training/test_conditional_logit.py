@@ -76,7 +76,7 @@ def test_the_network_needs_a_gain_of_more_than_one_standard_error():
 def test_choices_that_no_logit_predicts_have_hardly_any_share_of_it():
     """Utilities depend on the distance from 1, so no direction is better than another."""
     pairs = choices(600, 4, lambda x: -8 * np.abs(np.linalg.norm(x, axis=1) - 1))
-    model = ptrnet.fit(pairs, "choice", seed=1, hidden_size=16, steps=200)
+    model = ptrnet.fit(pairs, "choice", seed=1, hidden_size=16, steps=200, ensemble=2)
     assert model.model.networks()[0].logit_share < 0.2
 
 
