@@ -24,8 +24,8 @@ class OnOneDevice(TorchDispatchMode):
         return outputs
 
 
-# A network reads only the features of a task, and a constraint reads nothing of the network. So it is
-# enough to run each setting with one model, and each model with three tasks.
+# A network reads only the features of a task. A constraint reads nothing of the network. So we run
+# each setting with one model, and each model with three tasks.
 ON_DEVICE = [
     *((name, settings, "ptr-net") for name, settings in EVERY_SETTING),
     *(

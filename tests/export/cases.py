@@ -7,6 +7,7 @@ from ptrnet.solver import Solver
 from tests.support.small_models import SIZES
 
 APEXES = {"sequence": "apexes"}
+SCALE = {"center": (0.4, 0.6), "spread": (0.2, 0.3)}
 SETTINGS = [
     *((name, "hull", {}, {}) for name in models.names()),
     ("ptr-net", "hull", {"closed": True}, {"cell": "gru"}),
@@ -21,6 +22,9 @@ SETTINGS = [
     ("remaining-ptr-net", "tsp", {"order": "lexicographic"}, {"nearest": 4, "octaves": 1}),
     ("remaining-ptr-net", "hull", {"closed": True}, {"repeats": True}),
     ("remaining-ptr-net", "tsp", {}, {"align": True, "see_distances": True}),
+    ("set-ptr-net", "custom", {"kind": "choice", **SCALE}, {"answer": "one", "octaves": 2}),
+    ("set-ptr-net", "custom", {"kind": "grades", **SCALE}, {"answer": "all", "see_logs": True}),
+    ("set-ptr-net", "custom", {"kind": "sequence", **SCALE}, {"answer": "any", "repeats": True}),
 ]
 
 
@@ -35,6 +39,9 @@ def build(model, task="hull", task_settings=None, settings=None, scale=4.0):
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.mul_(scale)
+        if getattr(network, "answer", "") == "one":  # mixed with a logit
+            network.logit_share.fill_(0.3)
+            network.logit_weights.copy_(torch.randn(kind.num_features))
     return Solver(network, kind, {"n": "3-16"})
 
 
