@@ -9,6 +9,7 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats, infer_task
+from ptrnet.data.tables import Columns
 from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.types import Example
 
@@ -184,6 +185,13 @@ def test_refuses_files_without_usable_examples(tmp_path, text, complaint):
     path.write_text(text)
     with pytest.raises(InputError, match=complaint):
         infer_task.infer_task(str(path))
+
+
+def test_refuses_tables_whose_answers_are_all_empty(tmp_path):
+    (tmp_path / "sets.csv").write_text("basket,price,bought\na,1,0\na,2,0\nb,3,0\n")
+    columns = Columns(set_id="basket", member="bought")
+    with pytest.raises(InputError, match=r"sets\.csv: every answer is empty"):
+        infer_task.infer_task(str(tmp_path / "sets.csv"), columns=columns)
 
 
 def test_refuses_formats_that_do_not_tell_the_number_of_features(tmp_path):

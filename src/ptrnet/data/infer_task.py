@@ -136,6 +136,8 @@ def infer_task_of(
         kind: the kind of the answers; inferred if None.
         context: the fields that have one value in all elements of an instance; inferred if empty.
     """
+    if not examples.lengths.any():
+        raise InputError(f"{source}: every answer is empty")
     repeats = _find_repeats(examples)
     if kind is None and repeats.any():
         _warn_of_other_forms(examples)
