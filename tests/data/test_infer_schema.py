@@ -63,13 +63,24 @@ def test_missing_refuse_names_the_first_missing_value():
         ([*range(40), *[7] * 40, *[8] * 19, *[-1] * 11], (7.0,)),
         ([*range(18), *[-1] * 20], ()),  # only 19 different numbers
         ([*range(19), *[-1] * 20, *[99] * 30, None], (-1.0, 99.0)),
-        ([*range(30_000), *[-1] * 30_000], ()),  # -1 is not among the first 20,000 numbers
+        ([*range(30_000), *[-1] * 3_000], (-1.0,)),  # counted in a sample
+        ([*[-1] * 1_000, *range(30_000)], ()),
     ],
 )
 def test_numbers_that_many_elements_have_are_common(numbers, common):
-    cut = len(numbers) // 3
-    parts = [[{"x": x} for x in part] for part in (numbers[:cut], numbers[cut:])]
-    assert infer_schema([(part, "s") for part in parts]).common == (common,)
+    assert infer_schema([([{"x": x}], "s") for x in numbers]).common == (common,)
+
+
+def test_a_number_of_a_few_large_sets_is_not_common():
+    sets = [[{"x": k + 0.5, "y": k}] * (200 if k < 19 else 1) for k in range(60)]
+    sets = [[{**e, "x": 999 if k < 19 else e["x"]} for e in s] for k, s in enumerate(sets)]
+    assert infer_schema([(s, "s") for s in sets]).common == ((), ())
+    rows = [{"id": k, "right": not j, **e} for k, s in enumerate(sets) for j, e in enumerate(s)]
+    table = Sets(Table.of(rows), Columns(set_id="id", chosen="right"))
+    assert table.for_training()[0].common == ((), ())
+    rows += [{"id": 60, "right": True, "x": 999, "y": 60}]  # the 20th set
+    table = Sets(Table.of(rows), Columns(set_id="id", chosen="right"))
+    assert table.for_training()[0].common == ((999.0,), ())
 
 
 def test_missing_numbers_are_filled_with_the_mean_of_all_instances():

@@ -109,8 +109,8 @@ def test_results_are_the_same_without_gradients(case, autocast):
 @pytest.mark.parametrize("can_multiply", [False, True])
 @pytest.mark.parametrize("lanes", [8, 16])
 @pytest.mark.parametrize("units", [16, 18])
-def test_float32_is_packed_where_this_is_faster(can_multiply, lanes, units, monkeypatch):
-    """With gradients and AVX-512 oneDNN is faster, and units of 18 do not fill the panels."""
+def test_float32_is_packed_if_this_is_faster(can_multiply, lanes, units, monkeypatch):
+    """With gradients and AVX-512, oneDNN is faster. 18 units do not fill the panels."""
     monkeypatch.setattr(packed, "LANES", lanes)
     package, calls = import_module("ptrnet.kernels.lstm"), []
     monkeypatch.setattr(package, "has_onednn", lambda: True)

@@ -96,12 +96,26 @@ def test_common_numbers_get_a_feature_each():
     ]
 
 
+@pytest.mark.parametrize(
+    "known, written", [(53.1, np.float32(53.1)), (float(np.float32(53.1)), 53.1)]
+)
+def test_a_common_number_may_come_from_a_column_of_float32(known, written):
+    schema = Schema(("w",), ((),), common=((known,),))
+    assert schema.encode([{"w": written}, {"w": 53.2}], "x")[:, 1].tolist() == [1, 0]
+
+
+def test_names_of_features_tell_large_numbers_apart():
+    schema = Schema(("day",), ((),), common=((20240101.0, 20240102.0),))
+    assert schema.feature_names == ["day", "day = 20240101", "day = 20240102"]
+    assert schema.describe() == "day (a number, often 20240101, 20240102)"
+
+
 def test_loaded_task_encodes_numbers_like_its_training():
-    prices = [1, None, 3.5, *range(30), *[7] * 30]
-    offers = [{"w": 1, "price": p} for p in prices]
-    task = task_of(infer_schema([(offers, "x")]))
-    assert task.common == ((), (7.0,))
-    assert task.schema == infer_schema([(offers, "x")])
+    prices = [1, None, 3.5, *range(30), *[7.1] * 30]
+    offers = [([{"w": 1, "price": p}], "x") for p in prices]
+    task = task_of(infer_schema(offers))
+    assert task.common == ((), (7.1,)) and task_of(infer_schema(offers[:5])).common == ()
+    assert task.schema == infer_schema(offers)
     assert Custom(**to_mapping(task)).schema == task.schema
 
 

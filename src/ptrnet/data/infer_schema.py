@@ -11,14 +11,47 @@ from ptrnet.data.cells import are_foreign_numbers, is_finite_number
 from ptrnet.data.dataset import Dataset
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.tasks.schema import Element, Place, Schema, is_empty, is_missing, to_numbers, value_of
+from ptrnet.types import Floats, Indices
 
 MAX_CATEGORIES = 1000  # a field with more different texts probably holds names
 # Limits of `Field.common`. docs/dev/own-data-defaults.md has the measurements.
-COMMON, COMMON_SHARE = 20, 0.05  # a common number occurs this often, and in this share of the field
-COMMON_FACTOR = 2  # and at least this many times as often as any number that is not common
+COMMON_SETS, COMMON_SHARE = 20, 0.05  # a common number is in this many sets, and this share of rows
+COMMON_FACTOR = 2  # and the next number that is less frequent than all of them is this much rarer
 DIFFERENT = 20  # a field with fewer different numbers has no common numbers
-COUNTED = 20_000  # the first numbers of a field, among which we look for common ones
+COUNTED = 20_000  # if a field has more numbers, we count a random sample of at most this size
 Missing = Literal["fill", "refuse"]
+
+
+class Sample:
+    """Numbers of a field, each with its set. A random sample if there are more than COUNTED."""
+
+    def __init__(self) -> None:
+        self._numbers, self._sets = array("d"), array("q")
+        self._share, self._rng = 1.0, np.random.default_rng(0)  # share of the numbers in the sample
+
+    def add(self, numbers: Floats, sets: Indices) -> None:
+        """Add numbers, and the index of the set of each."""
+        kept = self._rng.random(len(numbers)) < self._share
+        self._numbers.frombytes(numbers[kept].tobytes())
+        self._sets.frombytes(sets[kept].tobytes())
+        while len(self._numbers) > COUNTED:
+            kept = self._rng.random(len(self._numbers)) < 0.5
+            self._numbers = array("d", np.array(self._numbers)[kept].tobytes())
+            self._sets = array("q", np.array(self._sets)[kept].tobytes())
+            self._share /= 2
+
+    def frequent(self) -> tuple[float, ...]:
+        """Return the common numbers (see `Field.common`)."""
+        numbers, codes, counts = np.unique(self._numbers, return_inverse=True, return_counts=True)
+        if len(numbers) < DIFFERENT:
+            return ()
+        pairs = np.unique(np.stack([codes, self._sets]), axis=1)
+        num_sets = np.bincount(pairs[0])
+        ascending = np.sort(counts)
+        stands_out = ascending[1:] >= COMMON_FACTOR * ascending[:-1]
+        stands_out &= ascending[1:] >= max(COMMON_SHARE * len(self._numbers), COMMON_SETS)
+        least = np.min(ascending[1:], where=stands_out, initial=COUNTED + 1)
+        return tuple(numbers[(counts >= least) & (num_sets >= COMMON_SETS)].tolist())
 
 
 class Field:
@@ -30,10 +63,16 @@ class Field:
         self.missing = ""  # where the first missing value is, for error messages
         self._kind = ""  # "a number" or "a text"; empty if all values so far are missing
         self._count, self._half_mean = 0, 0.0  # how many numbers, and half their mean
-        self._first = array("d")  # the first numbers
+        self._sample, self._num_sets = Sample(), 0
 
-    def add(self, values: Sequence[Any], place: Place) -> None:
-        """Add values to the summary. Refuse a field that has both numbers and texts."""
+    def add(self, values: Sequence[Any], place: Place, sets: Indices | None = None) -> None:
+        """Add values to the summary. Refuse a field that has both numbers and texts.
+
+        Args:
+            values: the values.
+            place: a function that returns the name of value k for messages.
+            sets: the index of the set of each value. By default, all values are of one new set.
+        """
         kinds = [_kind_of(value) for value in values]
         for k, kind in enumerate(kinds):
             if not kind:
@@ -55,9 +94,12 @@ class Field:
             self.texts |= new
             return
         numbers = to_numbers(values, self.name, place)
-        numbers = numbers[~np.isnan(numbers)]
+        if sets is None:
+            sets = np.full(len(numbers), self._num_sets)
+        self._num_sets += 1
+        sets, numbers = sets[~np.isnan(numbers)], numbers[~np.isnan(numbers)]
+        self._sample.add(numbers, sets)
         self._count += len(numbers)
-        self._first.extend(numbers[: COUNTED - len(self._first)])
         if len(numbers):  # half the mean, because 1e308 - -1e308 would overflow
             half_mean = float(np.sum(numbers / (2 * len(numbers))))
             self._half_mean += (half_mean - self._half_mean) * (len(numbers) / self._count)
@@ -84,14 +126,7 @@ class Field:
         If a number is much more frequent than others, it may mean more than its size: it is a code
         such as 999, or what somebody wrote in place of missing numbers.
         """
-        numbers, counts = np.unique(self._first, return_counts=True)
-        if len(numbers) < DIFFERENT:
-            return ()
-        sorted_counts = np.sort(counts)
-        stands_out = sorted_counts[1:] >= COMMON_FACTOR * sorted_counts[:-1]
-        stands_out &= sorted_counts[1:] >= max(COMMON, COMMON_SHARE * len(self._first))
-        least = np.min(sorted_counts[1:], where=stands_out, initial=COUNTED + 1)
-        return tuple(numbers[counts >= least].tolist())
+        return self._sample.frequent()
 
     def categories(self) -> tuple[str, ...]:
         """Return the different texts in alphabetical order; an empty tuple for numbers.

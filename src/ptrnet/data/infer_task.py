@@ -137,7 +137,7 @@ def infer_task_of(
         context: the fields that have one value in all elements of an instance; inferred if empty.
     """
     if not examples.lengths.any():
-        raise InputError(f"{source}: every answer is empty")
+        raise InputError(f"{source}: every answer is empty, expected one with an element")
     repeats = _find_repeats(examples)
     if kind is None and repeats.any():
         _warn_of_other_forms(examples)
@@ -206,7 +206,7 @@ def task_of(schema: Schema, unknown_category: Unknown = "refuse") -> Custom:
         fields=schema.fields,
         categories=schema.categories,
         filled=tuple(field for field, _ in schema.fills),
-        common=schema.common,
+        common=schema.common if any(schema.common) else (),
         context=schema.context,
         unknown_category=unknown_category,
         center=tuple(center.tolist()),

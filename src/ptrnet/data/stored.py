@@ -180,7 +180,7 @@ def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
             raise InputError(f"{source}: holds no instance")
         starts, answer_starts = np.concatenate(sizes).cumsum(), np.concatenate(lengths).cumsum()
         if not answer_starts[-1]:
-            raise InputError(f"{source}: every answer is empty")
+            raise InputError(f"{source}: every answer is empty, expected one with an element")
         for name, stream in streams.items():
             stream.flush()
             flat = np.memmap(stream, _DTYPES[name], "r")  # values need not fit into memory

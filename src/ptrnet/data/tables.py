@@ -204,6 +204,7 @@ class Sets:
             for k, value in enumerate(table.cells(columns.set_id))
         ]
         self.ids = list(numbers)
+        self.codes: Indices = np.array(codes)  # the set of each row
         self.rows: Indices = np.argsort(codes, kind="stable")  # row numbers, set after set
         self.starts: Indices = np.concatenate([[0], np.bincount(codes).cumsum()])
         self.sources = [f"{columns.set_id} {short(key)}" for key in self.ids]
@@ -299,7 +300,7 @@ class Sets:
                     f"{short(', '.join(self.names))}"
                 )
             summary = Field(name)
-            summary.add(self.table.values(name), self.table.place)
+            summary.add(self.table.values(name), self.table.place, self.codes)
             if not summary.is_number:
                 self._warn_of_typos(name)
             if fields or not summary.is_like_names:

@@ -49,7 +49,10 @@ def read(path: str, fields: list[dict[str, Any]]) -> Any:
             values = np.array(["nan" if gap else cell for gap, cell in pairs], float)
             features.append(np.where(gaps, fill or 0, values))
             features += [np.array(gaps, float)] * (fill is not None)
-            features += [np.array(values == number, float) for number in field["common"]]
+            features += [
+                np.array(np.float32(values) == np.float32(number), float)
+                for number in field["common"]
+            ]
         elif not set(column) <= set(texts) and field["unknown_category"] == "refuse":
             sys.exit(f"{path}: unknown in {field['name']}: {', '.join(set(column) - set(texts))}")
         features += [np.array([cell == text for cell in column], float) for text in texts]

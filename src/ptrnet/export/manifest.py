@@ -153,7 +153,7 @@ def _fields(task: Task) -> dict[str, Any]:
         "unknown category is an error or, if unknown_category is ignore, 0 in all of these "
         "features. If `missing` is a number, missing values of the field are replaced by it, and "
         "the field has a second feature: 1 if the value is missing, else 0. Each number in "
-        "`common` adds a feature: 1 if the element has this number, else 0.",
+        "`common` adds a feature: 1 if the element has this number, compared as float32, else 0.",
     }
 
 

@@ -58,7 +58,7 @@ from ptrnet.kernels.numerics import as_array, reassociating_inline, reassociatin
 from ptrnet.kernels.threads import even_cuts, run_slices
 
 FEATURES = frozenset(get_host_cpu_features().split(","))
-# The words in a vector, the vectors in a line of a panel, and the rows of a tile.
+# The number of words in a vector, of vectors in a line of a panel, and of rows in a tile.
 LANES, VECTORS, TILE_ROWS = (16, 4, 4) if "+avx512f" in FEATURES else (8, 2, 6)
 PANEL_COLUMNS = VECTORS * LANES
 _LINE_BYTES = 4 * PANEL_COLUMNS  # bytes of a panel's line, and of a row of a tile's sums
@@ -79,8 +79,8 @@ def can_multiply(dtype: torch.dtype) -> bool:
 
     - bfloat16, on a processor with AMX tiles, which PyTorch uses
     - a type other than float32 and bfloat16
-    - a processor without the instructions of the type: AVX-512 or AVX2 with FMA for float32, the
-      part of AVX-512 for bfloat16
+    - a processor without the instructions of the type: AVX2 and FMA for float32, AVX512-BF16 for
+      bfloat16
     - numba was told to compile for another processor, or not at all
     """
     if is_restricted():

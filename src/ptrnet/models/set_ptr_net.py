@@ -182,9 +182,9 @@ class SetPtrNet(PointerModel):
             of_elements = is_over[..., self.num_specials :]
             is_end = of_elements.any(-1) if self.answer == "one" else of_elements.all(-1)
             is_element = torch.arange(seen.shape[-1], device=seen.device) >= self.num_specials
-            # Not `torch.where`, which onnxruntime does not compute for booleans.
+            # onnxruntime has no `torch.where` for booleans.
             is_end = is_end[..., None]
-            is_impossible = (is_element & is_end) | ((is_impossible | ~is_element) & ~is_end)
+            is_impossible = (is_element == is_end) | (is_impossible & ~is_end)
         return scores[:, None].masked_fill(is_impossible, -torch.inf).log_softmax(-1)
 
 

@@ -91,7 +91,7 @@ class Schema:
             or [
                 field,
                 *[f"{field} is missing"] * (field in fills),
-                *(f"{field} = {number:g}" for number in common),
+                *(f"{field} = {_written(number)}" for number in common),
             ]
             for field, texts, common in zip(self.fields, self.categories, self.common, strict=True)
         ]
@@ -101,8 +101,8 @@ class Schema:
         fills, words = dict(self.fills), []
         for field, texts, common in zip(self.fields, self.categories, self.common, strict=True):
             what = _listed(texts) if texts else "a number"
-            what += f", often {_listed(f'{number:g}' for number in common)}" * bool(common)
             what += ", if there is one" * (field in fills)
+            what += f", often {_listed(map(_written, common))}" * bool(common)
             what += ", of the whole set" * (field in self.context)
             words.append(f"{field} ({what})")
         return ", ".join(words)
@@ -155,7 +155,11 @@ class Schema:
             return one_hot
         numbers = to_numbers(values, name, place)
         is_missing = np.isnan(numbers)
-        is_common = numbers[:, None] == np.array(self.common[field])
+        # Compare as float32, because a column of float32 holds rounded numbers.
+        with np.errstate(over="ignore"):
+            is_common = numbers.astype(np.float32)[:, None] == np.array(
+                self.common[field], np.float32
+            )
         fill = dict(self.fills).get(name)
         if fill is not None:
             filled = np.where(is_missing, fill, numbers)
@@ -269,6 +273,11 @@ def _listed(texts: Iterable[str]) -> str:
     """Join the first ten texts by commas, with "..." if there are more."""
     names = list(texts)
     return ", ".join([*names[:10], *["..."] * (len(names) > 10)])
+
+
+def _written(number: float) -> str:
+    """Return the shortest text of a number: 53, 0.1, 20240101."""
+    return repr(number).removesuffix(".0")
 
 
 def _text_of(value: float, texts: tuple[str, ...]) -> str:

@@ -3,8 +3,8 @@
 `lstm` has three implementations:
 
 - For float32 inputs on a CPU, we use the compiled kernel (`cpu.py`) under autocast, or if PyTorch
-  has no fast oneDNN. If the kernel can use AVX2, or can use AVX-512 and no gradients are needed, we
-  also use the kernel for batches of at least MIN_ROWS sequences.
+  has no fast oneDNN. On a processor with AVX2, we also use the kernel for batches of at least
+  MIN_ROWS sequences, if it can pack the weights. With AVX-512, we do so only without gradients.
 - Under transforms that PyTorch's layer does not support, such as `vmap`, we use the formula
   (`naive_lstm`).
 - In all other cases, we use PyTorch's own layer (`torch_lstm`).
