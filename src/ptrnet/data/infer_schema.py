@@ -15,15 +15,15 @@ from ptrnet.types import Floats, Indices
 
 MAX_CATEGORIES = 1000  # a field with more different texts probably holds names
 # Limits of `Field.common`. docs/dev/own-data-defaults.md has the measurements.
-COMMON_SETS, COMMON_SHARE = 20, 0.05  # a common number is in this many sets, and this share of rows
-COMMON_FACTOR = 2  # and the next number that is less frequent than all of them is this much rarer
+COMMON_SETS, COMMON_SHARE = 20, 0.05  # a common number is in at least these sets and this share
+COMMON_FACTOR = 2  # common numbers are at least this many times as frequent as the next number
 DIFFERENT = 20  # a field with fewer different numbers has no common numbers
 COUNTED = 20_000  # if a field has more numbers, we count a random sample of at most this size
 Missing = Literal["fill", "refuse"]
 
 
-class Sample:
-    """Numbers of a field, each with its set. A random sample if there are more than COUNTED."""
+class CountedNumbers:
+    """The numbers of a field, each with its set; a random sample if there are more than COUNTED."""
 
     def __init__(self) -> None:
         self._numbers, self._sets = array("d"), array("q")
@@ -40,8 +40,8 @@ class Sample:
             self._sets = array("q", np.array(self._sets)[kept].tobytes())
             self._share /= 2
 
-    def frequent(self) -> tuple[float, ...]:
-        """Return the common numbers (see `Field.common`)."""
+    def common(self) -> tuple[float, ...]:
+        """Return the numbers that are much more frequent than all others, in ascending order."""
         numbers, codes, counts = np.unique(self._numbers, return_inverse=True, return_counts=True)
         if len(numbers) < DIFFERENT:
             return ()
@@ -63,15 +63,15 @@ class Field:
         self.missing = ""  # where the first missing value is, for error messages
         self._kind = ""  # "a number" or "a text"; empty if all values so far are missing
         self._count, self._half_mean = 0, 0.0  # how many numbers, and half their mean
-        self._sample, self._num_sets = Sample(), 0
+        self._counted = CountedNumbers()
 
-    def add(self, values: Sequence[Any], place: Place, sets: Indices | None = None) -> None:
+    def add(self, values: Sequence[Any], sets: Indices, place: Place) -> None:
         """Add values to the summary. Refuse a field that has both numbers and texts.
 
         Args:
-            values: the values.
-            place: a function that returns the name of value k for messages.
-            sets: the index of the set of each value. By default, all values are of one new set.
+            values: the values of n elements.
+            sets: `(n,)`, the index of the set of each element.
+            place: a function that returns the name of element k for messages.
         """
         kinds = [_kind_of(value) for value in values]
         for k, kind in enumerate(kinds):
@@ -94,11 +94,8 @@ class Field:
             self.texts |= new
             return
         numbers = to_numbers(values, self.name, place)
-        if sets is None:
-            sets = np.full(len(numbers), self._num_sets)
-        self._num_sets += 1
         sets, numbers = sets[~np.isnan(numbers)], numbers[~np.isnan(numbers)]
-        self._sample.add(numbers, sets)
+        self._counted.add(numbers, sets)
         self._count += len(numbers)
         if len(numbers):  # half the mean, because 1e308 - -1e308 would overflow
             half_mean = float(np.sum(numbers / (2 * len(numbers))))
@@ -121,12 +118,12 @@ class Field:
 
     @property
     def common(self) -> tuple[float, ...]:
-        """The common numbers, in ascending order.
+        """The numbers that are much more frequent than all others, in ascending order.
 
-        If a number is much more frequent than others, it may mean more than its size: it is a code
-        such as 999, or what somebody wrote in place of missing numbers.
+        Such a number may mean more than its size: it may be a code such as 999, or what somebody
+        wrote in place of missing numbers.
         """
-        return self._sample.frequent()
+        return self._counted.common()
 
     def categories(self) -> tuple[str, ...]:
         """Return the different texts in alphabetical order; an empty tuple for numbers.
@@ -223,7 +220,7 @@ def infer_schema(
         (('price', 'colour'), ((), ('blue', 'red')))
     """
     seen: list[Field] = []
-    for elements, source in instances:
+    for index, (elements, source) in enumerate(instances):
 
         def place(number: int, source: str = source) -> str:
             return f"{source}: element {number + 1}"
@@ -242,8 +239,10 @@ def infer_schema(
                     f'{place(k)}: "{added}": the first element has no such field; add it there, or '
                     "list the fields that the model should read (fields)"
                 )
+        sets = np.full(len(elements), index)
         for field in seen:
-            field.add([value_of(e, field.name, place(k)) for k, e in enumerate(elements)], place)
+            values = [value_of(e, field.name, place(k)) for k, e in enumerate(elements)]
+            field.add(values, sets, place)
     return schema_of(seen, missing)
 
 

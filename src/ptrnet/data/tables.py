@@ -205,8 +205,8 @@ class Sets:
         ]
         self.ids = list(numbers)
         self.codes: Indices = np.array(codes)  # the set of each row
-        self.rows: Indices = np.argsort(codes, kind="stable")  # row numbers, set after set
-        self.starts: Indices = np.concatenate([[0], np.bincount(codes).cumsum()])
+        self.rows: Indices = np.argsort(self.codes, kind="stable")  # row numbers, set after set
+        self.starts: Indices = np.concatenate([[0], np.bincount(self.codes).cumsum()])
         self.sources = [f"{columns.set_id} {short(key)}" for key in self.ids]
         keys = {columns.set_id, columns.answer[1]}
         self.names = [name for name in table.columns if name not in keys]  # the fields
@@ -300,7 +300,7 @@ class Sets:
                     f"{short(', '.join(self.names))}"
                 )
             summary = Field(name)
-            summary.add(self.table.values(name), self.table.place, self.codes)
+            summary.add(self.table.values(name), self.codes, self.table.place)
             if not summary.is_number:
                 self._warn_of_typos(name)
             if fields or not summary.is_like_names:
