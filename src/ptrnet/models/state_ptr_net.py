@@ -147,8 +147,8 @@ class StatePtrNet(PointerModel):
         ]
         allowed = torch.from_numpy(np.stack(decisions)).to(device)
         log_probs = self.whole_mark.new_zeros(allowed.shape).masked_fill(~allowed, -torch.inf)
-        if not open_states:
-            return log_probs
+        if not open_states:  # no token depends on the weights, but a training needs a gradient
+            return log_probs + 0 * self.whole_mark.sum()
         scores = self._scores(open_states, device)
         where = torch.from_numpy(np.stack(is_open)).to(device)
         scores = scores.masked_fill(~allowed[where], -torch.inf)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError
+from ptrnet.geometry.sampling import MIXED
 from ptrnet.tasks.base import Drawing, Task, duplicate_error
 from ptrnet.types import END, Answers, Example, Floats, Indices, pad_answers
 
@@ -47,6 +48,7 @@ class Problem(Task):
     shared_fields: ClassVar[Mapping[str, int]] = {}  # how many numbers each shared field has
     optional: ClassVar[Mapping[str, float]] = {}  # defaults of shared fields that files may lack
     ways: ClassVar[int] = 1  # ways to an element: 1, or 2 (directly, or via element 0)
+    mixes: ClassVar[bool] = False  # whether `points` may be "mixed", for instances of many kinds
     fixed: ClassVar[int] = 0  # the first `fixed` elements, such as a depot, are never chosen
     repeats: ClassVar[bool] = False  # type: ignore[misc]  # whether an element may come twice
 
@@ -193,7 +195,8 @@ class Problem(Task):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, default in (("order", "given"), ("points", "uniform")):
-            if getattr(self, name) != default:
+            is_mixed = self.mixes and name == "points" and self.points == MIXED
+            if getattr(self, name) != default and not is_mixed:
                 raise InputError(f"{name}: problem {self.name} has no such setting")
         if self.ways > 1 and type(self).grades is not Task.grades:
             raise InputError(f"problem {self.name}: `grades` can be defined only if ways is 1")

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError
+from ptrnet.geometry.sampling import MIXED, sample_points
 from ptrnet.problems.base import Problem, State
 from ptrnet.problems.routes import dist, from_depot, path_length, place, route_lines
 from ptrnet.settings import setting
@@ -33,13 +34,16 @@ class Cvrp(Problem):
     - `rounded`: 1 if distances are rounded to whole numbers, 0 by default.
 
     Random instances are drawn like those of Kool et al. (2019): positions are uniform, and demands
-    are 1 to 9.
+    are 1 to 9. With `points` "mixed", positions are of many kinds (in clusters, on lines, with
+    ties), and half of the capacities fit 3 to 25 customers on average, as in the benchmark X of
+    Uchoa et al. (2017).
     """
 
     name: ClassVar[str] = "cvrp"
     element_fields: ClassVar[dict[str, int]] = {"position": 2, "demand": 1}
     shared_fields: ClassVar[dict[str, int]] = {"capacity": 1, "rounded": 1}
     optional: ClassVar[dict[str, float]] = {"rounded": 0}
+    mixes: ClassVar[bool] = True
     ways: ClassVar[int] = 2
     fixed: ClassVar[int] = 1
     labellers: ClassVar[tuple[str, ...]] = ("pyvrp", "pyvrp-quick")
@@ -62,15 +66,17 @@ class Cvrp(Problem):
             )
 
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
-        position = rng.random((count, n, 2))
+        position = sample_points(self.points, rng, (count, n, 2))
         demand = rng.integers(1, LARGEST_DEMAND + 1, (count, n)).astype(float)
         demand[:, 0] = 0
-        capacity = self.capacity or np.floor(np.interp(n, KNOWN_SIZES, CAPACITIES))
+        known = self.capacity or np.floor(np.interp(n, KNOWN_SIZES, CAPACITIES))
+        capacity = np.full(count, known)
+        if self.points == MIXED:
+            customers = rng.triangular(3, 6, 25, count)
+            drawn = np.maximum(np.ceil(customers * demand[:, 1:].mean(1)), LARGEST_DEMAND)
+            capacity = np.where(rng.random(count) < 0.5, drawn, capacity)
         return self.pack(
-            position=position,
-            demand=demand,
-            capacity=np.full(count, capacity),
-            rounded=np.zeros(count),
+            position=position, demand=demand, capacity=capacity, rounded=np.zeros(count)
         )
 
     def instance_error(self, inputs: Floats) -> str | None:

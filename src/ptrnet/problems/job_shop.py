@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ptrnet.data.sizes import Sizes
 from ptrnet.errors import InputError, short
 from ptrnet.problems.base import STAY, Problem, State
 from ptrnet.settings import setting
@@ -42,14 +43,24 @@ class JobShop(Problem):
     repeats: ClassVar[bool] = True
     recipe: ClassVar[dict[str, Any]] = {**Problem.recipe, "n": "6-10", "batch_size": 16}
 
-    machines: int = setting(6, "machines of random instances", ge=1, le=MOST)
+    machines: Sizes = setting(
+        Sizes(6), "machines of random instances, such as 6 or 5-20; each batch draws one number"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.machines[-1] > MOST:
+            raise InputError(f"machines: expected at most {MOST}, got {self.machines}")
 
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
-        order = np.tile(np.arange(self.machines, dtype=float), (count, n, 1))
+        machines = self.machines[0]
+        if len(self.machines) > 1:
+            machines = int(rng.choice(np.array(self.machines)))
+        order = np.tile(np.arange(machines, dtype=float), (count, n, 1))
         shape = (count, n, MOST)
         machine, duration = np.full(shape, float(NONE)), np.zeros(shape)
-        machine[..., : self.machines] = rng.permuted(order, axis=-1)
-        duration[..., : self.machines] = rng.integers(1, 100, (count, n, self.machines))
+        machine[..., :machines] = rng.permuted(order, axis=-1)
+        duration[..., :machines] = rng.integers(1, 100, (count, n, machines))
         return self.pack(machine=machine, duration=duration)
 
     def instance_error(self, inputs: Floats) -> str | None:

@@ -6,12 +6,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ptrnet.geometry.sampling import MIXED, sample_points
 from ptrnet.problems.base import Problem, State
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing
 from ptrnet.types import Answers, Example, Floats, Indices
 
 TOLERANCE = 1e-9  # a knapsack may exceed its capacity by this share
+SMALLEST = 0.01  # weight and value of random items with `points` "mixed"
 
 
 @dataclass(frozen=True)
@@ -22,18 +24,27 @@ class Knapsack(Problem):
     knapsack may exceed the capacity by a billionth, so that 0.1 and 0.2 fit into 0.3. In random
     instances, weights and values are uniform in [0, 1], and the capacity is a quarter of `n` by
     default (Kwon et al. 2020).
+
+    With `points` "mixed", the pairs of weight and value are points of many kinds (correlated, in
+    clusters, with ties), and each capacity is a random share of the total weight.
     """
 
     name: ClassVar[str] = "knapsack"
     element_fields: ClassVar[dict[str, int]] = {"weight": 1, "value": 1}
     shared_fields: ClassVar[dict[str, int]] = {"capacity": 1}
+    mixes: ClassVar[bool] = True
     labellers: ClassVar[tuple[str, ...]] = ("dynamic-programming",)
 
     fill: float = setting(0.25, "capacity of random instances, as a share of n", gt=0, le=1)
 
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
-        weight, value = rng.random((2, count, n))
-        return self.pack(weight=weight, value=value, capacity=np.full(count, self.fill * n))
+        if self.points == MIXED:
+            weight, value = np.moveaxis(sample_points(MIXED, rng, (count, n, 2)), 2, 0) + SMALLEST
+            capacity = rng.uniform(0.05, 0.9, count) * weight.sum(1)
+        else:
+            weight, value = rng.random((2, count, n))
+            capacity = np.full(count, self.fill * n)
+        return self.pack(weight=weight, value=value, capacity=capacity)
 
     def start(self, instance: Floats) -> State:
         state = self.unpack(instance)

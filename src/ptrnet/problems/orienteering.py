@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ptrnet.geometry.sampling import MIXED, sample_points
 from ptrnet.problems.base import Problem, State
 from ptrnet.problems.routes import dist, dist_or_rounded, path_length, place, route_lines
 from ptrnet.settings import setting
@@ -31,7 +32,9 @@ class Orienteering(Problem):
     - `rounded`: 1 if distances are rounded to whole numbers, 0 by default.
 
     Random instances are drawn like those of Kool et al. (2019): positions are uniform, and prizes
-    grow with the distance from the depot.
+    grow with the distance from the depot. With `points` "mixed", positions are of many kinds (in
+    clusters, on lines, with ties), a third of the instances has equal prizes and a third uniform
+    ones, and half of the limits are a half to twice as large.
     """
 
     name: ClassVar[str] = "orienteering"
@@ -39,8 +42,9 @@ class Orienteering(Problem):
     shared_fields: ClassVar[dict[str, int]] = {"limit": 1, "rounded": 1}
     optional: ClassVar[dict[str, float]] = {"rounded": 0}
     fixed: ClassVar[int] = 1
+    mixes: ClassVar[bool] = True
     symmetric: ClassVar[bool] = True
-    labellers: ClassVar[tuple[str, ...]] = ("best-tour", "circuit")
+    labellers: ClassVar[tuple[str, ...]] = ("best-tour", "circuit", "pyvrp-prizes")
     may_be_unproved: ClassVar[bool] = True
     recipe: ClassVar[dict[str, Any]] = {**Problem.recipe, "n": "21"}
 
@@ -51,15 +55,18 @@ class Orienteering(Problem):
     )
 
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
-        position = rng.random((count, n, 2))
+        position = sample_points(self.points, rng, (count, n, 2))
         to_depot = dist(position, position[:, :1])
         farthest = np.maximum(to_depot.max(1, keepdims=True), 1e-12)
         prize = (1 + np.floor(99 * to_depot / farthest)) / 100
+        limit = np.full(count, self.limit or np.interp(n, KNOWN_SIZES, LIMITS))
+        if self.points == MIXED:
+            kind = rng.integers(3, size=(count, 1))
+            drawn = np.where(kind == 1, 1.0, rng.integers(1, 101, (count, n)) / 100)
+            prize = np.where(kind == 0, prize, drawn)
+            limit *= np.where(rng.random(count) < 0.5, 2 ** rng.uniform(-1, 1, count), 1)
         prize[:, 0] = 0
-        limit = self.limit or np.interp(n, KNOWN_SIZES, LIMITS)
-        return self.pack(
-            position=position, prize=prize, limit=np.full(count, limit), rounded=np.zeros(count)
-        )
+        return self.pack(position=position, prize=prize, limit=limit, rounded=np.zeros(count))
 
     def instance_error(self, inputs: Floats) -> str | None:
         if inputs[0, 2] != 0:
