@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from ptrnet.data.sizes import Sizes
 from ptrnet.errors import InputError
 from ptrnet.settings import (
     Settings,
@@ -18,6 +17,7 @@ from ptrnet.settings import (
     to_mapping,
     to_toml,
 )
+from ptrnet.sizes import Sizes
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,6 @@ from ptrnet.data import formats
 from ptrnet.data.checks import check_matrix, check_sizes
 from ptrnet.data.dataset import Dataset, chunks_of, instances_of
 from ptrnet.data.random_streams import GENERATED
-from ptrnet.data.sizes import Sizes
 from ptrnet.errors import InputError, MissingExtraError, check_int, short
 from ptrnet.geometry.distances import EXPLICIT
 from ptrnet.jobs import (
@@ -26,6 +25,7 @@ from ptrnet.jobs import (
     write_chunks,
 )
 from ptrnet.parallel import LOCAL, check_processes
+from ptrnet.sizes import Sizes
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.tsp import with_ends
 from ptrnet.types import Ends, Example, Indices, TourRules

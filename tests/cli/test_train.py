@@ -28,3 +28,5 @@ def test_runs_without_a_folder_are_numbered(ptrnet, tmp_path, monkeypatch, refus
     Path("runs/sort-2").rename("runs/sort-10")
     Path("runs/sort-mine").mkdir()
     assert ptrnet("train", "sort", *options)[:2] == (0, "runs/sort-11\n")
+    assert ptrnet("train", "sort-ptr-net", *options)[:2] == (0, "runs/sort-12\n")
+    assert ptrnet("train", "sort-ptr-net", "--resume")[:2] == (0, "runs/sort-12\n")

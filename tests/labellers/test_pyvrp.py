@@ -16,6 +16,22 @@ def test_few_iterations_give_routes_that_fit():
     assert np.isfinite(costs).all()
 
 
+@pytest.mark.parametrize("points", ["uniform", "mixed"])
+def test_a_search_for_prizes_finds_nearly_the_best_tours(points):
+    task = tasks.get("orienteering", points=points)
+    for n in (1, 2, 3, 8, 12):
+        inputs = task.sample(np.random.default_rng(n), 20, n)
+        prizes = {
+            name: -np.array(
+                [task.costs(Example(x), [a])[0] for x, a in zip(inputs, rows, strict=True)]
+            )
+            for name in ("best-tour", "pyvrp-prizes")
+            for rows in [task.label(inputs, name).rows()]
+        }
+        assert (prizes["pyvrp-prizes"] <= prizes["best-tour"] + 1e-9).all()
+        assert prizes["pyvrp-prizes"].mean() >= 0.99 * prizes["best-tour"].mean()
+
+
 @pytest.mark.parametrize("unit", [1.0, 0.1, 1e-3, 1e-7, 1e-200])
 def test_routes_do_not_depend_on_the_unit_of_demands(unit):
     position, demand = [[0, 0], [1, 0], [1, 1], [0, 1]], np.array([0, 1, 1, 1]) * unit

@@ -13,7 +13,14 @@ from ptrnet.labels import label_dataset
 from ptrnet.problems.check import all_answers
 from ptrnet.types import Answers, Example
 
+LABELLERS = pytest.mark.parametrize("labeller", ["best-tour", "circuit", "pyvrp-prizes"])
 SEEDS = pytest.mark.parametrize("seed", range(4))
+
+
+def skip_without_solver(labeller):
+    packages = {"circuit": "ortools", "pyvrp-prizes": "pyvrp"}
+    if labeller in packages:
+        pytest.importorskip(packages[labeller])
 
 
 def drawn(name, n, seed, **settings):
@@ -84,10 +91,9 @@ def test_every_tour_within_a_rounded_limit_is_an_answer_unless_it_can_go_on(seed
     assert with_detour
 
 
-@pytest.mark.parametrize("labeller", ["best-tour", "circuit"])
+@LABELLERS
 def test_rounded_tours_of_labellers_are_answers_even_if_places_must_follow(labeller):
-    if labeller == "circuit":
-        pytest.importorskip("ortools")
+    skip_without_solver(labeller)
     task, rng = tasks.get("orienteering"), np.random.default_rng(0)
     for limit in (1, 1, 1, 1, 2, 2, 2, 2, 3, 4):
         fields = {"position": rng.random((6, 2)), "prize": [0, 1, 0, 2, 1, 1]}
@@ -96,11 +102,10 @@ def test_rounded_tours_of_labellers_are_answers_even_if_places_must_follow(label
         assert -task.costs(Example(inputs), [tour])[0] == best_prize(inputs)
 
 
-@pytest.mark.parametrize("labeller", ["best-tour", "circuit"])
+@LABELLERS
 def test_a_place_can_be_in_reach_only_by_other_places(labeller):
     """The direct way to place 3 is rounded up to 1, and each leg by another place down to 0."""
-    if labeller == "circuit":
-        pytest.importorskip("ortools")
+    skip_without_solver(labeller)
     task = tasks.get("orienteering")
     position = [[0, 0], [0.3, 0], [0.3, 0.1], [0.6, 0]]
     fields = {"position": position, "prize": [0, 0, 0, 1], "limit": 0, "rounded": 1}
@@ -110,11 +115,10 @@ def test_a_place_can_be_in_reach_only_by_other_places(labeller):
     assert task.answer_errors(inputs, [tour]) == [None]
 
 
-@pytest.mark.parametrize("labeller", ["best-tour", "circuit"])
+@LABELLERS
 def test_tours_go_on_to_places_without_a_prize(labeller):
     """An answer may end only if no other place can follow."""
-    if labeller == "circuit":
-        pytest.importorskip("ortools")
+    skip_without_solver(labeller)
     task, _ = drawn("orienteering", 7, 0)
     instances = task.sample(np.random.default_rng(0), 20, 8)
     instances[:, [3, 5], 2] = 0

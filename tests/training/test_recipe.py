@@ -1,4 +1,6 @@
+import json
 import math
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +11,7 @@ from ptrnet import models, tasks, weights
 from ptrnet.errors import InputError
 from ptrnet.settings import to_mapping
 from ptrnet.training import optimizers
-from ptrnet.training.recipe import Recipe, recipe_options
+from ptrnet.training.recipe import OF_MACHINE, RECIPES, Recipe, recipe_options
 
 
 def test_shipped_recipe_files_can_be_read():
@@ -20,6 +22,39 @@ def test_shipped_recipe_files_can_be_read():
     assert names == set(weights.names())
     for name in names:
         assert Recipe.read(folder / f"{name}.toml").task.name == weights.summary(name)["task"]
+
+
+def same(recipe, path, *dropped):
+    """Whether a recipe has the values of a file, except those of the machine and `dropped`."""
+    table = tomllib.loads((RECIPES / path).read_text())
+    expected = {k: v for k, v in table.items() if k not in (*OF_MACHINE, *dropped)}
+    return Recipe.from_table(expected) == recipe
+
+
+@pytest.mark.parametrize("name", [n for n in weights.names() if not n.endswith("ptr-net")])
+def test_the_name_of_a_task_gives_the_recipe_of_what_ships(name):
+    assert same(Recipe.named(name), f"{name}.toml")
+    config = json.loads((weights.folder(name) / "config.json").read_text())
+    assert Recipe.named(name).model == config["model"]
+
+
+def test_the_papers_network_is_trained_by_its_name_and_by_its_model():
+    for task in ("hull", "delaunay", "tsp", "sort"):
+        by_name, by_model = Recipe.named(f"{task}-ptr-net"), Recipe.named(task, model="ptr-net")
+        assert by_name.model == by_model.model == "ptr-net"
+        assert by_name.weights == ""  # it does not continue a run that nobody else has
+        assert by_model == Recipe.from_table({"task": task})
+    assert Recipe.named("hull-ptr-net").task.start == "leftmost"
+
+
+def test_options_keep_or_replace_the_recipe_of_what_ships():
+    assert same(Recipe.named("hull", model="transformer-ptr-net"), "hull.toml")
+    assert Recipe.named("tsp", steps=101).cycles == 1  # the schedule ends after 101 steps
+    assert Recipe.named("tsp").cycles == 2
+    own_samples = Recipe.named("cvrp", learning="self-labelling")
+    assert own_samples == Recipe.from_table({"task": "cvrp", "learning": "self-labelling"})
+    with pytest.raises(InputError, match="unknown task 'hul'; did you mean 'hull'"):
+        Recipe.named("hul")
 
 
 def test_recipe_files_of_the_examples_can_be_read():

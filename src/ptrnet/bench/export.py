@@ -16,12 +16,12 @@ from ptrnet import tasks, weights
 from ptrnet.bench.harness import Row, Side, measure
 from ptrnet.bench.solve import Questions, Run, check_batch
 from ptrnet.data import checks
-from ptrnet.data.sizes import Sizes
 from ptrnet.decoding import Greedy
 from ptrnet.errors import InputError
 from ptrnet.export.folder import check_extra
 from ptrnet.export.graphs import OnnxModel, write_graphs
 from ptrnet.models.base import PointerModel
+from ptrnet.sizes import Sizes
 
 
 def rows(

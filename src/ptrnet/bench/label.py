@@ -13,9 +13,9 @@ import numpy as np
 from ptrnet import labellers, tasks
 from ptrnet.bench.harness import Row, Side, measure
 from ptrnet.data import checks
-from ptrnet.data.sizes import Sizes
 from ptrnet.errors import MissingExtraError
 from ptrnet.parallel import ordered_map
+from ptrnet.sizes import Sizes
 
 N = 50  # default number of elements; fewer if the algorithm cannot label that many
 MIN_SECONDS = 0.2  # minimum duration of a run, so that distributing work takes negligible time

@@ -19,10 +19,10 @@ from ptrnet.bench import roofline
 from ptrnet.bench.harness import Row, Side, measure
 from ptrnet.bench.naive import NaivePtrNet
 from ptrnet.data import checks
-from ptrnet.data.sizes import Sizes
 from ptrnet.data.symmetries import permute_elements
 from ptrnet.decoding import Beam, Decoder, Greedy
 from ptrnet.errors import InputError
+from ptrnet.sizes import Sizes
 from ptrnet.solver import Solver
 from ptrnet.training.hardware import device_of
 from ptrnet.training.recipe import LARGEST_BATCH

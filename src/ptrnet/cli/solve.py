@@ -157,7 +157,7 @@ def _random_instance(task: "Task", points: str | None, n: int, seed: int) -> Ite
 
     from ptrnet import tasks
     from ptrnet.data import checks
-    from ptrnet.data.sizes import Sizes
+    from ptrnet.sizes import Sizes
     from ptrnet.types import Example
 
     task = task if points is None else tasks.with_points(task, points)

@@ -18,7 +18,7 @@ from ptrnet.cli.options import (
 )
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.training.own_data import infer_recipe
-from ptrnet.training.recipe import Recipe, recipe_options
+from ptrnet.training.recipe import RECIPES, Recipe, recipe_options
 
 if TYPE_CHECKING:
     from ptrnet.data.dataset import Dataset
@@ -28,8 +28,8 @@ def train(
     task_or_recipe: Annotated[
         str | None,
         typer.Argument(
-            metavar="TASK|RECIPE.toml",
-            help=f"TASK is {TASKS}; or a problem: {PROBLEMS}.",
+            metavar="TASK|MODEL|RECIPE.toml",
+            help=f"TASK is {TASKS}; or a problem: {PROBLEMS}. MODEL is a shipped model.",
             show_default=False,
             autocompletion=complete_tasks,
         ),
@@ -54,12 +54,17 @@ def train(
 
     Examples:
         ptrnet train --data mine.jsonl --output my-model
-        ptrnet train hull --n 5-50 --steps 60000 --output my-hull
+        ptrnet train hull --n 5-100 --output my-hull
+        ptrnet train hull-ptr-net --steps 20000
         ptrnet train tsp --data tsp.txt --valid tsp-test.txt --n 5-20 --augment
 
-    With TASK, ptrnet draws and labels examples, unless --data names a file of examples. With --data
-    alone, the examples determine the kind of the answers, the features and the network. A tenth of
-    the examples is kept for validation, and training ends when the validation loss stops falling.
+    With TASK, ptrnet trains by the recipe of the shipped model of that name, on examples that it
+    draws and labels, unless --data names a file of examples. --model ptr-net and MODEL hull-ptr-net
+    train the papers' network instead.
+
+    With --data alone, the examples determine the kind of the answers, the features and the network.
+    A tenth of the examples is kept for validation, and training ends when the validation loss stops
+    falling.
     ptrnet parses the file once, and stores the result in FILE.packed/ for later runs. Only long
     tables (--set-id), and elements that are objects, are parsed in each run.
 
@@ -102,7 +107,7 @@ def train(
 def _resumed(
     task_or_recipe: str | None, output: Path | None, options: dict[str, Any]
 ) -> tuple[Path | None, str | None]:
-    """Return the folder of the run to resume, and the path of its recipe instead of TASK.
+    """Return the folder of the run to resume, and the path of its recipe instead of TASK or MODEL.
 
     This recipe has all options of the run, so the user need not repeat them. Return `output` and
     `task_or_recipe` unchanged if the user gave a recipe, or --data without TASK, or neither TASK
@@ -114,16 +119,19 @@ def _resumed(
     from ptrnet import tasks
     from ptrnet.training.run_folder import RECIPE, last_numbered
 
-    is_task = task_or_recipe in [*tasks.names(), *tasks.problem_names()]
+    expected = task_or_recipe
+    if expected is not None and (RECIPES / f"{expected}.toml").is_file():
+        expected = Recipe.read(RECIPES / f"{expected}.toml").task.name
+    is_task = expected in [*tasks.names(), *tasks.problem_names()]
     if output is None and is_task:
-        output = last_numbered(Path("runs"), str(task_or_recipe))
-    if output is None or not (is_task or (task_or_recipe is None and "data" not in options)):
+        output = last_numbered(Path("runs"), str(expected))
+    if output is None or not (is_task or (expected is None and "data" not in options)):
         return output, task_or_recipe
     if not (output / RECIPE).is_file():
         raise InputError(f"{output}: there is no run to resume")
     task = Recipe.read(output / RECIPE).task.name
-    if is_task and task != task_or_recipe:
-        raise InputError(f"{output}: the run is of task {task}, not {task_or_recipe}")
+    if is_task and task != expected:
+        raise InputError(f"{output}: the run is of task {task}, not {expected}")
     return output, str(output / RECIPE)
 
 
@@ -159,7 +167,7 @@ def _recipe(
         raise InputError("expected TASK, RECIPE.toml or --data FILE, or --resume with --output")
     if task_or_recipe.endswith(".toml"):
         return Recipe.read(Path(task_or_recipe), **options), "", None
-    return Recipe.from_table(options, task=task_or_recipe), "", None
+    return Recipe.named(task_or_recipe, **options), "", None
 
 
 add_settings(

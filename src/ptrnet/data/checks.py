@@ -13,9 +13,9 @@ import numpy as np
 
 from ptrnet.data import cells
 from ptrnet.data.arrays import is_frame, real_array, records_of, to_array
-from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import AmbiguousInputWarning, InputError, file_of, short
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, doubt_about
+from ptrnet.sizes import LARGEST
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import Element, to_numbers
 from ptrnet.types import Answers, Example, Floats, Indices

@@ -11,12 +11,12 @@ from torch import Tensor
 
 from ptrnet.data.batches import pad_instances
 from ptrnet.data.random_streams import EXPORTED
-from ptrnet.data.sizes import Sizes
 from ptrnet.decoding import Greedy
 from ptrnet.errors import InputError
 from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.progress import track
+from ptrnet.sizes import Sizes
 from ptrnet.solver import Solver
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom

@@ -4,13 +4,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ptrnet.data.sizes import LARGEST
 from ptrnet.export.graphs import DIMENSIONS, ENCODER, OPSET, STEP, Graph
 from ptrnet.files import checksum
 from ptrnet.geometry.points import SMALLEST_RANGE
 from ptrnet.geometry.resolution import RESOLUTION
 from ptrnet.pretrained.model_folder import registered_name
 from ptrnet.settings import to_mapping
+from ptrnet.sizes import LARGEST
 from ptrnet.solver import Solver
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import MAX_LENGTH, MAX_NORMALIZED, Custom

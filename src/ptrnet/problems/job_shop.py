@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.data.sizes import Sizes
 from ptrnet.errors import InputError, short
 from ptrnet.problems.base import STAY, Problem, State
 from ptrnet.settings import setting
+from ptrnet.sizes import Sizes
 from ptrnet.tasks.base import Bar, Drawing
 from ptrnet.types import Answers, Floats, Indices
 

@@ -12,8 +12,6 @@ the trained weights.
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from ptrnet import tasks
@@ -21,10 +19,9 @@ from ptrnet.decoding import Decoder
 from ptrnet.decoding.options import DecoderOptions
 from ptrnet.errors import unknown
 from ptrnet.tasks.base import Task
-from ptrnet.training.recipe import Recipe
+from ptrnet.training.recipe import RECIPES, Recipe
 
 LINES = ("paper", "ours", "best")
-RECIPES = Path(str(files("ptrnet") / "recipes"))
 _OPTIONS = [field.name for field in fields(DecoderOptions)]  # the decoder's keys in a line
 _SEED = 1  # seed of decoders that draw random numbers
 

@@ -12,7 +12,6 @@ import numpy as np
 from ptrnet import tasks
 from ptrnet.data import checks, formats
 from ptrnet.data.dataset import Dataset, chunks_of
-from ptrnet.data.sizes import Sizes
 from ptrnet.data.tables import Columns, Sets
 from ptrnet.errors import InputError
 from ptrnet.evaluation import Evaluation, check_room_for_scores, group_value
@@ -20,6 +19,7 @@ from ptrnet.jobs import CHUNK, Source, file_source, map_chunks, write_chunks
 from ptrnet.labels import generation
 from ptrnet.parallel import check_processes
 from ptrnet.settings import to_mapping
+from ptrnet.sizes import Sizes
 from ptrnet.solver.predict import Predictor
 from ptrnet.solver.scoring import Evaluator
 from ptrnet.tasks.base import Task

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from ptrnet.data.checks import labeller_advice
-from ptrnet.data.sizes import Sizes
 from ptrnet.errors import InputError, OutOfDistributionWarning
 from ptrnet.geometry.points import first_equal
+from ptrnet.sizes import Sizes
 from ptrnet.tasks import CUSTOM
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example

@@ -13,9 +13,9 @@ from ptrnet.data import checks
 from ptrnet.data.arrays import count_features, records_of, split_instances
 from ptrnet.data.dataset import Dataset, is_example
 from ptrnet.data.infer_task import feature_scaling, loosest_task
-from ptrnet.data.sizes import Sizes
 from ptrnet.errors import InputError, short
 from ptrnet.settings import options_of, to_mapping
+from ptrnet.sizes import Sizes
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import KINDS, Kind
 from ptrnet.training.callbacks import Hooks

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ptrnet import models, tasks
 from ptrnet.data.infer_schema import Missing
-from ptrnet.data.sizes import Sizes
 from ptrnet.data.tables import Columns
 from ptrnet.errors import InputError, short
 from ptrnet.models.settings import every_setting
 from ptrnet.settings import check, options_of, to_mapping
+from ptrnet.sizes import Sizes
 from ptrnet.tasks.custom import Kind, Unknown, kind_of
 from ptrnet.training.linear_scores import has_linear_order
 from ptrnet.training.recipe import Recipe

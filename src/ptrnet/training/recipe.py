@@ -9,22 +9,26 @@ network. `ptrnet train` has an option for each of these keys (`recipe_options`).
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from ptrnet import models, tasks
 from ptrnet.data import checks
 from ptrnet.data.infer_schema import Missing
-from ptrnet.data.sizes import Sizes
 from ptrnet.data.tables import NO_COLUMNS, Columns
 from ptrnet.errors import InputError, unknown
 from ptrnet.models.settings import ModelSettings, every_setting
 from ptrnet.problems import Problem
 from ptrnet.settings import Option, Settings, options_of, setting, to_mapping, to_toml
+from ptrnet.sizes import Sizes
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import CONSTRAINTS, Custom
 
+RECIPES = Path(str(files("ptrnet") / "recipes"))  # NAME.toml of each shipped model
 LARGEST_BATCH = 2**24  # elements, padding included
+# Settings of a shipped model's recipe that suit the machine on which we trained it.
+OF_MACHINE = ("devices", "precision")
 # Names of settings in other libraries, with the key that an error message suggests instead.
 _STEPS = "'steps', the updates of the weights (an epoch has as many as there are batches)"
 ELSEWHERE = {
@@ -224,6 +228,37 @@ class Recipe(Settings):
         columns = Columns(**{key: table[key] for key in of_columns if key in table})
         network = models.settings_of(model, **settings)
         return cls(task=task, network=network, columns=columns, **values)
+
+    @classmethod
+    def named(cls, name: str, /, **changes: Any) -> Self:
+        """Return the recipe of a shipped model (`hull`, `hull-ptr-net`), or of a task by its name.
+
+        If `changes` ask for another network, or for learning from other things than the shipped
+        recipe, the recipe has the defaults of the task instead, because the other values of the
+        shipped recipe were chosen for its network. The same holds for the training, but not for the
+        task and the network, if the shipped model was trained in several cycles: its recipe is only
+        the last one.
+
+        Raises:
+            InputError: no task and no shipped model has this name, or a value is bad.
+
+        Examples:
+            >>> Recipe.named("hull").model, Recipe.named("hull-ptr-net").model
+            ('transformer-ptr-net', 'ptr-net')
+        """
+        path = RECIPES / f"{name}.toml"
+        if not path.is_file():
+            return cls.from_table(changes, task=name)
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        shipped = {"model": cls.model, "learning": cls.learning}
+        shipped |= {**tasks.kind(table["task"]).recipe, **table}
+        if any(changes.get(key, shipped[key]) != shipped[key] for key in ("model", "learning")):
+            return cls.from_table(changes, task=table["task"])
+        dropped = set(options_of(cls)) - {"model"} if "weights" in table else set(OF_MACHINE)
+        if "steps" in changes:
+            dropped.add("cycles")  # the schedule then runs once, in that many steps
+        table = {key: value for key, value in table.items() if key not in dropped}
+        return cls.from_table(table, **changes)
 
     @classmethod
     def read(cls, path: Path, **changes: Any) -> Self:

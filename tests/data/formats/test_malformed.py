@@ -6,8 +6,8 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError
+from ptrnet.sizes import LARGEST
 
 FOLDER = Path(__file__).parents[1] / "malformed"
 COMPLAINTS = [

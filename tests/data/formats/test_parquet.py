@@ -12,8 +12,8 @@ from pyarrow import parquet
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.formats import parquet as parquet_format
-from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError
+from ptrnet.sizes import LARGEST
 from ptrnet.types import Example
 
 HULL, SORT = tasks.get("hull"), tasks.get("sort")

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ptrnet.data import cells, checks
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts.lines import all_lines, display_name
-from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT
+from ptrnet.sizes import LARGEST
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import is_empty
 from ptrnet.types import CsvText, Example

@@ -17,9 +17,9 @@ from ptrnet.data import checks
 from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts.lines import filled_lines
-from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.geometry.distances import EXPLICIT, SPATIAL, TSPLIB, is_directed
+from ptrnet.sizes import LARGEST
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.tsp import checked_rules
 from ptrnet.types import Example, Floats, Nodes, TourRules

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TextIO
 
-from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError
+from ptrnet.sizes import LARGEST
 
 # In bytes. An element takes up to about 60 bytes: two numbers of 25 characters, and an index. We
 # allow 128 bytes for each element.

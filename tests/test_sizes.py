@@ -4,8 +4,8 @@ import pickle
 import numpy as np
 import pytest
 
-from ptrnet.data.sizes import LARGEST, Sizes
 from ptrnet.errors import InputError
+from ptrnet.sizes import LARGEST, Sizes
 
 
 @pytest.mark.parametrize(
