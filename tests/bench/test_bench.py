@@ -74,7 +74,7 @@ def test_plan_leaves_out_measurements_with_missing_extras(monkeypatch):
         ("train", {"precision": "float"}, "unknown precision 'float'; did you mean 'float32'"),
         ("score", {"device": "cpuu"}, "unknown device 'cpuu'; did you mean 'cpu'"),
         ("solve", {"batch_size": 10**9}, "too many elements"),
-        ("export", {"task": "knapsack"}, "the task of a shipped model, got knapsack"),
+        ("export", {"task": "knapsack"}, "the task of a model that can be exported, got knapsack"),
     ],
 )
 def test_plan_refuses_invalid_options(measurement, options, complaint):

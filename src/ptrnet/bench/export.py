@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from ptrnet import tasks, weights
+from ptrnet import models, tasks, weights
 from ptrnet.bench.harness import Row, Side, measure
 from ptrnet.bench.solve import Questions, Run, check_batch
 from ptrnet.data import checks
@@ -46,13 +46,14 @@ def rows(
     batches = []
     for name in weights.names():
         summary = weights.summary(name)
-        if task in (None, summary["task"]):
+        # Models of problems cannot be exported, because their states are computed in Python.
+        if task in (None, summary["task"]) and summary["model"] != models.STATES:
             size = Sizes(n or summary["n"])[-1]
             checks.check_sizes([size], tasks.get(summary["task"]))
             check_batch(batch_size, size)
             batches.append(Questions(name, size, batch_size, seed=seed))
     if not batches:
-        raise InputError(f"task: expected the task of a shipped model, got {task}")
+        raise InputError(f"task: expected the task of a model that can be exported, got {task}")
     return chain.from_iterable(_rows_of(questions, repeats) for questions in batches)
 
 
