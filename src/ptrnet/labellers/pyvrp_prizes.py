@@ -22,7 +22,7 @@ ITERATIONS = 10  # for each element
 LONGEST, PRIZE = 10**4, 10**6
 
 
-def label(inputs: Floats) -> Answers:
+def label(inputs: Floats, iterations: int = ITERATIONS) -> Answers:
     """Return the places of tours, without the depot (element 0).
 
     The first place of a tour is at least as near to the depot as the last place. To this tour we
@@ -31,11 +31,12 @@ def label(inputs: Floats) -> Answers:
     Args:
         inputs: `(B, n, 5)`: two coordinates, a prize, the limit of the length, and whether
             distances are rounded.
+        iterations: the number of iterations of the search for each element.
     """
-    return pad_answers([_tour(instance) for instance in inputs])
+    return pad_answers([_tour(instance, iterations * len(instance)) for instance in inputs])
 
 
-def _tour(instance: Floats) -> list[int]:
+def _tour(instance: Floats, iterations: int) -> list[int]:
     import pyvrp
     from pyvrp.stop import MaxIterations
 
@@ -55,7 +56,7 @@ def _tour(instance: Floats) -> list[int]:
         distance_matrices=[whole],
         duration_matrices=[np.zeros((n, n), np.int64)],
     )
-    best = pyvrp.solve(data, MaxIterations(ITERATIONS * n), seed=0).best
+    best = pyvrp.solve(data, MaxIterations(iterations), seed=0).best
     visits = [v.idx + 1 for route in best.routes() for v in route if v.is_client()]
     path = [0, *visits]
     if path_length(dist, [*path, 0]) > limit:  # the search found no tour within the limit
