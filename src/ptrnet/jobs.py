@@ -13,7 +13,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -26,6 +25,7 @@ from ptrnet.errors import InputError, KilledError, OutputError, short
 from ptrnet.files import atomic_path, check_writable, checksum, locked, to_standard_output
 from ptrnet.parallel import LOCAL, ordered_map
 from ptrnet.progress import Bar
+from ptrnet.settings import to_mapping
 from ptrnet.tasks.base import Task
 from ptrnet.version import VERSION
 
@@ -131,7 +131,7 @@ def write_chunks(
     # Chunks of a binary format cannot be joined, so we keep lines and convert them at the end.
     lines_format = formats.get("jsonl") if is_binary else target
     compute = partial(_lines_of, function, task, lines_format.extension)
-    key = {"ptrnet": VERSION, "task": task.name, **asdict(task), "command": activity, **key}
+    key = {"ptrnet": VERSION, "task": task.name, **to_mapping(task), "command": activity, **key}
     with _claimed(output, key, source) as folder:
         done, unproved = _finished(folder, lines_format.extension)
         todo = (item for item in enumerate(source.chunks) if item[0] not in done)

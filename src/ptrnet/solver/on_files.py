@@ -1,7 +1,7 @@
 """Solve and evaluate whole files in one or more processes. Answer a pipe's lines immediately."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from queue import Queue
 from threading import Thread
@@ -201,7 +201,7 @@ def evaluate_random(
     # largest size. Warn if the model was not trained on such instances.
     for size in (min(sizes), max(sizes)):
         solver.warn_of([Example(task.sample(rng, 1, size)[0])], evaluator.decoder)
-    key |= {**asdict(task), **evaluator.key()}
+    key |= {**to_mapping(task), **evaluator.key()}
     function = partial(_evaluate_drawn, draw, _for_many(evaluator, count))
     return _evaluation(solver.task, function, source, target, key, jobs, backend)
 
