@@ -119,6 +119,7 @@ def evaluate(
     how: dict[str, Any] = {
         "constrained": decoding.constrained,
         "augment": decoding.augment,
+        "improve": decoding.improve,
         "jobs": jobs,
         "backend": backend,
     }

@@ -112,6 +112,7 @@ def solve(
     how: dict[str, Any] = {
         "constrained": decoding.constrained,
         "augment": decoding.augment,
+        "improve": decoding.improve,
         "jobs": jobs,
         "backend": backend,
     }

@@ -115,3 +115,7 @@ class AnswerOptions(DecoderOptions):
         1, "Solve this many turned and shuffled views of an instance; keep the best answer.", ge=1
     )
     constrained: bool = setting(True, "Consider only answers that the task allows.")
+    improve: bool = setting(
+        True,
+        "Improve tours and routes by 2-opt and Or-opt moves until none makes them shorter.",
+    )

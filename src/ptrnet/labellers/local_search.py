@@ -30,6 +30,7 @@ TAKES_RULES = True
 # For at most this many cities, we compute the matrix of all distances, at most 800 MB. We improve
 # larger tours piece by piece.
 MAX_MATRIX = 10_000
+ALL_NEAR = 1000  # up to this many cities, `improved` tries the moves to all cities
 
 
 def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) -> Answers:
@@ -72,6 +73,36 @@ def solve(problem: Problem, kicks: int) -> Indices:
     tour = problem.order.copy()
     iterated_local_search(dist, tour, kicks * n, problem.directed)
     return tour
+
+
+def improved(dist: Floats, tour: Indices) -> Indices:
+    """Return a tour `(n,)` after 2-opt and Or-opt moves, until no move shortens it.
+
+    In the plane, the returned tour does not cross itself. It does not depend on the first city and
+    the direction of the given tour. If no move shortens the given tour, the function returns this
+    tour itself.
+
+    Args:
+        dist: symmetric distances `(n, n)`, with n of at most `MAX_MATRIX`.
+        tour: the tour.
+    """
+    better = np.roll(tour, -int(np.argmin(tour)))
+    if len(tour) > 2 and better[1] > better[-1]:
+        better[1:] = better[:0:-1].copy()
+    if len(tour) < MIN_CITIES:
+        better = shortest_tour(dist)
+    else:
+        _descend_from(dist, better, len(tour) - 1 if len(tour) <= ALL_NEAR else NEIGHBOURS)
+    saved = tour_length(dist, tour) - tour_length(dist, better)
+    return better if saved > ROUNDING * dist.max() else tour
+
+
+@jit
+def _descend_from(dist: Floats, cities: Indices, max_nearest: int) -> None:
+    n = len(cities)
+    queue = Queue(cities=cities.copy(), queued=np.ones(n, np.bool_))
+    moves, scratch = new_moves(dist, max_nearest), np.empty(n, np.int64)
+    descend(moves, new_array_tour(cities), queue, n, False, scratch)
 
 
 # Many cities, piece by piece, in the spirit of Karp (1977). The distances of all pairs do not fit

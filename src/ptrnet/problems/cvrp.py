@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from ptrnet.errors import InputError
 from ptrnet.geometry.sampling import MIXED, sample_points
 from ptrnet.problems.base import Problem, State
-from ptrnet.problems.routes import dist, from_depot, path_length, place, route_lines
+from ptrnet.problems.routes import dist, dist_matrix, from_depot, path_length, place, route_lines
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing
-from ptrnet.types import Answers, Floats, Indices, pad_answers
+from ptrnet.types import Answers, Example, Floats, Indices, pad_answers
 
 TOLERANCE = 1e-9  # a load may exceed the capacity by this share, because sums are rounded
+MAX_IMPROVED = 2000  # elements; larger instances are not improved, because that would take minutes
 LARGEST_DEMAND = 9  # of random instances
 # Values of n (with the depot) and the capacities that Kool et al. use for them. We interpolate the
 # capacities for other values of n.
@@ -163,6 +164,23 @@ class Cvrp(Problem):
         # - 8.5% with the fullest route first, after 200 s
         # - 10% to 11% with the fullest route first and each route begun near the depot, after 200 s
         return pad_answers([_canonical(*pair) for pair in zip(inputs, answers.rows(), strict=True)])
+
+    def improve(self, example: Example, outputs: Indices) -> Indices:
+        """Return the routes after moves of customers within and between routes."""
+        from ptrnet.problems.moves import improve_routes  # needs numba, so import it only here
+
+        inputs = example.inputs
+        if len(inputs) > MAX_IMPROVED or not len(outputs):
+            return outputs
+        distances, demand = dist_matrix(inputs), np.ascontiguousarray(inputs[:, 2])
+        capacity = float(inputs[0, 3]) * (1 + TOLERANCE)
+        while True:
+            tour = np.insert(outputs, 0, 0)
+            improve_routes(distances, demand, capacity, tour)
+            if (tour[1:] == outputs).all():
+                return outputs
+            # Moves between routes depend on their order and direction, so try those of this form.
+            outputs = _canonical(inputs, tour[1:])
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         return Drawing(inputs[:, :2], route_lines(inputs, outputs), has_colors=True)

@@ -8,7 +8,14 @@ from numpy.typing import NDArray
 
 from ptrnet.geometry.sampling import MIXED, sample_points
 from ptrnet.problems.base import Problem, State
-from ptrnet.problems.routes import dist, dist_or_rounded, path_length, place, route_lines
+from ptrnet.problems.routes import (
+    dist,
+    dist_matrix,
+    dist_or_rounded,
+    path_length,
+    place,
+    route_lines,
+)
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing
 from ptrnet.types import Answers, Example, Floats, Indices, pad_answers
@@ -174,6 +181,37 @@ class Orienteering(Problem):
             if error is None:
                 rows[k] = answer
         return pad_answers(rows)
+
+    def improve(self, example: Example, outputs: Indices) -> Indices:
+        """Return the tour after moves that shorten it and places that then fit into it."""
+        from ptrnet.labellers import local_search
+        from ptrnet.labellers.best_tour import lengthened
+
+        inputs = example.inputs
+        if len(inputs) > local_search.ALL_NEAR or not len(outputs):
+            return outputs
+        matrix, prize = dist_matrix(inputs), np.ascontiguousarray(inputs[:, 2])
+        limit = float(inputs[0, 3]) * (1 + TOLERANCE)
+        tour = np.insert(outputs, 0, 0)
+        while True:
+            tour = tour[local_search.improved(matrix[np.ix_(tour, tour)], np.arange(len(tour)))]
+            tour = np.roll(tour, -int(np.argmax(tour == 0)))
+            after = np.roll(tour, -1)
+            legs = matrix[tour, after]
+            # The length that each place adds between each place of the tour and the next one.
+            added = matrix[tour] + matrix[after] - legs[:, None]
+            least = added.min(0)
+            fits = (least <= limit - legs.sum()) & (prize > 0)
+            fits[tour] = False
+            if not fits.any():
+                break
+            worth = np.where(fits, prize / np.maximum(least, 1e-300), -1)
+            chosen = int(np.argmax(worth))
+            tour = np.insert(tour, int(added[:, chosen].argmin()) + 1, chosen)
+        better = np.array(lengthened(tour.tolist(), matrix, prize, limit)[1:], np.int64)
+        worse = prize[better].sum() < prize[outputs].sum()
+        is_valid = self.answer_errors(inputs, [better]) == [None]
+        return outputs if worse or not is_valid else better
 
     def cost(self, instance: Floats, answers: Indices) -> Floats:
         return -np.take_along_axis(self.unpack(instance)["prize"], answers, 1).sum(1)

@@ -19,6 +19,15 @@ def dist_or_rounded(a: Floats, b: Floats, rounded: Floats) -> Floats:
     return np.where(rounded != 0, between(a, b, "EUC_2D"), dist(a, b))
 
 
+def dist_matrix(inputs: Floats) -> Floats:
+    """Return the distances `(n, n)` between the elements of an instance `(n, 5)`.
+
+    The first two columns are positions. The last column says whether distances are rounded.
+    """
+    position = inputs[:, :2]
+    return dist_or_rounded(position[:, None], position[None], inputs[:, -1:])
+
+
 def place(position: Floats, last: Indices) -> Floats:
     """Return the position of element `last` in each instance: `(B, 2)`, from `(B, n, 2)`."""
     return position[np.arange(len(last)), last]

@@ -82,7 +82,9 @@ def draw(drawn: Figure, jobs: Sequence[Job], runs: Path, results: Path) -> Path:
         for ax, job in zip(grid, jobs, strict=False):
             solver, how = solver_of(job.line, job.recipe, runs), job.line.decoding
             test = open_test_set(solver.task, job.row.n, job.instances)[:1]
-            (answered,) = solver.predict(test, how.build(), constrained=how.constrained)
+            (answered,) = solver.predict(
+                test, how.build(), constrained=how.constrained, improve=False
+            )
             _draw_panel(ax, job, solver.task, test[0], answered.outputs)
     return path
 

@@ -105,7 +105,11 @@ def _run_job(job: Job, runs: Path) -> Record:
     test = open_test_set(solver.task, job.row.n, job.instances)
     how = job.line.decoding
     measures = solver.measure(
-        test, how.build(), constrained=how.constrained, activity=f"answering {job.row}"
+        test,
+        how.build(),
+        constrained=how.constrained,
+        improve=False,
+        activity=f"answering {job.row}",
     )
     trained = solver.trained
     minutes, examples = None, None

@@ -248,10 +248,13 @@ def _solve(key: BatchKey, examples: list[Example], requests: list[_Request]) -> 
     def is_abandoned() -> bool:
         return all(request.future.done() for request in requests)
 
-    decoder, constrained, augment = key.method
+    decoder, constrained, augment, improve = key.method
     solver = copy(key.solver)
     solver.model = cast(PointerModel, _AbandonableModel(key.solver.model, is_abandoned))
-    return list(solver.predict(examples, decoder, constrained=constrained, augment=augment))
+    solved = solver.predict(
+        examples, decoder, constrained=constrained, augment=augment, improve=improve
+    )
+    return list(solved)
 
 
 def _set_num_threads(threads: int | None) -> None:

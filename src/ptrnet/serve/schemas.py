@@ -24,6 +24,7 @@ class Method(NamedTuple):
     decoder: Decoder
     constrained: bool
     augment: int
+    improve: bool
 
 
 class MethodOptions(BaseModel):
@@ -39,6 +40,7 @@ class MethodOptions(BaseModel):
     inner: str | None = None
     augment: int = Field(1, ge=1)
     constrained: bool = True
+    improve: bool = True
     seed: int = Field(0, ge=0)
 
     def method(self) -> Method:
@@ -50,7 +52,8 @@ class MethodOptions(BaseModel):
         if self.decoder not in DECODERS_SERVED:
             raise unknown("decoder", self.decoder, DECODERS_SERVED)
         options = self.model_dump(include=set(DecoderOptions.__dataclass_fields__))
-        return Method(DecoderOptions(**options).build(self.seed), self.constrained, self.augment)
+        decoder = DecoderOptions(**options).build(self.seed)
+        return Method(decoder, self.constrained, self.augment, self.improve)
 
 
 class SolveRequest(MethodOptions):

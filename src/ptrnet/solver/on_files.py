@@ -102,6 +102,7 @@ def _solve_table(
         predictor.decoder,
         constrained=predictor.constrained,
         augment=predictor.augment,
+        improve=predictor.improve,
         jobs=jobs,
         backend=backend,
         activity=predictor.activity,

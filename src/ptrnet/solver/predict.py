@@ -49,6 +49,9 @@ class Predictor:
             steps by compiled kernels, which may round differently. Jobs of several chunks set True,
             so that the answers to a chunk do not depend on how many chunks the process has answered
             before.
+        improve: whether to improve tours and routes by small moves (`Task.improve`). Without the
+            constraint, answers are never improved. Log-probabilities are those of the network's
+            own answers.
     """
 
     activity: ClassVar[str] = "solving"
@@ -59,6 +62,7 @@ class Predictor:
     constrained: bool = True
     augment: int = 1
     always_compiled: bool = False
+    improve: bool = True
 
     def __call__(self, data: Dataset) -> Dataset:
         """Return the instances with the model's answers and their log-probabilities."""
@@ -89,6 +93,8 @@ class Predictor:
                 if not self.decoder.needs_circular:
                     best = self._with_best_ends(data[row], best, constraint)
                 outputs = settle_valid(self.task, data[row].inputs, best.outputs)
+                if self.improve and self.constrained:
+                    outputs = self.task.improve(data[row], outputs)
                 answers[row] = best._replace(outputs=outputs)
         ordered = [answers[row] for row in range(len(data))]
         return data.with_answers(
@@ -155,6 +161,7 @@ class Predictor:
             "decoder": repr(self.decoder),
             "constrained": self.constrained,
             "augment": int(self.augment),
+            "improve": self.improve,
         }
 
 

@@ -90,6 +90,7 @@ class Solver(HubMixin):
         set_id: str = "",
         constrained: bool = True,
         augment: int = 1,
+        improve: bool = True,
     ) -> Any:
         """Return the answer to one instance, or a list of answers to several.
 
@@ -114,6 +115,9 @@ class Solver(HubMixin):
                 instance itself or a shuffled copy. If the task allows it, a copy is also rotated,
                 mirrored or read backwards. The result is the answer with the lowest cost. If the
                 task has no cost, the result is the most likely answer over all views.
+            improve: whether to improve tours and routes by 2-opt and Or-opt moves until none makes
+                them shorter. Other answers stay as they are, and so do all answers without the
+                constraint.
 
         Returns:
             An array of 0-based indices. For several instances, a list of arrays.
@@ -136,7 +140,9 @@ class Solver(HubMixin):
         """
         instances = self._sets(instances, set_id=set_id)
         data, is_one = instances_of(instances, self.task)
-        solved = self.predict(data, decoder, constrained=constrained, augment=augment)
+        solved = self.predict(
+            data, decoder, constrained=constrained, augment=augment, improve=improve
+        )
         answers = [solved.outputs(row) for row in range(len(solved))]
         return answers[0] if is_one else answers
 
@@ -148,6 +154,7 @@ class Solver(HubMixin):
         set_id: str = "",
         constrained: bool = True,
         augment: int = 1,
+        improve: bool = True,
     ) -> Any:
         """Return the answers of `solve` with their log-probability, cost, time and warnings.
 
@@ -168,7 +175,7 @@ class Solver(HubMixin):
         for example in data:
             self._check_readable(example)
         began = perf_counter()
-        predictor = self.predictor(decoder, constrained, augment)
+        predictor = self.predictor(decoder, constrained, augment, improve)
         solved = list(predictor(data))
         seconds = (perf_counter() - began) / max(1, len(solved))
         decoder = predictor.decoder
@@ -197,6 +204,7 @@ class Solver(HubMixin):
         *,
         constrained: bool = True,
         augment: int = 1,
+        improve: bool = True,
         jobs: int = 1,
         backend: str = LOCAL,
         activity: str = "",
@@ -205,7 +213,8 @@ class Solver(HubMixin):
 
         Args:
             data: validated instances: a `Dataset`, or rows of a `Dataset`.
-            decoder: as in `solve`. `constrained` and `augment` are also as in `solve`.
+            decoder: as in `solve`. `constrained`, `augment` and `improve` are also
+                as in `solve`.
             jobs: the number of processes, 1 or more. -1 means one process per core.
             backend: where the processes run: "local", or a cluster of "dask" or "ray".
             activity: the label of a progress bar. If the label is empty, there is no bar.
@@ -224,7 +233,7 @@ class Solver(HubMixin):
         """
         check_processes(jobs, backend)
         data = self._dataset(data)
-        predictor = self.predictor(decoder, constrained, augment)
+        predictor = self.predictor(decoder, constrained, augment, improve)
         predictor = replace(predictor, always_compiled=len(data) > CHUNK)
         is_shared = jobs != 1 or backend != LOCAL
         chunks = self.warned(data.chunks(CHUNK) if activity or is_shared else [data], predictor)
@@ -239,14 +248,16 @@ class Solver(HubMixin):
         answers = [s.outputs(row) for s in solved for row in range(len(s))]
         return data.with_answers(answers, np.concatenate(log_probs))
 
-    def predictor(self, decoder: Decoder | None, constrained: bool, augment: int) -> Predictor:
+    def predictor(
+        self, decoder: Decoder | None, constrained: bool, augment: int, improve: bool = True
+    ) -> Predictor:
         """Return the function that answers a chunk of instances.
 
         Raises InputError if an option is invalid.
         """
         decoder = decoder or Greedy()
         self._check_options(decoder, augment)
-        return Predictor(self.model, self.task, decoder, constrained, augment)
+        return Predictor(self.model, self.task, decoder, constrained, augment, improve=improve)
 
     def check_ends(self, predictor: Predictor, ends: Ends) -> None:
         """Raise InputError if the task or the search cannot obey the given ends of tours."""
@@ -579,6 +590,7 @@ class Solver(HubMixin):
         *,
         constrained: bool = True,
         augment: int = 1,
+        improve: bool = True,
         **columns: str,
     ) -> dict[str, dict[str, Any]]:
         """Measure the model's answers by the metrics of the task, as `ptrnet evaluate --json` does.
@@ -586,7 +598,8 @@ class Solver(HubMixin):
         Args:
             examples: examples with the true answers, in any form that `log_likelihoods` takes. A
                 table, as in `solve`, is also accepted.
-            decoder: as in `solve`. `constrained` and `augment` are also as in `solve`.
+            decoder: as in `solve`. `constrained`, `augment` and `improve` are also
+                as in `solve`.
             columns: the columns of a long table, in which each row is an element: `set_id` and one
                 of `chosen`, `rank`, `grade` and `member`, as in `ptrnet.read_table`.
 
@@ -608,7 +621,9 @@ class Solver(HubMixin):
         data, _ = examples_of(self._sets(examples, **columns), self.task)
         if not len(data):
             raise InputError("examples: expected at least one, got none")
-        measures = self.measure(data, decoder, constrained=constrained, augment=augment)
+        measures = self.measure(
+            data, decoder, constrained=constrained, augment=augment, improve=improve
+        )
         return {metric: measure.to_dict() for metric, measure in measures.items()}
 
     def measure(
@@ -618,6 +633,7 @@ class Solver(HubMixin):
         *,
         constrained: bool = True,
         augment: int = 1,
+        improve: bool = True,
         activity: str = "",
     ) -> "dict[str, Measure]":
         """Return the measures of `evaluate` as objects.
@@ -633,7 +649,12 @@ class Solver(HubMixin):
         """
         examples = self._dataset(examples)
         answered = self.predict(
-            examples, decoder, constrained=constrained, augment=augment, activity=activity
+            examples,
+            decoder,
+            constrained=constrained,
+            augment=augment,
+            improve=improve,
+            activity=activity,
         )
         return self.score(examples, answered)
 
@@ -679,6 +700,7 @@ class Solver(HubMixin):
         *,
         constrained: bool = True,
         augment: int = 1,
+        improve: bool = True,
         start: int | None = None,
         end: int | None = None,
         open: bool = False,
@@ -699,7 +721,8 @@ class Solver(HubMixin):
             output: the file for the answers. Its extension is the format. "-" is standard output.
                 From standard input to standard output, each instance is answered and printed as
                 soon as its line has been read.
-            decoder: as in `solve`. `constrained` and `augment` are also as in `solve`.
+            decoder: as in `solve`. `constrained`, `augment` and `improve` are also
+                as in `solve`.
             start: the first city of each tour, as in `ptrnet.label`.
             end: the last city of each tour. If `start` and `end` are given, the network completes a
                 closed tour whose first two cities are `end` and `start`. ptrnet rotates this tour,
@@ -730,7 +753,10 @@ class Solver(HubMixin):
         from ptrnet.data.tables import NO_COLUMNS
         from ptrnet.solver import on_files
 
-        predictor, ends = self.predictor(decoder, constrained, augment), Ends(start, end, open)
+        predictor, ends = (
+            self.predictor(decoder, constrained, augment, improve),
+            Ends(start, end, open),
+        )
         self.check_ends(predictor, ends)
         columns = columns or NO_COLUMNS
         on_files.solve_file(
@@ -745,6 +771,7 @@ class Solver(HubMixin):
         *,
         constrained: bool = True,
         augment: int = 1,
+        improve: bool = True,
         jobs: int = 1,
         backend: str = LOCAL,
         by: str | None = None,
@@ -782,7 +809,7 @@ class Solver(HubMixin):
         from ptrnet.solver import on_files
         from ptrnet.solver.scoring import Evaluator
 
-        evaluator = Evaluator(**vars(self.predictor(decoder, constrained, augment)))
+        evaluator = Evaluator(**vars(self.predictor(decoder, constrained, augment, improve)))
         target = None if output is None else fspath(output)
         columns = columns or NO_COLUMNS
         return on_files.evaluate_file(
@@ -800,6 +827,7 @@ class Solver(HubMixin):
         seed: int = 0,
         constrained: bool = True,
         augment: int = 1,
+        improve: bool = True,
         jobs: int = 1,
         backend: str = LOCAL,
     ) -> "Evaluation":
@@ -834,7 +862,7 @@ class Solver(HubMixin):
         from ptrnet.solver import on_files
         from ptrnet.solver.scoring import Evaluator
 
-        evaluator = Evaluator(**vars(self.predictor(decoder, constrained, augment)))
+        evaluator = Evaluator(**vars(self.predictor(decoder, constrained, augment, improve)))
         target = None if output is None else fspath(output)
         return on_files.evaluate_random(
             self, evaluator, count, n, points, seed, target, jobs, backend

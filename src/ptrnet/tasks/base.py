@@ -422,6 +422,13 @@ class Task(Settings, Labelling):
         """
         return outputs
 
+    def improve(self, example: Example, outputs: Indices) -> Indices:
+        """Return a valid answer that costs no more, found by small changes of a valid answer.
+
+        Tasks with tours and routes define this. Other answers are returned unchanged.
+        """
+        return outputs
+
     def to_tokens(self, answers: Answers) -> Answers:
         """Return the sequences of tokens that models are trained to give, including END."""
         batch, width = answers.indices.shape

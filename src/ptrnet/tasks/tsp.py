@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError
-from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, PLANAR, along, is_directed
+from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, PLANAR, along, is_directed, matrix
+from ptrnet.geometry.points import scale_by_power_of_two
 from ptrnet.geometry.predicates import area_signs
 from ptrnet.tasks.base import Drawing, Task, duplicate_error
-from ptrnet.types import CLOSED, Answers, Ends, Example, Floats, Indices, TourRules
+from ptrnet.types import CLOSED, Answers, Ends, Example, Floats, Indices, TourRules, pad_answers
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
@@ -187,6 +188,33 @@ class Tsp(Task):
         elif example.rules.fixed:
             what = "fixed edges, which networks do not keep"
         return what and f"{what}; ptrnet label tsp answers it by an algorithm"
+
+    def improve(self, example: Example, outputs: Indices) -> Indices:
+        """Return the tour after 2-opt and Or-opt moves, in the distances and rules of its file."""
+        from ptrnet.labellers import local_search
+        from ptrnet.labellers.rules import has_way_back, reduce, restore, with_fixed_edges
+
+        points, n = example.inputs, len(example.inputs)
+        if not 3 < n <= local_search.MAX_MATRIX:
+            return outputs
+        # Search among the cities from left to right, so that their indices do not matter.
+        order = np.lexsort(points.T[::-1])
+        place = np.argsort(order)
+        start, end = (None if k is None else int(place[k]) for k in example.rules[:2])
+        rules = TourRules(start, end, example.rules.is_open)
+        points = points[order]
+        if example.distance == EUCLIDEAN:
+            points = scale_by_power_of_two(points)
+        problem = reduce(matrix(points, example.distance), rules, directed=False)
+        tour = place[outputs]
+        tour = np.append(tour, n) if has_way_back(n, rules) else tour
+        better = local_search.improved(with_fixed_edges(problem), tour)
+        if better is tour:
+            return outputs
+        better = order[restore(better, n, rules, directed=False)]
+        if rules == CLOSED:
+            (better,) = self.canonicalize(example.inputs[None], pad_answers([better])).rows()
+        return better
 
     def max_length(self, n: int) -> int:
         return n

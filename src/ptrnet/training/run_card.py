@@ -165,7 +165,9 @@ def _scored(
 ) -> Dataset:
     """Answer examples greedily. Return the examples, with the scores of the answers in `extra`."""
     data = Dataset.of(examples, solver.task.item_size)
-    answered = solver.predict(data, Greedy(), constrained=constrained, activity=activity)
+    answered = solver.predict(
+        data, Greedy(), constrained=constrained, improve=False, activity=activity
+    )
     return with_scores(solver.task, data, answered, *judgements_of(solver.model, solver.task, data))
 
 
