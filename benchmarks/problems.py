@@ -46,11 +46,13 @@ SHOPS = {"job-shop-taillard": "ta", "job-shop-lawrence": "la", "job-shop-others"
 PUBLISHED = {
     "cvrp-20": [
         ("AM, greedy (Kool et al. 2019)", 4.97),
-        ("POMO, greedy (Kwon et al. 2020)", 0.82),
+        ("POMO, greedy (Kwon et al. 2020)", 3.72),
+        ("POMO, best of 20 greedy answers, one from each first customer", 0.82),
     ],
     "cvrp-50": [
         ("AM, greedy (Kool et al. 2019)", 5.86),
-        ("POMO, greedy (Kwon et al. 2020)", 1.14),
+        ("POMO, greedy (Kwon et al. 2020)", 3.52),
+        ("POMO, best of 50 greedy answers, one from each first customer", 1.14),
     ],
     "orienteering-20": [("AM, greedy (Kool et al. 2019)", 3.64)],
     "job-shop-taillard": [
