@@ -248,8 +248,9 @@ class JobShop(Problem):
         """Return active schedules in which no operation ends later than in the answers.
 
         We build each schedule step by step. Usually we take A, the allowed operation that starts
-        first in the answer. The exception is B, the operation that can end first: if B can end
-        before A starts in the answer, B does not delay A, so we take B.
+        first in the answer. The exception is B, an operation that can end first: if B can end
+        before or when A starts in the answer, B does not delay A, so we take B. A zero-length
+        operation that starts together with A is such a B. After A, it would start late.
         """
         batch, n, _ = inputs.shape
         starts = np.full((batch, n, MOST + 1), np.inf)
@@ -267,8 +268,11 @@ class JobShop(Problem):
             end = np.where(waits, start + duration, np.inf)
             earliest = end.min(1, keepdims=True)
             order = np.take_along_axis(starts, state["done"][..., None], 2)[..., 0]
-            order = np.where(end == earliest, np.minimum(order, earliest), order)
-            job = np.where(self.allowed(state), order, np.inf).argmin(1)
+            can_end_first = end == earliest
+            order = np.where(can_end_first, np.minimum(order, earliest), order)
+            order = np.where(self.allowed(state), order, np.inf)
+            is_least = order == order.min(1, keepdims=True)
+            job = (is_least * (1 + can_end_first)).argmax(1)
             moves = t < answers.lengths
             indices[:, t] = np.where(moves, job, 0)
             state = self.advance(state, np.where(moves, job, STAY))
