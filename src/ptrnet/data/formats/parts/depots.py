@@ -13,7 +13,10 @@ from ptrnet.types import Example, Nodes
 
 DEPOTS = "DEPOT_SECTION"
 # Keywords that do not change the instance, or that we check.
-_KNOWN = {"NAME", "TYPE", "DIMENSION", "EDGE_WEIGHT_TYPE", "NODE_COORD_TYPE", "DISPLAY_DATA_TYPE"}
+_KNOWN = {
+    *("NAME", "TYPE", "DIMENSION", "EDGE_WEIGHT_TYPE", "NODE_COORD_TYPE", "DISPLAY_DATA_TYPE"),
+    "TSP_SOLUTION",  # the length of the shortest tour through all nodes
+}
 
 
 class Form(NamedTuple):
