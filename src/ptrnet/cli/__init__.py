@@ -75,7 +75,7 @@ def run(arguments: list[str]) -> int:
 
 def _is_of_cache(error: BaseException) -> bool:
     """Whether numba could not load compiled code from its cache, here or in another process."""
-    return os.path.join("numba", "core", "caching.py") in "".join(traceback.format_exception(error))
+    return "numba/core/caching.py" in "".join(traceback.format_exception(error))
 
 
 def _damaged_cache() -> str:

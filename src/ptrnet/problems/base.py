@@ -51,6 +51,7 @@ class Problem(Task):
     repeats: ClassVar[bool] = False  # type: ignore[misc]  # whether an element may come twice
 
     labellers: ClassVar[tuple[str, ...]] = ()
+    largest: ClassVar[float] = 1e300  # costs are sums, which must not overflow
     min_length: ClassVar[int] = 0
     stdout_format: ClassVar[str] = "jsonl"
     exact_inputs: ClassVar[bool] = True
