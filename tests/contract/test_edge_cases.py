@@ -101,8 +101,8 @@ def test_every_command_reads_what_a_labeller_writes(tmp_path, name, labeller):
         every = list(all_answers(task, inputs).values()) if name in DRAW else [np.zeros(1)]
         try:
             labelled = label_dataset(task, labeller, [Example(inputs, source="here")])
-        except InputError as error:
-            assert "no " in str(error) and max(map(len, every)) == 0  # nothing can be chosen
+        except InputError:
+            assert max(map(len, every)) == 0  # nothing can be chosen
             continue
         formats.write(path, labelled, task)
         (example,) = formats.read(path, task)

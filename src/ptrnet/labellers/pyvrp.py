@@ -14,6 +14,7 @@ from ptrnet.types import Answers, Floats, pad_answers
 
 HEURISTIC = True
 NEEDS = "pyvrp"
+FAILURE = "there is no customer, only a depot"
 ITERATIONS = 1000
 # PyVRP computes with whole numbers. Unless distances are rounded, we scale them so that the longest
 # distance is LONGEST. PyVRP's penalties for overloaded vehicles are too small for distances much

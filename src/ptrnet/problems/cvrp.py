@@ -79,6 +79,8 @@ class Cvrp(Problem):
             return f"element 0 is the depot: expected a demand of 0, got {demand[0]:g}"
         if (demand < 0).any():
             return f"expected demands of 0 or more, got {demand.min():g}"
+        if capacity < 0:
+            return f"expected a capacity of 0 or more, got {capacity:g}"
         if (demand > capacity).any():
             k = int(np.argmax(demand > capacity))
             return f"element {k}: its demand {demand[k]:g} is more than the capacity {capacity:g}"

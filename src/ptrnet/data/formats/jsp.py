@@ -35,6 +35,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
     if len(head) != 2:
         raise InputError(f"{source}: expected two numbers, of jobs and of machines")
     count, machines = (parse_index(word, source) for word in head)
+    if count < 1 or machines < 1:
+        raise InputError(f"{source}: expected at least one job and one machine")
     if len(rows) != count:
         raise InputError(f"{source}: expected {count} jobs below this line, got {len(rows)}")
     jobs: list[Any] = []
@@ -48,6 +50,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
                 raise InputError(f"{source}: machine: expected 0 to {machines - 1}, got {number}")
             job.append([number, parse_number(duration, f"{source}: duration")])
         jobs.append(job)
+    inputs = checks.check_instance(task.from_fields({"jobs": jobs}, path), task, path)
     short = sum(len(job) < machines for job in jobs)
     if short:
         warnings.warn(
@@ -56,7 +59,6 @@ def read(path: str, task: Task) -> Iterator[Example]:
             AmbiguousInputWarning,
             stacklevel=3,
         )
-    inputs = checks.check_instance(task.from_fields({"jobs": jobs}, path), task, path)
     yield Example(inputs, source=path)
 
 

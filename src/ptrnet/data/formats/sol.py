@@ -14,7 +14,7 @@ from typing import TextIO
 import numpy as np
 
 from ptrnet.data import checks
-from ptrnet.data.cells import parse_index
+from ptrnet.data.cells import is_number, parse_index
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import depots
 from ptrnet.data.formats.parts.lines import filled_lines
@@ -22,7 +22,6 @@ from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
-_NUMBER = r"\d+\.?\d*(?:[eE][+-]?\d+)?"
 CAPABILITIES = Capabilities(multiple=False, task="cvrp")
 
 
@@ -48,10 +47,10 @@ def with_routes(path: str, example: Example, task: Task) -> Example:
         AmbiguousInputWarning: the file's cost is not the length of the routes.
     """
     outputs: list[int] = []
-    cost: tuple[str, str] | None = None  # its line, and the number
+    cost: tuple[str, str] | None = None  # the source of its line, and what follows the word
     n = len(example.inputs)
     for source, text in filled_lines(path):
-        if found := re.fullmatch(rf"\s*cost\W*({_NUMBER})\s*", text, re.IGNORECASE):
+        if found := re.fullmatch(r"cost\b[\s:=]*(.*)", text.strip(), re.IGNORECASE):
             cost = source, found[1]
         label, colon, customers = text.partition(":")
         if not colon or not label.strip().lower().startswith("route"):
@@ -80,13 +79,9 @@ def _check_cost(source: str, written: str, answered: Example, task: Task) -> Non
         task.answer_stats(answered.replace(inputs=inputs))["cost"]
         for inputs in (answered.inputs, unrounded)
     )
-    if abs(float(written) - rounded) > 1e-9 * rounded:
-        warnings.warn(
-            f"{source}: Cost {written}: the routes cost {rounded:.15g}, or {exact:.2f} if "
-            "distances are not rounded",
-            AmbiguousInputWarning,
-            stacklevel=4,
-        )
+    text = f"the routes cost {rounded:.15g}, or {exact:.2f} if distances are not rounded"
+    if not is_number(written) or abs(float(written) - rounded) > 1e-9 * rounded:
+        warnings.warn(f"{source}: Cost {written[:40]}: {text}", AmbiguousInputWarning, stacklevel=4)
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
