@@ -71,8 +71,8 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
     is_usable = np.abs(array) <= task.largest  # False for infinity and NaN
     if not is_usable.all():
         row, column = np.argwhere(~is_usable)[0]
-        names = task.number_names if schema is None else schema.feature_names
-        name = f'"{names[column]}"' if names else f"number {column + 1}"
+        named = task.number_names if schema is None else schema.feature_names
+        name = f'"{named[column]}"' if named else f"number {column + 1}"
         value = array[row, column]
         expected = f"at most {task.largest:g}" if np.isfinite(value) else "a finite number"
         raise InputError(f"{source}: element {row + 1}, {name}: expected {expected}, got {value}")

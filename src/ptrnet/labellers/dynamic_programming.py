@@ -46,8 +46,8 @@ def _best_items(instance: Floats) -> Indices:
     for item in reversed(range(len(origins))):
         taken[item], pair = divmod(int(origins[item][pair]), sizes[item])
     room = limit - weights[taken].sum()
-    for item in np.flatnonzero(~taken):
-        if weights[item] <= room:
-            taken[item] = True
-            room -= weights[item]
+    for k in np.flatnonzero(~taken):
+        if weights[k] <= room:
+            taken[k] = True
+            room -= weights[k]
     return np.flatnonzero(taken)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError, short
-from ptrnet.problems.base import STAY, Problem, State
+from ptrnet.problems.base import STAY, Problem, State, to_array
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Bar, Drawing
 from ptrnet.types import Answers, Floats, Indices
@@ -55,8 +55,9 @@ class JobShop(Problem):
     def instance_error(self, inputs: Floats) -> str | None:
         machine, duration = inputs[:, :MOST], inputs[:, MOST:]
         exists = machine != NONE
-        if (machine != np.round(machine)).any() or (machine < NONE).any() or machine.max() >= MOST:
-            return f"expected machines 0 to {MOST - 1}"
+        wrong = (machine != np.round(machine)) | (machine < NONE) | (machine >= MOST)
+        if wrong.any():
+            return f"expected machines 0 to {MOST - 1}, got {machine[wrong][0]:g}"
         if (exists[:, 1:] & ~exists[:, :-1]).any() or not exists[:, 0].all():
             return "expected at least one operation of each job, and machine -1 only at its end"
         if (duration < 0).any():
@@ -309,11 +310,9 @@ class JobShop(Problem):
             raise InputError(f'{source}: "jobs": expected a list of jobs, got {short(jobs)}')
         machine, duration = np.full((len(jobs), MOST), float(NONE)), np.zeros((len(jobs), MOST))
         for k, job in enumerate(jobs):
-            try:
-                operations = np.asarray(job, float)
-            except (TypeError, ValueError):
-                operations = np.zeros(0)
-            if operations.ndim != 2 or operations.shape[1] != 2 or len(operations) > MOST:
+            operations = to_array(job)
+            is_list = operations.ndim == 2 and operations.shape[1] == 2 and len(operations) <= MOST
+            if not is_list or operations.dtype.kind not in "iuf":
                 raise InputError(
                     f'{source}: "jobs": job {k}: expected 1 to {MOST} pairs [machine, duration]'
                 )
