@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_bulk import GENERATE
+from tests.support.fork_server import ForkServer
 
 
 @pytest.mark.parametrize(
@@ -81,6 +82,38 @@ def test_an_interrupt_exits_with_130(monkeypatch, ptrnet):
 
     monkeypatch.setattr("ptrnet.tasks.get", interrupt)
     assert ptrnet("label", "hull", "a.txt") == (130, "", "")
+
+
+LABEL = """
+from ptrnet.cli import run
+raise SystemExit(run(["label", "orienteering", "a.jsonl", "--output", "b.jsonl"]))
+"""
+
+
+def test_a_damaged_cache_of_compiled_code_is_named(tmp_path, monkeypatch):
+    """An empty file makes numba raise EOFError, which typer takes for the end of the input."""
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache))  # numba reads it at import
+    fields = '{"position": [[0, 0], [1, 0], [0, 1]], "prize": [0, 1, 1], "limit": 3}'
+    (tmp_path / "a.jsonl").write_text(fields)
+    server = ForkServer("import numba, ptrnet.cli")
+    assert server.run(LABEL, cwd=tmp_path).returncode == 0
+    for extension in ("nbi", "nbc"):
+        files = {path: path.read_bytes() for path in cache.rglob(f"*.{extension}")}
+        assert files
+        damages = (lambda data: data[: len(data) // 2], lambda _: b"", lambda data: data[::-1])
+        for damage in damages:
+            for path, data in files.items():
+                path.write_bytes(damage(data))
+            (tmp_path / "b.jsonl").unlink(missing_ok=True)
+            done = server.run(LABEL, cwd=tmp_path)
+            message = f"ptrnet: the cache of compiled code is damaged; remove the folder {cache}\n"
+            assert (done.returncode, done.stderr.lstrip("\n")) == (2, message)
+            assert not (tmp_path / "b.jsonl").exists()
+        for path, data in files.items():
+            path.write_bytes(data)
+    assert server.run(LABEL, cwd=tmp_path).returncode == 0
+    server.close()
 
 
 def test_nothing_is_printed_before_all_is_read(tmp_path, ptrnet, refused):

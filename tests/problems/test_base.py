@@ -59,6 +59,16 @@ def test_errors_name_line_and_field(changes, complaint, tmp_path):
     assert str(error.value).startswith(f"{file}:1: ")
 
 
+def test_whole_numbers_of_more_than_64_bits_are_read(tmp_path):
+    file = tmp_path / "instances.jsonl"
+    file.write_text(json.dumps({**FIELDS, "capacity": 10**20, "demand": [0, 10**19, 4]}) + "\n")
+    (example,) = formats.read(str(file), CVRP)
+    assert example.inputs[:, 2:4].tolist() == [[0, 1e20], [1e19, 1e20], [4, 1e20]]
+    (tmp_path / "jobs.jsonl").write_text(json.dumps({"jobs": [[[0, 10**20], [1, 2]]]}))
+    (example,) = formats.read(str(tmp_path / "jobs.jsonl"), tasks.get("job-shop"))
+    assert example.inputs[0, 20:22].tolist() == [1e20, 2]
+
+
 def test_an_infeasible_answer_is_refused_by_its_line(tmp_path):
     file, rows = tmp_path / "instances.jsonl", [{**FIELDS, "outputs": [1, 0, 2]}] * 90
     rows[70] = {**FIELDS, "outputs": [1, 2]}

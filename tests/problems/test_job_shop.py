@@ -1,13 +1,35 @@
 """What the network sees of a job shop, and job shops backwards."""
 
 import numpy as np
+import pytest
 
+import ptrnet
 from ptrnet import Solver, tasks
 from ptrnet.data.dataset import Dataset
 from ptrnet.data.symmetries import augment
+from ptrnet.errors import InputError
 from ptrnet.models.settings import LayerSettings
 from ptrnet.models.state_ptr_net import StatePtrNet
 from ptrnet.types import Example, pad_answers
+
+
+@pytest.mark.parametrize(
+    ("jobs", "complaint"),
+    [
+        ([[[0, 1], [20, 1]]], "expected machines 0 to 19, got 20"),
+        ([[[0, 1], [0.5, 1]]], "expected machines 0 to 19, got 0.5"),
+        ([[[0, 1]], [[0, -2]]], "expected durations of 0 or more, got -2"),
+        ([[[0, 1]], [[0, 1]] * 21], '"jobs": job 1: expected 1 to 20 pairs'),
+        ([[[0, 1], [1]]], '"jobs": job 0: expected 1 to 20 pairs'),
+        ([[]], '"jobs": job 0: expected 1 to 20 pairs'),
+        ([[["0", "1"]]], '"jobs": job 0: expected 1 to 20 pairs'),
+        ([[[0, None]]], '"jobs": job 0: expected 1 to 20 pairs'),
+        ({"a": 1}, '"jobs": expected a list of jobs'),
+    ],
+)
+def test_jobs_that_are_not_a_shop_are_refused_in_one_line(jobs, complaint):
+    with pytest.raises(InputError, match=complaint):
+        ptrnet.label("job-shop", {"jobs": jobs})
 
 
 def test_features_do_not_grow_with_the_number_of_jobs():

@@ -143,6 +143,15 @@ def test_best_active_schedule_is_the_best_of_all(seed):
     assert best_found(task, inputs) == best
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_best_active_schedule_is_the_best_even_if_operations_take_no_time(seed):
+    task, rng = tasks.get("job-shop"), np.random.default_rng(seed)
+    jobs = [rng.integers(0, 3, (count, 2)).tolist() for count in (3, 2, 3)]
+    orders = set(permutations([0, 0, 0, 1, 1, 2, 2, 2]))
+    inputs = task.from_fields({"jobs": jobs}, "here")
+    assert best_found(task, inputs) == min(makespan(jobs, order) for order in orders)
+
+
 @SEEDS
 def test_costs_equal_those_of_plain_loops(seed):
     task, inputs = drawn("job-shop", 4, seed, machines=4)

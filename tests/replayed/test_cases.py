@@ -4,6 +4,7 @@ Each table's keys say where the fault was seen. Right values come from exact fra
 formula, or by hand.
 """
 
+import json
 import math
 from fractions import Fraction
 
@@ -21,7 +22,8 @@ from ptrnet.metrics import ranking
 from ptrnet.types import Example
 from tests.stress import exact_answers
 
-HULL, DELAUNAY, TSP, CVRP = (tasks.get(name) for name in ("hull", "delaunay", "tsp", "cvrp"))
+HULL, DELAUNAY, TSP = (tasks.get(name) for name in ("hull", "delaunay", "tsp"))
+CVRP, SHOP, ORIENTEERING = (tasks.get(name) for name in ("cvrp", "job-shop", "orienteering"))
 
 
 def table(cases):
@@ -241,6 +243,54 @@ def test_labels_of_rounded_tours_keep_the_limit(labeller):
         assert tour.tolist() == best
 
 
+# How large a capacity, a limit or a duration is if it means "none", or does not fit into 64 bits.
+LARGE = [1e9, 1e15, 1e19, 3e200]
+
+
+@pytest.mark.parametrize("large", LARGE)
+@pytest.mark.parametrize("labeller", [*CVRP.labellers, *ORIENTEERING.labellers])
+def test_a_large_capacity_or_limit_is_like_none(labeller, large):
+    """One vehicle serves all customers, and a tour visits all places."""
+    if labeller != "best-tour":
+        pytest.importorskip("pyvrp" if labeller in CVRP.labellers else "ortools")
+    at = [(0, 0), (300, 0), (0, 400), (300, 400)]
+    for rounded in (0, 1):
+        if labeller in CVRP.labellers:
+            task, fields = CVRP, {"demand": [0, 1, 2, 0.5], "capacity": large}
+        else:
+            task, fields = ORIENTEERING, {"prize": [0, 1, 2, 0.5], "limit": large}
+        inputs = task.from_fields({"position": at, "rounded": rounded, **fields}, "")
+        (answer,) = task.label(inputs[None], labeller).rows()
+        assert sorted(answer.tolist()) == [1, 2, 3]
+        assert task.infeasible([inputs], [answer]) == [None]
+
+
+@pytest.mark.parametrize("large", LARGE)
+@pytest.mark.parametrize("labeller", [*CVRP.labellers, *ORIENTEERING.labellers])
+def test_answers_do_not_depend_on_the_unit_of_demands_and_prizes(labeller, large):
+    if labeller != "best-tour":
+        pytest.importorskip("pyvrp" if labeller in CVRP.labellers else "ortools")
+    at = [(0, 0), (300, 0), (0, 400), (300, 400)]
+    found = []
+    for unit in (1, large):
+        numbers = [0, 1 * unit, 2 * unit, unit]
+        if labeller in CVRP.labellers:
+            task, fields = CVRP, {"demand": numbers, "capacity": 3.5 * unit}
+        else:
+            task, fields = ORIENTEERING, {"prize": numbers, "limit": 1000}
+        inputs = task.from_fields({"position": at, **fields}, "")
+        (answer,) = task.label(inputs[None], labeller).rows()
+        found.append(answer.tolist())
+        assert task.infeasible([inputs], [answer]) == [None]
+    assert found[0] == found[1]
+
+
+def test_durations_that_cp_sat_cannot_add_are_refused():
+    pytest.importorskip("ortools")
+    with pytest.raises(InputError, match=r"sum of at most 1e\+15, got 2e\+19"):
+        ptrnet.label("job-shop", {"jobs": [[[0, 1e19]], [[1, 1e19]]]}, labeller="cp-sat")
+
+
 LOADS = {
     "rl4co #101: three tenths": ([0.1, 0.1, 0.1], 0.3),
     "rl4co #137: seven parts of 0.7": ([0.1] * 7, 0.7),
@@ -272,6 +322,60 @@ def test_a_vehicle_is_not_overloaded(demand, capacity):
     pytest.importorskip("pyvrp")
     (route,) = CVRP.label(inputs[None], "pyvrp").rows()
     assert 0 in route and CVRP.infeasible([inputs], [route]) == [None]
+
+
+# ---- Schedules.
+
+SHOPS = {
+    "an operation of no length where two others meet": (
+        [[[1, 2]], [[2, 2]], [[1, 1], [2, 0], [0, 2]]],
+        3,
+    ),
+    "a job of no length": ([[[0, 2], [1, 2]], [[1, 0], [0, 0]]], 4),
+    "all operations of no length": ([[[0, 0], [1, 0]], [[1, 0], [0, 0]]], 0),
+    "a job that stays on its machine": (
+        [[[0, 2]], [[2, 2], [2, 1], [0, 2]], [[1, 2], [2, 3], [0, 2], [0, 2]]],
+        10,
+    ),
+}
+
+
+@pytest.mark.parametrize(("jobs", "shortest"), table(SHOPS))
+@pytest.mark.parametrize("labeller", SHOP.labellers)
+def test_schedules_are_the_shortest(labeller, jobs, shortest):
+    """The shortest makespans were found by trying all orders."""
+    if labeller == "cp-sat":
+        pytest.importorskip("ortools")
+    inputs = SHOP.from_fields({"jobs": jobs}, "")
+    answers, proved = SHOP.label_with_proof(inputs[None], labeller)
+    assert SHOP.costs(Example(inputs), answers.rows()).tolist() == [shortest]
+    assert proved.all()
+
+
+# ---- Knapsacks.
+
+KNAPSACKS = {
+    "a worthless item fits": ([5, 1, 2], [4, 0, 3], 9, [0, 1, 2]),
+    "all items are worthless": ([5, 1, 2], [0, 0, 0], 3, [1, 2]),
+    "items without weight or value": ([0, 4, 0], [0, 1, 2], 3, [0, 2]),
+    "all that fits has the same value": ([2, 2, 2], [1, 1, 1], 5, None),
+    "an item as heavy as the capacity": ([3, 4], [1, 1], 3, [0]),
+}
+
+
+@pytest.mark.parametrize(("weight", "value", "capacity", "items"), table(KNAPSACKS))
+def test_knapsacks_are_full(tmp_path, weight, value, capacity, items):
+    """`label` writes an answer that all other commands read."""
+    fields = {"weight": weight, "value": value, "capacity": capacity}
+    (tmp_path / "a.jsonl").write_text(json.dumps(fields))
+    ptrnet.label("knapsack", tmp_path / "a.jsonl", output=tmp_path / "b.jsonl")
+    (example,) = formats.read(str(tmp_path / "b.jsonl"), tasks.get("knapsack"))
+    assert items is None or sorted(example.outputs.tolist()) == items
+
+
+def test_a_knapsack_into_which_nothing_fits_is_refused():
+    with pytest.raises(InputError, match="no item fits into the capacity"):
+        ptrnet.label("knapsack", {"weight": [5, 4], "value": [1, 2], "capacity": 3})
 
 
 # ---- Hulls and triangulations, against exact fractions.

@@ -3,6 +3,7 @@
 import errno
 import os
 import sys
+import traceback
 import warnings
 from functools import partial
 from io import TextIOWrapper
@@ -61,8 +62,25 @@ def run(arguments: list[str]) -> int:
         # In errors of TensorBoard, the file's name is bytes.
         name = os.fsdecode(error.filename) if error.filename else "a file"
         return _print_error(f"{name}: {error.strerror}", 2)
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, typer.Abort) as error:
+        # typer also turns EOFError into Abort. numba raises it for an empty file of its cache.
+        if isinstance(error.__context__, EOFError) and _is_of_cache(error):
+            return _print_error(_damaged_cache(), 2)
         return 130
+    except Exception as error:
+        if _is_of_cache(error):
+            return _print_error(_damaged_cache(), 2)
+        raise
+
+
+def _is_of_cache(error: BaseException) -> bool:
+    """Whether numba could not load compiled code from its cache, here or in another process."""
+    return "numba/core/caching.py" in "".join(traceback.format_exception(error))
+
+
+def _damaged_cache() -> str:
+    folder = os.environ.get("NUMBA_CACHE_DIR", "__pycache__")
+    return f"the cache of compiled code is damaged; remove the folder {folder}"
 
 
 def _usage_message(error: Any) -> str:

@@ -68,14 +68,14 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
             raise InputError(f"{source}: expected at least one element, got none")
         raise InputError(f"{source}: expected shape (n, {d}) for {task.name}, got {array.shape}")
     check_size(len(array), task.min_elements, source)
-    is_finite = np.isfinite(array)
-    if not is_finite.all():
-        row, column = np.argwhere(~is_finite)[0]
-        name = f"number {column + 1}" if schema is None else f'"{schema.feature_names[column]}"'
-        raise InputError(
-            f"{source}: element {row + 1}, {name}: expected a finite number, "
-            f"got {array[row, column]}"
-        )
+    is_usable = np.abs(array) <= task.largest  # False for infinity and NaN
+    if not is_usable.all():
+        row, column = np.argwhere(~is_usable)[0]
+        named = task.number_names if schema is None else schema.feature_names
+        name = f'"{named[column]}"' if named else f"number {column + 1}"
+        value = array[row, column]
+        expected = f"at most {task.largest:g}" if np.isfinite(value) else "a finite number"
+        raise InputError(f"{source}: element {row + 1}, {name}: expected {expected}, got {value}")
     check_solvable(array, task, source)
     return array
 
@@ -131,11 +131,15 @@ def check_solvable(inputs: Floats, task: Task, source: str) -> None:
     """Refuse an instance without an answer. Points on one line have no triangulation, for example.
 
     Warns:
-        AmbiguousInputWarning: two elements are equal, and answers have only the first of them.
+        AmbiguousInputWarning: two elements are equal, and answers have only the first of them. Or
+            distances are equal only because they were rounded.
     """
     reason = task.instance_error(inputs)
     if reason:
         raise InputError(f"{source}: {reason}")
+    points = task.rounded_points(inputs)
+    if points is not None:
+        check_distances(points, "EUC_2D", source)
     pair = task.left_out(inputs)
     if pair:
         file = file_of(source)

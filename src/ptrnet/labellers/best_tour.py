@@ -17,6 +17,7 @@ from ptrnet.jit import jit
 from ptrnet.types import Answers, Floats, Indices, pad_answers
 
 MAX_ELEMENTS = 21
+FAILURE = "no place can be visited within the limit"
 TOLERANCE = 1e-9  # a tour may exceed the length limit by this share
 
 

@@ -21,6 +21,7 @@ LIMIT = 10.0  # units of CP-SAT's deterministic time; a unit is about a second
 # becomes PRIZES.
 DIGITS = 10**7
 PRIZES = 10**6
+MOST = 2**53  # whole prizes with a larger sum are scaled, too
 
 
 def label(inputs: Floats) -> Answers:
@@ -49,10 +50,12 @@ def _tour(instance: Floats) -> tuple[list[int], bool]:
     """Return the tour through an instance `(n, 5)`, and whether the tour is proved."""
     is_rounded = bool(instance[0, 4])
     dist = distances.matrix(instance[:, :2], "EUC_2D" if is_rounded else distances.EUCLIDEAN)
-    prize, limit = instance[:, 2], instance[0, 3] * (1 + TOLERANCE)
+    prize, limit = instance[:, 2].copy(), instance[0, 3] * (1 + TOLERANCE)
+    prize[0] = 0  # every tour collects the prize of the depot
+    limit = min(limit, 2 * float(dist.sum()))  # no tour is longer
     home = ways_home(dist, np.ones(len(dist), np.bool_))
     near = np.flatnonzero(2 * home <= limit)  # the depot, and the places in reach
-    scale = 1.0 if is_rounded or limit == 0 else DIGITS / limit
+    scale = 1.0 if is_rounded else DIGITS / max(limit, 1e-300)
     # First round distances down, so that no tour within the limit is left out. If the true length
     # of the best tour exceeds the limit, solve again with distances that are rounded up.
     for rounding in (np.floor, np.ceil):
@@ -80,8 +83,9 @@ def _best_circuit(dist: Indices, limit: int, prize: Floats) -> tuple[list[int], 
     n = len(dist)
     if n == 1:
         return [], True
-    is_whole = (prize == np.round(prize)).all()
-    prizes = np.round(prize * (1 if is_whole else PRIZES / prize.max())).astype(np.int64)
+    is_whole = (prize == np.round(prize)).all() and prize.sum() < MOST
+    prizes = np.round(prize * (1 if is_whole else PRIZES / max(prize.max(), 1e-300)))
+    prizes = prizes.astype(np.int64)
     model = cp_model.CpModel()
     home = ways_home(dist.astype(float), np.ones(n, np.bool_))
     visited = [model.new_bool_var(f"visited {k}") for k in range(n)]

@@ -14,6 +14,7 @@ from ptrnet.types import Answers, Floats, pad_answers
 
 NEEDS = "ortools"
 UNPROVED = "no proof was found within the time limit"
+MOST = 1e15  # float64 adds whole numbers exactly only up to 9e15
 LIMIT = 10.0  # units of CP-SAT's deterministic time; a unit is about a second
 
 
@@ -39,8 +40,13 @@ def _schedule(instance: Floats) -> tuple[list[int], bool]:
 
     if (instance != np.round(instance)).any():
         raise InputError("labeller cp-sat: expected durations that are whole numbers")
+    total = instance[:, instance.shape[1] // 2 :].sum()
+    if total > MOST:
+        raise InputError(
+            f"labeller cp-sat: expected durations with a sum of at most {MOST:g}, got {total:g}"
+        )
     machines, durations = np.split(instance.astype(int), 2, axis=1)
-    horizon = int(durations.sum())
+    horizon = int(total)
     model = cp_model.CpModel()
     makespan = model.new_int_var(0, horizon, "makespan")
     on_machine: dict[int, list[cp_model.IntervalVar]] = {}

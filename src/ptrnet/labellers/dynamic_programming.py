@@ -8,12 +8,15 @@ import numpy as np
 
 from ptrnet.types import Answers, Floats, Indices, pad_answers
 
+FAILURE = "no item fits into the capacity"
 # A knapsack may exceed its capacity by this share, because of rounding: 0.1 + 0.2 exceeds 0.3.
 TOLERANCE = 1e-9
 
 
 def label(inputs: Floats) -> Answers:
     """Return the set of items with the largest total value within the capacity, as sorted indices.
+
+    An answer may end only if no other item fits. So we also take worthless items while they fit.
 
     Args:
         inputs: `(B, n, 3)`: weight and value of each item, and the capacity.
@@ -37,11 +40,14 @@ def _best_items(instance: Floats) -> Indices:
         order = order[value[order] > best_before]
         origins.append(order)
         weight, value = weight[order], value[order]
-    taken = []
+    taken = np.zeros(len(weights), bool)
     pair = len(value) - 1  # pairs are sorted by weight, and the heaviest has the largest value
     sizes = [1, *map(len, origins)]
     for item in reversed(range(len(origins))):
-        is_taken, pair = divmod(int(origins[item][pair]), sizes[item])
-        if is_taken:
-            taken.append(item)
-    return np.array(taken[::-1], np.int64)
+        taken[item], pair = divmod(int(origins[item][pair]), sizes[item])
+    room = limit - weights[taken].sum()
+    for k in np.flatnonzero(~taken):
+        if weights[k] <= room:
+            taken[k] = True
+            room -= weights[k]
+    return np.flatnonzero(taken)

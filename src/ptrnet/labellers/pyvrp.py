@@ -14,12 +14,14 @@ from ptrnet.types import Answers, Floats, pad_answers
 
 HEURISTIC = True
 NEEDS = "pyvrp"
+FAILURE = "there is no customer, only a depot"
 ITERATIONS = 1000
 # PyVRP computes with whole numbers. Unless distances are rounded, we scale them so that the longest
 # distance is LONGEST. PyVRP's penalties for overloaded vehicles are too small for distances much
 # longer than this. We multiply demands and the capacity by the same factor, which makes the
 # capacity at least FULL / 2.
 LONGEST, FULL = 10**4, 10**6
+MOST = 1e15  # larger demands and capacities are scaled, too
 SLACK = 1e-6  # how far rounding may move a product from a whole number
 
 
@@ -38,12 +40,13 @@ def _routes(instance: Floats, iterations: int) -> list[int]:
     import pyvrp
     from pyvrp.stop import MaxIterations
 
-    position, demand, capacity = instance[:, :2], instance[:, 2], instance[0, 3]
+    position, demand = instance[:, :2], instance[:, 2]
+    capacity = min(instance[0, 3], 2 * demand.sum())  # a larger capacity would overflow
     dist = distances.matrix(position, "EUC_2D" if instance[0, 4] else distances.EUCLIDEAN)
     if not instance[0, 4]:
         dist = np.round(dist * (LONGEST / max(dist.max(), 1e-300)))
     whole: Any = dist.astype(np.int64)
-    unit = _unit(instance[:, 2:4])
+    unit = _unit(np.append(demand, capacity))
     loads = np.ceil(demand * unit - SLACK).astype(np.int64).tolist()
     room = int(np.floor(capacity * unit + SLACK))
     n = len(instance)
@@ -68,7 +71,7 @@ def _routes(instance: Floats, iterations: int) -> list[int]:
     return answer
 
 
-def _unit(demand_and_capacity: Floats) -> float:
+def _unit(demands_and_capacity: Floats) -> float:
     """Return the factor by which `_routes` multiplies demands and the capacity.
 
     We try seven powers of ten. The first is the smallest power that is at least 1 and makes the
@@ -79,10 +82,10 @@ def _unit(demand_and_capacity: Floats) -> float:
     because PyVRP limits the penalty for a unit of overload. If the capacity were small, PyVRP would
     overload a vehicle to save a long way.
     """
-    capacity = float(demand_and_capacity[0, 1])
+    capacity = float(demands_and_capacity[-1])
     smallest = 10.0 ** max(0, math.ceil(-math.log10(max(capacity, 1e-300))))
     for unit in (smallest * 10.0**k for k in range(7)):
-        scaled = demand_and_capacity * unit
-        if (np.abs(scaled - np.rint(scaled)) <= SLACK).all():
-            return unit * float(max(1, FULL // max(scaled[0, 1], 1)))
+        scaled = demands_and_capacity * unit
+        if (np.abs(scaled - np.rint(scaled)) <= SLACK).all() and scaled[-1] < MOST:
+            return unit * float(max(1, FULL // max(scaled[-1], 1)))
     return FULL / capacity

@@ -9,6 +9,7 @@ from ptrnet.types import Answers, Floats
 
 HEURISTIC = True
 NEEDS = pyvrp.NEEDS
+FAILURE = pyvrp.FAILURE
 
 
 def label(inputs: Floats) -> Answers:

@@ -23,6 +23,7 @@ MOVES = 20_000  # per shop
 RETURN_AFTER = 3_000  # moves without a better schedule, after which we return to the best schedule
 SHAKES = 10  # after each return to the best schedule, the search makes SHAKES + 1 random moves
 NONE = -1  # no operation
+INSTANT = 2.0**-20  # takes the place of a duration of 0, as a share of the shortest other duration
 
 
 def label(inputs: Floats) -> Answers:
@@ -46,7 +47,12 @@ def schedule(instance: Floats, moves: int) -> Indices:
     machines, durations = np.split(instance, 2, axis=1)
     exists = machines >= 0
     job = np.ascontiguousarray(np.nonzero(exists)[0])
-    order, start = search(machines[exists].astype(np.int64), durations[exists], job, moves)
+    machine, duration = machines[exists].astype(np.int64), durations[exists]
+    # The rules of the search assume that all durations are above 0. With a duration of 0, they
+    # would exclude moves, and the search could end early.
+    least = duration[duration > 0].min(initial=np.inf)
+    duration = np.maximum(duration, least * INSTANT if least < np.inf else 1.0)
+    order, start = search(machine, duration, job, moves)
     return job[order[np.argsort(start[order], kind="stable")]]
 
 
@@ -102,7 +108,7 @@ def search(machine: Indices, duration: Floats, job: Indices, moves: int) -> tupl
         source, target = choose_move(
             shop, now, path[:length], forbidden_until, move, shortest, is_shaken
         )
-        if source == target:  # no move: if all durations are above 0, no schedule is shorter
+        if source == target:  # no schedule is shorter
             break
         until = move + tenure + np.random.randint(0, tenure // 2)
         op, direction = path[source], 1 if target > source else -1
@@ -264,9 +270,11 @@ def choose_move(
 
     Choose the move that promises the shortest makespan. If several moves promise it, choose one of
     them at random. A forbidden move may only be chosen if it promises less than `shortest`. If
-    `at_random`, or if no move may be chosen, choose any possible move at random.
+    `at_random`, or if no move may be chosen, choose any possible move at random. If a job visits a
+    machine twice, no move may be possible. Then choose two neighbours at random, to swap them.
 
-    Return the positions of the operation and the target in `path`; (0, 0) if no move is possible.
+    Return the positions of the operation and the target in `path`. Return (0, 0) if no schedule is
+    shorter: all operations of the path are on one machine, or all are of one job.
     """
     chosen, least, ties = (0, 0), np.inf, 0
     random_one, count = (0, 0), 0
@@ -295,6 +303,12 @@ def choose_move(
                 if np.random.random() * ties < 1:
                     chosen, least = (k, target), promise
         first = end
+    if count == 0 and (shop.machine[path] != shop.machine[path[0]]).any():
+        for k in range(len(path) - 1):
+            if is_possible(shop, now, path, k, k + 1):
+                count += 1
+                if np.random.random() * count < 1:
+                    random_one = (k, k + 1)
     return random_one if at_random or ties == 0 else chosen
 
 

@@ -53,6 +53,7 @@ class Problem(Task):
     repeats: ClassVar[bool] = False  # type: ignore[misc]  # whether an element may come twice
 
     labellers: ClassVar[tuple[str, ...]] = ()
+    largest: ClassVar[float] = 1e300  # costs are sums, which must not overflow
     min_length: ClassVar[int] = 0
     stdout_format: ClassVar[str] = "jsonl"
     exact_inputs: ClassVar[bool] = True
@@ -166,10 +167,7 @@ class Problem(Task):
         for name, width in widths.items():
             if name not in fields:
                 raise InputError(f'{source}: expected the key "{name}"')
-            try:
-                values = np.asarray(fields[name])
-            except ValueError:  # lists of several lengths
-                values = np.asarray(None)
+            values = to_array(fields[name])
             shape: tuple[int, ...] = (width,) if width > 1 else ()
             if name in self.element_fields:
                 n = n or (len(values) if values.ndim else 0)
@@ -395,6 +393,17 @@ class Problem(Task):
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         raise InputError(f"problem {self.name} has no picture: its class does not define `draw`")
+
+
+def to_array(values: Any) -> NDArray[Any]:
+    """Convert nested lists to an array, of objects if a value is not a number."""
+    try:
+        array = np.asarray(values)
+        if array.dtype == object and all(type(value) in (int, float) for value in array.flat):
+            array = array.astype(float)  # a whole number of more than 64 bits
+    except (ValueError, OverflowError):  # lists of several lengths, or a number beyond floats
+        return np.asarray(None)
+    return array
 
 
 def _by_size(instances: Sequence[Floats]) -> Iterator[tuple[list[int], Floats]]:

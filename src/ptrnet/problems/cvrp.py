@@ -86,10 +86,15 @@ class Cvrp(Problem):
             return f"element 0 is the depot: expected a demand of 0, got {demand[0]:g}"
         if (demand < 0).any():
             return f"expected demands of 0 or more, got {demand.min():g}"
+        if capacity < 0:
+            return f"expected a capacity of 0 or more, got {capacity:g}"
         if (demand > capacity).any():
             k = int(np.argmax(demand > capacity))
             return f"element {k}: its demand {demand[k]:g} is more than the capacity {capacity:g}"
         return None
+
+    def rounded_points(self, inputs: Floats) -> Floats | None:
+        return inputs[:, :2] if inputs[0, -1] else None  # the last number is `rounded`
 
     def start(self, instance: Floats) -> State:
         state = self.unpack(instance)
@@ -115,6 +120,7 @@ class Cvrp(Problem):
 
     def features(self, state: State) -> tuple[Floats, Floats]:
         position, capacity = state["position"], state["capacity"][:, None]
+        capacity = np.where(capacity > 0, capacity, 1)  # 0 if no customer has a demand
         here = place(position, state["last"])
         to_last, to_depot = dist(position, here[:, None]), dist(position, np.zeros(2))
         home = dist(here, np.zeros(2))[:, None]

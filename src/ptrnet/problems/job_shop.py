@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError, short
-from ptrnet.problems.base import STAY, Problem, State
+from ptrnet.problems.base import STAY, Problem, State, to_array
 from ptrnet.settings import setting
 from ptrnet.sizes import Sizes
 from ptrnet.tasks.base import Bar, Drawing
@@ -66,8 +66,9 @@ class JobShop(Problem):
     def instance_error(self, inputs: Floats) -> str | None:
         machine, duration = inputs[:, :MOST], inputs[:, MOST:]
         exists = machine != NONE
-        if (machine != np.round(machine)).any() or (machine < NONE).any() or machine.max() >= MOST:
-            return f"expected machines 0 to {MOST - 1}"
+        wrong = (machine != np.round(machine)) | (machine < NONE) | (machine >= MOST)
+        if wrong.any():
+            return f"expected machines 0 to {MOST - 1}, got {machine[wrong][0]:g}"
         if (exists[:, 1:] & ~exists[:, :-1]).any() or not exists[:, 0].all():
             return "expected at least one operation of each job, and machine -1 only at its end"
         if (duration < 0).any():
@@ -259,8 +260,9 @@ class JobShop(Problem):
         """Return active schedules in which no operation ends later than in the answers.
 
         We build each schedule step by step. Usually we take A, the allowed operation that starts
-        first in the answer. The exception is B, the operation that can end first: if B can end
-        before A starts in the answer, B does not delay A, so we take B.
+        first in the answer. The exception is B, an operation that can end first: if B can end
+        before or when A starts in the answer, B does not delay A, so we take B. A zero-length
+        operation that starts together with A is such a B. After A, it would start late.
         """
         batch, n, _ = inputs.shape
         starts = np.full((batch, n, MOST + 1), np.inf)
@@ -278,8 +280,11 @@ class JobShop(Problem):
             end = np.where(waits, start + duration, np.inf)
             earliest = end.min(1, keepdims=True)
             order = np.take_along_axis(starts, state["done"][..., None], 2)[..., 0]
-            order = np.where(end == earliest, np.minimum(order, earliest), order)
-            job = np.where(self.allowed(state), order, np.inf).argmin(1)
+            can_end_first = end == earliest
+            order = np.where(can_end_first, np.minimum(order, earliest), order)
+            order = np.where(self.allowed(state), order, np.inf)
+            is_least = order == order.min(1, keepdims=True)
+            job = (is_least * (1 + can_end_first)).argmax(1)
             moves = t < answers.lengths
             indices[:, t] = np.where(moves, job, 0)
             state = self.advance(state, np.where(moves, job, STAY))
@@ -316,11 +321,9 @@ class JobShop(Problem):
             raise InputError(f'{source}: "jobs": expected a list of jobs, got {short(jobs)}')
         machine, duration = np.full((len(jobs), MOST), float(NONE)), np.zeros((len(jobs), MOST))
         for k, job in enumerate(jobs):
-            try:
-                operations = np.asarray(job, float)
-            except (TypeError, ValueError):
-                operations = np.zeros(0)
-            if operations.ndim != 2 or operations.shape[1] != 2 or len(operations) > MOST:
+            operations = to_array(job)
+            is_list = operations.ndim == 2 and operations.shape[1] == 2 and len(operations) <= MOST
+            if not is_list or operations.dtype.kind not in "iuf":
                 raise InputError(
                     f'{source}: "jobs": job {k}: expected 1 to {MOST} pairs [machine, duration]'
                 )

@@ -65,7 +65,7 @@ class Knapsack(Problem):
         """
         weight, value = state["weight"], state["value"]
         rows = np.arange(len(weight))[:, None]
-        order = np.argsort(-value / np.maximum(weight, 1e-300), 1)
+        order = np.argsort(-_density(weight, value), 1)
         fits = self.allowed(state)
         gained = np.where(fits, value, 0)
         room = np.where(fits, state["left"][:, None] - weight, 0)
@@ -107,7 +107,7 @@ class Knapsack(Problem):
         A network that learns from sorted answers first takes items that are nearly always right.
         The network decides last which items fill the rest of the knapsack.
         """
-        density = inputs[..., 1] / np.maximum(inputs[..., 0], 1e-300)
+        density = _density(inputs[..., 0], inputs[..., 1])
         density = np.take_along_axis(density, answers.indices, 1)
         order = np.argsort(np.where(answers.mask, -density, np.inf), 1, kind="stable")
         return Answers(np.take_along_axis(answers.indices, order, 1), answers.lengths)
@@ -123,6 +123,12 @@ class Knapsack(Problem):
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         """Draw all items by weight and value, without lines. Chosen items have another color."""
         return Drawing(inputs[:, :2], [], equal_axes=False, axes=("weight", "value"))
+
+
+def _density(weight: Floats, value: Floats) -> Floats:
+    """Return the value per weight, which may be infinite for items without a weight."""
+    with np.errstate(over="ignore"):
+        return value / np.maximum(weight, 1e-300)
 
 
 PROBLEM = Knapsack

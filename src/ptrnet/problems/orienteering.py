@@ -34,7 +34,7 @@ class Orienteering(Problem):
     minus the sum of the prizes. An instance has these fields:
 
     - `position`, `(n, 2)`.
-    - `prize`: the prize of each element, 0 for the depot.
+    - `prize`: the prize of each element. Every tour collects the prize of the depot, usually 0.
     - `limit`: the largest length of the tour.
     - `rounded`: 1 if distances are rounded to whole numbers, 0 by default.
 
@@ -76,13 +76,14 @@ class Orienteering(Problem):
         return self.pack(position=position, prize=prize, limit=limit, rounded=np.zeros(count))
 
     def instance_error(self, inputs: Floats) -> str | None:
-        if inputs[0, 2] != 0:
-            return f"element 0 is the depot: expected a prize of 0, got {inputs[0, 2]:g}"
         if (inputs[:, 2] < 0).any():
             return f"expected prizes of 0 or more, got {inputs[:, 2].min():g}"
         if inputs[0, 3] < 0:
             return f"expected a limit of 0 or more, got {inputs[0, 3]:g}"
         return None
+
+    def rounded_points(self, inputs: Floats) -> Floats | None:
+        return inputs[:, :2] if inputs[0, -1] else None  # the last number is `rounded`
 
     def start(self, instance: Floats) -> State:
         state = self.unpack(instance)
@@ -214,7 +215,8 @@ class Orienteering(Problem):
         return outputs if worse or not is_valid else better
 
     def cost(self, instance: Floats, answers: Indices) -> Floats:
-        return -np.take_along_axis(self.unpack(instance)["prize"], answers, 1).sum(1)
+        prize = self.unpack(instance)["prize"]
+        return -(prize[:, 0] + np.take_along_axis(prize, answers, 1).sum(1))
 
     def answer_stats(self, answered: Example) -> dict[str, float]:
         """Return the `cost` and the tour's `length` of a valid answer, {} for an invalid answer."""

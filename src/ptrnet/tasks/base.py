@@ -4,6 +4,7 @@ The class `Task` has three parts: methods that tasks must define, methods that t
 methods that all tasks share. Its base class `Labelling` computes answers by algorithms.
 """
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -242,6 +243,7 @@ class Task(Settings, Labelling):
     # Whether an answer is a closed tour, which may start anywhere and run in either direction.
     circular: ClassVar[bool] = False
     stdout_format: ClassVar[str] = "txt"  # the format of printed answers if there is no input file
+    largest: ClassVar[float] = sys.float_info.max  # magnitude of the numbers of an instance
     fixed: ClassVar[int] = 0  # number of leading elements that augmentation must not permute
     ways: ClassVar[int] = 1  # number of tokens of each element; see `ptrnet.problems.Problem`
     exact_inputs: ClassVar[bool] = False  # whether models get instances as float64
@@ -356,6 +358,13 @@ class Task(Settings, Labelling):
 
     def instance_error(self, inputs: Floats) -> str | None:
         """Return why an instance has no answer, or None if the instance has an answer."""
+        return None
+
+    def rounded_points(self, inputs: Floats) -> Floats | None:
+        """Return the points `(n, 2)` of an instance if distances are rounded by EUC_2D, else None.
+
+        Tasks whose instances have a distance (`distances`) need not define this.
+        """
         return None
 
     def beginning(self, example: Example) -> list[int]:

@@ -8,8 +8,11 @@ import pytest
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.errors import AmbiguousInputWarning, InputError
+from ptrnet.labels import label_dataset
 from ptrnet.types import Example
+from tests.data.formats.test_tsp import INSTANCES
 
+BERLIN52 = INSTANCES["berlin52"][2]
 VRP = """NAME : small
 COMMENT : (by hand)
 TYPE : CVRP
@@ -104,6 +107,88 @@ def test_warns_that_the_number_of_vehicles_is_ignored(tmp_path):
         read(tmp_path, "a.vrp", VRP.replace("CAP", "VEHICLES : 2\nCAP"), "cvrp")
 
 
+@pytest.mark.parametrize("cost", ["39", "40.37", "1e3", "-40", "40,0", "1e999"])
+def test_warns_of_a_cost_that_is_not_the_length_of_the_routes(cost, tmp_path):
+    """The routes are 40 long, and 5 + 5 + 10 + 2 hypot(10.4, 0) without rounding."""
+    (tmp_path / "small.vrp").write_text(VRP)
+    (tmp_path / "small.sol").write_text(f"Route #1: 1 2\nRoute #2: 3\nCost {cost}\n")
+    message = f"small.sol:3: Cost {cost}: the routes cost 40, or 40.80 if distances are not rounded"
+    for name in ("small.vrp", "small.sol"):
+        with pytest.warns(AmbiguousInputWarning, match=re.escape(message)) as warned:
+            list(formats.read(str(tmp_path / name), tasks.get("cvrp")))
+        assert len(warned) == 1
+
+
+@pytest.mark.parametrize("line", ["Cost 40", "cost: 40.0", " Cost : 4e1 ", "Time 12"])
+def test_a_right_cost_is_read_without_a_warning(line, tmp_path):
+    (tmp_path / "small.vrp").write_text(VRP)
+    (tmp_path / "small.sol").write_text(f"{line}\nRoute #1: 1 2\nRoute #2: 3\n")
+    list(formats.read(str(tmp_path / "small.sol"), tasks.get("cvrp")))
+
+
+def test_every_tour_collects_the_score_of_the_depot(tmp_path):
+    task = tasks.get("orienteering")
+    example = read(tmp_path, "a.oplib", OP.replace("1 0\n2 7", "1 5\n2 7"), "orienteering")
+    tours = [np.array(tour, np.int64) for tour in ([1, 2], [2, 1])]
+    assert task.costs(example, tours).tolist() == [-(5 + 7 + 9)] * 2
+    example = read(
+        tmp_path, "b.oplib", OP.replace("1 0\n2 7", "1 5\n2 7").replace("20", "2"), task.name
+    )
+    assert task.costs(example, [np.zeros(0, np.int64)]).tolist() == [-5]
+
+
+@pytest.mark.parametrize("labeller", ["best-tour", "circuit"])
+def test_the_score_of_the_depot_does_not_change_the_best_tour(labeller):
+    """A score far above the others must not hide them when `circuit` scales scores."""
+    if labeller == "circuit":
+        pytest.importorskip("ortools")
+    task = tasks.get("orienteering", limit=1.6)
+    (inputs,) = task.sample(np.random.default_rng(2), 1, 8)
+    (tour,) = task.label(inputs[None], labeller).rows()
+    for score in (0.5, 7, 1e9):
+        inputs[0, 2] = score
+        (other,) = task.label(inputs[None], labeller).rows()
+        assert other.tolist() == tour.tolist()
+    features = [part.copy() for part in task.features(task.start(inputs[None]))]
+    inputs[0, 2] = 0
+    for before, after in zip(features, task.features(task.start(inputs[None])), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+def test_the_published_optimum_of_a_map_of_oplib(tmp_path):
+    """Berlin52 of the first generation, by Fischetti et al. (1998): 37 of 52, depot included."""
+    pytest.importorskip("ortools")
+    points = [place.replace(",", " ") for place in BERLIN52.split()]
+    lines = [
+        *("TYPE : OP", "DIMENSION : 52", "TSP_SOLUTION : 7542", "COST_LIMIT : 3771"),
+        *("EDGE_WEIGHT_TYPE : EUC_2D", "NODE_COORD_SECTION"),
+        *(f"{k} {place}" for k, place in enumerate(points, 1)),
+        *("NODE_SCORE_SECTION", *(f"{k} 1" for k in range(1, 53)), "DEPOT_SECTION", "1", "-1"),
+    ]
+    example = read(tmp_path, "a.oplib", "\n".join(lines), "orienteering")
+    (labelled,) = label_dataset(tasks.get("orienteering"), "circuit", [example], strict=True)
+    assert tasks.get("orienteering").answer_stats(labelled)["cost"] == -37
+
+
+@pytest.mark.parametrize("end", ["vrp", "oplib"])
+def test_warns_of_coordinates_that_are_too_small_to_be_rounded(end, tmp_path):
+    text, task = (VRP, "cvrp") if end == "vrp" else (OP, "orienteering")
+    for line in ("1 3 4", "3 6 8", "4 10.4 0", "2 3 4"):
+        node, *place = line.split()
+        small = " ".join(f"{float(x) / 10:g}" for x in place)
+        text = text.replace(f"\n{line}\n", f"\n{node} {small}\n")
+    with pytest.warns(AmbiguousInputWarning, match=f"a.{end}: EUC_2D rounds .* become 1 here"):
+        read(tmp_path, f"a.{end}", text, task)
+
+
+def test_warns_of_jobs_with_fewer_operations_than_machines(tmp_path):
+    text = FT06.replace(" 4 6\n1 8", "\n1 8").replace("1 3 3 3 5 9 0 10 4 4 2 1", "1 3")
+    message = "a.jsp: 2 of 6 jobs have fewer operations than there are machines, 6"
+    with pytest.warns(AmbiguousInputWarning, match=message) as warned:
+        read(tmp_path, "a.jsp", text, "job-shop")
+    assert len(warned) == 1
+
+
 def test_a_tour_may_be_as_long_as_the_limit(tmp_path):
     task, tour = tasks.get("orienteering"), [np.array([1, 2])]
     example = read(tmp_path, "small.oplib", OP, "orienteering")
@@ -140,6 +225,16 @@ def test_the_optimum_of_ft06(tmp_path):
         ),
         ("a.oplib", "orienteering", OP.replace(": 20", ": -20"), "expected a limit of 0 or more"),
         ("a.vrp", "cvrp", VRP.replace("3 4\n4 3", "3 7\n4 3"), "more than the capacity"),
+        ("a.vrp", "cvrp", VRP.replace("3 6 8", "3 6 3e200"), "a.vrp: EUC_2D: expected coordinates"),
+        ("a.vrp", "cvrp", VRP.replace("3 6 8", "3 6 3e300"), 'element 3, "position 2": expected'),
+        ("a.oplib", "orienteering", OP.replace("2 7", "2 -7"), "expected prizes of 0 or more"),
+        ("a.vrp", "cvrp", VRP.replace(": 6", ": -6"), "expected a capacity of 0 or more, got -6"),
+        (
+            "a.vrp",
+            "cvrp",
+            VRP.replace(" 2\n -1", " -1"),
+            "expected the id of one node, got none",
+        ),
         ("a.vrp", "cvrp", VRP.replace("EUC_2D", "EXPLICIT"), "got 'EXPLICIT'"),
         ("a.vrp", "cvrp", VRP.replace("CAP", "DISTANCE : 9\nCAP"), "a.vrp:6: DISTANCE: routes of"),
         ("a.oplib", "orienteering", OP.replace("OP\n", "TSP\n"), "TYPE"),
@@ -149,6 +244,7 @@ def test_the_optimum_of_ft06(tmp_path):
             FT06.replace("6 6", "7 6"),
             "a.jsp:2: expected 7 jobs below this line, got 6",
         ),
+        ("a.jsp", "job-shop", FT06.replace("6 6", "0 6"), "a.jsp:2: expected at least one job"),
         ("a.jsp", "job-shop", FT06.replace("2 9 1 3", "2 9 6 3"), "a.jsp:7: machine: expected 0"),
         ("a.jsp", "job-shop", FT06.replace("2 9 1 3", "2 9 1"), "a.jsp:7: expected pairs"),
         ("a.jsp", "cvrp", FT06, "files are for task job-shop"),

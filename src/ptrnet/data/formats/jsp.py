@@ -5,6 +5,7 @@ and the number of machines. Each further line is a job: pairs of a machine, coun
 duration.
 """
 
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
@@ -12,7 +13,7 @@ from ptrnet.data import checks
 from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts.lines import filled_lines
-from ptrnet.errors import InputError
+from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.problems.job_shop import JobShop
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
@@ -21,7 +22,11 @@ CAPABILITIES = Capabilities(multiple=False, answers=False, task="job-shop", stdo
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    """See `ptrnet.data.formats`."""
+    """See `ptrnet.data.formats`.
+
+    Warns:
+        AmbiguousInputWarning: a job has fewer operations than there are machines.
+    """
     assert isinstance(task, JobShop)
     lines = [(k, text.split()) for k, text in filled_lines(path) if text.strip()[0] != "#"]
     if not lines:
@@ -30,6 +35,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
     if len(head) != 2:
         raise InputError(f"{source}: expected two numbers, of jobs and of machines")
     count, machines = (parse_index(word, source) for word in head)
+    if count < 1 or machines < 1:
+        raise InputError(f"{source}: expected at least one job and one machine")
     if len(rows) != count:
         raise InputError(f"{source}: expected {count} jobs below this line, got {len(rows)}")
     jobs: list[Any] = []
@@ -44,6 +51,14 @@ def read(path: str, task: Task) -> Iterator[Example]:
             job.append([number, parse_number(duration, f"{source}: duration")])
         jobs.append(job)
     inputs = checks.check_instance(task.from_fields({"jobs": jobs}, path), task, path)
+    short = sum(len(job) < machines for job in jobs)
+    if short:
+        warnings.warn(
+            f"{path}: {short} of {count} jobs have fewer operations than there are machines, "
+            f"{machines}",
+            AmbiguousInputWarning,
+            stacklevel=3,
+        )
     yield Example(inputs, source=path)
 
 

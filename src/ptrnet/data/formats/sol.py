@@ -5,6 +5,8 @@ of the `.vrp` file without the depot. `Cost 1234` is the total length. We read `
 with `NAME.vrp`.
 """
 
+import re
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
@@ -12,13 +14,13 @@ from typing import TextIO
 import numpy as np
 
 from ptrnet.data import checks
-from ptrnet.data.cells import parse_index
+from ptrnet.data.cells import is_number, parse_index
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import depots
 from ptrnet.data.formats.parts.lines import filled_lines
-from ptrnet.errors import InputError
+from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example, Indices
+from ptrnet.types import Example
 
 CAPABILITIES = Capabilities(multiple=False, task="cvrp")
 
@@ -27,7 +29,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
     (instance,) = companions(path)
     (example,) = depots.read(instance, task)
-    yield example.replace(outputs=read_routes(path, len(example.inputs)), source=path)
+    yield with_routes(path, example, task).replace(source=path)
 
 
 def companions(path: str) -> list[str]:
@@ -35,15 +37,21 @@ def companions(path: str) -> list[str]:
     return [str(Path(path).with_suffix(".vrp"))]
 
 
-def read_routes(path: str, n: int) -> Indices:
-    """Return the customers of all routes, with a 0 between two routes.
+def with_routes(path: str, example: Example, task: Task) -> Example:
+    """Return an instance of `cvrp` with the routes of a `.sol` file, a 0 between two routes.
 
-    Args:
-        path: the `.sol` file.
-        n: the number of elements of the instance, depot included.
+    Raises:
+        InputError: the file is malformed, or the routes are not an answer to the instance.
+
+    Warns:
+        AmbiguousInputWarning: the file's cost is not the length of the routes.
     """
     outputs: list[int] = []
+    cost: tuple[str, str] | None = None  # the source of its line, and what follows the word
+    n = len(example.inputs)
     for source, text in filled_lines(path):
+        if found := re.fullmatch(r"cost\b[\s:=]*(.*)", text.strip(), re.IGNORECASE):
+            cost = source, found[1]
         label, colon, customers = text.partition(":")
         if not colon or not label.strip().lower().startswith("route"):
             continue
@@ -53,7 +61,27 @@ def read_routes(path: str, n: int) -> Indices:
             if not 0 < customer < n:
                 raise InputError(f"{source}: customer {k}: expected 1 to {n - 1}, got {customer}")
             outputs.append(customer)
-    return np.array(outputs, np.int64)
+    answered = example.replace(outputs=np.array(outputs, np.int64))
+    checks.check_feasible([answered.replace(source=path)], task)
+    if cost:
+        _check_cost(*cost, answered, task)
+    return answered
+
+
+def _check_cost(source: str, written: str, answered: Example, task: Task) -> None:
+    """Warn if the cost in a file is not the length of the routes.
+
+    Some instances have published costs without rounding, such as those of Christofides et al.
+    """
+    unrounded = answered.inputs.copy()
+    unrounded[:, -1] = 0
+    rounded, exact = (
+        task.answer_stats(answered.replace(inputs=inputs))["cost"]
+        for inputs in (answered.inputs, unrounded)
+    )
+    text = f"the routes cost {rounded:.15g}, or {exact:.2f} if distances are not rounded"
+    if not is_number(written) or abs(float(written) - rounded) > 1e-9 * rounded:
+        warnings.warn(f"{source}: Cost {written[:40]}: {text}", AmbiguousInputWarning, stacklevel=4)
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:

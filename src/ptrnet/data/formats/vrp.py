@@ -7,7 +7,6 @@ to `NAME.vrp` is in `NAME.sol` in the same folder, if this file exists.
 from collections.abc import Iterator
 from pathlib import Path
 
-from ptrnet.data import checks
 from ptrnet.data.formats import Capabilities, sol
 from ptrnet.data.formats.parts import depots
 from ptrnet.data.formats.parts.depots import write
@@ -24,9 +23,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
     (example,) = depots.read(path, task)
     for solution in companions(path):
-        outputs = sol.read_routes(solution, len(example.inputs))
-        checks.check_feasible([example.replace(outputs=outputs, source=solution)], task)
-        example = example.replace(outputs=outputs)
+        example = sol.with_routes(solution, example, task)
     yield example
 
 

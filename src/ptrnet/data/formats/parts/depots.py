@@ -13,7 +13,10 @@ from ptrnet.types import Example, Nodes
 
 DEPOTS = "DEPOT_SECTION"
 # Keywords that do not change the instance, or that we check.
-_KNOWN = {"NAME", "TYPE", "DIMENSION", "EDGE_WEIGHT_TYPE", "NODE_COORD_TYPE", "DISPLAY_DATA_TYPE"}
+_KNOWN = {
+    *("NAME", "TYPE", "DIMENSION", "EDGE_WEIGHT_TYPE", "NODE_COORD_TYPE", "DISPLAY_DATA_TYPE"),
+    "TSP_SOLUTION",  # the length of the shortest tour through all nodes
+}
 
 
 class Form(NamedTuple):
@@ -54,8 +57,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
     numbers = _numbers(file, ids, form.section)
     depots = [fields for _, fields in file.section(DEPOTS) if fields != ["-1"]]
     if len(depots) != 1 or depots[0] not in ([str(node)] for node in ids):
-        got = ", ".join(" ".join(fields) for fields in depots) or "none"
-        raise InputError(f"{path}: {DEPOTS}: expected the id of one node, got {short(got)}")
+        got = short(", ".join(" ".join(fields) for fields in depots)) if depots else "none"
+        raise InputError(f"{path}: {DEPOTS}: expected the id of one node, got {got}")
     first = ids.index(int(depots[0][0]))
     order = [first, *(k for k in range(len(ids)) if k != first)]
     fields = {
