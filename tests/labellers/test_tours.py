@@ -282,6 +282,39 @@ def test_local_search_is_within_its_gap_for_a_thousand_cities():
     assert local.mean() < 1.04 * 0.7313 * np.sqrt(1000)
 
 
+def columns(seed, count=20, size=50):
+    """Return columns of cities at distance 1, and a tour: up one column and down the next."""
+    rng = np.random.default_rng(seed)
+    x = 8 * count * np.sort(rng.random(count)).repeat(size)
+    y = rng.integers(0, size, count).repeat(size) + np.tile(np.arange(size), count)
+    tour = np.arange(count * size).reshape(count, size)
+    tour[1::2] = tour[1::2, ::-1]
+    return np.stack([x, y], 1), tour.ravel()
+
+
+@pytest.mark.parametrize("distance", ["euclidean", "EXPLICIT"])
+def test_local_search_leaves_columns_of_many_cities_at_the_right_places(distance):
+    """Lists of only the nearest cities give tours that are a tenth longer than these."""
+    ratios = []
+    for seed in range(4):
+        points, tour = columns(seed)
+        order = np.random.default_rng(seed).permutation(len(points))
+        inputs = points[order][None]
+        dist = distances.matrix(inputs)
+        cities = labellers.get("local-search")(dist if distance == "EXPLICIT" else inputs, distance)
+        ratios.append(lengths(inputs, cities.indices)[0] / lengths(points[None], tour[None])[0])
+    assert np.mean(ratios) < 0.9
+
+
+def test_near_cities_are_in_several_columns():
+    points, _ = columns(5)
+    near = local_search.near_cities(distances.matrix(points))
+    others = (points[near][..., 0] != points[:, None, 0]).sum(1)
+    assert (others >= 1).all() and others.mean() > 3
+    dist = np.take_along_axis(distances.matrix(points), near, 1)
+    assert (np.diff(dist) >= 0).all() and all(len(set(row)) == len(row) for row in near.tolist())
+
+
 @pytest.mark.parametrize("distance", ["EUC_2D", "GEO"])
 def test_search_by_pieces_is_about_as_good_as_search_of_the_whole(distance, monkeypatch):
     monkeypatch.setattr(local_search, "PIECE", 500)

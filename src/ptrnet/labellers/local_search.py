@@ -151,7 +151,6 @@ def _improve(points: Floats, distance: str, path: Indices, kicks: int) -> Indice
 # Kicks. A kick is a double bridge: it exchanges two short neighbouring paths of the tour. 2-opt and
 # Or-opt seldom undo this exchange. If a kick and the next descent together made the tour longer, we
 # undo both.
-NEIGHBOURS = 10  # each move adds an edge from a city to one of this many nearest cities
 MIN_CITIES = 8  # smaller tours are solved by dynamic programming, which is fast for few cities
 _MAX_PATH = 50  # the longest path that a kick exchanges, in cities
 _SEED = 0x9E3779B97F4A7C15
@@ -174,7 +173,7 @@ def iterated_local_search(
         The length of the improved tour.
     """
     n = len(cities)
-    moves = new_moves(dist, NEIGHBOURS)
+    moves = new_moves(dist)
     tour = new_array_tour(cities)
     queue = Queue(cities=cities.copy(), queued=np.ones(n, np.bool_))
     scratch = np.empty(max(2 * _MAX_PATH, n), np.int64)
@@ -320,6 +319,13 @@ def reverse(cities: Indices, position: Indices, start: int, end: int, mirrored: 
 
 # Descents by 2-opt (Croes 1958) and Or-opt (Or 1976) moves between near cities. Cities wait in a
 # queue, and are queued again when an edge at them changes (Bentley 1992).
+#
+# In a map of columns or clusters, the nearest cities of a city may all be in its own column. Then
+# no move would lead to another column. So a city's near cities include some in each of the four
+# directions (quadrant neighbours: Johnson and McGeoch 1997).
+NEAR = 12  # each move adds an edge from a city to one of this many near cities
+PER_QUADRANT = 2  # how many near cities are the nearest ones of each quadrant around the city
+TURN = 0.4  # tangent of an angle: columns along the map's diagonal are inside of a quadrant, too
 MAX_SEGMENT = 3  # the most cities that an Or-opt move carries
 # The smallest gain of a move, relative to the longest distance. Smaller gains may be rounding
 # errors, and the search could repeat moves with these gains forever.
@@ -330,7 +336,7 @@ class Moves(NamedTuple):
     """Data of the moves between n cities: which moves to try, and which to make."""
 
     dist: Floats  # (n, n)
-    nearest: Indices  # (n, max_nearest or n - 1) nearest cities; each move adds an edge to one
+    near: Indices  # (n, NEAR or n - 1) near cities, nearest first; each move adds an edge to one
     min_gain: float  # a move is made if it shortens the tour by more than this
 
 
@@ -342,29 +348,78 @@ class Queue(NamedTuple):
 
 
 @jit
-def new_moves(dist: Floats, max_nearest: int) -> Moves:
-    """Return the moves for distances `(n, n)`. Each adds an edge to one of the nearest cities."""
-    nearest = nearest_neighbours(dist, min(max_nearest, len(dist) - 1))
-    return Moves(dist=dist, nearest=nearest, min_gain=ROUNDING * dist.max())
+def new_moves(dist: Floats) -> Moves:
+    """Return the moves for distances `(n, n)`."""
+    return Moves(dist=dist, near=near_cities(dist), min_gain=ROUNDING * dist.max())
 
 
 @jit
-def nearest_neighbours(dist: Floats, count: int) -> Indices:
-    """Return the nearest cities `(n, count)` of each city, nearest first, by distances `(n, n)`."""
+def near_cities(dist: Floats) -> Indices:
+    """Return the near cities `(n, NEAR or n - 1)` of each city, nearest first."""
     n = len(dist)
-    nearest = np.empty((n, count), np.int64)
+    count = min(NEAR, n - 1)
+    near = np.empty((n, count), np.int64)
+    x, y = _plane(dist)
+    # Rows 0 to 3: the nearest cities of each quadrant; row 4: of all cities; row 5: the result.
+    cities, lengths = np.zeros((6, count), np.int64), np.empty((6, count))
+    taken_by = np.full(n, -1)  # the last city whose near cities include this city
     for i in range(n):
-        size = 0
+        lengths[:] = np.inf
         for j in range(n):
-            if j == i or (size == count and dist[i, j] >= dist[i, nearest[i, size - 1]]):
-                continue
-            k = size if size < count else count - 1
-            while k > 0 and dist[i, nearest[i, k - 1]] > dist[i, j]:
-                nearest[i, k] = nearest[i, k - 1]
-                k -= 1
-            nearest[i, k] = j
-            size = min(size + 1, count)
-    return nearest
+            if j != i:
+                quadrant = (2 if x[j] > x[i] else 0) + (1 if y[j] > y[i] else 0)
+                if dist[i, j] < lengths[quadrant, PER_QUADRANT - 1]:
+                    _insert(cities, lengths, quadrant, PER_QUADRANT, j, dist[i, j])
+                if dist[i, j] < lengths[4, count - 1]:
+                    _insert(cities, lengths, 4, count, j, dist[i, j])
+        size = 0
+        for row in range(5):
+            for k in range(count):
+                j = cities[row, k]
+                if size < count and lengths[row, k] < np.inf and taken_by[j] != i:
+                    taken_by[j] = i
+                    size += 1
+                    _insert(cities, lengths, 5, count, j, lengths[row, k])
+        assign(near[i], cities[5])
+    return near
+
+
+@jit
+def _insert(
+    cities: Indices, lengths: Floats, row: int, count: int, city: int, length: float
+) -> None:
+    """Insert a city into the first `count` cities of a row, in place of the last of them."""
+    k = count - 1
+    while k > 0 and lengths[row, k - 1] > length:
+        cities[row, k], lengths[row, k] = cities[row, k - 1], lengths[row, k - 1]
+        k -= 1
+    cities[row, k], lengths[row, k] = city, length
+
+
+@jit
+def _plane(dist: Floats) -> tuple[Floats, Floats]:
+    """Lay the cities in a plane by their distances alone (FastMap, Faloutsos and Lin 1995).
+
+    If the distances are those of points in a plane, the plane is the same except for its position.
+    An axis leads from a city to the city farthest from it. The second axis is at a right angle to
+    the first. Distances below 0 belong to fixed edges, and count as 0.
+    """
+    x, y = np.zeros(len(dist)), np.zeros(len(dist))
+    for axis in (x, y):
+        start = np.argmax(_squares(dist, x, 0))
+        from_start = _squares(dist, x, start)
+        end = np.argmax(from_start)
+        if from_start[end] > 0:
+            from_end = _squares(dist, x, end)
+            assign(axis, (from_start - from_end) / (2 * np.sqrt(from_start[end])))
+    return x + TURN * y, y - TURN * x
+
+
+@jit
+def _squares(dist: Floats, x: Floats, city: int) -> Floats:
+    """Return the squared distances `(n,)` from a city, without the parts along `x`."""
+    lengths = np.maximum(dist[city], 0)
+    return lengths * lengths - (x - x[city]) ** 2  # type: ignore[no-any-return]
 
 
 @jit
@@ -385,7 +440,7 @@ def descend(
         The gain: by how much the tour became shorter.
     """
     # Pass arrays to the functions below, which is faster than passing tuples of arrays.
-    dist, nearest, min_gain = moves
+    dist, near, min_gain = moves
     cities, position = tour
     waiting, queued = queue
     n, head, total = len(cities), 0, 0.0
@@ -398,12 +453,12 @@ def descend(
         while True:
             if directed:
                 gain, num_touched = _exchange_paths(
-                    dist, nearest, min_gain, cities, position, a, touched, scratch
+                    dist, near, min_gain, cities, position, a, touched, scratch
                 )
             else:
-                gain, num_touched = _two_opt(dist, nearest, min_gain, cities, position, a, touched)
+                gain, num_touched = _two_opt(dist, near, min_gain, cities, position, a, touched)
             if num_touched == 0 and not directed:
-                gain, num_touched = _or_opt(dist, nearest, min_gain, cities, position, a, touched)
+                gain, num_touched = _or_opt(dist, near, min_gain, cities, position, a, touched)
             if num_touched == 0:
                 break
             total += gain
@@ -420,7 +475,7 @@ def descend(
 @jit
 def _two_opt(
     dist: Floats,
-    nearest: Indices,
+    near: Indices,
     min_gain: float,
     cities: Indices,
     position: Indices,
@@ -434,7 +489,7 @@ def _two_opt(
     """
     for forward in (True, False):
         b = neighbour(cities, position, a, forward)
-        for c in nearest[a]:
+        for c in near[a]:
             gain_so_far = dist[a, b] - dist[a, c]
             if gain_so_far <= min_gain:
                 break
@@ -453,7 +508,7 @@ def _two_opt(
 @jit
 def _or_opt(
     dist: Floats,
-    nearest: Indices,
+    near: Indices,
     min_gain: float,
     cities: Indices,
     position: Indices,
@@ -473,7 +528,7 @@ def _or_opt(
                 tail = neighbour(cities, position, tail, forward)
             e = neighbour(cities, position, tail, forward)
             removed = dist[b, a] + dist[tail, e] - dist[b, e]
-            for c in nearest[a]:
+            for c in near[a]:
                 if removed - dist[a, c] <= min_gain:
                     break
                 if _steps(cities, position, a, c, forward) < size:
@@ -497,7 +552,7 @@ def _or_opt(
 @jit
 def _exchange_paths(
     dist: Floats,
-    nearest: Indices,
+    near: Indices,
     min_gain: float,
     cities: Indices,
     position: Indices,
@@ -513,7 +568,7 @@ def _exchange_paths(
     """
     n, start = len(cities), position[a]
     b = neighbour(cities, position, a, True)
-    for c in nearest[a]:
+    for c in near[a]:
         gain_so_far = dist[a, b] - dist[a, c]
         if gain_so_far <= min_gain:
             break
