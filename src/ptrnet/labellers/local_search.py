@@ -92,17 +92,18 @@ def improved(dist: Floats, tour: Indices) -> Indices:
     if len(tour) < MIN_CITIES:
         better = shortest_tour(dist)
     else:
-        _descend_from(dist, better, len(tour) - 1 if len(tour) <= ALL_NEAR else NEIGHBOURS)
+        _descend_from(dist, better)
     saved = tour_length(dist, tour) - tour_length(dist, better)
     return better if saved > ROUNDING * dist.max() else tour
 
 
 @jit
-def _descend_from(dist: Floats, cities: Indices, max_nearest: int) -> None:
+def _descend_from(dist: Floats, cities: Indices) -> None:
     n = len(cities)
     queue = Queue(cities=cities.copy(), queued=np.ones(n, np.bool_))
-    moves, scratch = new_moves(dist, max_nearest), np.empty(n, np.int64)
-    descend(moves, new_array_tour(cities), queue, n, False, scratch)
+    near = all_cities(dist) if n <= ALL_NEAR else near_cities(dist)
+    moves = Moves(dist=dist, near=near, min_gain=ROUNDING * dist.max())
+    descend(moves, new_array_tour(cities), queue, n, False, np.empty(n, np.int64))
 
 
 # Many cities, piece by piece, in the spirit of Karp (1977). The distances of all pairs do not fit
@@ -351,6 +352,20 @@ class Queue(NamedTuple):
 def new_moves(dist: Floats) -> Moves:
     """Return the moves for distances `(n, n)`."""
     return Moves(dist=dist, near=near_cities(dist), min_gain=ROUNDING * dist.max())
+
+
+@jit
+def all_cities(dist: Floats) -> Indices:
+    """Return all other cities `(n, n - 1)` of each city, nearest first."""
+    n = len(dist)
+    near = np.empty((n, n - 1), np.int64)
+    for i in range(n):
+        size = 0
+        for j in np.argsort(dist[i]):
+            if j != i:
+                near[i, size] = j
+                size += 1
+    return near
 
 
 @jit
