@@ -1,5 +1,9 @@
 """`ptrnet.fit` learns the same from arrays of any library as from lists of pairs."""
 
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -129,6 +133,52 @@ def test_texts_in_arrays_are_refused_for_any_number_of_features():
     pairs = [([["a", "b"], ["c", "d"]], [0, 1])]
     with pytest.raises(InputError, match="expected elements of 2 numbers each, got strings"):
         ptrnet.fit(pairs, steps=1)
+
+
+def test_a_training_changes_no_random_numbers_of_the_user():
+    weights(X, Y)  # imports that draw numbers come before
+    torch.manual_seed(5), np.random.seed(5), random.seed(5)
+    numbers = torch.rand(3), np.random.rand(3), random.random()
+    torch.manual_seed(5), np.random.seed(5), random.seed(5)
+    weights(X, Y, ensemble=2, dropout=0.3, valid_every=1, patience=3)
+    assert torch.equal(torch.rand(3), numbers[0])
+    assert (np.random.rand(3) == numbers[1]).all() and random.random() == numbers[2]
+
+
+def test_trainings_in_threads_give_the_weights_of_one_after_the_other():
+    """Another thread of the user draws random numbers meanwhile."""
+    seeds = range(1, 4)
+
+    def trained(seed):
+        return weights(X, Y, seed=seed, model="set-ptr-net", dropout=0.3, ensemble=2)
+
+    expected = [*map(trained, seeds)]
+    is_over = threading.Event()
+
+    def draw():
+        while not is_over.wait(1e-4):
+            torch.rand(1)
+
+    drawing = threading.Thread(target=draw)
+    drawing.start()
+    try:
+        with ThreadPoolExecutor(len(seeds)) as threads:
+            actual = [*threads.map(trained, seeds)]
+    finally:
+        is_over.set()
+        drawing.join()
+    for ours, theirs in zip(actual, expected, strict=True):
+        assert all(map(torch.equal, ours, theirs))
+
+
+@pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])
+def test_a_training_works_in_contexts_without_gradients(context):
+    expected = weights(X, Y)
+    with context():
+        actual = weights(X, Y)
+        assert not torch.is_grad_enabled()
+    assert all(map(torch.equal, actual, expected))
+    assert not any(tensor.is_inference() for tensor in actual)
 
 
 @pytest.mark.parametrize("names", [list, np.array, pd.Index])

@@ -14,6 +14,7 @@ from torch import Tensor
 from ptrnet.data.random_streams import DROPOUT
 from ptrnet.decoding import Greedy
 from ptrnet.models.base import PointerModel
+from ptrnet.models.parts.random_numbers import Dropout
 from ptrnet.problems import Problem
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
@@ -81,6 +82,7 @@ class TrainingModule(pl.LightningModule):
         # A loss function for each network. Empty until the first step, when we know the device.
         self._training_losses: list[Losses] = []
         self.valid_losses: list[Tensor] = []  # (B,) for each batch of the latest validation
+        self._dropouts = [m for m in model.modules() if isinstance(m, Dropout) and m.p > 0]
 
     def on_train_start(self) -> None:
         if self.trainer.world_size > 1 and threading.current_thread() is threading.main_thread():
@@ -97,12 +99,15 @@ class TrainingModule(pl.LightningModule):
                 GraphLosses(network) if as_graph else partial(self._of_batch, network)
                 for network in self.model.networks()
             ]
-        if getattr(self.recipe.network, "dropout", 0):
+        if self._dropouts:
             # Seed dropout by the step, so that a resumed run drops the same units as a run that was
             # never stopped.
             step, world = self.trainer.global_step, self.trainer.world_size
             stream = [self.recipe.seed, DROPOUT, step * world + self.trainer.global_rank]
-            torch.manual_seed(int(np.random.default_rng(stream).integers(2**63)))
+            masks = torch.Generator(self.device)
+            masks.manual_seed(int(np.random.default_rng(stream).integers(2**63)))
+            for dropout in self._dropouts:
+                dropout.generator = masks
         losses, accuracies = [], []
         for k, of_network in enumerate(self._training_losses):
             learned = learned_by(batch, k)
@@ -130,6 +135,10 @@ class TrainingModule(pl.LightningModule):
         mean = self.trainer.strategy.reduce(count.clone(), reduce_op="mean")
         # If the network holds out the whole batch, no process has tokens. Then return 0.
         return count / mean.clamp(min=1 / self.trainer.world_size)
+
+    def on_train_end(self) -> None:
+        for dropout in self._dropouts:
+            dropout.generator = None
 
     def on_validation_start(self) -> None:
         self.valid_losses = []
