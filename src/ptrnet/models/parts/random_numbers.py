@@ -15,21 +15,21 @@ from torch.utils._python_dispatch import TorchDispatchMode
 _WITH_GENERATOR = {"default": "generator", "low": "low_generator"}
 
 
-class DrawFrom(TorchDispatchMode):
+class DrawFrom(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """In this context, all random numbers of this thread come from a generator.
 
     Code that we cannot pass the generator to, such as `nn.Linear`, also draws from it.
     """
 
     def __init__(self, generator: torch.Generator) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.generator = generator
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
-        other = _WITH_GENERATOR.get(func._overloadname)
+        other = _WITH_GENERATOR.get(func._overloadname, "")
         if other in func.overloadpacket.overloads():
             func = getattr(func.overloadpacket, other)
         if any(argument.name == "generator" for argument in func._schema.arguments):
