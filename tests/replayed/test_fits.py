@@ -49,7 +49,7 @@ def test_a_column_that_is_empty_in_training_is_not_read(empty):
 
 
 def test_a_training_needs_a_field_with_values():
-    with pytest.raises(InputError, match='^"price": expected a value in some example, got none'):
+    with pytest.raises(InputError, match=r'^"price": expected a value in some example, got none'):
         ptrnet.fit(trips(price=None), **COLUMNS, **TINY)
     with pytest.raises(InputError, match='"t": expected a value, got none'):
         ptrnet.fit(trips(t=None), missing="refuse", **COLUMNS, **TINY)
