@@ -151,3 +151,105 @@ def test_answers_may_be_arrays_or_frames_and_are_checked():
     assert len(estimator.predict(rows)) == len(estimator.solver_.solve(rows)) == 2
     with pytest.raises(InputError, match="decoder: expected one such as"):
         estimator.set_params(decoder="beam").predict(X)
+
+
+def test_weights_of_sets_are_those_of_fit():
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 4))
+    y, weights = X.argmax(1), rng.integers(0, 3, 60)
+    options = {**FAST, "steps": 5}
+    weighted = ptrnet.PointerEstimator("choice", **options).fit(X, y, sample_weight=weights)
+    ours = weighted.solver_.model.state_dict()
+    given = {"hidden_size": 24, "steps": 5, "batch_size": 32, "learning_rate": 1e-2, "seed": 1}
+    pairs = [*zip(X, y[:, None], strict=True)]
+    theirs = ptrnet.fit(pairs, "choice", weight=weights, ensemble=1, **given).model.state_dict()
+    assert all(ours[name].equal(theirs[name]) for name in theirs)
+    right = [a.item() == b for a, b in zip(weighted.predict(X), y, strict=True)]
+    expected = np.repeat(right, weights).mean()
+    assert weighted.score(X, y, sample_weight=weights) == pytest.approx(expected)
+    for wrong, complaint in (
+        (weights[1:], "sample_weight: expected a number for each of 60 sets, got 59"),
+        (np.ones((60, 2)), "sample_weight: expected a number for each of 60 sets, got shape"),
+        (-weights, "X: instance .: sample_weight: expected 0, or a number from"),
+    ):
+        with pytest.raises(InputError, match=complaint):
+            weighted.fit(X, y, sample_weight=wrong)
+        with pytest.raises(InputError, match=complaint):
+            weighted.score(X, y, sample_weight=wrong)
+
+
+def test_random_state_may_draw_the_seed():
+    X, y = largest_first(40)
+
+    def weights(state):
+        options = {**FAST, "steps": 2, "random_state": state}
+        estimator = ptrnet.PointerEstimator("permutation", **options).fit(X, y)
+        return estimator.solver_.model.state_dict()["head.0.weight"]
+
+    state = np.random.RandomState(3)
+    first, second = weights(state), weights(state)
+    assert not first.equal(second) and first.equal(weights(np.random.RandomState(3)))
+    assert weights(None).equal(weights(1)) and not weights(1).equal(weights(2))
+    with pytest.raises(InputError, match="random_state: expected a whole number"):
+        weights("1")
+
+
+def test_cross_validation_in_threads_gives_the_scores_of_one_after_the_other():
+    joblib = pytest.importorskip("joblib")
+    X, y = largest_first(60)
+    options = {**FAST, "steps": 8, "recipe": {"ensemble": 2, "dropout": 0.3}}
+    estimator = ptrnet.PointerEstimator("permutation", **options)
+    expected = cross_val_score(estimator, X, y, cv=3)
+    for _ in range(2):
+        with joblib.parallel_backend("threading", n_jobs=3):
+            assert cross_val_score(estimator, X, y, cv=3).tolist() == expected.tolist()
+
+
+def test_probabilities_of_a_cross_validation_are_refused_with_a_reason():
+    X = np.random.default_rng(0).random((40, 3))
+    estimator = ptrnet.PointerEstimator("choice", **{**FAST, "steps": 2})
+    with pytest.raises(AttributeError, match="positions in an instance: instead of cross_val_pr"):
+        cross_val_predict(estimator, X, X.argmax(1)[:, None], cv=2, method="predict_proba")
+    assert not hasattr(estimator, "classes_")
+
+
+# The checks of scikit-learn have tables: a row for each instance, a column for each feature, and
+# classes as y. Here a row is a set of numbers, and y is the position of one of these numbers.
+SETS_DIFFER = "answers and probabilities are arrays of dtype object, because sets differ in size"
+NO_POSITION = "y has class 2 (or 1), but the row has only two numbers (or one)"
+FEATURES = "n_features_in_ counts the features of an element, and a set may have any size"
+EXPECTED_FAILURES = {
+    "check_estimators_pickle": SETS_DIFFER,
+    "check_methods_sample_order_invariance": SETS_DIFFER,
+    "check_methods_subset_invariance": SETS_DIFFER,
+    "check_fit_idempotent": SETS_DIFFER,
+    "check_sample_weight_equivalence_on_dense_data": SETS_DIFFER
+    + ", and other batches train another network",
+    "check_estimators_overwrite_params": NO_POSITION,
+    "check_estimators_fit_returns_self": NO_POSITION,
+    "check_readonly_memmap_input": NO_POSITION,
+    "check_sample_weights_not_an_array": NO_POSITION,
+    "check_sample_weights_shape": NO_POSITION,
+    "check_sample_weights_not_overwritten": NO_POSITION,
+    "check_fit2d_1feature": NO_POSITION,
+    "check_n_features_in": FEATURES,
+    "check_n_features_in_after_fitting": FEATURES,
+    "check_sample_weights_pandas_series": "X is a frame, which is one set and not many",
+    "check_dtype_object": "an X of dtype object holds sets of different sizes, and a dictionary in "
+    "it is an element with named fields, so the error is not that of an array",
+}
+
+
+def test_the_checks_of_scikit_learn_pass_except_those_that_need_a_table():
+    checks = pytest.importorskip("sklearn.utils.estimator_checks")
+    estimator = ptrnet.PointerEstimator("choice", **{**FAST, "hidden_size": 8, "steps": 2})
+    results = checks.check_estimator(
+        estimator, expected_failed_checks=EXPECTED_FAILURES, on_fail=None, on_skip=None
+    )
+    outcomes = {}
+    for result in results:
+        outcomes.setdefault(result["status"], set()).add(result["check_name"])
+    assert not outcomes.get("failed")
+    assert outcomes["xfail"] == set(EXPECTED_FAILURES)
+    assert len(outcomes["passed"]) > 30
+    assert outcomes.get("skipped", set()) <= {"check_array_api_input"}

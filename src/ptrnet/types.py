@@ -94,6 +94,8 @@ class Example:
         grades: `(n,)`, grades of the elements. The elements of a right answer go from the highest
             grade to the lowest, with equal grades in any order. None if the user gave neither
             grades nor ranks with ties.
+        weight: the weight of the example in the losses of a training: 2 is as if it occurred twice,
+            0 leaves it out.
 
     Examples:
         >>> example = Example(np.array([[0.7], [0.2]]), np.array([1, 0]))
@@ -111,6 +113,7 @@ class Example:
     log_prob: float | None = None
     elements: Sequence[Mapping[str, Any]] | None = None
     grades: Floats | None = None
+    weight: float = 1.0
 
     def replace(self, **changes: Any) -> Example:
         """Return a copy with other values in some fields."""
@@ -170,6 +173,7 @@ class Batch(NamedTuple):
     # (B,) int64, for an ensemble: the index of the network that does not learn from the example, or
     # -1 if all networks learn from the example. None if all networks learn from all examples.
     held_out_by: Tensor | None = None
+    weights: Tensor | None = None  # (B,) float32, the weights in the loss. None if all are 1.
 
 
 class CutBatch(NamedTuple):
@@ -182,6 +186,7 @@ class CutBatch(NamedTuple):
     grades: Tensor | None
     num_known: int  # the number of tokens before the cut, the same for all answers
     held_out_by: Tensor | None = None  # as in `Batch`
+    weights: Tensor | None = None  # as in `Batch`
 
 
 class InstanceBatch(NamedTuple):

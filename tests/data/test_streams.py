@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -145,6 +146,26 @@ def test_batches_say_which_network_holds_an_example_out(write_examples):
             assert batch.held_out_by.tolist() == [network_of.get(pair, -1) for pair in pairs]
             seen += pairs
         assert set(seen) == set(expected_pairs(task, examples))  # none is left out
+
+
+def test_batches_have_the_weights_of_their_rows_and_no_row_of_weight_0(write_examples):
+    task, path, examples = write_examples("sort")
+    weight_of = {pair: k % 4 for k, pair in enumerate(expected_pairs(task, examples))}
+    data = replace(open_file(path, task), carried={"weight": [*weight_of.values()]})
+    stream = DatasetStream(data, task, SIZES, 7, 3, valid_share=0.1, max_valid=9)
+    held_out = {
+        pair: example.weight
+        for example in stream.held_out[0]
+        for pair in expected_pairs(task, [example])
+    }
+    for source in (stream, CutStream(stream, task, 2, seed=3)):
+        seen = {}
+        for batch in map(source.batch, range(stream.batches_per_epoch)):
+            seen |= dict(zip(pairs_of(batch), batch.weights.tolist(), strict=True))
+        assert held_out and not seen.keys() & held_out.keys()
+        assert {**seen, **held_out} == {
+            pair: weight for pair, weight in weight_of.items() if weight
+        }
 
 
 def test_batch_k_depends_on_the_seed_and_k_alone(write_examples):

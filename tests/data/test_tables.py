@@ -273,12 +273,12 @@ def test_refuses_values_that_are_not_a_table(tmp_path, monkeypatch, table):
 
 def test_refuses_duplicate_columns_lazy_frames_and_cells_with_lists():
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
-    frame = pandas.DataFrame([[1, 2]], columns=["x", "x"])
-    with pytest.raises(InputError, match="has duplicate column names: \\['x', 'x'"):
+    frame = pandas.DataFrame([[1, 2, 3]], columns=["x", "y", "x"])
+    with pytest.raises(InputError, match="has duplicate column names: \\['x'\\]"):
         ptrnet.read_table(frame, set_id="x")
     arrow = pytest.importorskip("pyarrow").table([[1], [2], [3]], names=["q", "x", "x"])
     for table in (arrow, arrow.to_batches()[0]):
-        with pytest.raises(InputError, match="duplicate column names: \\['q', 'x', 'x'\\]"):
+        with pytest.raises(InputError, match="duplicate column names: \\['x'\\]"):
             ptrnet.read_table(table, set_id="q")
     with pytest.raises(InputError, match="expected a frame of pandas or polars, got LazyFrame"):
         ptrnet.read_table(polars.DataFrame(ROWS).lazy(), set_id="order")

@@ -33,6 +33,16 @@ def test_the_logit_finds_the_weights_of_choices(choice_task):
     np.testing.assert_allclose(fit_logit(examples, choice_task), WEIGHTS, atol=0.12)
 
 
+def test_the_logit_of_weights_is_that_of_repeated_choices(choice_task):
+    examples = [Example(*pair) for pair in choices(100, seed=0)]
+    counts = np.random.default_rng(0).integers(0, 4, len(examples))
+    weighted = [e.replace(weight=float(n)) for e, n in zip(examples, counts, strict=True)]
+    repeated = [e for e, n in zip(examples, counts, strict=True) for _ in range(n)]
+    expected = fit_logit(repeated, choice_task)
+    np.testing.assert_allclose(fit_logit(weighted, choice_task), expected, rtol=1e-7)
+    assert abs(fit_logit(examples, choice_task) - expected).max() > 0.01
+
+
 def test_probabilities_are_the_mixture(choice_task):
     torch.manual_seed(0)
     network = models.build("set-ptr-net", 3, 1, hidden_size=8, answer="one").double().eval()

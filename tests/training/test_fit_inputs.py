@@ -1,5 +1,9 @@
 """`ptrnet.fit` learns the same from arrays of any library as from lists of pairs."""
 
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -79,6 +83,16 @@ def test_instances_of_every_form_are_learned_from_costs():
         ((X, Y), {"lr": 0.1}, "unknown recipe key 'lr'; did you mean 'learning_rate'?"),
         ((X, Y), {"epochs": 3}, "unknown recipe key 'epochs'; did you mean 'steps', the updates"),
         ((X, Y), {"random_state": 3}, "unknown recipe key 'random_state'; did you mean 'seed'?"),
+        ((X, Y), {"sample_weight": [1] * 20}, "'sample_weight'; did you mean 'weight'?"),
+        ((X, Y), {"weight": [1] * 19}, "^weight: expected a number for each of 20 sets, got 19"),
+        ((X, Y), {"weight": np.ones((20, 1))}, "20 sets, got shape .20, 1."),
+        ((X, Y), {"weight": [1] * 19 + [-1]}, "^example 19: weight: expected 0, or a number fr"),
+        ((X, Y), {"weight": [1] * 19 + [np.nan]}, "^example 19: weight: expected 0, or a number"),
+        ((X, Y), {"weight": [1] * 19 + [1e31]}, "number from 1e-30 to 1e.30, got 1e.31"),
+        ((X, Y), {"weight": ["1"] * 20}, "^weight: expected 20 numbers, got strings"),
+        ((X, Y), {"weight": [0] * 20}, "^weight: expected a number above 0, got only zeros"),
+        ((X, Y), {"weight": "w"}, "^weight: needs set_id"),
+        ((X,), {"weight": [1] * 20, "cost": len}, "expected a cost or the weights"),
     ],
 )
 def test_invalid_inputs_are_refused_in_one_line(arguments, options, complaint):
@@ -129,6 +143,67 @@ def test_texts_in_arrays_are_refused_for_any_number_of_features():
     pairs = [([["a", "b"], ["c", "d"]], [0, 1])]
     with pytest.raises(InputError, match="expected elements of 2 numbers each, got strings"):
         ptrnet.fit(pairs, steps=1)
+
+
+def test_examples_of_weight_0_are_neither_learned_nor_validated_on():
+    """Sets of weight 0 have the opposite order. The others are the only ones that batches have."""
+    wrong = Y[:, ::-1]
+    pairs = [*zip(X, Y, strict=True), *zip(X, wrong, strict=True)]
+    count = [1.0] * len(X) + [0.0] * len(X)
+    options = {"steps": 60, "hidden_size": 16, "batch_size": 8, "learning_rate": 1e-2}
+    options |= {"ensemble": 1, "dropout": 0.0}
+    model = ptrnet.fit(pairs, "permutation", weight=count, **options)
+    assert model.evaluate(pairs[: len(X)])["kendall_tau"]["value"] > 0.9
+    examples = [Example(x, y, weight=w) for (x, y), w in zip(pairs, count, strict=True)]
+    again = ptrnet.fit(examples, "permutation", **options)
+    weights = (m.model.state_dict().values() for m in (model, again))
+    assert all(torch.equal(a, b) for a, b in zip(*weights, strict=True))
+
+
+def test_a_training_changes_no_random_numbers_of_the_user():
+    weights(X, Y)  # imports that draw numbers come before
+    torch.manual_seed(5), np.random.seed(5), random.seed(5)
+    numbers = torch.rand(3), np.random.rand(3), random.random()
+    torch.manual_seed(5), np.random.seed(5), random.seed(5)
+    weights(X, Y, ensemble=2, dropout=0.3, valid_every=1, patience=3)
+    assert torch.equal(torch.rand(3), numbers[0])
+    assert (np.random.rand(3) == numbers[1]).all() and random.random() == numbers[2]
+
+
+def test_trainings_in_threads_give_the_weights_of_one_after_the_other():
+    """Another thread of the user draws random numbers meanwhile."""
+    seeds = range(1, 4)
+
+    def trained(seed):
+        return weights(X, Y, seed=seed, model="set-ptr-net", dropout=0.3, ensemble=2)
+
+    expected = [*map(trained, seeds)]
+    is_over = threading.Event()
+
+    def draw():
+        while not is_over.wait(1e-4):
+            torch.rand(1)
+
+    drawing = threading.Thread(target=draw)
+    drawing.start()
+    try:
+        with ThreadPoolExecutor(len(seeds)) as threads:
+            actual = [*threads.map(trained, seeds)]
+    finally:
+        is_over.set()
+        drawing.join()
+    for ours, theirs in zip(actual, expected, strict=True):
+        assert all(map(torch.equal, ours, theirs))
+
+
+@pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])
+def test_a_training_works_in_contexts_without_gradients(context):
+    expected = weights(X, Y)
+    with context():
+        actual = weights(X, Y)
+        assert not torch.is_grad_enabled()
+    assert all(map(torch.equal, actual, expected))
+    assert not any(tensor.is_inference() for tensor in actual)
 
 
 @pytest.mark.parametrize("names", [list, np.array, pd.Index])

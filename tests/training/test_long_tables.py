@@ -7,6 +7,7 @@ import pytest
 
 import ptrnet
 from ptrnet.cli import run
+from ptrnet.errors import InputError
 
 TINY = {"steps": 2, "hidden_size": 8, "batch_size": 4, "valid_batches": 0}
 OPTIONS = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
@@ -96,6 +97,54 @@ def test_a_run_of_fit_keeps_its_examples_and_is_resumed_from_them(tmp_path, caps
     capsys.readouterr()
     assert run(["train", "--output", model, "--resume"]) == 2
     assert "inputs.npy does not match its checksum" in capsys.readouterr().err
+
+
+def test_a_column_of_weights_is_learned_with_saved_and_resumed(tmp_path, capsys):
+    """Frames, lists of examples and files of one table train the same weights."""
+    pandas = pytest.importorskip("pandas")
+    table = [{**row, "count": row["order"] % 3} for row in rows()]
+    names = {"set_id": "order", "chosen": "bought", "weight": "count"}
+    given = [
+        ptrnet.fit(pandas.DataFrame(table), **names, **TINY),
+        ptrnet.fit(table, **names, output=str(tmp_path / "saved"), **TINY),
+    ]
+    examples = ptrnet.read_table(table, **names)
+    assert [e.weight for e in examples] == [e.extra["order"] % 3 for e in examples]
+    fields = ["price", "colour", "income"]
+    given.append(ptrnet.fit(examples, "choice", fields=fields, context=["income"], **TINY))
+    data, model = written(tmp_path / "t.csv", table), str(tmp_path / "m")
+    options = ["--set-id", "order", "--chosen", "bought", "--weight", "count", *OPTIONS]
+    assert run(["train", "--data", data, *options, "--output", model]) == 0
+    first, *others = [*given, ptrnet.load(model)]
+    assert first.task.fields == ("price", "colour", "income")
+    expected = first.model.state_dict()
+    for other in others:
+        state = other.model.state_dict()
+        assert all(state[name].equal(expected[name]) for name in expected)
+    unweighted = ptrnet.fit([{**row, "count": 1} for row in table], **names, **TINY)
+    state = unweighted.model.state_dict()
+    assert not all(state[name].equal(expected[name]) for name in expected)
+    for folder in (model, str(tmp_path / "saved")):
+        assert run(["train", "--output", folder, "--resume"]) == 0
+    written(tmp_path / "t.csv", [{**row, "count": 1} for row in table])
+    assert run(["train", "--output", model, "--resume"]) == 2
+    assert "t.csv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("counts", "complaint"),
+    [
+        ([1, 2, 1, 1], 'row 1: "w": expected the weight of q 1, the same number in all of its ro'),
+        ([1, None, 1, 1], 'row 1: "w": expected the weight of q 1, .* got None'),
+        ([1, 1, "a", "a"], 'row 2: "w": expected a number, got .a.'),
+        ([-1, -1, 1, 1], '^q 1: "w": expected 0, or a number from'),
+        ([0, 0, 0, 0], '^"w": expected a number above 0, got only zeros'),
+    ],
+)
+def test_refuses_columns_that_are_not_weights(counts, complaint):
+    table = [{"q": 1 + k // 2, "x": k, "c": k % 2, "w": w} for k, w in enumerate(counts)]
+    with pytest.raises(InputError, match=complaint):
+        ptrnet.fit(table, set_id="q", chosen="c", weight="w", **TINY)
 
 
 def test_context_of_a_line_is_read_as_fields_of_its_elements_and_written_back(tmp_path, capsys):

@@ -11,8 +11,8 @@ from ptrnet import models, tasks
 from ptrnet.data.batches import batch_of
 from ptrnet.masks import gather_tokens, length_mask
 from ptrnet.solver import Solver
-from ptrnet.training.losses import gain_losses, losses
-from ptrnet.types import Example, ranking
+from ptrnet.training.losses import cut_losses, gain_losses, losses
+from ptrnet.types import CutBatch, Example, ranking
 
 STANDARD = {"center": (0.0, 0.0), "spread": (1.0, 1.0)}
 
@@ -190,3 +190,30 @@ def test_large_grades_have_finite_gains(scored):
     first, second, _ = (log(w / sum(weights)) for w in weights)
     assert loss.item() == pytest.approx(-(2 * first + second) / 3, rel=1e-6)
     assert exp(first) < 1
+
+
+@pytest.mark.parametrize("kind", ["set", "choice", "grades", "permutation", "gains", "cuts"])
+def test_weights_of_answers_count_how_often_they_occur(scored, kind):
+    """The loss and its gradient equal those of a batch with repeated answers."""
+    counts = [2, 0, 3, 1]
+    of_batch = {"gains": gain_losses, "cuts": cut_losses}.get(kind, losses)
+    kind = {"gains": "grades", "cuts": "permutation"}.get(kind, kind)
+    task, model = scored(kind, "ptr-net" if of_batch is cut_losses else "set-ptr-net")
+    examples = list(examples_of(kind))
+    repeated = [e for e, count in zip(examples, counts, strict=True) for _ in range(count)]
+
+    def slopes(rows):
+        batch = in_double(batch_of(rows, task))
+        if of_batch is cut_losses:
+            batch = CutBatch(*batch[:5], num_known=1, weights=batch.weights)
+        loss = of_batch(model, batch)[0].mean()
+        of_weights = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
+        return [loss, *(slope for slope in of_weights if slope is not None)]
+
+    expected = slopes(repeated)
+    for scale in (1, 0.5, 1e-20, 1e20):  # the loss of a batch does not depend on the scale
+        weights = [count * scale for count in counts]
+        rows = [e.replace(weight=w) for e, w in zip(examples, weights, strict=True)]
+        torch.testing.assert_close(slopes(rows), expected)
+    nothing = slopes([example.replace(weight=0.0) for example in examples])
+    assert not any(tensor.any() for tensor in nothing)

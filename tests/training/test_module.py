@@ -84,6 +84,33 @@ def test_processes_have_the_loss_of_one_if_it_compares_gains():
     torch.testing.assert_close(sum(losses) / 2, step(model, batch_of(rows, task), loss="gains"))
 
 
+def test_processes_have_the_loss_of_one_if_answers_have_weights(model, batch):
+    batch = batch._replace(weights=torch.tensor([0.5, 2, 0, 1, 3]))
+    parts = [[t[rows] for t in (*batch[:4], batch.weights)] for rows in (slice(3), slice(3, 5))]
+    parts = [Batch(*part[:4], weights=part[4]) for part in parts]
+    counts = [(part.target_lengths * part.weights).sum() for part in parts]
+    losses = step(model, parts[0], counts[1]), step(model, parts[1], counts[0])
+    torch.testing.assert_close(sum(losses) / 2, step(model, batch))
+
+
+def test_a_validation_with_weights_has_the_losses_of_repeated_answers(model, batch, monkeypatch):
+    counts = torch.tensor([2, 1, 0, 4, 1])
+    module = TrainingModule(model, Recipe.from_table(task="hull"))
+    monkeypatch.setattr(module, "log_dict", lambda values, batch_size: None)
+
+    def total(batches):
+        module.on_validation_start()
+        for part in batches:
+            module.validation_step(part, 0)
+        return torch.cat(module.valid_losses).sum()
+
+    parts = torch.arange(5).split([1, 4])
+    weighted = [Batch(*(t[k] for t in batch[:4]), weights=counts[k].float()) for k in parts]
+    repeats = [k.repeat_interleave(counts[k]) for k in parts]
+    repeated = [Batch(*(t[k] for t in batch[:4])) for k in repeats]
+    torch.testing.assert_close(total(weighted), total(repeated))
+
+
 def test_a_network_does_not_learn_from_the_rows_that_it_holds_out(model, batch):
     rest = batch._replace(held_out_by=None)
     rest = Batch(*(tensor[1:] for tensor in rest[:4]))

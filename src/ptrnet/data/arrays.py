@@ -12,6 +12,7 @@ This module does not import torch, pandas or polars.
 
 import contextlib
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from numbers import Integral, Real
@@ -153,7 +154,11 @@ def _convert_array(values: Any) -> Any:
 
 
 def _type_name(values: Any) -> str:
-    return "a masked array" if isinstance(values, np.ma.MaskedArray) else type(values).__name__
+    if isinstance(values, np.ma.MaskedArray):
+        return "a masked array"
+    if type(values).__module__.startswith("scipy.sparse"):
+        return "a sparse matrix"
+    return type(values).__name__
 
 
 def split(values: Any, source: str) -> list[Any]:
@@ -269,5 +274,6 @@ def _check_frame(frame: Any) -> None:
 
 def _check_names(names: list[Any]) -> None:
     """Refuse duplicate column names, because a dictionary would lose one of the columns."""
-    if len({*names}) != len(names):
-        raise InputError(f"DataFrame has duplicate column names: {short(names)}")
+    double = [name for name, count in Counter(names).items() if count > 1]
+    if double:
+        raise InputError(f"DataFrame has duplicate column names: {short(double)}")

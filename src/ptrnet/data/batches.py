@@ -48,7 +48,9 @@ def batch_of(examples: Sequence[Example], task: Task) -> Batch:
         instances += list(inputs)
         answers += canonical.rows()
         in_order.append(None if example.grades is None else example.grades[answer])
-    return pad_batch(instances, answers, task, in_order)
+    batch = pad_batch(instances, answers, task, in_order)
+    weights = torch.tensor([example.weight for example in examples], dtype=torch.float32)
+    return batch if (weights == 1).all() else batch._replace(weights=weights)
 
 
 def pad_batch(

@@ -27,6 +27,8 @@ from ptrnet.types import Answers, Example, Floats, Indices
 # the limit.
 MAX_COORDINATE = 1e10
 
+WEIGHTS = (1e-30, 1e30)  # with weights in this range, sums of losses stay finite in float32
+
 # Instances
 
 
@@ -237,6 +239,35 @@ def check_grades(values: Any, n: int, source: str) -> Floats:
         k = int(np.argmin(np.isfinite(grades)))
         raise InputError(f"{source}: element {k + 1}: expected a finite number, got {grades[k]}")
     return grades
+
+
+def check_weights(values: Any, sources: Sequence[str], name: str) -> Floats:
+    """Convert numbers to the weights `(B,)` of examples in the losses of a training.
+
+    Args:
+        values: B numbers, in any form that `real_array` accepts.
+        sources: the names of the B examples, for error messages.
+        name: the name of the weights, for error messages.
+
+    Raises:
+        InputError: the values are not B numbers, a number is neither 0 nor in the range WEIGHTS, or
+            all numbers are 0.
+    """
+    weights = real_array(values, name, f"{len(sources)} numbers")
+    if weights.shape != (len(sources),):
+        got = len(weights) if weights.ndim == 1 else f"shape {weights.shape}"
+        raise InputError(f"{name}: expected a number for each of {len(sources)} sets, got {got}")
+    least, most = WEIGHTS
+    is_weight = (weights == 0) | ((least <= weights) & (weights <= most))
+    if not is_weight.all():
+        k = int(is_weight.argmin())
+        raise InputError(
+            f"{sources[k]}: {name}: expected 0, or a number from {least:g} to {most:g}, got "
+            f"{weights[k]:g}"
+        )
+    if not weights.any():
+        raise InputError(f"{name}: expected a number above 0, got only zeros")
+    return weights
 
 
 def check_feasible(examples: Iterable[Example], task: Task) -> None:

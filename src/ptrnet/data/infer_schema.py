@@ -107,6 +107,11 @@ class Field:
         return self._kind == "a number"
 
     @property
+    def is_empty(self) -> bool:
+        """Whether the field tells nothing, because all its values are missing in the same way."""
+        return not self._kind and len(self.texts) <= 1
+
+    @property
     def is_like_names(self) -> bool:
         """Whether there are too many different texts for categories."""
         return not self.is_number and len(self.texts) > MAX_CATEGORIES
@@ -184,10 +189,25 @@ def schema_of(fields: Sequence[Field], missing: Missing = "fill") -> Schema:
         missing: "refuse" refuses missing values. "fill" replaces a missing number by the mean of
             its field, and adds a feature that marks filled numbers. "fill" replaces a missing
             text by the empty text.
+
+    Raises:
+        InputError: a value is missing and `missing` is "refuse", or all fields are empty.
+
+    Warns:
+        AmbiguousInputWarning: a field is empty in all examples. The model does not read this field.
     """
     gaps = [field for field in fields if field.missing and (field.is_number or missing == "refuse")]
     if gaps and missing == "refuse":
         raise InputError(f'{gaps[0].missing}: "{gaps[0].name}": expected a value, got none')
+    if empty := ", ".join(f'"{field.name}"' for field in fields if field.is_empty):
+        fields = [field for field in fields if not field.is_empty]
+        if not fields:
+            raise InputError(f"{empty}: expected a value in some example, got none")
+        warnings.warn(
+            f"{empty}: no training example has a value, so the model does not read the field",
+            AmbiguousInputWarning,
+            stacklevel=4,
+        )
     return Schema(
         tuple(field.name for field in fields),
         tuple(field.categories() for field in fields),

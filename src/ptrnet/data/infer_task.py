@@ -20,7 +20,7 @@ from ptrnet.data import formats, stored
 from ptrnet.data.dataset import Dataset
 from ptrnet.data.infer_schema import Missing, context_of, infer_schema
 from ptrnet.data.tables import ANSWERS, Columns, Sets
-from ptrnet.errors import AmbiguousInputWarning, InputError
+from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.tasks.custom import MAX_LENGTH, MIN_SPREAD, Custom, Kind, Unknown
 from ptrnet.tasks.schema import Schema
 from ptrnet.types import Example, Floats, Indices
@@ -141,8 +141,8 @@ def infer_task_of(
     repeats = _find_repeats(examples)
     if kind is None and repeats.any():
         _warn_of_other_forms(examples)
-    center, spread, lowest = feature_scaling(examples)
     schema = loosest.schema
+    center, spread, lowest = feature_scaling(examples, schema.feature_names if schema else None)
     if schema is not None:
         # In the examples, missing numbers are filled with the schema's mean. A loaded model fills
         # missing numbers with its center. Mean and center must be equal, but `feature_scaling`
@@ -213,11 +213,17 @@ def task_of(schema: Schema, unknown_category: Unknown = "refuse") -> Custom:
     )
 
 
-def feature_scaling(examples: Dataset) -> tuple[Floats, Floats, Floats]:
+def feature_scaling(
+    examples: Dataset, names: Sequence[str] | None = None
+) -> tuple[Floats, Floats, Floats]:
     """Return the mean, the standard deviation and the smallest value `(d,)` of each feature.
 
     If a feature is constant, or its deviation is below MIN_SPREAD, we return 1 as its deviation,
     because we divide by deviations.
+
+    Warns:
+        AmbiguousInputWarning: a feature is not constant, but its deviation is below MIN_SPREAD. The
+            message has the feature's name from `names`, or its number.
 
     We read the elements four times: for the smallest values, the largest values, the mean, and the
     squared deviations. A single pass could add up the squares of the values instead. But if values
@@ -233,6 +239,14 @@ def feature_scaling(examples: Dataset) -> tuple[Floats, Floats, Floats]:
     squares = [((part / unit - mean) ** 2).sum(0) for part in parts]
     spread = np.sqrt(np.sum(squares, axis=0) / count) * unit
     is_varied = (lowest < highest) & (spread >= MIN_SPREAD)
+    for k in np.flatnonzero((lowest < highest) & ~is_varied).tolist():
+        warnings.warn(
+            f"{short(names[k]) if names else f'number {k + 1}'}: all values are within "
+            f"{highest[k] - lowest[k]:.0e} of each other, so the model reads them as equal; write "
+            "them in a smaller unit",
+            AmbiguousInputWarning,
+            stacklevel=4,
+        )
     return mean * unit, np.where(is_varied, spread, 1), lowest
 
 

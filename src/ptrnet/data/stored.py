@@ -11,6 +11,7 @@ starts.npy         (num_examples + 1,) int64, where each instance begins; last: 
 answers.npy        (num_indices,) int32, all answers, flat, 0-based, in the order of the file
 answer_starts.npy  (num_examples + 1,) int64, where each answer begins; last: num_indices
 grades.npy         (num_elements,) float64, only if the examples have grades
+weights.npy        (num_examples,) float64, only if the examples have weights
 checksums.json     the SHA-256 of each of these files; damaged arrays are built again
 
 Each run hashes the file and its arrays, which takes little time compared with the training. The
@@ -53,8 +54,13 @@ ARRAYS = INPUTS, STARTS, ANSWERS, ANSWER_STARTS = (
     "answers.npy",
     "answer_starts.npy",
 )
-GRADES = "grades.npy"
-_DTYPES: dict[str, DTypeLike] = {INPUTS: np.float64, ANSWERS: np.int32, GRADES: np.float64}
+GRADES, WEIGHTS = "grades.npy", "weights.npy"
+_DTYPES: dict[str, DTypeLike] = {
+    INPUTS: np.float64,
+    ANSWERS: np.int32,
+    GRADES: np.float64,
+    WEIGHTS: np.float64,
+}
 CHECKSUMS = "checksums.json"
 _DIGITS = 32  # how many digits of the file's SHA-256 are in its fingerprint
 _GROUP = 4000  # how many examples are in memory as objects at a time
@@ -121,6 +127,7 @@ def open_folder(folder: Path, task: Task) -> Dataset:
         np.asarray(maps[ANSWER_STARTS]),
         item_size=task.item_size,
         grades=maps.get(GRADES),
+        carried={"weight": maps[WEIGHTS]} if WEIGHTS in maps else {},
         fingerprint=checksum(folder / CHECKSUMS),
     )
 
@@ -154,7 +161,8 @@ def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
     """Write the arrays of a dataset into an empty folder. The dataset is given in parts.
 
     Args:
-        parts: consecutive rows, all with answers. Either all parts have grades, or no part has.
+        parts: consecutive rows, all with answers. Either all parts have grades, or no part has. The
+            same is true for weights.
         folder: the empty folder.
         source: the name of the examples in error messages.
 
@@ -167,7 +175,12 @@ def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
         # write the values to temporary files without a header.
         streams: dict[str, IO[bytes]] = {}
         for part in filter(len, parts):
-            columns = {INPUTS: part.elements, ANSWERS: part.answers, GRADES: part.grades}
+            columns = {
+                INPUTS: part.elements,
+                ANSWERS: part.answers,
+                GRADES: part.grades,
+                WEIGHTS: part.weights,
+            }
             for name, values in columns.items():
                 if values is not None:
                     if name not in streams:

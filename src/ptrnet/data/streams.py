@@ -145,7 +145,7 @@ class EpochStream(BatchStream[AnyBatch]):
     Args:
         examples: the dataset, in memory or on disk.
         task: the task of the examples.
-        sizes: the sizes to train on; rows of other sizes are left out.
+        sizes: the sizes to train on; rows of other sizes, or of weight 0, are left out.
         batch_size: the number of rows in a batch, B.
         seed: decides the order of the rows, and which rows are held out.
         valid_share: the share of the rows that each network holds out for validation.
@@ -174,8 +174,9 @@ class EpochStream(BatchStream[AnyBatch]):
     name: str = "examples"
 
     def __post_init__(self) -> None:
-        row_sizes = self.examples.sizes
-        candidates = np.flatnonzero(np.isin(row_sizes, self.sizes))
+        row_sizes, weights = self.examples.sizes, self.examples.weights
+        is_used = np.isin(row_sizes, self.sizes)
+        candidates = np.flatnonzero(is_used if weights is None else is_used & (weights > 0))
         if not len(candidates):
             raise InputError(
                 f"{self.name}: expected instances of n = {self.sizes} elements, got "
@@ -257,10 +258,12 @@ class DatasetStream(EpochStream[Batch]):
         rows = rows_of_rank(len(indices), rank, world_size)
         if rows.start < rows.stop:
             batch = pad_batch(instances[rows], answers[rows], self.task, grades[rows])
-            if self._held_out_by is None:
-                return batch
-            held_out_by = torch.from_numpy(self._held_out_by[indices[rows]])
-            return batch._replace(held_out_by=held_out_by)
+            held_out_by, weights = self._held_out_by, self.examples.weights
+            if held_out_by is not None:
+                batch = batch._replace(held_out_by=torch.from_numpy(held_out_by[indices[rows]]))
+            if weights is not None:
+                batch = batch._replace(weights=torch.from_numpy(weights[indices[rows]]).float())
+            return batch
         nothing = pad_batch(instances[:1], answers[:1], self.task, grades[:1])
         return nothing._replace(target_lengths=torch.zeros(1, dtype=torch.int64))
 
@@ -318,7 +321,7 @@ def cut_batch(rng: np.random.Generator, task: Task, batch: Batch, num_cuts: int)
     inputs, lengths, targets, target_lengths = (
         tensor.repeat_interleave(num_cuts, 0) for tensor in batch[:4]
     )
-    grades, held_out_by = (
+    grades, held_out_by, weights = (
         None if tensor is None else tensor.repeat_interleave(num_cuts, 0) for tensor in batch[4:]
     )
     if task.circular:
@@ -326,7 +329,9 @@ def cut_batch(rng: np.random.Generator, task: Task, batch: Batch, num_cuts: int)
     longest = int(target_lengths.max())
     min_known = int(task.circular and longest > 1)
     num_known = int(rng.integers(min_known, max(longest, 1)))
-    return CutBatch(inputs, lengths, targets, target_lengths, grades, num_known, held_out_by)
+    return CutBatch(
+        inputs, lengths, targets, target_lengths, grades, num_known, held_out_by, weights
+    )
 
 
 def _random_rotations(rng: np.random.Generator, targets: Tensor, lengths: Tensor) -> Tensor:

@@ -90,7 +90,23 @@ class Columns(Settings):
         return next(((n, getattr(self, n)) for n in ANSWERS if getattr(self, n)), ("", ""))
 
 
-NO_COLUMNS = Columns()  # for data that is not a long table
+@dataclass(frozen=True)
+class TrainingColumns(Columns):
+    """The columns of a table to train on.
+
+    Args: those of `Columns`, and
+        weight: the weight of the set, the same number in all rows of the set.
+    """
+
+    weight: str = setting("", "long table: the column with the weight of a set in the loss")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.weight and not self.set_id:
+            raise InputError("weight: needs set_id, the column that says which rows are a set")
+
+
+NO_COLUMNS = TrainingColumns()  # for data that is not a long table
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +224,8 @@ class Sets:
         self.rows: Indices = np.argsort(self.codes, kind="stable")  # row numbers, set after set
         self.starts: Indices = np.concatenate([[0], np.bincount(self.codes).cumsum()])
         self.sources = [f"{columns.set_id} {short(key)}" for key in self.ids]
-        keys = {columns.set_id, columns.answer[1]}
+        self.weight = columns.weight if isinstance(columns, TrainingColumns) else ""
+        keys = {columns.set_id, columns.answer[1], self.weight}
         self.names = [name for name in table.columns if name not in keys]  # the fields
 
     def _place(self, k: int) -> str:
@@ -240,9 +257,16 @@ class Sets:
                 {self.columns.set_id: key},
                 elements=elements,
                 grades=of_elements,
+                weight=weight,
             )
-            for elements, outputs, source, key, of_elements in zip(
-                self._elements(), answers, self.sources, self.ids, grades, strict=True
+            for elements, outputs, source, key, of_elements, weight in zip(
+                self._elements(),
+                answers,
+                self.sources,
+                self.ids,
+                grades,
+                self._weights.tolist(),
+                strict=True,
             )
         ]
 
@@ -336,6 +360,8 @@ class Sets:
         """
         extra = [{self.columns.set_id: key} for key in self.ids]
         carried: dict[str, Any] = {"source": self.sources, "extra": extra}
+        if self.weight:
+            carried["weight"] = self._weights
         data = Dataset(features, self.starts, carried=carried)
         for source, size in zip(self.sources, data.sizes.tolist(), strict=True):
             checks.check_size(size, least, source)
@@ -345,6 +371,7 @@ class Sets:
         data = replace(data.with_answers(answers), grades=grades)
         parts = [features, self.starts, np.concatenate(answers)]
         parts += [] if grades is None else [grades]
+        parts += [self._weights] if self.weight else []
         return replace(data, fingerprint=checksum(b"".join(part.tobytes() for part in parts)))
 
     @property
@@ -393,6 +420,24 @@ class Sets:
                 return [ranking(part)[: np.count_nonzero(part)] for part in parts], None
             grades = np.concatenate(parts)
         return [ranking(part) for part in self._split(grades)], grades
+
+    @cached_property
+    def _weights(self) -> Floats:
+        """`(number of sets,)`: the weight of each set; 1 if the table has no column of weights."""
+        if not self.weight:
+            return np.ones(len(self.ids))
+        column = self._sorted(self.table.values(self.weight))
+        numbers = to_numbers(column, self.weight, self._place)
+        weights = numbers[self.starts[:-1]]
+        differs = numbers != np.repeat(weights, np.diff(self.starts))  # NaN differs from itself
+        if differs.any():
+            k = int(differs.argmax())
+            raise InputError(
+                f'{self._place(k)}: "{self.weight}": expected the weight of '
+                f"{self.sources[self.codes[self.rows[k]]]}, the same number in all of its rows, "
+                f"got {short(column[k])}"
+            )
+        return checks.check_weights(weights, self.sources, f'"{self.weight}"')
 
     def _flags(self, column: Sequence[Any], name: str) -> NDArray[np.bool_]:
         flags = np.zeros(len(column), bool)

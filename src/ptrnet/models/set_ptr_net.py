@@ -19,6 +19,7 @@ from ptrnet.models.parts.attention import (
     normal_vectors,
     with_deviations,
 )
+from ptrnet.models.parts.random_numbers import Dropout
 from ptrnet.models.settings import ModelSettings, SetSettings
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class SetPtrNet(PointerModel):
         self.head = nn.Sequential(
             nn.Linear(units, units),
             nn.ReLU(),
-            nn.Dropout(settings.dropout),
+            Dropout(settings.dropout),
             nn.Linear(units, 1),
         )
         self.linear = nn.Linear(num_read, 1, bias=False)

@@ -162,7 +162,8 @@ def warm_up(models: Mapping[str, Solver]) -> None:
         model, task = solver.model, solver.task
         with torch.no_grad():
             weight = next(model.parameters())
-            inputs = torch.rand(2, model.n or 4, model.features).to(weight)
+            size, generator = (2, model.n or 4, model.features), torch.Generator()
+            inputs = torch.rand(size, generator=generator).to(weight)
             encoded = model.encode(inputs)
             model.step(encoded, encoded.state, inputs.new_zeros(len(inputs), 1, dtype=torch.int64))
         if not task.labellers:

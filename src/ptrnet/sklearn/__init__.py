@@ -1,16 +1,17 @@
 """`PointerEstimator`: a model with scikit-learn's conventions, for pipelines and grid search."""
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.data.arrays import split_instances
-from ptrnet.data.checks import check_grades, check_outputs
+from ptrnet.data.arrays import split, split_instances
+from ptrnet.data.checks import check_grades, check_outputs, check_weights
 from ptrnet.data.dataset import checked_instance, pairs_of
 from ptrnet.decoding import Decoder
-from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.errors import InputError, MissingExtraError, check_int
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import Custom
 from ptrnet.training.fit import fit
@@ -18,7 +19,7 @@ from ptrnet.types import Example, ranking
 
 try:
     from sklearn.base import BaseEstimator
-    from sklearn.utils.validation import check_is_fitted
+    from sklearn.utils.validation import check_array, check_is_fitted
 except ModuleNotFoundError as error:
     raise MissingExtraError("PointerEstimator", "sklearn") from error
 
@@ -42,7 +43,8 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         batch_size: examples in a step.
         learning_rate: the peak of the learning rate.
         augment: whether to shuffle elements in training.
-        random_state: the seed, an int.
+        random_state: the seed, an int, or a `numpy.random.RandomState` that `fit` draws it from. If
+            None, the seed is 1, so that `fit` gives the same model again.
         decoder: the search of `predict` and `score`; None: greedy.
         recipe: other settings of the training, by their names in `ptrnet.fit`.
 
@@ -65,7 +67,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         batch_size: int | None = None,
         learning_rate: float | None = None,
         augment: bool | None = None,
-        random_state: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
         decoder: Decoder | None = None,
         recipe: dict[str, Any] | None = None,
     ) -> None:
@@ -80,13 +82,17 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         self.decoder = decoder
         self.recipe = recipe
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
         """Train a model on instances and their answers.
 
         Args:
-            X: a list of instances `(n, d)` with equal d, or an array `(B, n, d)`.
+            X: a list of instances `(n, d)` with equal d, or an array `(B, n, d)`. An array `(B, n)`
+                holds B instances of n numbers.
             y: the answers `(m,)` as 0-based indices, in a list or an array `(B, m)`. For the kind
-                "grades", the grades `(n,)` of the elements.
+                "grades", the grades `(n,)` of the elements. For the kind "choice", also the chosen
+                elements `(B,)`.
+            sample_weight: the weights `(B,)` of the instances in the losses, as `weight` in
+                `ptrnet.fit`. If None, all weights are 1.
 
         Raises:
             InputError: an example or a parameter is invalid.
@@ -98,15 +104,27 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
             >>> estimator.fit(X, y).predict(X[:2])
             array([array([1, 2, 0, 4, 3]), array([3, 4, 2, 1, 0])], dtype=object)
         """
-        given = {name: getattr(self, name) for name in _OPTIONS} | {"seed": self.random_state}
+        seed = self.random_state
+        if isinstance(seed, np.random.RandomState):
+            seed = int(seed.randint(2**31 - 1))
+        elif seed is not None:
+            seed = check_int("random_state", seed, 0)
+        given = {name: getattr(self, name) for name in _OPTIONS} | {"seed": seed}
         options = {name: value for name, value in given.items() if value is not None}
         for key in self.recipe or {}:
-            if key in ("kind", "constraint", *given):
+            if key in ("kind", "constraint", "weight", *given):
                 raise InputError(f"recipe: {key}: set the estimator's own parameters instead")
-        examples: Any = pairs_of(X, y, "X")
+        if y is None:
+            raise InputError("PointerEstimator requires y to be passed, but the target y is None")
+        examples: Any = list(pairs_of(_checked_array(X, least=2), self._answers(y), "X"))
+        if sample_weight is not None:
+            names = [f"X: instance {k}" for k in range(len(examples))]
+            sample_weight = check_weights(sample_weight, names, "sample_weight")
         if self.kind == "grades":
             examples = [_graded(x, grades, k) for k, (x, grades) in enumerate(examples)]
-        self.solver_: Solver = fit(examples, kind=self.kind, **options, **(self.recipe or {}))
+        self.solver_: Solver = fit(
+            examples, kind=self.kind, weight=sample_weight, **options, **(self.recipe or {})
+        )
         self.n_features_in_ = self.solver_.task.num_features
         return self
 
@@ -128,11 +146,23 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         """Return a probability for each element: an array `(B,)` of arrays `(n,)`.
 
         See `Solver.predict_proba`. Raises the same errors as `predict`.
+
+        scikit-learn's `cross_val_predict(..., method="predict_proba")` is only for classifiers,
+        because it puts columns of classes in order. Call this method for each split instead.
         """
         check_is_fitted(self)
         return _column(self.solver_.predict_proba(self._instances(X)))
 
-    def score(self, X: Any, y: Any) -> float:  # noqa: N803
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Not available; `cross_val_predict(..., method="predict_proba")` asks for it."""
+        raise AttributeError(
+            "PointerEstimator has no classes_, because its answers are positions in an instance: "
+            'instead of cross_val_predict(..., method="predict_proba"), call fit and predict_proba '
+            "for each split of cv.split(X)"
+        )
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
         """Return the mean of the main metric for the kind of answers. Higher is better.
 
         The metric is `kendall_tau` for permutations, `f1` for subsets and sets, `in_place` for
@@ -141,17 +171,18 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         Args:
             X: as in `fit`.
             y: as in `fit`.
+            sample_weight: the weights `(B,)` of the instances in the mean. If None, all are 1.
 
         Raises:
             NotFittedError: `fit` has not been called.
-            InputError: an instance or an answer is invalid, or the numbers of instances and answers
-                differ.
+            InputError: an instance, an answer or a weight is invalid, or the numbers of instances
+                and answers differ.
         """
         check_is_fitted(self)
         task = self.solver_.task
         assert isinstance(task, Custom)
         known = []
-        for k, (x, answer) in enumerate(pairs_of(X, y, "X")):
+        for k, (x, answer) in enumerate(pairs_of(_checked_array(X), self._answers(y), "X")):
             example, source = checked_instance(x, task, f"X: instance {k}"), f"y: answer {k}"
             n = len(example.inputs)
             if task.kind == "grades":
@@ -161,12 +192,50 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
                 known.append(example.replace(outputs=check_outputs(answer, n, task, source)))
         if not known:
             raise InputError("X: expected at least one instance, got none")
-        return float(task.score(known, self.predict(known))[task.metric].mean())
+        if sample_weight is not None:
+            names = [example.source for example in known]
+            sample_weight = check_weights(sample_weight, names, "sample_weight")
+        values = task.score(known, self.predict(known))[task.metric]
+        return float(np.average(values, weights=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def _answers(self, y: Any) -> Any:
+        """Return the answers, each as a list. For the kind "choice", an answer may be a number."""
+        return [_choice(answer) for answer in split(y, "y")] if self.kind == "choice" else y
 
     def _instances(self, X: Any) -> list[Example]:  # noqa: N803
         task = self.solver_.task
-        instances = enumerate(split_instances(X, "X"))
+        instances = enumerate(split_instances(_checked_array(X), "X"))
         return [checked_instance(x, task, f"X: instance {k}") for k, x in instances]
+
+
+def _checked_array(X: Any, least: int = 1) -> Any:  # noqa: N803
+    """Return X. If X is an array of one or two axes, check it as other estimators check theirs.
+
+    Args:
+        X: the instances.
+        least: the smallest number of rows.
+    """
+    is_array = isinstance(X, np.ndarray) and X.ndim <= 2 and X.dtype != object
+    if is_array or hasattr(X, "toarray"):  # a sparse matrix, which `check_array` refuses
+        try:
+            check_array(X, ensure_min_samples=least, input_name="X")
+        except (TypeError, ValueError) as error:
+            raise InputError(f"X: {' '.join(str(error).split())}") from None
+    return X
+
+
+def _choice(answer: Any) -> Any:
+    """Return the chosen element as a list. The element may be a float, as in y of a classifier."""
+    is_number = isinstance(answer, Real) and not isinstance(answer, bool)
+    if is_number and float(answer).is_integer():
+        return [int(float(answer))]
+    return [answer] if np.ndim(answer) == 0 else answer
 
 
 def _graded(x: Any, values: Any, k: int) -> Example:

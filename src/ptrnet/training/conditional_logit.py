@@ -44,10 +44,11 @@ def mix_with_logits(model: PointerModel, task: Task, examples: TrainingExamples)
             return 0.0
         weights = fit_logit(stream.learned_by(k, MAX_EXAMPLES), task)
         network.logit_weights.copy_(network.logit_weights.new_tensor(weights))
+        weights_of_part = np.array([example.weight for example in part])
         rows: list[Floats] = []
         for share in SHARES:
             network.logit_share.fill_(share)
-            rows.append(log_likelihoods_of(network, task, part))
+            rows.append(log_likelihoods_of(network, task, part) * weights_of_part)
         measured.append(np.stack(rows))
     best = best_share(np.mean(measured, 0) if is_shared else np.concatenate(measured, 1))
     for network in networks:
@@ -62,7 +63,8 @@ def best_share(log_likelihoods: Floats) -> float:
     chose the networks' weights, so the likelihoods of networks are a little too high.
 
     Args:
-        log_likelihoods: `(shares, examples)`, a row for each of SHARES.
+        log_likelihoods: `(shares, examples)`, a row for each of SHARES. Log-likelihoods are
+            multiplied by the weights of the examples.
     """
     best = int(log_likelihoods.mean(1).argmax())
     gains = log_likelihoods[best] - log_likelihoods[-1]
@@ -84,10 +86,11 @@ def fit_logit(examples: Sequence[Example], task: Task) -> Floats:
     the normalized features and `b` the weights. See `fit_weights` for the penalty on the weights.
 
     Args:
-        examples: instances. The answer of each instance is the element that was chosen.
+        examples: instances with their weights. The answer of each instance is the element that was
+            chosen.
         task: the task of the instances, which normalizes the features.
     """
     x = np.concatenate([task.normalize(example.inputs) for example in examples])
     sizes = np.array([len(example.inputs) for example in examples])
     chosen = np.concatenate([required_answer(example, task) for example in examples])
-    return fit_weights(x, sizes, chosen)
+    return fit_weights(x, sizes, chosen, np.array([example.weight for example in examples]))

@@ -21,7 +21,7 @@ from ptrnet.data.infer_task import (
     loosest_task,
     task_of,
 )
-from ptrnet.data.tables import Columns, Sets
+from ptrnet.data.tables import Sets, TrainingColumns
 from ptrnet.errors import InputError, MissingExtraError, short
 from ptrnet.files import atomic_folder, exists
 from ptrnet.settings import options_of
@@ -46,6 +46,7 @@ def fit(
     *,
     constraint: str | None = None,
     cost: Callable[[Floats, Indices], float] | None = None,
+    weight: Any = None,
     output: str | Path | None = None,
     resume: bool = False,
     callbacks: Iterable[Any] = (),
@@ -79,6 +80,9 @@ def fit(
         cost: a function of inputs `(n, d)` and outputs `(m,)` that returns a finite number. Lower
             is better. The recipe's `learning` ("self-labelling" or "reinforce"), `samples` and
             `baseline` control how the model learns from costs.
+        weight: the weights of the examples in the losses: B numbers or, for a long table, the name
+            of the column that has them. An example of weight 2 counts as if it occurred twice in
+            its batch. An example of weight 0 is neither learned nor validated on.
         output: a new folder for the examples, the run and the model. If None, nothing is saved.
         resume: with a `cost`, resume the run in `output`. If you pass the same instances, cost and
             recipe, the weights equal those of a run that was never stopped. To resume a run on
@@ -139,9 +143,11 @@ def fit(
             raise InputError(f"fit: learning {short(recipe['learning'])} needs a cost")
         if outputs is not None:
             examples = list(pairs_of(examples, outputs))
-        return _fit_answers(examples, kind, folder, hooks, recipe)
+        return _fit_answers(examples, kind, weight, folder, hooks, recipe)
     if outputs is not None:
         raise InputError("fit: expected a cost or outputs, got both")
+    if weight is not None:
+        raise InputError("fit: expected a cost or the weights of known answers, got both")
     from ptrnet.training.fit_costs import fit_costs
 
     if resume and folder is None:
@@ -155,14 +161,19 @@ def _plain(value: Any) -> Any:
 
 
 def _fit_answers(
-    examples: Any, kind: Kind | None, output: Path | None, hooks: "Hooks", recipe: dict[str, Any]
+    examples: Any,
+    kind: Kind | None,
+    weight: Any,
+    output: Path | None,
+    hooks: "Hooks",
+    recipe: dict[str, Any],
 ) -> Solver:
     """Train on a list of examples, or on a long table."""
     from ptrnet.training.run import train
 
     if kind:
         recipe["kind"] = kind
-    inferred, is_guessed = _inferred(examples, recipe)
+    inferred, is_guessed = _inferred(examples, weight, recipe)
     made = recipe_of(inferred, EXAMPLES, recipe)
     print(summary(inferred, made, is_guessed), file=sys.stderr)
     if output is None:
@@ -173,14 +184,17 @@ def _fit_answers(
         return Solver(*train(replace(made, data=str(saved)), output, hooks=hooks))
 
 
-def _inferred(examples: Any, recipe: dict[str, Any]) -> tuple[InferredTask, bool]:
+def _inferred(examples: Any, weight: Any, recipe: dict[str, Any]) -> tuple[InferredTask, bool]:
     """Return the examples with their inferred task, and whether the kind was guessed.
 
-    If `recipe` has names of columns (see `Columns`), the examples are a long table. Remove these
-    names from `recipe`.
+    If `recipe` has names of columns (see `TrainingColumns`), the examples are a long table. Remove
+    these names from `recipe`.
     """
     kind, reading = kind_and_reading(recipe)
-    columns = Columns(**{key: recipe.pop(key) for key in options_of(Columns) if key in recipe})
+    names = {key: recipe.pop(key) for key in options_of(TrainingColumns) if key in recipe}
+    if isinstance(weight, str) or (names and weight is not None):
+        names["weight"] = weight
+    columns = TrainingColumns(**names)
     if columns:
         return infer_task_of_sets(Sets(formats.table_of(examples), columns), kind, reading), False
     if is_frame(examples):
@@ -195,7 +209,13 @@ def _inferred(examples: Any, recipe: dict[str, Any]) -> tuple[InferredTask, bool
         checked_example(pair, task, source).replace(grades=getattr(item, "grades", None))
         for item, pair, source in zip(items, pairs, sources, strict=True)
     ]
-    data = replace(Dataset.of(stored.require_answers(rows)), carried={"source": sources})
+    carried: dict[str, Any] = {"source": sources}
+    if weight is None:
+        weight = [getattr(item, "weight", 1.0) for item in items]
+    weights = checks.check_weights(weight, sources, "weight")
+    if (weights != 1).any():
+        carried["weight"] = weights
+    data = replace(Dataset.of(stored.require_answers(rows)), carried=carried)
     return infer_task_of(data, task, EXAMPLES, kind, reading.context), kind is None
 
 

@@ -47,7 +47,7 @@ class GraphLosses:
         gradients of earlier calls.
         """
         self._model.check_lengths(batch.lengths)
-        if batch.grades is not None:  # we have not tried grades on a GPU
+        if batch.grades is not None or batch.weights is not None:  # not tried on a GPU
             return mean_loss(self._model, batch)
         batch = _pad_targets(batch)
         autocast = torch.is_autocast_enabled("cuda")

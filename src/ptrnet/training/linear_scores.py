@@ -41,7 +41,7 @@ def has_linear_order(task: Task, examples: Dataset) -> bool:
     return bool((tested @ weights > 0).mean() >= SHARE)
 
 
-def fit_weights(x: Floats, sizes: Indices, chosen: Indices) -> Floats:
+def fit_weights(x: Floats, sizes: Indices, chosen: Indices, counts: Floats | None = None) -> Floats:
     """Return the weights `(d,)` of a conditional logit, fitted to choices by maximum likelihood.
 
     The probability of an element is `softmax(x b)` over the elements of its instance, where `b` are
@@ -52,20 +52,23 @@ def fit_weights(x: Floats, sizes: Indices, chosen: Indices) -> Floats:
         x: `(n, d)`, the features of all elements of B instances, one instance after another.
         sizes: `(B,)`, the number of elements of each instance.
         chosen: `(B,)`, the index of the chosen element in each instance.
+        counts: `(B,)`, how often each instance counts. None if each counts once.
     """
     from scipy.optimize import minimize  # takes 0.3 s to import, and `ptrnet --help` imports us
 
+    counts = np.ones(len(sizes)) if counts is None else counts
+    of_elements = np.repeat(counts, sizes)
     starts = np.cumsum(sizes) - sizes
-    is_chosen = np.zeros(len(x))
-    is_chosen[starts + chosen] = 1
+    of_chosen = np.zeros(len(x))
+    of_chosen[starts + chosen] = counts
 
     def loss(weights: Floats) -> tuple[float, Floats]:
         utilities = x @ weights
         utilities -= np.repeat(np.maximum.reduceat(utilities, starts), sizes)
         sums = np.add.reduceat(np.exp(utilities), starts)
         p = np.exp(utilities) / np.repeat(sums, sizes)
-        value = np.log(sums).sum() - utilities @ is_chosen + RIDGE * weights @ weights
-        return value, x.T @ (p - is_chosen) + 2 * RIDGE * weights
+        value = (counts * np.log(sums)).sum() - utilities @ of_chosen + RIDGE * weights @ weights
+        return value, x.T @ (of_elements * p - of_chosen) + 2 * RIDGE * weights
 
     found: Floats = minimize(loss, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B").x
     return found

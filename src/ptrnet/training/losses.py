@@ -2,7 +2,8 @@
 
 Each function returns one loss for each answer. The mean of these losses is the loss of the batch.
 Answers without tokens (`target_lengths` is 0) have loss 0 and do not change the mean loss per
-token.
+token. An answer of weight 2 counts as if it was in the batch twice, and an answer of weight 0 as if
+it was left out.
 """
 
 import torch
@@ -31,7 +32,8 @@ def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     likelihood, is_right = token_log_likelihoods(log_probs, batch)
     right = _are_likeliest(log_probs, batch.targets, is_right) | ~real
     # A target after END may be padding, whose log p is -inf. So use `where` and not a product.
-    return -torch.where(real, likelihood, 0).sum(1) / _tokens_per_answer(real), right.all(1)
+    of_answers = -torch.where(real, likelihood, 0).sum(1)
+    return _shares(of_answers, real, batch.weights), right.all(1)
 
 
 def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -51,7 +53,7 @@ def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     cross_entropy = -(shares * torch.where(shares > 0, first, 0)).sum(1)
     _, is_right = token_log_likelihoods(log_probs, batch)
     right = _are_likeliest(log_probs, batch.targets, is_right) | ~real
-    return cross_entropy / _tokens_per_answer(shares.any(1)), right.all(1)
+    return _shares(cross_entropy, shares.any(1, keepdim=True), batch.weights), right.all(1)
 
 
 def shares_of_gains(batch: Batch) -> Tensor:
@@ -84,16 +86,25 @@ def cut_losses(model: PointerModel, batch: CutBatch) -> tuple[Tensor, Tensor]:
     real = length_mask(batch.target_lengths - num_known, steps)
     likelihood, is_right = token_log_likelihoods(log_probs, Batch(*batch[:5]), num_known)
     likelihood = torch.where(real, likelihood, 0)
-    next_token = likelihood[:, 0] / _tokens_per_answer(real[:, :1])
-    later_tokens = likelihood[:, 1:].sum(1) / _tokens_per_answer(real[:, 1:])
+    next_token = _shares(likelihood[:, 0], real[:, :1], batch.weights)
+    later_tokens = _shares(likelihood[:, 1:].sum(1), real[:, 1:], batch.weights)
     rest = batch.targets[:, num_known : num_known + steps]
     right = _are_likeliest(log_probs, rest, is_right)[:, 0] | ~real[:, 0]
     return -next_token - later_tokens, right
 
 
-def _tokens_per_answer(real: Tensor) -> Tensor:
-    """Return the mean number of tokens in an answer. If there are no tokens, return 1 / B."""
-    return real.sum().clamp(min=1) / len(real)
+def _shares(of_answers: Tensor, real: Tensor, weights: Tensor | None) -> Tensor:
+    """Return `(B,)` losses whose mean is the mean loss of a token.
+
+    Args:
+        of_answers: `(B,)`, the sum of the losses of each answer's tokens.
+        real: `(B, M)` boolean: False on padding.
+        weights: `(B,)`, the weights of the answers. None if all are 1.
+    """
+    count = real.sum()
+    if weights is not None:
+        of_answers, count = of_answers * weights, (real.sum(1) * weights).sum()
+    return of_answers / (torch.where(count > 0, count, 1) / len(real))
 
 
 def _are_likeliest(log_probs: Tensor, targets: Tensor, is_right: Tensor | None) -> Tensor:

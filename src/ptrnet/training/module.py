@@ -14,6 +14,7 @@ from torch import Tensor
 from ptrnet.data.random_streams import DROPOUT
 from ptrnet.decoding import Greedy
 from ptrnet.models.base import PointerModel
+from ptrnet.models.parts.random_numbers import Dropout
 from ptrnet.problems import Problem
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
@@ -81,6 +82,7 @@ class TrainingModule(pl.LightningModule):
         # A loss function for each network. Empty until the first step, when we know the device.
         self._training_losses: list[Losses] = []
         self.valid_losses: list[Tensor] = []  # (B,) for each batch of the latest validation
+        self._dropouts = [m for m in model.modules() if isinstance(m, Dropout) and m.p > 0]
 
     def on_train_start(self) -> None:
         if self.trainer.world_size > 1 and threading.current_thread() is threading.main_thread():
@@ -97,12 +99,15 @@ class TrainingModule(pl.LightningModule):
                 GraphLosses(network) if as_graph else partial(self._of_batch, network)
                 for network in self.model.networks()
             ]
-        if getattr(self.recipe.network, "dropout", 0):
+        if self._dropouts:
             # Seed dropout by the step, so that a resumed run drops the same units as a run that was
             # never stopped.
             step, world = self.trainer.global_step, self.trainer.world_size
             stream = [self.recipe.seed, DROPOUT, step * world + self.trainer.global_rank]
-            torch.manual_seed(int(np.random.default_rng(stream).integers(2**63)))
+            masks = torch.Generator(self.device)
+            masks.manual_seed(int(np.random.default_rng(stream).integers(2**63)))
+            for dropout in self._dropouts:
+                dropout.generator = masks
         losses, accuracies = [], []
         for k, of_network in enumerate(self._training_losses):
             learned = learned_by(batch, k)
@@ -115,6 +120,8 @@ class TrainingModule(pl.LightningModule):
     def _loss_weight(self, batch: Batch | CutBatch) -> Tensor | float:
         """Return this process's number of tokens, divided by the processes' mean number of tokens.
 
+        A token counts as often as the weight of its answer says.
+
         DDP averages the losses of the processes. With this weight, the average of `losses` equals
         the mean loss over the tokens of all processes. `gain_losses` are means over the instances
         with gains, so the weight counts these instances instead. For `cut_losses`, which are sums
@@ -123,13 +130,19 @@ class TrainingModule(pl.LightningModule):
         if self.trainer.world_size == 1:
             return 1.0
         if self._of_batch is gain_losses:
-            count = shares_of_gains(batch).any(1).sum()  # type: ignore[arg-type]
+            counts = shares_of_gains(batch).any(1)  # type: ignore[arg-type]
         else:
-            count = batch.target_lengths.sum()
-        count = count.float().to(self.device)
+            counts = batch.target_lengths
+        if batch.weights is not None:
+            counts = counts * batch.weights
+        count = counts.sum().float().to(self.device)
         mean = self.trainer.strategy.reduce(count.clone(), reduce_op="mean")
         # If the network holds out the whole batch, no process has tokens. Then return 0.
-        return count / mean.clamp(min=1 / self.trainer.world_size)
+        return count / torch.where(mean > 0, mean, 1)
+
+    def on_train_end(self) -> None:
+        for dropout in self._dropouts:
+            dropout.generator = None
 
     def on_validation_start(self) -> None:
         self.valid_losses = []
@@ -139,8 +152,11 @@ class TrainingModule(pl.LightningModule):
         if batch.held_out_by is not None:  # all answers of a batch are held out by one network
             model = model.networks()[int(batch.held_out_by[0])]
         of_answers, right = self._of_batch(model, batch)
-        self.valid_losses.append(of_answers)
-        values = {"valid_loss": of_answers.mean(), "valid_accuracy": right.float().mean()}
+        # The loss of a batch does not depend on the scale of its weights. The factor makes batches
+        # count in proportion to the sum of their weights.
+        scale = 1.0 if batch.weights is None else batch.weights.mean()
+        self.valid_losses.append(of_answers * scale)
+        values = {"valid_loss": of_answers.mean() * scale, "valid_accuracy": right.float().mean()}
         task = self.recipe.task
         metric = metric_of(task)
         if metric and isinstance(batch, Batch):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptrnet import models, tasks
 from ptrnet.data.infer_schema import Missing
-from ptrnet.data.tables import Columns
+from ptrnet.data.tables import TrainingColumns
 from ptrnet.errors import InputError, short
 from ptrnet.models.settings import every_setting
 from ptrnet.settings import check, options_of, to_mapping
@@ -61,7 +61,8 @@ def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, 
     from ptrnet.data.infer_task import infer_task
 
     kind, reading = kind_and_reading(overrides)
-    columns = Columns(**{key: overrides[key] for key in options_of(Columns) if key in overrides})
+    names = options_of(TrainingColumns).keys() & overrides.keys()
+    columns = TrainingColumns(**{key: overrides[key] for key in names})
     inferred = infer_task(path, kind, reading, columns)
     recipe = recipe_of(inferred, path, overrides)
     is_guessed = kind is None and not columns

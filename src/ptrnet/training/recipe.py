@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 from ptrnet import models, tasks
 from ptrnet.data import checks
 from ptrnet.data.infer_schema import Missing
-from ptrnet.data.tables import NO_COLUMNS, Columns
+from ptrnet.data.tables import NO_COLUMNS, TrainingColumns
 from ptrnet.errors import InputError, unknown
 from ptrnet.models.settings import ModelSettings, every_setting
 from ptrnet.problems import Problem
@@ -39,6 +39,7 @@ ELSEWHERE = {
     **dict.fromkeys(("bs", "batch", "batchsize"), "'batch_size'"),
     **dict.fromkeys(("units", "hidden", "hidden_dim", "dim", "d_model"), "'hidden_size'"),
     **dict.fromkeys(("random_state", "random_seed"), "'seed'"),
+    **dict.fromkeys(("sample_weight", "sample_weights"), "'weight'"),
     **dict.fromkeys(("early_stopping", "early_stopping_rounds"), "'patience'"),
     **dict.fromkeys(("validation_split", "validation_fraction"), "'valid_share'"),
     **dict.fromkeys(("grad_clip", "max_norm", "gradient_clip_val"), "'clip'"),
@@ -66,7 +67,7 @@ class Recipe(Settings):
 
     task: Task
     network: ModelSettings
-    columns: Columns = NO_COLUMNS
+    columns: TrainingColumns = NO_COLUMNS
     model: str = setting("ptr-net", "architecture of the network")
     labeller: str = setting(
         "", "algorithm that answers fresh examples; without it, the first one of the task"
@@ -211,7 +212,7 @@ class Recipe(Settings):
                 raise InputError(f"recipe: problem {name} needs model {models.STATES}, got {model}")
             raise InputError(f"recipe: model {model} is only for problems, and {name} is a task")
         own, of_task = options_of(cls), options_of(kind)
-        of_columns = options_of(Columns)
+        of_columns = options_of(TrainingColumns)
         of_model = [key for key in models.setting_names(model) if key not in own]
         for key in table:
             if key == "task" or any(key in part for part in (own, of_columns, of_task, of_model)):
@@ -225,7 +226,7 @@ class Recipe(Settings):
         values = {key: own[key].check(table[key]) for key in own if key in table}
         shared = _shared_settings(model, task, values.get("n", cls.n))
         settings = {**shared, **{key: table[key] for key in of_model if key in table}}
-        columns = Columns(**{key: table[key] for key in of_columns if key in table})
+        columns = TrainingColumns(**{key: table[key] for key in of_columns if key in table})
         network = models.settings_of(model, **settings)
         return cls(task=task, network=network, columns=columns, **values)
 
@@ -406,7 +407,7 @@ def recipe_options() -> dict[str, Option]:
     If an option has a list of values, its help text ends with this list.
     """
     options = dict(options_of(Recipe))
-    options.update(options_of(Columns))
+    options.update(options_of(TrainingColumns))
     options.update(_task_options(options))
     options.update(_model_options(options))
     names = {"model": " | ".join(models.names()), "labeller": _labellers()}

@@ -12,6 +12,7 @@ from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError, NotFiniteError
 from ptrnet.kernels.eager import use_compiled_kernels
 from ptrnet.models.base import PointerModel
+from ptrnet.models.parts.random_numbers import DrawFrom
 from ptrnet.pretrained import model_folder
 from ptrnet.solver import Solver
 from ptrnet.training import checkpoint, run_folder
@@ -63,6 +64,9 @@ def train(
     end_with_launcher()
     use_compiled_kernels()
     with contextlib.ExitStack() as locks:  # released when the training ends, even with an error
+        # The caller may be in a context without gradients, such as `torch.inference_mode()`.
+        locks.enter_context(torch.inference_mode(False))
+        locks.enter_context(torch.enable_grad())
         if is_main_process():  # before the examples are read, which may take long
             if resume:
                 locks.enter_context(run_folder.locked(output))
@@ -133,8 +137,12 @@ def _train(
 
 
 def _network(recipe: Recipe) -> PointerModel:
-    """Build the recipe's model with random weights, in float32 whatever PyTorch's default is."""
-    return models.for_task(recipe.model, recipe.task, recipe.network).float()
+    """Build the recipe's model with random weights, in float32 whatever PyTorch's default is.
+
+    The weights depend on the recipe's seed alone.
+    """
+    with torch.device("cpu"), DrawFrom(torch.Generator().manual_seed(recipe.seed)):
+        return models.for_task(recipe.model, recipe.task, recipe.network).float()
 
 
 def _prepare(
@@ -145,7 +153,6 @@ def _prepare(
     Raises:
         InputError: the examples cannot be used, or the model cannot answer the validation batches.
     """
-    torch.manual_seed(recipe.seed)
     model = _network(recipe)
     if recipe.weights and first == 0:  # a resumed run loads the weights of its checkpoint
         _load_weights(model, recipe)

@@ -148,7 +148,12 @@ def run_trainer(
     valid: Any = examples.valid_batches
     valid_loader = None
     if valid:  # torch's own collation would turn arrays of `InstanceBatch` into tensors
-        valid_loader = DataLoader(valid, batch_size=None, collate_fn=lambda batch: batch)
+        valid_loader = DataLoader(
+            valid,
+            batch_size=None,
+            collate_fn=lambda batch: batch,
+            generator=torch.Generator(),  # without it, the loader draws from the global generator
+        )
     device = device_of(module.recipe.device)
     precision = precision_of(module.recipe, device)
     try:

@@ -366,6 +366,7 @@ def read_table(
     rank: str = "",
     grade: str = "",
     member: str = "",
+    weight: str = "",
 ) -> list[Example]:
     """Return an example for each set of a long table, in which each row is an element.
 
@@ -383,6 +384,7 @@ def read_table(
             equal ranks are ties. The cell of an element that is not in the answer is empty.
         grade: the column with the grade of each element, a number. The highest grade comes first.
         member: the column that is 1 for each element of the answer. The answer has no order.
+        weight: the column with the weight of a set in the loss of a training; see `ptrnet.fit`.
 
     Raises:
         InputError: a file or column does not exist, or a cell cannot be used. For a cell, the
@@ -394,9 +396,11 @@ def read_table(
         >>> sets[0].elements, sets[0].outputs.tolist()
         ([{'price': 3.0}, {'price': 2.5}], [1])
     """
-    from ptrnet.data.tables import Columns, Sets
+    from ptrnet.data.tables import Sets, TrainingColumns
 
-    columns = Columns(set_id=set_id, chosen=chosen, rank=rank, grade=grade, member=member)
+    columns = TrainingColumns(
+        set_id=set_id, chosen=chosen, rank=rank, grade=grade, member=member, weight=weight
+    )
     return Sets(table_of(table), columns).examples()
 
 

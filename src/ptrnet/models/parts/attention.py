@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from ptrnet.kernels.eager import is_eager, is_plain_float32, is_unchanged
 from ptrnet.masks import length_mask
+from ptrnet.models.parts.random_numbers import Dropout
 
 if TYPE_CHECKING:
     from ptrnet.kernels.decoder_layer import Step
@@ -256,7 +257,7 @@ class EncoderLayer(nn.Module):
         super().__init__()
         self.attention = SelfAttention(units, heads)
         self.feed_forward = FeedForward(units, inner_units)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, rows: Tensor, bias: Tensor) -> Tensor:
         rows = rows + self.dropout(self.attention(layer_norm(rows), bias))
@@ -286,7 +287,7 @@ def _encode_rows(layers: tuple[nn.Module, ...], rows: Tensor, bias: Tensor) -> T
     return rows
 
 
-_PARTS = (EncoderLayer, SelfAttention, FeedForward, nn.Linear, nn.ReLU, nn.Dropout)
+_PARTS = (EncoderLayer, SelfAttention, FeedForward, nn.Linear, nn.ReLU, Dropout)
 
 
 def _parts(rows: Tensor, *layers: nn.Module) -> list[slice]:
