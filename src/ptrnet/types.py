@@ -94,6 +94,8 @@ class Example:
         grades: `(n,)`, grades of the elements. The elements of a right answer go from the highest
             grade to the lowest, with equal grades in any order. None if the user gave neither
             grades nor ranks with ties.
+        group: the code of the group to which the instance belongs, such as a person or a household;
+            see `ptrnet.data.groups`. None if the instance belongs to no group.
 
     Examples:
         >>> example = Example(np.array([[0.7], [0.2]]), np.array([1, 0]))
@@ -111,6 +113,7 @@ class Example:
     log_prob: float | None = None
     elements: Sequence[Mapping[str, Any]] | None = None
     grades: Floats | None = None
+    group: int | None = None
 
     def replace(self, **changes: Any) -> Example:
         """Return a copy with other values in some fields."""

@@ -80,13 +80,15 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         self.decoder = decoder
         self.recipe = recipe
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:  # noqa: N803
         """Train a model on instances and their answers.
 
         Args:
             X: a list of instances `(n, d)` with equal d, or an array `(B, n, d)`.
             y: the answers `(m,)` as 0-based indices, in a list or an array `(B, m)`. For the kind
                 "grades", the grades `(n,)` of the elements.
+            groups: the group of each instance, such as a person: B names or numbers. The training
+                holds out whole groups for validation.
 
         Raises:
             InputError: an example or a parameter is invalid.
@@ -106,7 +108,10 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         examples: Any = pairs_of(X, y, "X")
         if self.kind == "grades":
             examples = [_graded(x, grades, k) for k, (x, grades) in enumerate(examples)]
-        self.solver_: Solver = fit(examples, kind=self.kind, **options, **(self.recipe or {}))
+        group = "" if groups is None else groups
+        self.solver_: Solver = fit(
+            examples, kind=self.kind, group=group, **options, **(self.recipe or {})
+        )
         self.n_features_in_ = self.solver_.task.num_features
         return self
 
