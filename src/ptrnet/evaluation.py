@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from ptrnet.data.dataset import Dataset
+from ptrnet.data.groups import shared_value
 from ptrnet.errors import InputError
 from ptrnet.metrics import calibration
 from ptrnet.metrics.interval import Measure, Moments, Scores, moments_of
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example, Floats
+from ptrnet.types import Example, Floats, Indices
 
 LOG_LIKELIHOOD = "log_likelihood"
 CONFIDENCE = "confidence"  # a metric; the calibration error compares confidence with accuracy
@@ -39,7 +40,7 @@ def evaluate(
             metric of the task uses element scores.
     """
     scores = _scores(task, examples, answered, log_likelihoods, element_scores)
-    return _summarize(task, _moments(scores))
+    return _summarize(task, _moments(scores, examples.groups))
 
 
 def _scores(
@@ -63,33 +64,38 @@ def _no_scores(task: Task) -> dict[str, Scores]:
     return _scores(task, Dataset.of([]), Dataset.of([]), np.zeros(0), [])
 
 
-def _moments(scores: Mapping[str, Scores]) -> dict[str, Moments]:
+def _moments(scores: Mapping[str, Scores], groups: Indices | None = None) -> dict[str, Moments]:
     """Return each metric's moments, and those of `gaps_by_bin` if CONFIDENCE is a metric."""
     if CONFIDENCE in scores:
         right = scores["accuracy"] == 1
         gaps = calibration.gaps_by_bin(scores[CONFIDENCE].astype(np.float64), right)
-        return moments_of({**scores, **gaps})
-    return moments_of(scores)
+        return moments_of({**scores, **gaps}, groups)
+    return moments_of(scores, groups)
 
 
 class Evaluation:
     """The metrics of any number of examples, which are read chunk by chunk.
 
     The memory holds one chunk at a time, and sums for each size and each value of the field `by`.
+    If the examples have groups, it holds the scores of all examples instead of sums.
 
     Args:
         task: the task of the examples.
         chunks: examples with their scores in `extra`, from `with_scores`.
-        by: a field of instances; see `group_value`. `by_value` returns the metrics for each value
+        by: a field of instances; see `shared_value`. `by_value` returns the metrics for each value
             of this field.
+
+    Attributes:
+        groups: the codes of the groups of all examples. Empty if the examples have no groups.
     """
 
     def __init__(self, task: Task, chunks: Iterable[Dataset], by: str | None = None) -> None:
         self._task, self._field = task, by
         self._no_scores = _no_scores(task)
         self._empty = _moments(self._no_scores)
-        self._by_size = _Groups(self._empty)
-        self._by_value = _Groups(self._empty)
+        self._by_size = _ScoresByValue(self._empty)
+        self._by_value = _ScoresByValue(self._empty)
+        self.groups = set[int]()
         for chunk in chunks:
             self._add(chunk)
 
@@ -98,9 +104,12 @@ class Evaluation:
         for name, empty in self._no_scores.items():
             values = np.array([extra.get(name, np.nan) for extra in data.carried["extra"]], float)
             scores[name] = values == 1 if empty.dtype == bool else values
-        self._by_size.add(data.sizes.tolist(), scores)
+        self._by_size.add(data.sizes.tolist(), scores, data.groups)
         if self._field is not None:
-            self._by_value.add([group_value(example, self._field) for example in data], scores)
+            by = [shared_value(example, self._field, "by") for example in data]
+            self._by_value.add(by, scores, data.groups)
+        if data.groups is not None:
+            self.groups.update(data.groups.tolist())
 
     def __len__(self) -> int:
         return self._by_size.counts.total()
@@ -130,16 +139,21 @@ class Evaluation:
         """
         return self._rows(self._by_value, " to ")
 
-    def _rows(self, groups: "_Groups", dash: str) -> dict[str, tuple[int, dict[str, Measure]]]:
+    def _rows(
+        self, scores: "_ScoresByValue", dash: str
+    ) -> dict[str, tuple[int, dict[str, Measure]]]:
         rows = {}
-        for name, part in groups.parts(dash).items():
-            count = sum(groups.counts[value] for value in part)
-            rows[name] = (count, _summarize(self._task, groups.total(part)))
+        for name, part in scores.parts(dash).items():
+            count = sum(scores.counts[value] for value in part)
+            rows[name] = (count, _summarize(self._task, scores.total(part)))
         return rows
 
 
-class _Groups:
-    """The moments of scores for each group of examples.
+class _ScoresByValue:
+    """The scores of examples for each value, such as each size. Scores are kept as moments.
+
+    Moments of groups cannot be added chunk by chunk, because a group may be in several chunks. So
+    if there are groups, the scores themselves are kept.
 
     Args:
         empty: the moments of zero examples.
@@ -148,21 +162,32 @@ class _Groups:
     def __init__(self, empty: Mapping[str, Moments]) -> None:
         self.counts = Counter[Any]()
         self._empty, self._moments = empty, dict[Any, dict[str, Moments]]()
+        self._kept = dict[Any, list[tuple[dict[str, Scores], Indices]]]()
 
-    def add(self, values: Sequence[Any], scores: Mapping[str, Scores]) -> None:
-        """Add the scores of B examples. `values[k]` names the group of example k."""
+    def add(
+        self, values: Sequence[Any], scores: Mapping[str, Scores], groups: Indices | None
+    ) -> None:
+        """Add the scores of B examples. `values[k]` is the value of example k."""
         rows: dict[Any, list[int]] = {}
         for row, value in enumerate(values):
             rows.setdefault(value, []).append(row)
         for value, of_value in rows.items():
-            moments = _moments({name: column[of_value] for name, column in scores.items()})
+            part = {name: column[of_value] for name, column in scores.items()}
+            if groups is not None:
+                self._kept.setdefault(value, []).append((part, groups[of_value]))
+                continue
+            moments = _moments(part)
             present = self._moments.setdefault(value, dict(self._empty))
             for name in present:
                 present[name] += moments[name]
         self.counts.update(values)
 
     def total(self, values: Iterable[Any]) -> dict[str, Moments]:
-        """Return the moments over all examples of the given groups."""
+        """Return the moments over all examples with the given values."""
+        if self._kept:
+            kept, groups = zip(*(row for value in values for row in self._kept[value]), strict=True)
+            scores = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
+            return _moments(scores, np.concatenate(groups))
         of_values = [self._moments[value] for value in values]
         return {
             name: sum((moments[name] for moments in of_values), start=empty)
@@ -170,9 +195,9 @@ class _Groups:
         }
 
     def parts(self, dash: str) -> dict[str, list[Any]]:
-        """Return the groups in each row of the table, by the row's name.
+        """Return the values in each row of the table, by the row's name.
 
-        A row has one group, or the groups of a range of numbers.
+        A row has one value, or the values of a range of numbers.
         """
         if not all(isinstance(value, int | float) for value in self.counts):
             by_name: dict[str, list[Any]] = {}
@@ -183,29 +208,6 @@ class _Groups:
         parts = np.array_split(np.arange(len(distinct)), min(len(distinct), MAX_ROWS) or 1)
         rows = [[distinct[k] for k in part] for part in parts if len(part)]
         return {f"{r[0]}{dash}{r[-1]}" if len(r) > 1 else str(r[0]): r for r in rows}
-
-
-def group_value(example: Example, field: str) -> Any:
-    """Return the value of a field for an instance. An evaluation groups instances by such values.
-
-    The field is a key of the instance's line, or a field that has the same value in all elements.
-
-    Raises:
-        InputError: the instance lacks the field, or the field differs between elements.
-    """
-    if field in example.extra:
-        values = [example.extra[field]]
-    else:
-        values = [element[field] for element in example.elements or () if field in element]
-    if len(values) not in (1, len(example.inputs)):
-        raise InputError(f'{example.source}: by: expected the field "{field}" of an instance')
-    if any(value != values[0] for value in values):
-        raise InputError(
-            f'{example.source}: by: "{field}" differs between elements: expected a field of the '
-            "whole instance"
-        )
-    value = values[0].item() if isinstance(values[0], np.generic) else values[0]
-    return value if isinstance(value, str | int | float) else str(value)
 
 
 def check_room_for_scores(task: Task, examples: Iterable[Example]) -> None:

@@ -96,6 +96,8 @@ class Example:
             grades nor ranks with ties.
         weight: the weight of the example in the losses of a training: 2 is as if it occurred twice,
             0 leaves it out.
+        group: the code of the group to which the instance belongs, such as a person or a household;
+            see `ptrnet.data.groups`. None if the instance belongs to no group.
 
     Examples:
         >>> example = Example(np.array([[0.7], [0.2]]), np.array([1, 0]))
@@ -114,6 +116,7 @@ class Example:
     elements: Sequence[Mapping[str, Any]] | None = None
     grades: Floats | None = None
     weight: float = 1.0
+    group: int | None = None
 
     def replace(self, **changes: Any) -> Example:
         """Return a copy with other values in some fields."""

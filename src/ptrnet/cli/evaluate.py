@@ -90,7 +90,8 @@ def evaluate(
 
     Files of any length are read and answered in chunks. --output keeps each example's scores. If
     a command with --output is stopped, run it again to continue. With --set-id, FILE is a long
-    table: each row is an element, and another column has the answers.
+    table: each row is an element, and another column has the answers. With --group, the intervals
+    take a group, such as a person, as one observation.
 
     Examples:
         ptrnet evaluate hull test.txt --decoder beam --beam-size 4
@@ -136,6 +137,7 @@ def evaluate(
         "model": model or solver.task.name,
         "decoder": decoder.name,
         "instances": len(evaluation),
+        **({"groups": len(evaluation.groups)} if evaluation.groups else {}),
     }
     column, rows = ("n", evaluation.by_size()) if by is None else (by, evaluation.by_value())
     report = _json if json else _text
@@ -165,7 +167,8 @@ def _document(count: int, measures: "Measures") -> dict[str, Any]:
 
 def _text(header: "Header", measures: "Measures", column: str, rows: "Rows") -> str:
     """Return a line for each measure over all instances, then a table by n, or by a field."""
-    lines = ["{instances} instances, model {model}, {decoder} decoding".format(**header)]
+    groups = f" in {header['groups']} groups" if "groups" in header else ""
+    lines = ["{instances} instances{0}, model {model}, {decoder} decoding".format(groups, **header)]
     for metric, m in measures.items():
         value, interval = m.value_and_interval(4)
         interval = f"  95%: {interval}" if interval else ""

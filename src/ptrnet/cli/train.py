@@ -64,7 +64,7 @@ def train(
 
     With --data alone, the examples determine the kind of the answers, the features and the network.
     A tenth of the examples is kept for validation, and training ends when the validation loss stops
-    falling.
+    falling. If several sets are of one person or household, name its column by --group.
     ptrnet parses the file once, and stores the result in FILE.packed/ for later runs. Only long
     tables (--set-id), and elements that are objects, are parsed in each run.
 

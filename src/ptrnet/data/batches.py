@@ -139,10 +139,15 @@ def token_log_likelihoods(
 
 
 def batches_of(examples: Sequence[Example], task: Task, batch_size: int) -> list[Batch]:
-    """Sort examples by size, and return them in batches of at most `batch_size`."""
-    by_size = sorted(examples, key=lambda e: len(e.inputs))
+    """Return examples in batches of at most `batch_size`, in the order of `sorted_by_size`."""
+    by_size = sorted_by_size(examples)
     starts = range(0, len(by_size), batch_size)
     return [batch_of(by_size[k : k + batch_size], task) for k in starts]
+
+
+def sorted_by_size(examples: Sequence[Example]) -> list[Example]:
+    """Sort examples by their number of elements. Examples of one size keep their order."""
+    return sorted(examples, key=lambda e: len(e.inputs))
 
 
 def bucket_by_size(

@@ -10,6 +10,7 @@ column of ids, as a coordinate.
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import date
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ptrnet.errors import InputError, short
-from ptrnet.tasks.schema import LARGEST_UNROUNDED, is_missing
+from ptrnet.tasks.schema import LARGEST_UNROUNDED, is_empty, is_missing
 
 _ID_NAMES = {"", "#", "id", "index", "no", "nr", "number", "node", "unnamed: 0"}
 # 007 and 1_000 do not match, because people write codes and names like this.
@@ -202,6 +203,24 @@ def _hides_numbers(misfits: Sequence[Any], has_numbers: bool) -> bool:
     if not all(isinstance(value, str) for value in filled):
         return False  # lists, dates and other objects are never features
     return are_foreign_numbers(filled) or (has_numbers and all(map(is_finite_number, filled)))
+
+
+def check_id(value: Any, source: str) -> Any:
+    """Return an id. Raises InputError if the value cannot be an id, or may have been rounded."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, bool) or is_empty(value) or not isinstance(value, str | Real | date):
+        raise InputError(f"{source}: expected a name or a number, got {short(value)}")
+    check_unrounded(value, source)
+    return value
+
+
+def check_unrounded(value: Any, source: str) -> None:
+    """Refuse a float beyond 2^53, because a different whole number may have been rounded to it."""
+    if isinstance(value, float) and abs(value) > LARGEST_UNROUNDED:
+        raise InputError(
+            f"{source}: {value:.0f} may have been another whole number, because floats of this "
+            "size are rounded; read the column as whole numbers or as text"
+        )
 
 
 def is_id(name: Any) -> bool:

@@ -66,8 +66,8 @@ class Dataset(Sequence[Example]):
         grades: `(num_elements,)`, the grade of each element, NaN in rows without grades. None if
             no row has grades.
         carried: the other fields of `Example`: `source`, `extra`, `table`, `nodes`, `distance`,
-            `rules`, `elements` (the user's dictionaries), `weight`. `carried` maps the name of a
-            field to B values. Fields that have their default in all rows are left out.
+            `rules`, `elements` (the user's dictionaries), `weight`, `group`. `carried` maps the
+            name of a field to B values. Fields that have their default in all rows are left out.
         fingerprint: identifies the content of memory maps and long tables; empty for other data.
 
     Examples:
@@ -171,6 +171,11 @@ class Dataset(Sequence[Example]):
         """`(B,)`: the weights of the instances in the losses of a training; None if all are 1."""
         values = self.carried.get("weight")
         return None if values is None else np.asarray(values, np.float64)
+
+    @property
+    def groups(self) -> Indices | None:
+        """`(B,)`: the code of each instance's group; None if the instances have no groups."""
+        return np.asarray(self.carried["group"]) if "group" in self.carried else None
 
     @property
     def indices(self) -> Indices:

@@ -220,6 +220,7 @@ def infer_schema(
     instances: Iterable[tuple[Sequence[Element], str]],
     fields: Sequence[str] = (),
     missing: Missing = "fill",
+    group: str = "",
 ) -> Schema:
     """Infer the schema of all elements of the training instances.
 
@@ -228,6 +229,7 @@ def infer_schema(
         fields: the fields that the model reads, in this order. By default, the model reads all
             fields of the first element, and all other elements must have the same fields.
         missing: see `schema_of`.
+        group: the field of groups, which the model does not read. Empty if there is none.
 
     Raises:
         InputError: an element lacks a field, a field has both numbers and texts, or a field has
@@ -246,12 +248,13 @@ def infer_schema(
             return f"{source}: element {number + 1}"
 
         if not seen:
-            names = tuple(fields) or tuple(elements[0])
+            ignored = {group} if group else set()
+            names = tuple(fields) or tuple(name for name in elements[0] if name not in ignored)
             if not names:
                 raise InputError(f"{place(0)}: expected a field to learn from, got none")
             check_names(names, place(0))
             seen = [Field(name) for name in names]
-            known = {*names}
+            known = {*names, *ignored}
         for k, element in enumerate(elements if not fields else ()):
             if not {*element} <= known:
                 added = next(name for name in element if name not in known)

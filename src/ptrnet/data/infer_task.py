@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ptrnet.data import formats, stored
 from ptrnet.data.dataset import Dataset
+from ptrnet.data.infer_groups import SharedFields, warn_of_ids
 from ptrnet.data.infer_schema import Missing, context_of, infer_schema
 from ptrnet.data.tables import ANSWERS, Columns, Sets
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
@@ -50,12 +51,14 @@ class Reading(NamedTuple):
         unknown_category: whether the model refuses or ignores a text that no training example has.
         missing: whether missing values are filled in or refused.
         context: the fields that have one value in all elements of an instance; inferred if empty.
+        group: the field of groups, which the model does not read. Empty if there is none.
     """
 
     fields: Sequence[str] = ()
     unknown_category: Unknown = "refuse"
     missing: Missing = "fill"
     context: Sequence[str] = ()
+    group: str = ""
 
 
 AS_IT_IS = Reading()
@@ -81,7 +84,7 @@ def infer_task(
 
     Warns:
         AmbiguousInputWarning: no kind is given, and the answers look like masks, closed tours or
-            padded lists.
+            padded lists. Or there are no groups, but a field looks like an id of groups.
 
     Examples:
         >>> _ = Path("mine.jsonl").write_text('{"inputs": [[2, 1], [0, 3]], "outputs": [1, 0]}\\n')
@@ -92,9 +95,10 @@ def infer_task(
     sets = formats.open_sets(path, columns)
     if sets is not None:
         return infer_task_of_sets(sets, kind, reading)
-    instances = formats.format_of(path).dictionaries(path)
+    instances, shared = formats.format_of(path).dictionaries(path), SharedFields()
     if instances is not None:
-        schema = infer_schema(instances, reading.fields, reading.missing)
+        watched = shared.watch(instances)
+        schema = infer_schema(watched, reading.fields, reading.missing, reading.group)
         loosest = task_of(schema, reading.unknown_category)
     else:
         loosest = loosest_task(formats.num_features(path))
@@ -103,7 +107,10 @@ def infer_task(
                 raise InputError(
                     f"{path}: {name} needs elements with named fields, got rows of numbers"
                 )
-    return infer_task_of(stored.open_file(path, loosest), loosest, path, kind, reading.context)
+    examples = stored.open_file(path, loosest, reading.group)
+    if examples.groups is None:
+        warn_of_ids(shared.ids, loosest.fields, path)
+    return infer_task_of(examples, loosest, path, kind, reading.context)
 
 
 def infer_task_of_sets(
@@ -117,6 +124,9 @@ def infer_task_of_sets(
         )
     schema, examples = sets.for_training(reading.fields, reading.missing)
     loosest = task_of(schema, reading.unknown_category)
+    if examples.groups is None:
+        found = ((name, sets.ids_in(name)) for name in sets.names)
+        warn_of_ids({name: ids for name, ids in found if ids is not None}, schema.fields, source)
     return infer_task_of(examples, loosest, source, kind or sets.kind, reading.context)
 
 
@@ -171,7 +181,8 @@ def open_for_task(path: str, task: Custom, columns: Columns | None = None) -> Da
     Args:
         path: a file, or a folder that `stored.save` wrote.
         task: the task.
-        columns: the columns of ids and answers, if the file is a long table.
+        columns: the columns of ids and answers, if the file is a long table; and the field of
+            groups, unless the path is a folder.
 
     Raises:
         InputError: elements have more or fewer features than the task's elements, or an answer is
@@ -187,7 +198,8 @@ def open_for_task(path: str, task: Custom, columns: Columns | None = None) -> Da
         d = task.num_features if task.schema else formats.num_features(path)
         if d != task.num_features:
             raise InputError(f"{path}: expected elements of {task.num_features} numbers, got {d}")
-        examples = stored.open_file(path, loosest)
+        group = "" if columns is None else columns.group
+        examples = stored.open_file(path, loosest, group)
     _check_answers(path, task, examples, _find_repeats(examples))
     return examples
 

@@ -2,9 +2,10 @@
 
 The arrays of `FILE` are saved in `FILE.packed/`, or in the user's cache folder if `FILE.packed/`
 cannot be written. The name of a subfolder is the fingerprint of the file: the task, a version, the
-SHA-256 of the content and, if elements have named fields, the SHA-256 of the schema. The content
-includes other files that are read with the file, such as the cities of a tour. So a changed file
-gets a new subfolder, and no run overwrites arrays that another run reads. A subfolder holds:
+SHA-256 of the content and, if elements have named fields or the user named the field of groups, a
+SHA-256 of the schema and that name. The content includes other files that are read with the file,
+such as the cities of a tour. So a changed file gets a new subfolder, and no run overwrites arrays
+that another run reads. A subfolder holds:
 
 inputs.npy         (num_elements, d) float64, the elements of all instances, one after another
 starts.npy         (num_examples + 1,) int64, where each instance begins; last: num_elements
@@ -12,6 +13,7 @@ answers.npy        (num_indices,) int32, all answers, flat, 0-based, in the orde
 answer_starts.npy  (num_examples + 1,) int64, where each answer begins; last: num_indices
 grades.npy         (num_elements,) float64, only if the examples have grades
 weights.npy        (num_examples,) float64, only if the examples have weights
+groups.npy         (num_examples,) int64, codes of groups, only if the examples have groups
 checksums.json     the SHA-256 of each of these files; damaged arrays are built again
 
 Each run hashes the file and its arrays, which takes little time compared with the training. The
@@ -40,6 +42,7 @@ from ptrnet.data import checks, formats
 from ptrnet.data.dataset import Dataset, chunks_of
 from ptrnet.data.formats import txt
 from ptrnet.data.formats.parts.lines import BLOCK, Block, blocks
+from ptrnet.data.tables import Columns
 from ptrnet.errors import InputError
 from ptrnet.files import FolderExistsError, atomic_folder, checksum, exists
 from ptrnet.parallel import ordered_map
@@ -47,33 +50,40 @@ from ptrnet.progress import track
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
-VERSION = 4  # increase this version if the format, the content or the checks of the arrays change
+VERSION = 5  # increase this version if the format, the content or the checks of the arrays change
 ARRAYS = INPUTS, STARTS, ANSWERS, ANSWER_STARTS = (
     "inputs.npy",
     "starts.npy",
     "answers.npy",
     "answer_starts.npy",
 )
-GRADES, WEIGHTS = "grades.npy", "weights.npy"
+GRADES, WEIGHTS, GROUPS = "grades.npy", "weights.npy", "groups.npy"
 _DTYPES: dict[str, DTypeLike] = {
     INPUTS: np.float64,
     ANSWERS: np.int32,
     GRADES: np.float64,
     WEIGHTS: np.float64,
+    GROUPS: np.int64,
 }
+CARRIED = {"weight": WEIGHTS, "group": GROUPS}  # fields of examples, and their files
 CHECKSUMS = "checksums.json"
 _DIGITS = 32  # how many digits of the file's SHA-256 are in its fingerprint
-_GROUP = 4000  # how many examples are in memory as objects at a time
+_CHUNK = 4000  # how many examples are in memory as objects at a time
 
 
-def open_file(path: str, task: Task) -> Dataset:
+def open_file(path: str, task: Task, group: str = "") -> Dataset:
     """Return the examples of a file as memory maps. If the arrays do not exist, build them first.
+
+    Args:
+        path: the file.
+        task: the task of the examples.
+        group: the field of groups; see `ptrnet.data.groups.with_groups`.
 
     Raises:
         InputError: the file cannot be read, a line cannot be used, an example has no answer, or
             neither folder for the arrays can be written.
     """
-    fingerprint, folders = _fingerprint(path, task), _folders(Path(path))
+    fingerprint, folders = _fingerprint(path, task, group), _folders(Path(path))
     for folder in folders:
         if (folder / fingerprint).is_dir():
             try:
@@ -84,8 +94,8 @@ def open_file(path: str, task: Task) -> Dataset:
     folder = _first_writable(folders)
     try:
         with atomic_folder(folder / fingerprint) as temporary:
-            build(path, task, temporary)
-            if _fingerprint(path, task) != fingerprint:
+            build(path, task, temporary, group)
+            if _fingerprint(path, task, group) != fingerprint:
                 raise InputError(f"{path}: was changed while it was read")
     except FolderExistsError:  # another run has built the arrays in the meantime
         pass
@@ -127,26 +137,27 @@ def open_folder(folder: Path, task: Task) -> Dataset:
         np.asarray(maps[ANSWER_STARTS]),
         item_size=task.item_size,
         grades=maps.get(GRADES),
-        carried={"weight": maps[WEIGHTS]} if WEIGHTS in maps else {},
+        carried={name: maps[file] for name, file in CARRIED.items() if file in maps},
         fingerprint=checksum(folder / CHECKSUMS),
     )
 
 
-def build(path: str, task: Task, folder: Path) -> None:
-    """Convert all examples of a file to arrays in an empty folder.
+def build(path: str, task: Task, folder: Path, group: str = "") -> None:
+    """Convert all examples of a file to arrays in an empty folder. `group` is that of `open_file`.
 
     Raises:
         InputError: the file cannot be read, has no examples, has an example without an answer, or
             has only empty answers. The message names the first line that cannot be used.
     """
     num_blocks = 1 + Path(path).stat().st_size // BLOCK
-    if formats.format_of(path).extension == "txt":
+    if formats.format_of(path).extension == "txt" and not group:
         # If there is only one block, this process reads it: starting another process takes longer.
         read = partial(_read_block, path=path, task=task)
         parts = ordered_map(read, blocks(path), min(joblib.cpu_count(), num_blocks))
         save(track(parts, f"reading {path}", num_blocks), folder, path)
     else:
-        parts = chunks_of(require_answers(formats.read(path, task)), task, _GROUP)
+        examples = formats.read(path, task, Columns(group=group))
+        parts = chunks_of(require_answers(examples), task, _CHUNK)
         save(track(parts, f"reading {path}", None), folder, path)
 
 
@@ -162,7 +173,7 @@ def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
 
     Args:
         parts: consecutive rows, all with answers. Either all parts have grades, or no part has. The
-            same is true for weights.
+            same is true for weights and for groups.
         folder: the empty folder.
         source: the name of the examples in error messages.
 
@@ -180,6 +191,7 @@ def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
                 ANSWERS: part.answers,
                 GRADES: part.grades,
                 WEIGHTS: part.weights,
+                GROUPS: part.groups,
             }
             for name, values in columns.items():
                 if values is not None:
@@ -222,13 +234,14 @@ def require_answers(examples: Iterable[Example]) -> Iterator[Example]:
         yield example
 
 
-def _fingerprint(path: str, task: Task) -> str:
+def _fingerprint(path: str, task: Task, group: str) -> str:
     """Return the name of the subfolder for the arrays of the file's current content."""
     if exists(path) and not os.path.isfile(path):  # noqa: PTH113  as files.exists
         raise InputError(f"{path}: expected a regular file, because it is read more than once")
     content = formats.content_checksum(path)[:_DIGITS]
-    fields = checksum(repr(task.schema).encode())[:16]
-    return f"{task.name}-v{VERSION}-{content}" + f"-{fields}" * (task.schema is not None)
+    read = [repr(value) for value in (task.schema, group) if value]
+    fields = f"-{checksum(' '.join(read).encode())[:16]}" if read else ""
+    return f"{task.name}-v{VERSION}-{content}{fields}"
 
 
 def _folders(path: Path) -> tuple[Path, Path]:

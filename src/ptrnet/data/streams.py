@@ -148,7 +148,8 @@ class EpochStream(BatchStream[AnyBatch]):
         sizes: the sizes to train on; rows of other sizes, or of weight 0, are left out.
         batch_size: the number of rows in a batch, B.
         seed: decides the order of the rows, and which rows are held out.
-        valid_share: the share of the rows that each network holds out for validation.
+        valid_share: the share of the rows that each network holds out for validation. If rows have
+            groups, a network holds out whole groups, so that its share is only about as large.
         max_valid: the maximum number of rows that a network holds out.
         num_parts: the number of networks. Each network holds out a share of the rows, and no two
             shares have a row in common. If there is only one network, no batch has the rows that
@@ -182,14 +183,16 @@ class EpochStream(BatchStream[AnyBatch]):
                 f"{self.name}: expected instances of n = {self.sizes} elements, got "
                 f"{row_sizes.min()} to {row_sizes.max()}"
             )
+        groups = self.examples.groups
         parts = draw_held_out(
-            candidates, self.valid_share, self.max_valid, self.seed, self.num_parts
+            candidates, self.valid_share, self.max_valid, self.seed, self.num_parts, groups
         )
         if len(candidates) == max(map(len, parts), default=0):
             count = f"{len(candidates)} example{'s' * (len(candidates) != 1)}"
+            of_group = " of one group" if groups is not None else ""
             raise InputError(
-                f"{self.name}: {count}, all held out for validation; set valid_share to 0, or add "
-                "examples"
+                f"{self.name}: {count}{of_group}, all held out for validation; set valid_share to "
+                f"0, or add examples{of_group.replace('one', 'another')}"
             )
         self._drawn, self._held_out_by = candidates, None
         if len(parts) == 1:
@@ -421,12 +424,17 @@ def shuffled_batches(
 
 
 def draw_held_out(
-    candidates: Indices, share: float, max_count: int, seed: int, num_parts: int = 1
+    candidates: Indices,
+    share: float,
+    max_count: int,
+    seed: int,
+    num_parts: int = 1,
+    groups: Indices | None = None,
 ) -> list[Indices]:
     """Draw the examples for validation. Return the indices of each part, in increasing order.
 
     If the share or the maximum is 0, there is no part. A single part has at least one example.
-    If there are several parts and fewer examples than parts, some parts are empty.
+    If there are several parts and fewer examples (or groups) than parts, some parts are empty.
 
     Args:
         candidates: `(num_examples,)` indices of the examples to draw from.
@@ -434,10 +442,28 @@ def draw_held_out(
         max_count: the maximum number of examples in a part.
         seed: the seed of the draw.
         num_parts: the number of parts.
+        groups: the code of each example's group, by the example's index. All examples of a group
+            are in the same part, or in none. A part then has whole groups, until it has as many
+            examples as without groups. Its last group may exceed this number, and so may its first
+            group, if all smaller groups are in other parts.
     """
     if not share or not max_count:
         return []
-    count = min(num_parts * min(round(share * len(candidates)) or 1, max_count), len(candidates))
+    size = min(round(share * len(candidates)) or 1, max_count)
     rng = np.random.default_rng([seed, HELD_OUT])
-    drawn = rng.choice(candidates, count, replace=False)
-    return [np.sort(drawn[k::num_parts]) for k in range(num_parts)]
+    if groups is None:
+        drawn = rng.choice(candidates, min(num_parts * size, len(candidates)), replace=False)
+        return [np.sort(drawn[k::num_parts]) for k in range(num_parts)]
+    _, firsts, numbers = np.unique(groups[candidates], return_index=True, return_inverse=True)
+    sizes = np.bincount(numbers)
+    # The order depends on where groups begin, not on their codes. Large groups come last, so that a
+    # network rarely holds out most of the examples.
+    order = rng.permutation(np.argsort(firsts))
+    order = order[np.argsort(np.maximum(sizes[order], size), kind="stable")]
+    part_of_group, counts = np.full(len(sizes), -1), np.zeros(num_parts, np.int64)
+    for group in order.tolist():
+        k = int(counts.argmin())
+        if counts[k] < size and (sizes[group] <= size or not counts[k]):
+            part_of_group[group] = k
+            counts[k] += sizes[group]
+    return [np.sort(candidates[part_of_group[numbers] == k]) for k in range(num_parts)]

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import date
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from itertools import pairwise
@@ -22,6 +21,8 @@ from numpy.typing import NDArray
 from ptrnet.data import cells, checks
 from ptrnet.data.arrays import columns_of, is_frame, split
 from ptrnet.data.dataset import Dataset
+from ptrnet.data.groups import KEY, code_of
+from ptrnet.data.infer_groups import common_id
 from ptrnet.data.infer_schema import Field, Missing, check_names, schema_of
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.files import checksum
@@ -29,7 +30,6 @@ from ptrnet.settings import Settings, setting
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Kind
 from ptrnet.tasks.schema import (
-    LARGEST_UNROUNDED,
     Place,
     Schema,
     is_empty,
@@ -44,7 +44,7 @@ ANSWERS = ("chosen", "rank", "grade", "member")
 
 @dataclass(frozen=True)
 class Columns(Settings):
-    """The names of the columns that hold the ids of sets and the answers.
+    """The names of the columns that hold the ids of sets, the answers and the groups.
 
     All other columns are fields.
 
@@ -58,6 +58,9 @@ class Columns(Settings):
             The cell of an element that is not in the answer is empty.
         grade: the element's grade, a number. The highest grade comes first.
         member: 1 if the element belongs to the answer, 0 if not. The answer has no order.
+        group: the group to which a set belongs, such as a person; see `ptrnet.data.groups`. All
+            rows of a set have the same value in this column. If the data is not a long table, this
+            is a key of each line, or a field whose value all elements share.
     """
 
     set_id: str = setting("", "long table: the column whose value the rows of a set share")
@@ -68,6 +71,11 @@ class Columns(Settings):
     grade: str = setting("", "long table: the column with an element's grade, the highest first")
     member: str = setting(
         "", "long table: the column that is 1 for members of the answer, a set without order"
+    )
+    group: str = setting(
+        "",
+        "the column, key or field that says to which person, household, document or session a set "
+        "belongs: the sets of one are on the same side of every split, and the unit of intervals",
     )
 
     def __post_init__(self) -> None:
@@ -216,7 +224,9 @@ class Sets:
         self.table, self.columns = table, columns
         numbers: dict[Any, int] = {}
         codes = [
-            numbers.setdefault(_id(value, f'{table.place(k)}: "{columns.set_id}"'), len(numbers))
+            numbers.setdefault(
+                cells.check_id(value, f'{table.place(k)}: "{columns.set_id}"'), len(numbers)
+            )
             for k, value in enumerate(table.cells(columns.set_id))
         ]
         self.ids = list(numbers)
@@ -238,32 +248,68 @@ class Sets:
         """Split values that are in the order of `self.rows` into one part for each set."""
         return [values[a:b] for a, b in pairwise(self.starts.tolist())]
 
-    def _elements(self) -> list[list[dict[str, Any]]]:
-        """Return the elements of each set as dictionaries."""
-        return self._split(self._sorted(self.table.elements(self.names)))
+    def ids_in(self, name: str) -> list[Any] | None:
+        """Return the id that a column holds for each set; None if there is a set without one id."""
+        column, ids = self.table.cells(name), []
+        for rows in self._split(self.rows.tolist()):
+            ids.append(common_id([column[row] for row in rows]))
+            if ids[-1] is None:
+                return None
+        return ids
+
+    @cached_property
+    def _groups(self) -> list[Any]:
+        """The group of each set; an empty list if the user named no column of groups."""
+        name = self.columns.group
+        if not name:
+            return []
+        groups: list[Any] = []
+        for k, value in enumerate(self._sorted(self.table.cells(name))):
+            place, number = f'{self._place(k)}: "{name}"', int(self.codes[self.rows[k]])
+            group = cells.check_id(value, place)
+            if number == len(groups):
+                groups.append(group)
+            elif group != groups[number]:
+                raise InputError(
+                    f"{place}: expected one group in all rows of {self.sources[number]}, got "
+                    f"{short(groups[number])} and {short(group)}"
+                )
+        return groups
+
+    def _elements(self, without: str = "") -> list[list[dict[str, Any]]]:
+        """Return the elements of each set as dictionaries, without the field `without`."""
+        names = [name for name in self.names if name != without]
+        return self._split(self._sorted(self.table.elements(names)))
 
     def examples(self) -> list[Example]:
-        """Return an example for each set. Its `inputs` are the set's elements, as dictionaries."""
+        """Return an example for each set. Its `inputs` are the set's elements, as dictionaries.
+
+        The id of the set's group is in `extra`, as in a line of JSON, and not in the elements.
+        """
         answers: list[Any] = [None] * len(self.ids)
         grades: list[Any] = [None] * len(self.ids)
         if self.columns.answer[0]:
             answers, flat = self._answers
             grades = grades if flat is None else self._split(flat)
+        extras: list[dict[str, Any]] = [{self.columns.set_id: key} for key in self.ids]
+        for extra, group in zip(extras, self._groups, strict=False):
+            extra[KEY] = group
+        elements_of_sets = self._elements(without=self.columns.group)
         return [
             Example(
                 cast("Any", elements),
                 outputs,
                 source,
-                {self.columns.set_id: key},
+                extra,
                 elements=elements,
                 grades=of_elements,
                 weight=weight,
             )
-            for elements, outputs, source, key, of_elements, weight in zip(
-                self._elements(),
+            for elements, outputs, source, extra, of_elements, weight in zip(
+                elements_of_sets,
                 answers,
                 self.sources,
-                self.ids,
+                extras,
                 grades,
                 self._weights.tolist(),
                 strict=True,
@@ -305,16 +351,18 @@ class Sets:
         """Infer the schema of the elements. Return the schema, and the sets encoded by the schema.
 
         Args:
-            fields: the columns that the model reads. By default, these are all fields except those
-                that are named like ids (`cells.is_id`), or have more than MAX_CATEGORIES different
-                texts.
+            fields: the columns that the model reads. By default, these are all fields except the
+                group's id, and those that are named like ids (`cells.is_id`), or have more than
+                MAX_CATEGORIES different texts.
             missing: see `schema_of`.
 
         Raises:
             InputError: a column is missing, or a cell cannot be used.
         """
         source = self.table.source
-        names = list(fields) or [name for name in self.names if not cells.is_id(name)]
+        names = list(fields) or [
+            name for name in self.names if not cells.is_id(name) and name != self.columns.group
+        ]
         check_names(names, source)
         seen = []
         for name in names:
@@ -362,6 +410,8 @@ class Sets:
         carried: dict[str, Any] = {"source": self.sources, "extra": extra}
         if self.weight:
             carried["weight"] = self._weights
+        if self._groups:
+            carried["group"] = [code_of(group) for group in self._groups]
         data = Dataset(features, self.starts, carried=carried)
         for source, size in zip(self.sources, data.sizes.tolist(), strict=True):
             checks.check_size(size, least, source)
@@ -372,6 +422,7 @@ class Sets:
         parts = [features, self.starts, np.concatenate(answers)]
         parts += [] if grades is None else [grades]
         parts += [self._weights] if self.weight else []
+        parts += [] if data.groups is None else [data.groups]
         return replace(data, fingerprint=checksum(b"".join(part.tobytes() for part in parts)))
 
     @property
@@ -581,24 +632,6 @@ def table_of_examples(examples: Iterable[Example], columns: Columns, source: str
 # Ids and ranks stay exact: in float64, different long numbers may become equal.
 
 
-def _id(value: Any, source: str) -> Any:
-    """Return an id. Raises InputError if the value cannot be an id, or may have been rounded."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, bool) or is_empty(value) or not isinstance(value, str | Real | date):
-        raise InputError(f"{source}: expected a name or a number, got {short(value)}")
-    _check_unrounded(value, source)
-    return value
-
-
-def _check_unrounded(value: Any, source: str) -> None:
-    """Refuse a float beyond 2^53, because a different whole number may have been rounded to it."""
-    if isinstance(value, float) and abs(value) > LARGEST_UNROUNDED:
-        raise InputError(
-            f"{source}: {value:.0f} may have been another whole number, because floats of this "
-            "size are rounded; read the column as whole numbers or as text"
-        )
-
-
 def _rank(value: Any, source: str) -> Any:
     """Return a rank as an exact number, or None for a missing rank."""
     value = value.item() if isinstance(value, np.generic) else value
@@ -613,7 +646,7 @@ def _rank(value: Any, source: str) -> Any:
             f"{source}: expected a number or an empty cell, got {short(value)}"
             + advice * isinstance(value, bool)
         )
-    _check_unrounded(value, source)
+    cells.check_unrounded(value, source)
     return value
 
 

@@ -43,7 +43,7 @@ def error_of(moments: Mapping[str, Moments]) -> Measure:
     for gaps in moments.values():
         # If the total is negative, change the sign of all gaps of the bin. This makes the total
         # positive, and does not change the squared deviations of the gaps from their mean.
-        total += replace(gaps, total=abs(gaps.total))
+        total += -gaps if gaps.total < 0 else gaps
     measure = total.measure()
     return measure if measure.low is None else replace(measure, low=max(0.0, measure.low))
 

@@ -1,12 +1,19 @@
-"""Measured numbers with their 95% intervals."""
+"""Measured numbers with their 95% intervals.
+
+Instances of a group, such as the choices of one person, are alike. If the groups are known, a
+standard error is computed from one sum for each group, because only groups are independent (Liang
+and Zeger 1986).
+"""
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ptrnet.types import Floats, Indices
 
 # The values `(B,)` of a metric: booleans (right or wrong), or floats. NaN means not defined.
 Scores = NDArray[np.bool_] | NDArray[np.float64]
@@ -76,21 +83,34 @@ class Moments:
         count: the number of scores that are not NaN.
         total: the sum of the scores.
         squares: the sum of the squared differences between scores and their mean.
+        groups: the number and the sum of the scores in each group, `(2, G)`. None if there are no
+            groups. Only add moments that have the same groups in the same order.
     """
 
     is_flag: bool
     count: int = 0
     total: float = 0.0
     squares: float = 0.0
+    groups: Floats | None = field(default=None, compare=False)
 
     @classmethod
-    def of(cls, scores: Scores) -> Self:
-        """Return the moments of `(B,)` scores."""
-        values = scores[~np.isnan(scores)].astype(np.float64)
+    def of(cls, scores: Scores, groups: Indices | None = None) -> Self:
+        """Return the moments of `(B,)` scores. `groups` `(B,)` has the codes of their groups."""
+        known = ~np.isnan(scores)
+        values, sums = scores[known].astype(np.float64), None
         with np.errstate(over="ignore", invalid="ignore"):  # scores may be infinite
             total = float(values.sum())
             squares = float(np.square(values - total / max(1, len(values))).sum())
-        return cls(scores.dtype == bool, len(values), total, squares)
+            if groups is not None:
+                codes, group = np.unique(groups, return_inverse=True)
+                parts = [np.bincount(group[known], w, len(codes)) for w in (None, values)]
+                sums = np.stack(parts).astype(np.float64)
+        return cls(scores.dtype == bool, len(values), total, squares, sums)
+
+    def __neg__(self) -> "Moments":
+        """Return the moments of the scores with the opposite sign."""
+        groups = None if self.groups is None else self.groups * [[1], [-1]]
+        return replace(self, total=-self.total, groups=groups)
 
     def __add__(self, other: Self) -> "Moments":
         """Return the moments of both sets of scores together (Chan, Golub and LeVeque 1979)."""
@@ -101,31 +121,60 @@ class Moments:
         # ** would raise OverflowError if the square is infinite.
         between = difference * difference * (self.count / count) * other.count
         total, squares = self.total + other.total, self.squares + other.squares + between
-        return Moments(self.is_flag, count, total, squares)
+        has_groups = self.groups is not None and other.groups is not None
+        groups = self.groups + other.groups if has_groups else None  # type: ignore[operator]
+        return Moments(self.is_flag, count, total, squares, groups)
 
     def measure(self) -> Measure:
         """Return the mean with its normal interval. For flags, use Wilson's interval (1927).
 
-        Wilson's interval is sound even for shares near 0 and 1, unlike the normal interval.
+        Wilson's interval is sound even for shares near 0 and 1, unlike the normal interval. If
+        there are groups, it is the interval of as many independent flags as have the same standard
+        error.
         """
-        n = self.count
-        if not n:
+        if not self.count:
             return Measure(None, None, None, 0)
-        mean = self.total / n
+        mean = self.total / self.count
         if self.is_flag:
+            n = self._effective_count()
             center = (mean + Z**2 / (2 * n)) / (1 + Z**2 / n)
             half_width = Z / (1 + Z**2 / n) * math.sqrt(mean * (1 - mean) / n + Z**2 / (4 * n**2))
             low, high = max(0.0, min(mean, center - half_width)), center + half_width
-            return Measure(mean, low, min(1.0, max(mean, high)), n)
-        if n == 1:
-            return Measure(mean, None, None, 1)
-        half_width = Z * math.sqrt(self.squares / (n - 1) / n)
-        return Measure(mean, mean - half_width, mean + half_width, n)
+            return Measure(mean, low, min(1.0, max(mean, high)), self.count)
+        if self._num_independent() == 1:
+            return Measure(mean, None, None, self.count)
+        half_width = Z * self.standard_error()
+        return Measure(mean, mean - half_width, mean + half_width, self.count)
+
+    def _num_independent(self) -> int:
+        return self.count if self.groups is None else int(np.count_nonzero(self.groups[0]))
+
+    def standard_error(self) -> float:
+        """Return the standard error of the mean; 0 for a single score or a single group."""
+        n, squares = self._num_independent(), self.squares
+        if n < 2:
+            return 0.0
+        if self.groups is not None:
+            counts, totals = self.groups
+            with np.errstate(over="ignore", invalid="ignore"):
+                squares = float(np.square(totals - self.total / self.count * counts).sum())
+        return math.sqrt(squares / (n - 1) / n) * (n / self.count)
+
+    def _effective_count(self) -> float:
+        """Return the number of independent flags whose mean has the same standard error.
+
+        The number is at most `count`. If all flags are equal, it is the number of groups.
+        """
+        n = self._num_independent()
+        if self.groups is None or n == 1 or not self.squares:
+            return n
+        alone = replace(self, groups=None).standard_error()
+        return self.count * (alone / max(self.standard_error(), alone)) ** 2
 
 
-def moments_of(scores: Mapping[str, Scores]) -> dict[str, Moments]:
-    """Return the moments of each metric's scores."""
-    return {name: Moments.of(values) for name, values in scores.items()}
+def moments_of(scores: Mapping[str, Scores], groups: Indices | None = None) -> dict[str, Moments]:
+    """Return the moments of each metric's scores. `groups` has the codes of the scores' groups."""
+    return {name: Moments.of(values, groups) for name, values in scores.items()}
 
 
 def summarize(moments: Mapping[str, Moments]) -> dict[str, Measure]:

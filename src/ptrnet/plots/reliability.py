@@ -8,11 +8,15 @@ from numpy.typing import NDArray
 from ptrnet.metrics.calibration import BINS, bin_of
 from ptrnet.metrics.interval import Moments
 from ptrnet.plots.answer import ANSWER_COLOR, QUIET_COLOR, quieten
-from ptrnet.types import Floats
+from ptrnet.types import Floats, Indices
 
 
 def draw_reliability(
-    ax: Any, probabilities: Floats, right: NDArray[np.bool_], subject: str
+    ax: Any,
+    probabilities: Floats,
+    right: NDArray[np.bool_],
+    subject: str,
+    groups: Indices | None = None,
 ) -> None:
     """Draw the share of right claims in each bin of probabilities, with its interval.
 
@@ -24,12 +28,14 @@ def draw_reliability(
         probabilities: `(num_claims,)` the model's probability of each claim.
         right: `(num_claims,)` whether each claim is right.
         subject: what the claims say, for the axes' names, such as "the answer is right".
+        groups: `(num_claims,)` the codes of groups of claims, which intervals take as observations.
     """
     bins = bin_of(probabilities)
     ax.plot([0, 1], [0, 1], "--", color=QUIET_COLOR, lw=1, label="perfectly calibrated")
     for b in range(BINS):
         inside = bins == b
-        measure = Moments.of(right[inside]).measure()
+        of_groups = None if groups is None else groups[inside]
+        measure = Moments.of(right[inside], of_groups).measure()
         if measure.value is None or measure.low is None or measure.high is None:
             continue
         x, y = float(probabilities[inside].mean()), measure.value

@@ -82,7 +82,13 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         self.decoder = decoder
         self.recipe = recipe
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+    def fit(
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> Self:
         """Train a model on instances and their answers.
 
         Args:
@@ -93,6 +99,8 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
                 elements `(B,)`.
             sample_weight: the weights `(B,)` of the instances in the losses, as `weight` in
                 `ptrnet.fit`. If None, all weights are 1.
+            groups: the group of each instance, such as a person: B names or numbers. The training
+                holds out whole groups for validation.
 
         Raises:
             InputError: an example or a parameter is invalid.
@@ -123,7 +131,12 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         if self.kind == "grades":
             examples = [_graded(x, grades, k) for k, (x, grades) in enumerate(examples)]
         self.solver_: Solver = fit(
-            examples, kind=self.kind, weight=sample_weight, **options, **(self.recipe or {})
+            examples,
+            kind=self.kind,
+            weight=sample_weight,
+            group="" if groups is None else groups,
+            **options,
+            **(self.recipe or {}),
         )
         self.n_features_in_ = self.solver_.task.num_features
         return self

@@ -60,9 +60,9 @@ def importance_of_fields(
         rng = np.random.default_rng([seed, k, fields[field].start])
         shuffled = _shuffled(data, fields[field], rng)
         losses[field] += (complete - _metric_of(predictor, task, data, shuffled)) / repeats
-    measures = {field: Moments.of(loss).measure() for field, loss in losses.items()}
+    measures = {field: Moments.of(loss, data.groups).measure() for field, loss in losses.items()}
     by_loss = dict(sorted(measures.items(), key=lambda row: -(row[1].value or 0)))
-    return Importance(task.metric, Moments.of(complete).measure(), by_loss)
+    return Importance(task.metric, Moments.of(complete, data.groups).measure(), by_loss)
 
 
 def field_columns(task: Custom) -> dict[str, slice]:

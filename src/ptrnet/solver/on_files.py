@@ -12,9 +12,10 @@ import numpy as np
 from ptrnet import tasks
 from ptrnet.data import checks, formats
 from ptrnet.data.dataset import Dataset, chunks_of
+from ptrnet.data.groups import shared_value
 from ptrnet.data.tables import Columns, Sets
 from ptrnet.errors import InputError
-from ptrnet.evaluation import Evaluation, check_room_for_scores, group_value
+from ptrnet.evaluation import Evaluation, check_room_for_scores
 from ptrnet.jobs import CHUNK, Source, file_source, map_chunks, write_chunks
 from ptrnet.labels import generation
 from ptrnet.parallel import check_processes
@@ -168,7 +169,9 @@ def evaluate_file(
         source = source._replace(num_rows=None)
     function = _for_many(evaluator, source.num_rows)
     key = {**evaluator.key(), **to_mapping(columns)}
-    return _evaluation(task, function, source, target, key, jobs, backend, by)
+    # A long table has groups only if the user named their column, whatever its other columns are.
+    groups = None if columns and not columns.group else Columns(group=columns.group)
+    return _evaluation(task, function, source, target, key, jobs, backend, by, groups)
 
 
 def evaluate_random(
@@ -216,13 +219,17 @@ def _evaluation(
     jobs: int,
     backend: str,
     by: str | None = None,
+    groups: Columns | None = None,
 ) -> Evaluation:
-    """Run an evaluation, in memory or with a file for the results, and return the measures."""
+    """Run an evaluation, in memory or with a file for the results, and return the measures.
+
+    `groups` has the field of groups in the file of results; None if there are no groups.
+    """
     activity = Evaluator.activity
     if target is None:
         return Evaluation(task, map_chunks(function, source, activity, jobs, backend), by)
     write_chunks(function, source, task, target, activity, key, jobs, backend)
-    return Evaluation(task, chunks_of(formats.read(target, task), task, CHUNK), by)
+    return Evaluation(task, chunks_of(formats.read(target, task, groups), task, CHUNK), by)
 
 
 def _known(
@@ -236,7 +243,7 @@ def _known(
     for example in examples:
         checks.required_answer(example, task)
         if by is not None:
-            group_value(example, by)
+            shared_value(example, by, "by")
         if target is not None:
             check_room_for_scores(task, [example])
         yield example

@@ -191,6 +191,7 @@ class Claims(NamedTuple):
     probabilities: Floats  # (num_claims,)
     right: NDArray[np.bool_]  # (num_claims,)
     subject: str  # what each claim states
+    groups: Indices | None  # (num_claims,), the codes of groups of claims, if known
 
 
 def claims_of(model: PointerModel, task: Custom, examples: Dataset) -> Claims:
@@ -199,5 +200,6 @@ def claims_of(model: PointerModel, task: Custom, examples: Dataset) -> Claims:
     grades = [grades_of(example) for example in examples]
     if task.kind in ONE_FIRST:
         subject = "the answer is right" if task.kind == "choice" else "the first element is right"
-        return Claims(*first_claims(grades, probabilities), subject)
-    return Claims(*member_claims(grades, probabilities), "the element is in the answer")
+        return Claims(*first_claims(grades, probabilities), subject, examples.groups)
+    groups = None if examples.groups is None else examples.groups.repeat(examples.sizes)
+    return Claims(*member_claims(grades, probabilities), "the element is in the answer", groups)

@@ -1,6 +1,6 @@
 """`Solver`: a trained model with its task, which answers instances in memory and in files."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from os import fspath
@@ -440,7 +440,7 @@ class Solver(HubMixin):
         return probabilities[0] if is_one else probabilities
 
     def explain(
-        self, examples: Any, *, repeats: int = 5, seed: int = 0, **columns: str
+        self, examples: Any, *, repeats: int = 5, seed: int = 0, group: Any = "", **columns: str
     ) -> dict[str, Any]:
         """Measure the importance of each field: how much a metric falls if the field is shuffled.
 
@@ -452,6 +452,7 @@ class Solver(HubMixin):
             examples: examples with the true answers, in any form that `evaluate` takes.
             repeats: how often to shuffle each field, 1 or more.
             seed: the seed of the shuffles.
+            group: as in `evaluate`.
             columns: the columns of a long table, as in `evaluate`.
 
         Returns:
@@ -465,7 +466,8 @@ class Solver(HubMixin):
         Examples:
             >>> model.explain(offers, set_id="order", chosen="bought")["importance"]
         """
-        return self.importance(self._sets(examples, **columns), repeats, seed).to_dict()
+        data = self._with_groups(examples, group, columns)
+        return self.importance(data, repeats, seed).to_dict()
 
     def importance(
         self, examples: Any, repeats: int = 5, seed: int = 0, activity: str = ""
@@ -488,7 +490,9 @@ class Solver(HubMixin):
             self.predictor(None, True, 1), task, data, repeats, seed, activity
         )
 
-    def plot_reliability(self, examples: Any, ax: Any = None, **columns: str) -> Any:
+    def plot_reliability(
+        self, examples: Any, ax: Any = None, *, group: Any = "", **columns: str
+    ) -> Any:
         """Draw a reliability diagram: how often the model is right, by the probability it gives.
 
         The probabilities are those of `predict_proba`. For choices, grades and permutations, the
@@ -498,6 +502,7 @@ class Solver(HubMixin):
         Args:
             examples: examples with the true answers, in any form that `evaluate` takes.
             ax: as in `plot`.
+            group: as in `evaluate`.
             columns: the columns of a long table, as in `evaluate`.
 
         Returns:
@@ -516,7 +521,7 @@ class Solver(HubMixin):
         from ptrnet.solver.scoring import claims_of
 
         task = self._own_task()
-        data, _ = examples_of(self._sets(examples, **columns), task)
+        data = self._with_groups(examples, group, columns)
         ax = axes_or_new(ax)
         draw_reliability(ax, *claims_of(self.model, task, data))
         return ax
@@ -591,6 +596,7 @@ class Solver(HubMixin):
         constrained: bool = True,
         augment: int = 1,
         improve: bool = True,
+        group: Any = "",
         **columns: str,
     ) -> dict[str, dict[str, Any]]:
         """Measure the model's answers by the metrics of the task, as `ptrnet evaluate --json` does.
@@ -600,6 +606,9 @@ class Solver(HubMixin):
                 table, as in `solve`, is also accepted.
             decoder: as in `solve`. `constrained`, `augment` and `improve` are also
                 as in `solve`.
+            group: the column, the key or the field that says to which group each instance belongs,
+                such as a person. Or the groups themselves: a name or number for each example. The
+                intervals take a group as one observation.
             columns: the columns of a long table, in which each row is an element: `set_id` and one
                 of `chosen`, `rank`, `grade` and `member`, as in `ptrnet.read_table`.
 
@@ -618,7 +627,7 @@ class Solver(HubMixin):
             >>> ptrnet.load("hull").evaluate([(square, [0, 1, 2, 3])])["accuracy"]
             {'value': 1.0, 'low': 0.20654931437723745, 'high': 1.0, 'count': 1}
         """
-        data, _ = examples_of(self._sets(examples, **columns), self.task)
+        data = self._with_groups(examples, group, columns)
         if not len(data):
             raise InputError("examples: expected at least one, got none")
         measures = self.measure(
@@ -679,6 +688,14 @@ class Solver(HubMixin):
         examples, answered = self._dataset(examples), self._dataset(answered)
         judgements = judgements_of(self.model, self.task, examples)
         return evaluate(self.task, examples, answered, *judgements)
+
+    def _with_groups(self, examples: Any, group: Any, columns: Mapping[str, str]) -> Dataset:
+        """Return examples with their groups; see `evaluate`."""
+        from ptrnet.data.groups import grouped
+
+        if any(columns.values()):
+            return examples_of(self._sets(examples, **columns, group=group), self.task)[0]
+        return grouped(examples_of(examples, self.task)[0], group)
 
     def _sets(self, values: Any, **columns: str) -> Any:
         """Return the instances of a long table. If no column is named, return `values` as given."""
@@ -788,7 +805,8 @@ class Solver(HubMixin):
                 `solve_file`.
             by: a key of each line, or a field with the same value for all elements of an instance.
                 The result then also has the measures for each value of this key or field.
-            columns: the columns of a long table, as in `solve_file`.
+            columns: the columns of a long table, as in `solve_file`; and the field of groups. The
+                intervals take a group as one observation.
 
         Returns:
             The measures over all examples, by size, and by the values of `by`.

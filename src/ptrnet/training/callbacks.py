@@ -19,8 +19,10 @@ from rich.table import Column
 from torch import Tensor
 
 from ptrnet.errors import DivergedError, InputError, MissingExtraError, ModelError, unknown
+from ptrnet.metrics.interval import Moments
 from ptrnet.tasks.custom import METRICS
 from ptrnet.training import checkpoint as run_checkpoint
+from ptrnet.types import Indices
 
 LOGGERS = ("mlflow", "wandb")
 
@@ -110,7 +112,8 @@ class BestWeights(pl.Callback):
 
     A mean loss is close to the lowest mean loss if it exceeds the lowest by at most one standard
     error. To compute this error, subtract the losses of the best validation from the losses of the
-    new validation, example by example, and take the standard error of the mean of the differences.
+    new validation, example by example, and take the standard error of the mean of the differences,
+    which only counts groups as independent if the examples have groups.
     With few examples the lowest loss is partly chance, and weights of a later step with nearly the
     same loss do better on new data (one-standard-error rule; Breiman et al. 1984).
 
@@ -120,12 +123,15 @@ class BestWeights(pl.Callback):
     Args:
         patience: stop after this many validations in a row without a lower loss; 0 means never.
         save: called whenever the weights of a validation are kept, with the step as its argument.
+        groups: `(num_examples,)`, the codes of the groups of the validation examples, if known.
     """
 
     state_key = "best_weights"
 
-    def __init__(self, patience: int, save: Callable[[int], None]) -> None:
-        self.patience, self.save, self.waited = patience, save, 0
+    def __init__(
+        self, patience: int, save: Callable[[int], None], groups: Indices | None = None
+    ) -> None:
+        self.patience, self.save, self.groups, self.waited = patience, save, groups, 0
         self.losses: Tensor | None = None  # (num_examples,) of the validation with the lowest mean
         self.step = 0  # the step of the weights that are kept
         self.weights: dict[str, Tensor] = {}
@@ -154,9 +160,8 @@ class BestWeights(pl.Callback):
     def _is_as_good(self, losses: Tensor) -> bool:
         if self.losses is None:
             return True
-        excess = losses - self.losses
-        margin = excess.std() / len(excess) ** 0.5 if len(excess) > 1 else 0.0
-        return bool(excess.mean() <= margin)
+        excess = (losses - self.losses).numpy()
+        return bool(excess.mean() <= Moments.of(excess, self.groups).standard_error())
 
     @property
     def has_ended(self) -> bool:

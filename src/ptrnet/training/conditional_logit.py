@@ -9,14 +9,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from ptrnet.data.checks import required_answer
+from ptrnet.data.groups import codes_of
 from ptrnet.data.streams import DatasetStream
+from ptrnet.metrics.interval import Moments
 from ptrnet.models.base import PointerModel
 from ptrnet.models.set_ptr_net import SetPtrNet
 from ptrnet.solver.scoring import log_likelihoods_of
 from ptrnet.tasks.base import Task
 from ptrnet.training.examples import TrainingExamples
 from ptrnet.training.linear_scores import fit_weights
-from ptrnet.types import Example, Floats
+from ptrnet.types import Example, Floats, Indices
 
 SHARES = np.linspace(0, 1, 21)
 MAX_EXAMPLES = 20_000  # more examples would not change the few weights of a logit
@@ -37,6 +39,7 @@ def mix_with_logits(model: PointerModel, task: Task, examples: TrainingExamples)
     if not (parts and isinstance(stream, DatasetStream)):
         return 0.0
     is_shared = len(parts) == 1
+    groups = codes_of(example for part in parts for example in part)
     parts = parts * len(networks) if is_shared else parts
     measured: list[Floats] = []  # (shares, examples) log-likelihoods for each network
     for k, (network, part) in enumerate(zip(networks, parts, strict=True)):
@@ -50,13 +53,14 @@ def mix_with_logits(model: PointerModel, task: Task, examples: TrainingExamples)
             network.logit_share.fill_(share)
             rows.append(log_likelihoods_of(network, task, part) * weights_of_part)
         measured.append(np.stack(rows))
-    best = best_share(np.mean(measured, 0) if is_shared else np.concatenate(measured, 1))
+    log_likelihoods = np.mean(measured, 0) if is_shared else np.concatenate(measured, 1)
+    best = best_share(log_likelihoods, groups)
     for network in networks:
         network.get_buffer("logit_share").fill_(best)
     return best
 
 
-def best_share(log_likelihoods: Floats) -> float:
+def best_share(log_likelihoods: Floats, groups: Indices | None = None) -> float:
     """Return the share with the highest likelihood, or 1 if the logit alone is hardly worse.
 
     "Hardly worse" means by at most one standard error of the mean difference. The same examples
@@ -65,10 +69,12 @@ def best_share(log_likelihoods: Floats) -> float:
     Args:
         log_likelihoods: `(shares, examples)`, a row for each of SHARES. Log-likelihoods are
             multiplied by the weights of the examples.
+        groups: `(examples,)`, the codes of the examples' groups, if known. Only groups count as
+            independent.
     """
     best = int(log_likelihoods.mean(1).argmax())
     gains = log_likelihoods[best] - log_likelihoods[-1]
-    is_better = gains.mean() > gains.std() / np.sqrt(len(gains))
+    is_better = gains.mean() > Moments.of(gains, groups).standard_error()
     return float(SHARES[best]) if is_better else 1.0
 
 

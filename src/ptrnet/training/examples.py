@@ -7,15 +7,17 @@ import numpy as np
 import torch
 
 from ptrnet.data import formats, stored
-from ptrnet.data.batches import batches_of
+from ptrnet.data.batches import batches_of, sorted_by_size
 from ptrnet.data.dataset import Dataset
+from ptrnet.data.groups import codes_of
 from ptrnet.data.infer_task import open_for_task
 from ptrnet.data.random_streams import VALID
 from ptrnet.data.streams import BatchStream, CutStream, DatasetStream, ExampleStream, cut_batch
+from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Batch, CutBatch, Example, InstanceBatch
+from ptrnet.types import Batch, CutBatch, Example, Indices, InstanceBatch
 
 MAX_TEST = 500  # the largest number of fresh examples for the scores of a model's card
 
@@ -29,6 +31,8 @@ class TrainingExamples(NamedTuple):
     # validation examples are not from a file, the list is empty.
     valid: list[list[Example]]
     valid_batches: Sequence[Batch | CutBatch | InstanceBatch]
+    # The codes of the groups of the validation examples, in the order of the batches, if known.
+    valid_groups: Indices | None = None
 
 
 def open_examples(recipe: Recipe, first: int, examples: Dataset | None = None) -> TrainingExamples:
@@ -51,14 +55,32 @@ def open_examples(recipe: Recipe, first: int, examples: Dataset | None = None) -
     valid = [list(part) for part in stream.held_out]
     if recipe.valid:
         valid = [list(formats.read(recipe.valid, task, recipe.columns))]
+        if isinstance(stream, DatasetStream):
+            _check_other_groups(recipe, stream.examples, valid[0])
+    groups = codes_of(example for part in valid for example in sorted_by_size(part))
     if valid:
         valid_batches = _valid_batches(recipe, task, valid)
     else:
         valid_batches = _fresh_valid_batches(recipe, task)
     if not recipe.cuts:
-        return TrainingExamples(stream, valid, valid_batches)
+        return TrainingExamples(stream, valid, valid_batches, groups)
     cut_stream = CutStream(stream, task, recipe.cuts, recipe.seed)
-    return TrainingExamples(cut_stream, valid, _cut_valid_batches(recipe, task, valid_batches))
+    cut_batches = _cut_valid_batches(recipe, task, valid_batches)
+    return TrainingExamples(cut_stream, valid, cut_batches, groups)
+
+
+def _check_other_groups(recipe: Recipe, learned: Dataset, valid: Sequence[Example]) -> None:
+    """Refuse a validation file with a group that is also in the training's file."""
+    known = set() if learned.groups is None else {*learned.groups.tolist()}
+    for example in valid:
+        if bool(known) != (example.group is not None):
+            expected = "a group" if known else "no group"
+            raise InputError(f"{example.source}: expected {expected}, as in {recipe.data}")
+        if example.group in known:
+            raise InputError(
+                f"{example.source}: its group is also in {recipe.data}, but a group may only be in "
+                "training or in validation"
+            )
 
 
 def fresh_test_examples(recipe: Recipe) -> list[Example]:
@@ -88,7 +110,7 @@ def _dataset_stream(
         if isinstance(task, Custom):
             examples = open_for_task(recipe.data, task, recipe.columns)
         else:
-            examples = stored.open_file(recipe.data, task)
+            examples = stored.open_file(recipe.data, task, recipe.columns.group)
     return DatasetStream(
         examples,
         task,

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from ptrnet.data import checks, formats, stored
 from ptrnet.data.arrays import count_features, is_frame, named_records_of, split
 from ptrnet.data.dataset import Dataset, checked_example, example_name, inputs_and_outputs, pairs_of
+from ptrnet.data.groups import grouped
+from ptrnet.data.infer_groups import SharedFields, warn_of_ids
 from ptrnet.data.infer_schema import infer_schema
 from ptrnet.data.infer_task import (
     InferredTask,
@@ -45,6 +47,7 @@ def fit(
     kind: str | None = None,
     *,
     constraint: str | None = None,
+    group: Any = "",
     cost: Callable[[Floats, Indices], float] | None = None,
     weight: Any = None,
     output: str | Path | None = None,
@@ -77,6 +80,10 @@ def fit(
             - "choice": one element
             - "grades": an order of all elements, with ties
         constraint: another way to give the kind: "permutation", "subset", or "free" for a sequence.
+        group: the column of a table, or the field of elements, that says to which group each
+            example belongs, such as a person. Or the groups themselves: a name or number for each
+            example. The examples of a group are on the same side of every split, and the model
+            does not read the groups.
         cost: a function of inputs `(n, d)` and outputs `(m,)` that returns a finite number. Lower
             is better. The recipe's `learning` ("self-labelling" or "reinforce"), `samples` and
             `baseline` control how the model learns from costs.
@@ -134,6 +141,8 @@ def fit(
     kind = kind_of(kind, constraint)
     folder = None if output is None else Path(output)
     hooks = Hooks(callbacks, loggers)  # type: ignore[arg-type]
+    if isinstance(group, str) and group:
+        recipe["group"] = group
     if cost is None:
         if resume:
             raise InputError(
@@ -143,11 +152,13 @@ def fit(
             raise InputError(f"fit: learning {short(recipe['learning'])} needs a cost")
         if outputs is not None:
             examples = list(pairs_of(examples, outputs))
-        return _fit_answers(examples, kind, weight, folder, hooks, recipe)
+        return _fit_answers(examples, kind, group, weight, folder, hooks, recipe)
     if outputs is not None:
         raise InputError("fit: expected a cost or outputs, got both")
     if weight is not None:
         raise InputError("fit: expected a cost or the weights of known answers, got both")
+    if not (isinstance(group, str) and not group):
+        raise InputError("fit: group is for examples with answers, not for a cost")
     from ptrnet.training.fit_costs import fit_costs
 
     if resume and folder is None:
@@ -163,6 +174,7 @@ def _plain(value: Any) -> Any:
 def _fit_answers(
     examples: Any,
     kind: Kind | None,
+    group: Any,
     weight: Any,
     output: Path | None,
     hooks: "Hooks",
@@ -173,7 +185,7 @@ def _fit_answers(
 
     if kind:
         recipe["kind"] = kind
-    inferred, is_guessed = _inferred(examples, weight, recipe)
+    inferred, is_guessed = _inferred(examples, group, weight, recipe)
     made = recipe_of(inferred, EXAMPLES, recipe)
     print(summary(inferred, made, is_guessed), file=sys.stderr)
     if output is None:
@@ -184,18 +196,24 @@ def _fit_answers(
         return Solver(*train(replace(made, data=str(saved)), output, hooks=hooks))
 
 
-def _inferred(examples: Any, weight: Any, recipe: dict[str, Any]) -> tuple[InferredTask, bool]:
+def _inferred(
+    examples: Any, group: Any, weight: Any, recipe: dict[str, Any]
+) -> tuple[InferredTask, bool]:
     """Return the examples with their inferred task, and whether the kind was guessed.
 
     If `recipe` has names of columns (see `TrainingColumns`), the examples are a long table. Remove
-    these names from `recipe`.
+    these names from `recipe`, except that of the groups.
     """
     kind, reading = kind_and_reading(recipe)
     names = {key: recipe.pop(key) for key in options_of(TrainingColumns) if key in recipe}
     if isinstance(weight, str) or (names and weight is not None):
         names["weight"] = weight
     columns = TrainingColumns(**names)
+    if columns.group:
+        recipe["group"] = columns.group
     if columns:
+        if not isinstance(group, str):
+            raise InputError("group: expected the name of a column, because set_id names one, too")
         return infer_task_of_sets(Sets(formats.table_of(examples), columns), kind, reading), False
     if is_frame(examples):
         raise InputError("fit: expected set_id, the column that says which rows are a set")
@@ -204,18 +222,23 @@ def _inferred(examples: Any, weight: Any, recipe: dict[str, Any]) -> tuple[Infer
         raise InputError("examples: expected at least one, got none")
     sources = [example_name(k, item) for k, item in enumerate(items)]
     pairs = [_pair(item, source) for item, source in zip(items, sources, strict=True)]
-    task = _loosest_task([inputs for inputs, _ in pairs], sources, reading)
+    shared = SharedFields()
+    task = _loosest_task([inputs for inputs, _ in pairs], sources, reading, shared)
     rows = [
         checked_example(pair, task, source).replace(grades=getattr(item, "grades", None))
         for item, pair, source in zip(items, pairs, sources, strict=True)
     ]
-    carried: dict[str, Any] = {"source": sources}
+    data = grouped(Dataset.of(stored.require_answers(rows)), group)
+    if data.groups is None:
+        warn_of_ids(shared.ids, task.fields, "examples")
+    carried = {key: data.carried[key] for key in ("group",) if key in data.carried}
+    carried["source"] = sources
     if weight is None:
         weight = [getattr(item, "weight", 1.0) for item in items]
     weights = checks.check_weights(weight, sources, "weight")
     if (weights != 1).any():
         carried["weight"] = weights
-    data = replace(Dataset.of(stored.require_answers(rows)), carried=carried)
+    data = replace(data, carried=carried)
     return infer_task_of(data, task, EXAMPLES, kind, reading.context), kind is None
 
 
@@ -232,16 +255,19 @@ def _pair(item: Any, source: str) -> tuple[Any, Any]:
     return inputs_and_outputs(item, source)
 
 
-def _loosest_task(inputs: Sequence[Any], sources: Sequence[str], reading: Reading) -> Custom:
+def _loosest_task(
+    inputs: Sequence[Any], sources: Sequence[str], reading: Reading, shared: SharedFields
+) -> Custom:
     """Return the task that examples are checked against.
 
     If inputs are arrays, the task has as many features as the elements of the first array. If
-    elements are dictionaries, the task has the fields of all examples.
+    elements are dictionaries, the task has the fields of all examples, and `shared` gets them.
     """
     if named_records_of(inputs[0]) is not None:
         rows = (named_records_of(values) or [] for values in inputs)
         places = [f"{source}: inputs" for source in sources]
-        schema = infer_schema(zip(rows, places, strict=True), reading.fields, reading.missing)
+        watched = shared.watch(zip(rows, places, strict=True))
+        schema = infer_schema(watched, reading.fields, reading.missing, reading.group)
         return task_of(schema, reading.unknown_category)
     for name in ("fields", "context"):
         if getattr(reading, name):

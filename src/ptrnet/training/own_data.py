@@ -6,6 +6,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ptrnet import models, tasks
 from ptrnet.data.infer_schema import Missing
 from ptrnet.data.tables import TrainingColumns
@@ -79,7 +81,13 @@ def kind_and_reading(overrides: Mapping[str, Any]) -> tuple[Kind | None, "Readin
         check("unknown_category", overrides.get("unknown_category", "refuse"), Unknown),
         check("missing", overrides.get("missing", "fill"), Missing),
         field_names("context", overrides.get("context", ())),
+        overrides.get("group", ""),
     )
+    for key in ("fields", "context"):
+        if reading.group and reading.group in getattr(reading, key):
+            raise InputError(
+                f'{key}: "{reading.group}" is the id of a group, which the model must not read'
+            )
     return kind, reading
 
 
@@ -156,8 +164,10 @@ def summary(inferred: "InferredTask", recipe: Recipe, is_guessed: bool) -> str:
     schema = inferred.task.schema
     fields = f": {schema.describe()}" if schema else ""
     hint = " (guessed; the option `kind` changes it)" if is_guessed else ""
+    groups = inferred.examples.groups
+    of_groups = "" if groups is None else f" in {len(np.unique(groups)):,} groups,"
     return (
-        f"{len(sizes):,} examples of {sizes.min()} to {sizes.max()} elements of {d} "
+        f"{len(sizes):,} examples{of_groups} of {sizes.min()} to {sizes.max()} elements of {d} "
         f"feature{'s' * (d > 1)}{fields}; answers of {lengths.min()} to {lengths.max()} indices, "
         f"taken as {inferred.task.kind}{hint}\n{describe(recipe)}"
     )

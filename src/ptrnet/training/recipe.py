@@ -311,6 +311,8 @@ def _check_combination(recipe: Recipe) -> None:
     checks.check_sizes(recipe.n, recipe.task)
     if recipe.columns and not (recipe.data and isinstance(recipe.task, Custom)):
         raise InputError("recipe: set_id is for a table of your examples: give data, and no TASK")
+    if recipe.columns.group and not recipe.data:
+        raise InputError("recipe: group is for a file of examples: give data")
     one_n = getattr(recipe.network, "n", None)  # the only size that the network accepts
     if one_n is not None and recipe.n != (one_n,):
         raise InputError(f"recipe: the network only works for n = {one_n}, got {recipe.n}")

@@ -94,7 +94,7 @@ def _train(
             output, model_folder.Saved(module.model, recipe.task, _facts(recipe, step))
         )
 
-    best = BestWeights(recipe.patience, save)
+    best = BestWeights(recipe.patience, save, examples.valid_groups)
     trainer = build_trainer(recipe, output, best, hooks)
     if is_main_process():
         if not resume:

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
 from ptrnet.data.dataset import Dataset
+from ptrnet.data.groups import codes_of
 from ptrnet.decoding import Greedy
 from ptrnet.evaluation import Evaluation, with_scores
 from ptrnet.metrics.interval import Measure
@@ -97,6 +99,7 @@ def write_card(
     scores, table = "Not measured: the training kept no examples with answers for this.", ""
     if count:
         scores = f"Measured on {count:,} {_source(recipe)}. Greedy decoding, 95% intervals."
+        scores += _split(recipe, parts)
         if len(parts) > 1:
             scores += (
                 " Each example is answered by the one network that did not learn from it. The"
@@ -141,6 +144,25 @@ def _source(recipe: Recipe) -> str:
     if recipe.data:
         return "examples that were held out from the training's file"
     return "random examples that were not used for training"
+
+
+def _split(recipe: Recipe, parts: Sequence[Sequence[Example]]) -> str:
+    """Say by what the examples were split from those of the training."""
+    groups = codes_of(example for part in parts for example in part)
+    if groups is not None:
+        field = recipe.columns.group
+        name = f" (`{field}`)" if field else ""
+        return (
+            f" The examples were split by group{name}: they belong to {len(np.unique(groups)):,} "
+            "groups, of which the training saw no example. Each interval takes a group as one "
+            "observation."
+        )
+    if isinstance(recipe.task, Custom) and not recipe.valid:
+        return (
+            " The examples were split by set, not by group. If a person has several sets, these "
+            "are scores for persons that the training saw."
+        )
+    return ""
 
 
 def _measures(

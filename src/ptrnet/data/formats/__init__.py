@@ -33,7 +33,7 @@ is not installed, the functions raise MissingExtraError.
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
@@ -43,6 +43,7 @@ from typing import IO, TYPE_CHECKING, Any
 from ptrnet.data import checks
 from ptrnet.data.dataset import groups_of
 from ptrnet.data.formats.parts.lines import count_lines, display_name, standard_input_is_json
+from ptrnet.data.groups import with_groups
 from ptrnet.errors import InputError, MissingExtraError, short, unknown
 from ptrnet.files import atomic_path, check_writable, checksum, exists, to_standard_output
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT
@@ -317,12 +318,15 @@ def read(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Ex
     Args:
         path: the file.
         task: the task of the examples.
-        columns: the columns of ids and answers, if the file is a long table.
+        columns: the columns of ids and answers, if the file is a long table; and the field of
+            groups. If `columns` are None, groups are not read.
     """
     source = input_format(path)
     source.check_task(task, path)
     sets = open_sets(path, columns)
     examples = source.module.read(path, task) if sets is None else sets.dataset(task)
+    if sets is None and columns is not None:
+        examples = with_groups(examples, columns.group)
     group: list[Example] = []
     # Check each example of standard input immediately: the next example may come much later.
     for group in groups_of(examples, 1 if path == "-" else _CHECKED_TOGETHER):
@@ -340,9 +344,11 @@ def open_sets(path: str, columns: "Columns | None" = None) -> "Sets | None":
     if path == "-" and columns:
         raise InputError("a long table cannot be read from standard input; name its file")
     source = input_format(path)
-    columns = columns or source.columns
     if not columns:
-        return None
+        if source.columns is None:
+            return None
+        group = "" if columns is None else columns.group
+        columns = replace(source.columns, group=group)
     from ptrnet.data.tables import Sets
 
     check_input(path)
