@@ -46,8 +46,9 @@ def _tour(instance: Floats, iterations: int) -> list[int]:
     scale = 1.0 if is_rounded else LONGEST / max(dist.max(), 1e-300)
     whole = np.ceil(dist * scale - TOLERANCE).astype(np.int64)
     prizes = np.round(prize * (PRIZE / max(prize.max(), 1e-300))).astype(np.int64).tolist()
-    # A tour through all places is at most n * LONGEST long. A larger limit would overflow.
-    longest = int(min(np.floor(limit * scale), n * whole.max()))
+    # No tour through all places is longer than n times the longest distance. A larger limit could
+    # overflow.
+    longest = int(min(limit, 2 * n * float(dist.max())) * scale)
     data = pyvrp.ProblemData(
         locations=[pyvrp.Location(x, y) for x, y in instance[:, :2]],
         clients=[pyvrp.Client(location=k, prize=prizes[k], required=False) for k in range(1, n)],
