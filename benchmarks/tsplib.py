@@ -14,11 +14,14 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+
 import ptrnet
 from ptrnet import Reconstruct, tasks
 from ptrnet.data import formats
 from ptrnet.data.dataset import Dataset
 from ptrnet.metrics.tour import length
+from ptrnet.types import Example
 
 # The lengths of the shortest tours, as TSPLIB publishes them.
 _SHORTEST = """
@@ -33,7 +36,16 @@ SHORTEST = {name: int(x) for name, x in (pair.split("=") for pair in _SHORTEST.s
 # The bounds of LEHD's classes, and LEHD's mean gaps in percent: greedy, and re-constructed.
 CLASSES = ((0, 100, "0.98", "0.48"), (100, 200, "2.3", "0.16"), (200, 500, "2.7", "0.20"))
 SECONDS = 5
+SEED, COUNT = 20_260_000, 1000  # of uniform cities
 METHODS = ("network alone", "improved", f"{SECONDS} s", "local search")
+
+
+INTRODUCTION = """\
+Gaps of the shipped model `tsp`, in percent, relative to the shortest tours. Lengths have the files'
+rounded distances. *Network alone* is the greedy tour (`--no-improve`), and *improved* is the tour
+of `ptrnet solve`, after 2-opt and Or-opt moves. *5 s* is `--decoder reconstruct --seconds 5` after
+the greedy search, also improved. *Local search* is `ptrnet label`, which uses no network.
+*Published* are the means of LEHD (Luo et al. 2023), greedy and re-constructed; we did not run it."""
 
 
 def gaps(solver: ptrnet.Solver, path: Path) -> tuple[int, list[float]]:
@@ -56,12 +68,7 @@ def page(folder: Path, machine: str, commit: str) -> Iterator[str]:
     yield ""
     yield f"`python benchmarks/tsplib.py`, commit {commit}, on {machine}."
     yield ""
-    yield "Gaps of the shipped model `tsp`, in percent, relative to the shortest tours. Lengths"
-    yield "have the files' rounded distances. *Network alone* is the greedy tour (`--no-improve`), and"
-    yield "*improved* is the tour of `ptrnet solve`, after 2-opt and Or-opt moves. *5 s* is `--decoder"
-    yield "reconstruct --seconds 5` after the greedy search, also improved. *Local search* is `ptrnet"
-    yield "label`, which uses no network. *Published* are the means of LEHD (Luo et al. 2023), greedy"
-    yield "and re-constructed; we did not run it."
+    yield INTRODUCTION
     rows: list[tuple[str, int, list[float]]] = []
     for name in SHORTEST:
         began = time.perf_counter()
@@ -83,6 +90,23 @@ def page(folder: Path, machine: str, commit: str) -> Iterator[str]:
     yield "|---|" + "---:|" * (len(METHODS) + 1)
     for name, n, row in rows:
         yield f"| {name} | {n} | {cells(row)} |"
+    yield from uniform(solver)
+
+
+def uniform(solver: ptrnet.Solver) -> Iterator[str]:
+    """Yield the table of uniform cities: the first instances of `benchmarks/ship.py`."""
+    yield ""
+    yield f"Mean gaps of {COUNT:,} instances of uniform cities for each size, in percent, relative"
+    yield "to the shortest tours (100 cities: to those of local search), with 95% intervals:"
+    yield ""
+    yield "| cities | network alone | improved |"
+    yield "|---:|---:|---:|"
+    for n, labeller in ((20, "exact"), (50, "exact"), (100, "local-search")):
+        points = np.random.default_rng(SEED + n).random((COUNT, n, 2))
+        answers = solver.task.label(points, labeller).rows()
+        known = [Example(x, tour) for x, tour in zip(points, answers, strict=True)]
+        both = [solver.measure(known, improve=improve)["gap"] for improve in (False, True)]
+        yield f"| {n} | {both[0].text(2, 100)} | {both[1].text(2, 100)} |"
 
 
 def cells(row: "Iterator[float] | list[float]") -> str:
