@@ -45,7 +45,9 @@ Gaps of the shipped model `tsp`, in percent, relative to the shortest tours. Len
 rounded distances. *Network alone* is the greedy tour (`--no-improve`), and *improved* is the tour
 of `ptrnet solve`, after 2-opt and Or-opt moves. *5 s* is `--decoder reconstruct --seconds 5` after
 the greedy search, also improved. *Local search* is `ptrnet label`, which uses no network.
-*Published* are the means of LEHD (Luo et al. 2023), greedy and re-constructed; we did not run it."""
+
+*Published* are the means of LEHD (Luo et al. 2023), greedy and re-constructed. We did not run it.
+"""
 
 
 def gaps(solver: ptrnet.Solver, path: Path) -> tuple[int, list[float]]:
