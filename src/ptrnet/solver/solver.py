@@ -77,6 +77,13 @@ class Solver(HubMixin):
         self.card = card
         self._described = (card, self._weights_crc()) if card or "scores" in self.trained else None
 
+    @property
+    def _network(self) -> PointerModel:
+        """The network in evaluation mode, even if the user has left `model` in training mode."""
+        if any(part.training for part in self.model.modules()):
+            self.model.eval()
+        return self.model
+
     @cached_property
     def trained_range(self) -> TrainedRange:
         """The range of the training data, with messages about instances outside of this range."""
@@ -246,7 +253,7 @@ class Solver(HubMixin):
         """
         decoder = decoder or Greedy()
         self._check_options(decoder, augment)
-        return Predictor(self.model, self.task, decoder, constrained, augment)
+        return Predictor(self._network, self.task, decoder, constrained, augment)
 
     def check_ends(self, predictor: Predictor, ends: Ends) -> None:
         """Raise InputError if the task or the search cannot obey the given ends of tours."""
@@ -337,7 +344,7 @@ class Solver(HubMixin):
         task = self.task
         constraint = task.build_constraint() if constrained else task.free_constraint()
         return sample_answers(
-            self.model,
+            self._network,
             self.task,
             [example.inputs for example in data],
             Sample(size, temperature, seed),
@@ -374,7 +381,7 @@ class Solver(HubMixin):
         known, is_one = examples_of(examples, self.task)
         from ptrnet.solver.scoring import log_likelihoods_of
 
-        log_likelihoods = log_likelihoods_of(self.model, self.task, known)
+        log_likelihoods = log_likelihoods_of(self._network, self.task, known)
         return float(log_likelihoods[0]) if is_one else log_likelihoods
 
     def scores(self, instances: Any, *, set_id: str = "") -> Any:
@@ -402,7 +409,7 @@ class Solver(HubMixin):
         data, is_one = self._scored(instances, set_id)
         from ptrnet.solver.scoring import element_scores
 
-        scores = element_scores(self.model, self._own_task(), data)
+        scores = element_scores(self._network, self._own_task(), data)
         return scores[0] if is_one else scores
 
     def predict_proba(self, instances: Any, *, set_id: str = "") -> Any:
@@ -425,7 +432,7 @@ class Solver(HubMixin):
         data, is_one = self._scored(instances, set_id)
         from ptrnet.solver.scoring import element_probabilities
 
-        probabilities = element_probabilities(self.model, self._own_task(), data)
+        probabilities = element_probabilities(self._network, self._own_task(), data)
         return probabilities[0] if is_one else probabilities
 
     def explain(
@@ -507,7 +514,7 @@ class Solver(HubMixin):
         task = self._own_task()
         data, _ = examples_of(self._sets(examples, **columns), task)
         ax = axes_or_new(ax)
-        draw_reliability(ax, *claims_of(self.model, task, data))
+        draw_reliability(ax, *claims_of(self._network, task, data))
         return ax
 
     def _scored(self, instances: Any, set_id: str) -> tuple[Dataset, bool]:
@@ -558,7 +565,7 @@ class Solver(HubMixin):
         from ptrnet.attention import attention
 
         answered, is_one = self._with_answers(instances)
-        attentions = [attention(self.model, self.task, example) for example in answered]
+        attentions = [attention(self._network, self.task, example) for example in answered]
         return attentions[0] if is_one else attentions
 
     def _with_answers(self, instances: Any) -> tuple[Dataset, bool]:
@@ -656,7 +663,7 @@ class Solver(HubMixin):
         from ptrnet.solver.scoring import judgements_of
 
         examples, answered = self._dataset(examples), self._dataset(answered)
-        judgements = judgements_of(self.model, self.task, examples)
+        judgements = judgements_of(self._network, self.task, examples)
         return evaluate(self.task, examples, answered, *judgements)
 
     def _sets(self, values: Any, **columns: str) -> Any:
@@ -903,7 +910,7 @@ class Solver(HubMixin):
         from ptrnet.plots.labels import element_names
 
         known = self._answered(points)
-        probabilities, tokens = attention(self.model, self.task, known)
+        probabilities, tokens = attention(self._network, self.task, known)
         ax = axes_or_new(ax)
         draw_matrix(ax, probabilities, tokens, self.task.special_names, element_names(known))
         return ax
@@ -930,7 +937,7 @@ class Solver(HubMixin):
         from ptrnet.plots.answer import animate
 
         known = self._answered(points)
-        return animate(self.task, known.inputs, *attention(self.model, self.task, known))
+        return animate(self.task, known.inputs, *attention(self._network, self.task, known))
 
     def _answered(self, points: Any) -> Example:
         """Return an instance with its known answer. If no answer is known, the model answers."""
