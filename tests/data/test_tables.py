@@ -341,23 +341,24 @@ def test_writes_all_columns_and_the_ranks_of_answers(tmp_path, extension, target
         types = {"when": pa.array([1, 2, 3, 4], pa.timestamp("ns"))}
         columns = {name: [row[name] for row in ROWS] for name in ROWS[0]}
         pa.parquet.write_table(pa.table({**columns, **types}), path)
-    sets = formats.open_sets(str(path), Columns(set_id="order", rank="place"))
+    sets = formats.open_sets(str(path), Columns(set_id="order", rank="answer"))
     answers = [np.array([1, 2, 0]), np.array([0])]
     formats.write_table(str(out), sets.answered(answers, "permutation"))
     before, after = formats.table_of(path), formats.table_of(out)
-    assert list(before.columns) == list(after.columns)
-    assert [int(place) for place in after.columns["place"]] == [3, 1, 1, 2]
-    for name in before.columns.keys() - {"place"}:
+    assert [*before.columns, "answer"] == list(after.columns)
+    assert [int(place) for place in after.columns["answer"]] == [3, 1, 1, 2]
+    for name in before.columns:
         assert list(before.values(name)) == list(after.values(name))
-    with pytest.raises(InputError, match=r'has a column "place" already; name .* \(--rank'):
-        formats.open_sets(str(path), Columns(set_id="order")).answered(answers, "grades")
+    for columns in (Columns(set_id="order"), Columns(set_id="order", rank="place")):
+        with pytest.raises(InputError, match=r'has a column "place" already; name .* \(--rank'):
+            formats.open_sets(str(path), columns).answered(answers, "grades")
 
 
 def test_choices_are_written_as_ones_and_zeros():
     sets = Sets(Table.of(ROWS), Columns(set_id="order"))
     table = sets.answered([np.array([2]), np.array([0])], "choice")
     assert table.columns["chosen"] == [0, 1, 0, 1]
-    sets = Sets(Table.of(ROWS), Columns(set_id="order", rank="place"))
+    sets = Sets(Table.of(ROWS), Columns(set_id="order", rank="answer"))
     with pytest.raises(
         InputError, match="order 'A': a column cannot hold an answer that has an element twice"
     ):

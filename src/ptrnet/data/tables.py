@@ -407,16 +407,15 @@ class Sets:
         """Return the table with a column of answers; see `answer_cells`.
 
         `kind` decides whether the new column is that of the setting `chosen`, `member` or `rank`.
-        If `self.columns` has this setting, the new column replaces the old one. Columns of other
-        settings stay. For example, grades stay next to a new column of ranks.
+        If `self.columns` has this setting, it is the name of the new column.
 
         Args:
             answers: an answer for each set.
             kind: the kind of the answers.
 
         Raises:
-            InputError: an element is in an answer twice, or another column of the table already has
-                the name of the new column.
+            InputError: an element is in an answer twice, or the table already has a column with the
+                name of the new column.
         """
         name, role = self.answer_column(kind), _ROLES.get(kind, "rank")
         sizes = np.diff(self.starts).tolist()
@@ -426,22 +425,18 @@ class Sets:
         ]
         column = np.empty(len(self.rows), object)
         column[self.rows] = [cell for part in parts for cell in part]
-        table, arrow = self.table, self.table.arrow
-        if name in table.columns and arrow is not None:
-            arrow = arrow.drop_columns(name)
-        return replace(table, columns={**table.columns, name: column.tolist()}, arrow=arrow)
+        return replace(self.table, columns={**self.table.columns, name: column.tolist()})
 
     def answer_column(self, kind: str) -> str:
         """Return the name of the column that `answered` adds for answers of a kind.
 
         Raises:
-            InputError: the table already has another column of this name.
+            InputError: the table already has a column of this name.
         """
         role = _ROLES.get(kind, "rank")
         given, name = self.columns.answer
-        if given == role:
-            return name
-        name = "place" if role == "rank" else role
+        if given != role:
+            name = "place" if role == "rank" else role
         if name in self.table.columns:
             raise InputError(
                 f'{self.table.source}: has a column "{name}" already; name another column for the '

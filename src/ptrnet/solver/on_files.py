@@ -116,7 +116,7 @@ def table_writer(sets: Sets, target: str, task: Task) -> Callable[[Dataset], Non
     answers. Otherwise it writes a line for each set.
 
     Raises:
-        InputError: the table already has another column with the name of the column of answers.
+        InputError: the table already has a column with the name of the column of answers.
     """
     if target != "-" and not formats.format_of(target).has("write_table"):
         return lambda solved: formats.write(target, solved, task)
