@@ -10,7 +10,16 @@ import numpy as np
 from ptrnet.data.cells import are_foreign_numbers, is_finite_number
 from ptrnet.data.dataset import Dataset
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
-from ptrnet.tasks.schema import Element, Place, Schema, is_empty, is_missing, to_numbers, value_of
+from ptrnet.tasks.schema import (
+    Element,
+    Level,
+    Place,
+    Schema,
+    is_empty,
+    is_missing,
+    to_numbers,
+    value_of,
+)
 from ptrnet.types import Floats, Indices
 
 MAX_CATEGORIES = 1000  # a field with more different texts probably holds names
@@ -143,6 +152,8 @@ class Field:
                 f'"{self.name}": expected at most {MAX_CATEGORIES} different texts, got more; list '
                 "the fields that the model should read (fields)"
             )
+        if any(isinstance(text, Level) for text in self.texts):  # the column's type says so
+            return tuple(sorted(map(str, self.texts)))
         others = {text for text in self.texts if not is_finite_number(text)}
         if len(others) < len(self.texts) and others and all(map(is_missing, others)):
             raise InputError(

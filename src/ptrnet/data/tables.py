@@ -382,7 +382,8 @@ class Sets:
                     )
             return indices, None
         if role == "grade":
-            grades = to_numbers(self._sorted(self.table.values(name)), name, self._place)
+            values = cells.parse_column(self.table.values(name))  # categorical grades are texts
+            grades = to_numbers(self._sorted(values), name, self._place)
             if np.isnan(grades).any():
                 k = int(np.isnan(grades).argmax())
                 raise InputError(f'{self._place(k)}: "{name}": expected a grade, got none')

@@ -21,6 +21,12 @@ _MISSING = {"", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "null", "miss
 _SHEET_ERROR = re.compile(r"#[A-Z0-9/]+[!?]")  # #DIV/0!, #NAME?
 
 
+class Level(str):
+    """A value of a categorical column. It is a text, even if it looks like a number."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Schema:
     """The fields of an element in the order in which a model reads them.
