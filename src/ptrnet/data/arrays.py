@@ -269,6 +269,19 @@ def columns_of(frame: Any) -> dict[str, list[Any]]:
     }
 
 
+def series_like(values: Floats, frame: Any, name: str) -> Any:
+    """Return a number for each row of a frame as a series of the frame's library.
+
+    A series of pandas has the index of the frame. If `frame` is not a frame of pandas or polars,
+    return the values unchanged.
+    """
+    if is_frame(frame) and hasattr(frame, "index"):
+        return sys.modules["pandas"].Series(values, frame.index, name=name)
+    if is_frame(frame) and hasattr(frame, "to_dicts"):
+        return sys.modules["polars"].Series(name, values)
+    return values
+
+
 def is_categorical(dtype: Any) -> bool:
     """Whether a column's type says that its values are categories (pandas, polars, pyarrow)."""
     return str(dtype).startswith(("category", "Categorical", "Enum", "dictionary"))

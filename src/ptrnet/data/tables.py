@@ -221,6 +221,12 @@ class Sets:
         """Split values that are in the order of `self.rows` into one part for each set."""
         return [values[a:b] for a, b in pairwise(self.starts.tolist())]
 
+    def in_rows(self, values: Sequence[Floats]) -> Floats:
+        """Convert numbers of each set's elements to one number for each row of the table."""
+        column = np.empty(len(self.rows))
+        column[self.rows] = np.concatenate(values)
+        return column
+
     def _elements(self) -> list[list[dict[str, Any]]]:
         """Return the elements of each set as dictionaries."""
         return self._split(self._sorted(self.table.elements(self.names)))

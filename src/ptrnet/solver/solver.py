@@ -1,6 +1,6 @@
 """`Solver`: a trained model with its task, which answers instances in memory and in files."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from os import fspath
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ptrnet.data.arrays import series_like
 from ptrnet.data.dataset import (
     Dataset,
     examples_of,
@@ -27,10 +28,10 @@ from ptrnet.solver.predict import Predictor, SampledAnswers, sample_answers
 from ptrnet.solver.saving import HubMixin
 from ptrnet.solver.trained_range import Message, TrainedRange
 from ptrnet.tasks.base import Task
-from ptrnet.types import Ends, Example
+from ptrnet.types import Ends, Example, Floats
 
 if TYPE_CHECKING:
-    from ptrnet.data.tables import Columns
+    from ptrnet.data.tables import Columns, Sets
     from ptrnet.evaluation import Evaluation
     from ptrnet.metrics.interval import Measure
     from ptrnet.solver.explain import Importance
@@ -398,19 +399,19 @@ class Solver(HubMixin):
             set_id: as in `solve`.
 
         Returns:
-            An array `(n,)`. For several instances, a list of arrays.
+            An array `(n,)`. For several instances, a list of arrays. For a frame or another table,
+            a number for each row, in the order of the rows: a series with the index of the frame,
+            or an array.
 
         Raises:
             InputError: as in `solve`, or the model was not trained on your own examples.
 
         Examples:
-            >>> model.scores(offers, set_id="order")  # model = ptrnet.fit(offers, ...)
+            >>> offers["score"] = model.scores(offers, set_id="order")
         """
-        data, is_one = self._scored(instances, set_id)
         from ptrnet.solver.scoring import element_scores
 
-        scores = element_scores(self._network, self._own_task(), data)
-        return scores[0] if is_one else scores
+        return self._of_elements(element_scores, "score", instances, set_id)
 
     def predict_proba(self, instances: Any, *, set_id: str = "") -> Any:
         """Return a probability for each element.
@@ -427,13 +428,11 @@ class Solver(HubMixin):
         Arguments, return values and errors are those of `scores`.
 
         Examples:
-            >>> model.predict_proba(offers, set_id="order")  # model = ptrnet.fit(offers, ...)
+            >>> offers["probability"] = model.predict_proba(offers, set_id="order")
         """
-        data, is_one = self._scored(instances, set_id)
         from ptrnet.solver.scoring import element_probabilities
 
-        probabilities = element_probabilities(self._network, self._own_task(), data)
-        return probabilities[0] if is_one else probabilities
+        return self._of_elements(element_probabilities, "probability", instances, set_id)
 
     def explain(
         self, examples: Any, *, repeats: int = 5, seed: int = 0, **columns: str
@@ -517,24 +516,29 @@ class Solver(HubMixin):
         draw_reliability(ax, *claims_of(self._network, task, data))
         return ax
 
-    def _scored(self, instances: Any, set_id: str) -> tuple[Dataset, bool]:
-        """Return the instances as a dataset, and whether there was only one instance.
+    def _of_elements(
+        self,
+        compute: Callable[[PointerModel, "Custom", Dataset], list[Floats]],
+        name: str,
+        instances: Any,
+        set_id: str,
+    ) -> Any:
+        """Compute a number for each element. Return the numbers in the form of the instances.
 
         Raises InputError if the model was not trained on the user's own examples.
         """
-        task = self._own_task()
-        data, is_one = instances_of(self._sets(instances, set_id=set_id), task)
+        task, sets = self._own_task(), self._table(instances, set_id=set_id)
+        data, is_one = instances_of(instances if sets is None else sets.dataset(task), task)
         self.warn_of(data, Greedy())
-        return data, is_one
+        numbers = compute(self._network, task, data)
+        if sets is None and not is_one:
+            return numbers
+        return series_like(numbers[0] if sets is None else sets.in_rows(numbers), instances, name)
 
     def _own_task(self) -> "Custom":
-        from ptrnet.tasks.custom import Custom
+        from ptrnet.tasks.custom import own_task
 
-        if not isinstance(self.task, Custom):
-            raise InputError(
-                f"expected a model of your own examples, got one of task {self.task.name}"
-            )
-        return self.task
+        return own_task(self.task)
 
     def attention(self, instances: Any) -> Any:
         """Return the pointer's distribution over the tokens at each step of an answer.
@@ -668,12 +672,17 @@ class Solver(HubMixin):
 
     def _sets(self, values: Any, **columns: str) -> Any:
         """Return the instances of a long table. If no column is named, return `values` as given."""
+        sets = self._table(values, **columns)
+        return values if sets is None else sets.dataset(self.task)
+
+    def _table(self, values: Any, **columns: str) -> "Sets | None":
+        """Return the sets of a long table, or None if no column is named."""
         if not any(columns.values()):
-            return values
+            return None
         from ptrnet.data import formats
         from ptrnet.data.tables import Columns, Sets
 
-        return Sets(formats.table_of(values), Columns(**columns)).dataset(self.task)
+        return Sets(formats.table_of(values), Columns(**columns))
 
     def _dataset(self, rows: Iterable[Example]) -> Dataset:
         return Dataset.of(rows, self.task.item_size)
@@ -692,6 +701,7 @@ class Solver(HubMixin):
         jobs: int = 1,
         backend: str = LOCAL,
         columns: "Columns | None" = None,
+        probability: str = "",
     ) -> None:
         """Answer every instance of a file, and write the answers to another file.
 
@@ -722,6 +732,8 @@ class Solver(HubMixin):
                 file is not a long table. If the output is a table or standard output, it has all
                 columns of the input and a column of answers. Other outputs have a line for each
                 instance.
+            probability: the name of a further column, with the probability of each row's element as
+                `predict_proba` returns it. Empty: no such column.
 
         Raises:
             InputError: an instance cannot be used, the output cannot be written, or
@@ -741,7 +753,7 @@ class Solver(HubMixin):
         self.check_ends(predictor, ends)
         columns = columns or NO_COLUMNS
         on_files.solve_file(
-            self, predictor, fspath(file), fspath(output), ends, jobs, backend, columns
+            self, predictor, fspath(file), fspath(output), ends, jobs, backend, columns, probability
         )
 
     def evaluate_file(

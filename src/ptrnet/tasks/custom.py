@@ -262,6 +262,13 @@ class Custom(Task):
         return Drawing(points, [points[outputs]], equal_axes=self.num_features > 2)
 
 
+def own_task(task: Task) -> Custom:
+    """Return the task of a user's own examples. Raises InputError for any other task."""
+    if not isinstance(task, Custom):
+        raise InputError(f"expected a model of your own examples, got one of task {task.name}")
+    return task
+
+
 def kind_of(kind: str | None, constraint: str | None = None) -> Kind | None:
     """Return the kind that a user gave as `kind` or `constraint`; None if the user gave neither.
 
