@@ -26,7 +26,7 @@ from ptrnet.progress import Bar
 from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.predict import Predictor, SampledAnswers, sample_answers
 from ptrnet.solver.saving import HubMixin
-from ptrnet.solver.trained_range import Message, TrainedRange
+from ptrnet.solver.trained_range import Message, Tally, TrainedRange
 from ptrnet.tasks.base import Task
 from ptrnet.types import Ends, Example, Floats
 
@@ -132,9 +132,9 @@ class Solver(HubMixin):
                 dates, complex numbers).
 
         Warns:
-            OutOfDistributionWarning: an instance has extreme features, or a number of elements that
-                is not among the sizes of the training. The solver warns once for each of the
-                reasons that `TrainedRange` lists.
+            OutOfDistributionWarning: instances have extreme features, or numbers of elements that
+                are not among the sizes of the training. There is one warning for each kind, with
+                counts. The solver does not repeat a warning in later calls.
 
         Examples:
             >>> square = [[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]
@@ -192,7 +192,7 @@ class Solver(HubMixin):
             cost=cost_of(self.task, answered),
             decoder=decoder.name,
             seconds=seconds,
-            warnings=tuple(text for _, text in self.messages_of(answered, decoder)),
+            warnings=tuple(text for _, text in self.messages_of([answered], decoder)),
             task=self.task,
             elements=_pointed_at(answered),
             example=answered,
@@ -267,20 +267,28 @@ class Solver(HubMixin):
             raise InputError(f"{predictor.decoder.name} decoding does not keep both ends of a tour")
 
     def warned(self, chunks: Iterable[Dataset], predictor: Predictor) -> Iterator[Dataset]:
-        """Yield the chunks, and warn in this process about out-of-distribution instances."""
+        """Yield the chunks. At the end, warn about the out-of-distribution instances of all chunks.
+
+        This generator runs in the user's process, even if other processes answer the chunks.
+        """
+        tally = Tally(self.trained_range, not predictor.decoder.needs_decomposable)
         for chunk in chunks:
-            self.warn_of(chunk, predictor.decoder)
+            for example in chunk:
+                self._check_readable(example)
+                tally.add(example)
             yield chunk
+        self.trained_range.warn(tally.messages())
 
     def warn_of(self, examples: Iterable[Example], decoder: Decoder) -> None:
-        """Warn about out-of-distribution instances, once for each message.
+        """Warn about out-of-distribution instances: one line for each kind, with counts.
 
         Raises:
             InputError: no network can read an instance, for example a matrix of distances.
         """
+        examples = list(examples)
         for example in examples:
             self._check_readable(example)
-            self.trained_range.warn(self.messages_of(example, decoder))
+        self.trained_range.warn(self.messages_of(examples, decoder))
 
     def _check_readable(self, example: Example) -> None:
         """Raise InputError if no network can read an instance."""
@@ -342,6 +350,7 @@ class Solver(HubMixin):
         data, _ = instances_of(instances, self.task)
         if not len(data):
             raise InputError("instances: expected at least one, got none")
+        self.warn_of(data, Greedy())
         task = self.task
         constraint = task.build_constraint() if constrained else task.free_constraint()
         return sample_answers(
@@ -352,11 +361,10 @@ class Solver(HubMixin):
             constraint,
         )
 
-    def messages_of(self, example: Example, decoder: Decoder) -> Iterator[Message]:
-        """Yield a message for each way in which an instance is out of distribution."""
-        if not decoder.needs_decomposable:  # `Incremental` reads only small groups of elements
-            yield from self.trained_range.size_messages(example)
-        yield from self.trained_range.feature_messages(example)
+    def messages_of(self, examples: Iterable[Example], decoder: Decoder) -> list[Message]:
+        """Return a message for each way in which instances are out of distribution."""
+        # `Incremental` reads only small groups of elements, so the sizes of instances do not matter
+        return self.trained_range.messages(examples, not decoder.needs_decomposable)
 
     def log_likelihoods(self, examples: Any) -> Any:
         """Return the log-probability that the model gives to each example's answer.
@@ -379,7 +387,7 @@ class Solver(HubMixin):
             >>> ptrnet.load("hull").log_likelihoods((square, [0, 1, 2, 3]))
             -0.0010545653058144921
         """
-        known, is_one = examples_of(examples, self.task)
+        known, is_one = self._known(examples)
         from ptrnet.solver.scoring import log_likelihoods_of
 
         log_likelihoods = log_likelihoods_of(self._network, self.task, known)
@@ -476,7 +484,7 @@ class Solver(HubMixin):
         check_int("repeats", repeats, 1)
         check_int("seed", seed, 0)
         task = self._own_task()
-        data, _ = examples_of(examples, task)
+        data, _ = self._known(examples)
         if not len(data):
             raise InputError("examples: expected at least one, got none")
         return importance_of_fields(
@@ -511,7 +519,7 @@ class Solver(HubMixin):
         from ptrnet.solver.scoring import claims_of
 
         task = self._own_task()
-        data, _ = examples_of(self._sets(examples, **columns), task)
+        data, _ = self._known(self._sets(examples, **columns))
         ax = axes_or_new(ax)
         draw_reliability(ax, *claims_of(self._network, task, data))
         return ax
@@ -579,7 +587,7 @@ class Solver(HubMixin):
         """
         first = instances[:1] if isinstance(instances, list) else [instances]
         if any(has_answer(item, self.task) for item in first):
-            return examples_of(instances, self.task)
+            return self._known(instances)
         data, is_one = instances_of(instances, self.task)
         return self.predict(data), is_one
 
@@ -683,6 +691,12 @@ class Solver(HubMixin):
         from ptrnet.data.tables import Columns, Sets
 
         return Sets(formats.table_of(values), Columns(**columns))
+
+    def _known(self, values: Any) -> tuple[Dataset, bool]:
+        """Validate examples as `examples_of` does, and warn of them."""
+        data, is_one = examples_of(values, self.task)
+        self.warn_of(data, Greedy())
+        return data, is_one
 
     def _dataset(self, rows: Iterable[Example]) -> Dataset:
         return Dataset.of(rows, self.task.item_size)
@@ -958,6 +972,7 @@ class Solver(HubMixin):
             return points.example
         example = one_example(points, self.task)
         if example.outputs is not None:
+            self.warn_of([example], Greedy())
             return example
         return self.predict([example])[0]
 
