@@ -119,3 +119,22 @@ def test_context_of_a_line_is_read_as_fields_of_its_elements_and_written_back(tm
     path.write_text(json.dumps({**lines[0], "context": {"price": 1}}) + "\n")
     assert run(["solve", "--model", model, str(path)]) == 2
     assert 'c.jsonl:1: element 1: "price" is in "context", too' in capsys.readouterr().err
+
+
+def test_unseen_values_of_a_validation_file_are_warned_of_once(tmp_path, capsys):
+    data = written(tmp_path / "t.csv", rows())
+    table = [{**row, "colour": "zzz" if row["income"] else row["colour"]} for row in rows()]
+    valid, model = written(tmp_path / "v.csv", table), str(tmp_path / "m")
+    columns = ["--set-id", "order", "--chosen", "bought"]
+    options = [option for option in OPTIONS if "valid-batches" not in option]
+    assert (
+        run(["train", "--data", data, "--valid", valid, *columns, *options, "--output", model]) == 0
+    )
+    said = [line for line in capsys.readouterr().err.splitlines() if "treated as missing" in line]
+    count = sum(row["colour"] == "zzz" for row in table)
+    assert len(said) == 1 and said[0].endswith(f": \"colour\": 'zzz' ({count} elements)")
+    assert run(["train", "--output", model, "--resume"]) == 0
+    changed = written(tmp_path / "t.csv", table)  # data to learn from must have known values
+    recipe = tmp_path / "m" / "recipe.toml"
+    assert run(["train", str(recipe), "--data", changed, "--output", str(tmp_path / "n")]) == 2
+    assert "expected one of 'a', 'b', got 'zzz'" in capsys.readouterr().err

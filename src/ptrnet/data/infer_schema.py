@@ -3,7 +3,7 @@
 import warnings
 from array import array
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.tasks.schema import (
     Element,
     Level,
+    Missing,
     Place,
     Schema,
     is_empty,
@@ -28,7 +29,6 @@ COMMON_SETS, COMMON_SHARE = 20, 0.05  # a common number is in at least these set
 COMMON_FACTOR = 2  # common numbers are at least this many times as frequent as the next number
 DIFFERENT = 20  # a field with fewer different numbers has no common numbers
 COUNTED = 20_000  # if a field has more numbers, we count a random sample of at most this size
-Missing = Literal["fill", "refuse"]
 
 
 class CountedNumbers:

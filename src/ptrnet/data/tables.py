@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ptrnet.data import cells, checks
 from ptrnet.data.arrays import columns_of, is_frame, split
 from ptrnet.data.dataset import Dataset
-from ptrnet.data.infer_schema import Field, Missing, check_names, schema_of
+from ptrnet.data.infer_schema import Field, check_names, schema_of
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.files import checksum
 from ptrnet.settings import Settings, setting
@@ -30,6 +30,7 @@ from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Kind
 from ptrnet.tasks.schema import (
     LARGEST_UNROUNDED,
+    Missing,
     Place,
     Schema,
     is_empty,

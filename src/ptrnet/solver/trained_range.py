@@ -9,7 +9,7 @@ import numpy as np
 
 from ptrnet.data.checks import labeller_advice
 from ptrnet.data.sizes import Sizes
-from ptrnet.errors import InputError, OutOfDistributionWarning
+from ptrnet.errors import InputError, OutOfDistributionWarning, short
 from ptrnet.geometry.points import first_equal
 from ptrnet.tasks import CUSTOM
 from ptrnet.tasks.base import Task
@@ -28,7 +28,7 @@ MAX_DEVIATIONS = 10.0  # warn if a feature is more standard deviations from its 
 MIN_SPREAD = 3e-4
 # Never warn about the spread of at most this many elements: their middle half is too small.
 MIN_QUARTERED = 4
-LISTED = 5  # a message names at most this many features
+LISTED = 5  # a message names at most this many features, and values of a field
 
 
 class Message(NamedTuple):
@@ -48,6 +48,7 @@ class TrainedRange:
     - a number of elements between two sizes of the training. In your own examples, all sizes
       between the smallest and the largest one count as trained.
     - features that are far from their mean in the training
+    - values that training did not see, which the model treats as missing
     - elements that the model can hardly tell apart
 
     In spite of a warning, the model may answer the instances well.
@@ -107,6 +108,7 @@ class Tally:
         self._num_equal, self._equal = 0, (0, 0)  # instances, and two equal elements of the first
         self._num_spread, self._extent = 0, 0.0  # instances, and the largest of their extents
         self._has_table = False
+        self._unseen: Counter[tuple[str, str]] = Counter()  # elements, by field and value
 
     def add(self, example: Example) -> None:
         """Count an instance."""
@@ -116,6 +118,8 @@ class Tally:
             side = "fewer" if n < min(sizes) else "more" if n > max(sizes) else "other"
             self._sizes[side][n] += 1
             self._has_table |= example.table is not None and n > max(sizes)
+        if self._task.schema is not None and example.elements is not None:
+            self._unseen.update(self._task.schema.unseen(example.inputs, example.elements))
         if self._task.name == CUSTOM:
             self._add_features(example.inputs)
         else:  # other tasks move points into the unit square
@@ -157,6 +161,8 @@ class Tally:
             yield Message(frozenset([side]), text)
         if self._far:
             yield Message(frozenset(self._far), self._far_text())
+        if self._unseen:
+            yield Message(frozenset(self._unseen), self._unseen_text())
         if self._num_equal:
             which = f"elements {self._equal[0] + 1} and {self._equal[1] + 1}"
             text = (
@@ -182,6 +188,19 @@ class Tally:
 
     def _among(self, count: int) -> str:
         return "" if self._count == 1 else f"in {count} of {self._count} instances, "
+
+    def _unseen_text(self) -> str:
+        parts = []
+        for field in dict.fromkeys(field for field, _ in self._unseen):
+            values = Counter({v: n for (name, v), n in self._unseen.items() if name == field})
+            shown = [
+                f"{short(value) if value else 'no value'} ({n} element{'s' * (n > 1)})"
+                for value, n in values.most_common(LISTED)
+            ]
+            if len(values) > LISTED:
+                shown.append(f"{len(values) - LISTED} more ({values.total()} elements in all)")
+            parts.append(f'"{field}": {", ".join(shown)}')
+        return f"treated as missing, because no training example had it: {'; '.join(parts)}"
 
     def _far_text(self) -> str:
         schema, center = self._task.schema, cast("Custom", self._task).center

@@ -91,9 +91,8 @@ def fit(
             tenth of the examples for validation. Training stops after `patience` validations
             without a lower loss. The model gets the weights of the latest validation whose loss is
             at most one standard error above the lowest loss. If elements are dictionaries, the
-            model reads `fields`, or all fields by default. The model refuses texts that were not in
-            the training examples. With `unknown_category="ignore"`, the model reads these texts as
-            no category.
+            model reads `fields`, or all fields by default. Later, the model treats texts that were
+            not in the training examples as missing. With `unknown="refuse"`, it refuses them.
 
     Returns:
         The trained model, ready to `solve`.
@@ -222,7 +221,7 @@ def _loosest_task(inputs: Sequence[Any], sources: Sequence[str], reading: Readin
         rows = (named_records_of(values) or [] for values in inputs)
         places = [f"{source}: inputs" for source in sources]
         schema = infer_schema(zip(rows, places, strict=True), reading.fields, reading.missing)
-        return task_of(schema, reading.unknown_category)
+        return task_of(schema)
     for name in ("fields", "context"):
         if getattr(reading, name):
             raise InputError(
