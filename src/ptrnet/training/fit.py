@@ -28,7 +28,7 @@ from ptrnet.settings import options_of
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import Custom, Kind, kind_of
 from ptrnet.training import run_folder
-from ptrnet.training.own_data import kind_and_reading, recipe_of, summary
+from ptrnet.training.own_data import infer_recipe, kind_and_reading, recipe_of, summary
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -63,7 +63,9 @@ def fit(
             inputs alone: a list of instances or an array `(B, n, d)`. Inputs and outputs may be
             NumPy arrays, torch tensors or lists. Instances may also be data frames, whose columns
             are named fields. Without a `cost`, elements may also be dictionaries. Strings in these
-            dictionaries are categories. `read_table` makes examples from a table.
+            dictionaries are categories. Or pass a file that `ptrnet train --data` reads, or a table
+            with the names of its columns: `set_id` and one of `chosen`, `rank`, `grade` and
+            `member`, as in `read_table`.
         outputs: the outputs of all inputs: a list with an item for each input, or an array
             `(B, m)`. If you pass no outputs, the second argument may be the kind.
         kind: the kind of the answers. If None, ptrnet guesses the kind from the answers. With a
@@ -137,6 +139,8 @@ def fit(
         if recipe.get("learning", "answers") != "answers":
             raise InputError(f"fit: learning {short(recipe['learning'])} needs a cost")
         if outputs is not None:
+            if isinstance(examples, str | Path):
+                raise InputError(f"fit: expected no outputs, because {examples} has the answers")
             examples = list(pairs_of(examples, outputs))
         return _fit_answers(examples, kind, folder, hooks, recipe)
     if outputs is not None:
@@ -156,11 +160,13 @@ def _plain(value: Any) -> Any:
 def _fit_answers(
     examples: Any, kind: Kind | None, output: Path | None, hooks: "Hooks", recipe: dict[str, Any]
 ) -> Solver:
-    """Train on a list of examples, or on a long table."""
+    """Train on a file, a list of examples, or a long table."""
     from ptrnet.training.run import train
 
     if kind:
         recipe["kind"] = kind
+    if isinstance(examples, str | Path):
+        return _fit_file(str(examples), output, hooks, recipe)
     inferred, is_guessed = _inferred(examples, recipe)
     made = recipe_of(inferred, EXAMPLES, recipe)
     print(summary(inferred, made, is_guessed), file=sys.stderr)
@@ -170,6 +176,16 @@ def _fit_answers(
     run_folder.check_unused(output, EXAMPLES)
     with _saved(inferred.examples, output) as saved:
         return Solver(*train(replace(made, data=str(saved)), output, hooks=hooks))
+
+
+def _fit_file(path: str, output: Path | None, hooks: "Hooks", recipe: dict[str, Any]) -> Solver:
+    """Train on a file of examples, as `ptrnet train --data` does."""
+    from ptrnet.training.run import train
+
+    made, text, data = infer_recipe(path, recipe)
+    print(f"{path}: {text}", file=sys.stderr)
+    with tempfile.TemporaryDirectory() as scratch:
+        return Solver(*train(made, output or Path(scratch) / "run", hooks=hooks, data=data))
 
 
 def _inferred(examples: Any, recipe: dict[str, Any]) -> tuple[InferredTask, bool]:
