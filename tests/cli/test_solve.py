@@ -184,6 +184,25 @@ def test_a_long_table_is_answered_alike_with_plot_and_json(tmp_path, ptrnet, mod
     assert ptrnet(*command, *plot)[0] == 2
 
 
+@pytest.mark.parametrize("more", [(), ("--json",), ("--plot",)])
+def test_a_column_of_answers_never_replaces_a_column_of_the_table(
+    tmp_path, ptrnet, small, refused, more
+):
+    """Once, `--chosen price` wrote ones and zeros over the prices."""
+    own = {"kind": "choice", "fields": ("price",), "categories": ((),)}
+    small("custom", **own, center=(0.0,), spread=(1.0,)).save_pretrained(tmp_path / "own")
+    table, out = tmp_path / "t.csv", tmp_path / "out.csv"
+    table.write_text("set,price,town\n1,3,A\n1,4,B\n")
+    command = ("solve", table, "--model", tmp_path / "own", "--set-id", "set", "--output", out)
+    more += (tmp_path / "p.svg",) * ("--plot" in more)
+    for name in ("price", "town"):
+        complaint = f'has a column "{name}" already; name another column for the answers (--chosen)'
+        refused(ptrnet(*command, "--chosen", name, *more), complaint)
+        assert not out.exists()
+    assert ptrnet(*command, "--chosen", "bought", *more)[0] == 0
+    assert out.read_text().startswith("set,price,town,bought\n1,3,A,")
+
+
 def test_solve_random_and_plot(tmp_path, ptrnet, model):
     picture = tmp_path / "p.png"
     first = ptrnet("solve", "--model", model, "--random", "6", "--plot", picture, "--seed", "3")

@@ -2,6 +2,8 @@
 
 import io
 import json
+import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ import pytest
 import ptrnet
 from ptrnet import InputError
 from ptrnet.cli import run
+from ptrnet.settings import to_mapping
+from ptrnet.training.recipe import Recipe
 from ptrnet.types import Example
 
 
@@ -50,8 +54,6 @@ def test_learns_and_saves_named_fields(tmp_path, capsys):
     frame = pytest.importorskip("pandas").DataFrame(unseen[0][0])
     assert again.solve(frame).tolist() == answer.outputs.tolist()
     assert len(again.solve([unseen[0][0], unseen[1][0]])) == 2
-    with pytest.raises(InputError, match="\"colour\": expected one of 'blue', 'red'"):
-        again.solve([{"price": 1, "colour": "green"}])
     for numbers in ([[0.5, 1.0], [0.5, 0.0]], np.ones((2, 3))):  # without names of fields
         with pytest.raises(InputError, match="expected elements with the fields price, colour"):
             again.solve(numbers)
@@ -99,8 +101,8 @@ def test_train_reads_the_given_fields_and_prints_them(tmp_path, capsys):
     numbers = write_text(tmp_path, '{"inputs": [[1, 2]], "outputs": [0]}\n', "n.jsonl")
     assert run(["train", "--data", numbers, "--fields", "x", *options]) == 2
     assert "fields needs elements with named fields" in capsys.readouterr().err
-    assert run(["train", "--data", data, "--unknown-category", "keep", *options]) == 2
-    assert "unknown_category" in capsys.readouterr().err
+    assert run(["train", "--data", data, "--unknown", "keep", *options]) == 2
+    assert "unknown 'keep' (known: missing, refuse)" in capsys.readouterr().err
 
 
 def model_of_prices():
@@ -194,7 +196,7 @@ def test_shipped_models_read_the_numeric_fields_of_elements(tmp_path, capsys):
 def test_numbers_match_categories_that_were_texts(tmp_path):
     """If a later table has the sizes 10 and 12.5 but not XL, its column is numeric."""
     offers = [[{"size": size} for size in ("10", "12.5", "XL", "2.0")]] * 4
-    options = {"steps": 2, "hidden_size": 8, "valid_batches": 0}
+    options = {"steps": 2, "hidden_size": 8, "valid_batches": 0, "unknown": "refuse"}
     schema = ptrnet.fit(offers, [[0, 1, 2, 3]] * 4, **options).task.schema
     expected = schema.encode([{"size": size} for size in ("10", "10", "12.5", "2.0")], "")
     for sizes in ([10, 10.0, 12.5, 2.0], np.array([10, 10, 12.5, 2])):
@@ -243,11 +245,18 @@ def test_refuses_elements_without_fields():
 
 def test_errors_and_warnings_name_the_field(recwarn):
     offers = [[{"c": "ab"[k % 2], "p": k} for k in range(3)]] * 4
-    solver = ptrnet.fit(offers, [[0, 1, 2]] * 4, steps=2, hidden_size=8, valid_batches=0)
+    options = {"steps": 2, "hidden_size": 8, "valid_batches": 0}
+    solver = ptrnet.fit(offers, [[0, 1, 2]] * 4, **options)
+    strict = ptrnet.fit(offers, [[0, 1, 2]] * 4, unknown="refuse", **options)
     with pytest.raises(InputError, match='element 2: "p": expected a number, got nan'):
-        solver.solve([{"c": "a", "p": 1}, {"c": "a", "p": float("nan")}])
-    solver.solve([{"c": "a", "p": 1e6}])
-    assert any(str(w.message).startswith('"p" is ') for w in recwarn)
+        strict.solve([{"c": "a", "p": 1}, {"c": "a", "p": float("nan")}])
+    with pytest.raises(InputError, match="element 1: \"c\": expected one of 'a', 'b', got 'zzz'"):
+        strict.solve([{"c": "zzz", "p": 1}])
+    solver.solve([{"c": "zzz", "p": 1e6}, {"c": "zzz", "p": None}])
+    messages = [str(w.message) for w in recwarn]
+    assert any('mean of the training: "p" by ' in message for message in messages)
+    unseen = "treated as missing, because no training example had it: "
+    assert f'{unseen}"c": \'zzz\' (2 elements); "p": no value (1 element)' in messages
 
 
 def test_solve_reads_named_elements_from_standard_input(tmp_path, monkeypatch, capsys):
@@ -308,3 +317,179 @@ def test_solve_reads_a_table_of_one_instance(tmp_path, capsys):
     assert "duplicate column name 'x'" in capsys.readouterr().err
     assert run(["solve", "--model", str(tmp_path / "m"), "--random", "3"]) == 2
     assert "cannot be drawn at random" in capsys.readouterr().err
+
+
+ROWS = [
+    {"trip": trip, "colour": colour, "size": size, "price": price, "bought": k % 2}
+    for k, (trip, colour, size, price) in enumerate(
+        [
+            ("A", "red", "L", 1.5),
+            ("A", "zzz", "S", 2.0),
+            ("B", "blue", "XL", None),
+            ("B", "zzz", "XXL", 3.0),
+            ("C", "red", None, 1.0),
+            ("C", "yyy", "S", None),
+        ]
+    )
+]
+# The same rows as the model reads them: its training had missing sizes, but no missing colours or
+# prices. A colour that is not `blue` or `red` has the features 0 and 0.
+FEATURES = [[0, 1, 0, 1, 0, 1.5], [0, 0, 0, 0, 1, 2.0], [1, 0, 1, 0, 0, 2.5],
+            [0, 0, 1, 0, 0, 3.0], [0, 1, 1, 0, 0, 1.0], [0, 0, 0, 0, 1, 2.5]]  # fmt: skip
+WARNING = (
+    "treated as missing, because no training example had it: \"colour\": 'zzz' (2 elements), "
+    "'yyy' (1 element); \"size\": 'XL' (1 element), 'XXL' (1 element); \"price\": no value "
+    "(2 elements)"
+)
+
+
+def model_of_rows(small, **settings):
+    """Return a model of three fields, and the same model without fields, as an oracle."""
+    fields = {"fields": ("colour", "size", "price")}
+    fields |= {"categories": (("blue", "red"), ("", "L", "S"), ())}
+    scaling = {"center": (0.0,) * 5 + (2.5,), "spread": (1.0,) * 6, "kind": "choice"}
+    solver = small("custom", scale=8.0, **fields, **scaling, **settings)
+    return solver, ptrnet.Solver(solver.model, small("custom", **scaling).task)
+
+
+def warned(action):
+    """Return the result of an action, and its warnings about values that training did not see."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = action()
+    return result, [m for w in caught if (m := str(w.message)).startswith("treated")]
+
+
+def test_every_form_of_a_table_treats_unseen_values_as_missing(small, tmp_path):
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    solver, plain = model_of_rows(small)
+    trips = [np.array(FEATURES[k : k + 2]) for k in (0, 2, 4)]
+    expected = np.concatenate(plain.predict_proba(trips))
+    frame = pandas.DataFrame(ROWS)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    tables = [frame, polars.DataFrame(ROWS), ROWS, tmp_path / "t.csv", tmp_path / "t.parquet"]
+    for table in tables:
+        solver.__dict__.pop("trained_range", None)  # it does not repeat warnings
+        found, messages = warned(lambda t=table: solver.predict_proba(t, set_id="trip"))
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+        assert messages == [WARNING]
+        assert warned(lambda t=table: solver.predict_proba(t, set_id="trip"))[1] == []
+    sets = [ROWS[k : k + 2] for k in (0, 2, 4)]
+    for instances in (sets, [pandas.DataFrame(rows) for rows in sets]):
+        solver.__dict__.pop("trained_range", None)
+        found, messages = warned(lambda i=instances: np.concatenate(solver.predict_proba(i)))
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+        assert messages == [WARNING]
+
+
+USES = {
+    "solve": lambda solver, data: [a.tolist() for a in solver.solve([x for x, _ in data])],
+    "evaluate": lambda solver, data: solver.evaluate(data),
+    "explain": lambda solver, data: solver.explain(data)["value"],
+    "log_likelihoods": lambda solver, data: solver.log_likelihoods(data).tolist(),
+    "sample": lambda solver, data: solver.sample([x for x, _ in data], seed=1).log_probs.tolist(),
+    "attention": lambda solver, data: [p.tolist() for p, _ in solver.attention(data)],
+    "plot_reliability": lambda solver, data: solver.plot_reliability(data).get_title(),
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_every_use_of_a_model_warns_once_of_unseen_values(small, use):
+    solver, plain = model_of_rows(small)
+    known = ptrnet.read_table(ROWS, set_id="trip", chosen="bought")
+    data = [(example.inputs, example.outputs) for example in known]
+    found, messages = warned(lambda: use(solver, data))
+    assert found == use(plain, [(np.array(FEATURES[k : k + 2]), [1]) for k in (0, 2, 4)])
+    assert messages == [WARNING]
+
+
+def test_each_answer_names_its_own_unseen_values(small):
+    solver, _ = model_of_rows(small)
+    answers, messages = warned(lambda: solver.answer(ROWS, set_id="trip"))
+    texts = [answer.warnings[-1].partition(": ")[2] for answer in answers]
+    assert messages == [] and texts[0] == "\"colour\": 'zzz' (1 element)"
+    assert texts[2] == '"colour": \'yyy\' (1 element); "price": no value (1 element)'
+
+
+def test_commands_print_one_line_for_all_unseen_values_of_a_file(small, tmp_path, capsys):
+    solver, _ = model_of_rows(small)
+    solver.save_pretrained(tmp_path / "m")
+    model, table, lines = (str(tmp_path / name) for name in ("m", "t.csv", "t.jsonl"))
+    rows = [["" if cell is None else str(cell) for cell in row.values()] for row in ROWS]
+    write_text(tmp_path, "".join(",".join(row) + "\n" for row in [[*ROWS[0]], *rows]), "t.csv")
+    convert = ["convert", table, lines, "--set-id", "trip", "--chosen", "bought"]
+    assert run(convert) == 0
+    named = ["--set-id", "trip", "--chosen", "bought"]
+    commands = [
+        ["evaluate", "--model", model, table, *named],
+        ["evaluate", "--model", model, lines],
+        ["evaluate", "--model", model, lines, "--jobs", "2"],
+        ["explain", model, table, *named],
+        ["explain", model, lines],
+        ["solve", "--model", model, table, "--set-id", "trip"],
+        ["solve", "--model", model, table, "--set-id", "trip", "--json"],
+        ["solve", "--model", model, lines],
+        ["solve", "--model", model, table],  # a single instance
+    ]
+    printed = []
+    for command in commands:
+        capsys.readouterr()
+        assert run(command) == 0, command
+        out, error = capsys.readouterr()
+        printed.append(out)
+        assert error.count("treated as missing") == 1 and f"ptrnet: {WARNING}\n" in error, command
+    assert printed[0] == printed[1] == printed[2] and printed[3] == printed[4]
+    strict, _ = model_of_rows(small, unknown="refuse")
+    strict.save_pretrained(tmp_path / "m")
+    for command in commands:
+        assert run(command) == 2
+        assert "which no training example had" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [
+        ({}, []),
+        ({"unknown": "refuse"}, [{"c": "zzz"}, {"c": None}, {"p": None}]),
+        ({"missing": "refuse"}, [{"c": None}, {"p": None}]),
+    ],
+)
+def test_a_training_keeps_its_rules_for_unseen_and_missing_values(tmp_path, options, refused):
+    """The rules are in the model's folder, and a resumed training reads the same examples."""
+    rng = np.random.default_rng(0)
+    rows = [{"trip": k // 3, "c": "ab"[k % 2], "p": p} for k, p in enumerate(rng.random(30))]
+    chosen = rng.integers(3, size=10)
+    data = [{**row, "bought": int(k % 3 == chosen[k // 3])} for k, row in enumerate(rows)]
+    sizes = {"steps": 2, "hidden_size": 8, "batch_size": 4}
+    columns = {"set_id": "trip", "chosen": "bought"}
+    ptrnet.fit(data, **columns, **options, **sizes, output=tmp_path / "m")
+    assert run(["train", "--output", str(tmp_path / "m"), "--resume"]) == 0
+    solver = ptrnet.load(tmp_path / "m")
+    for changed in ({}, {"c": "zzz"}, {"c": None}, {"p": None}):
+        with pytest.raises(InputError) if changed in refused else nullcontext():
+            solver.solve([{**rows[0], **changed}, rows[1]])
+    if "missing" in options:
+        with pytest.raises(InputError, match="expected a value, got none"):
+            ptrnet.fit([*data, {**data[-1], "p": None, "bought": 0}], **columns, **options, **sizes)
+
+
+@pytest.mark.parametrize(("former", "present"), [("ignore", "missing"), ("refuse", "refuse")])
+def test_earlier_models_and_recipes_keep_their_rule(small, tmp_path, former, present):
+    solver, _ = model_of_rows(small)
+    solver.save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    config = json.loads(path.read_text())
+    settings = config["task_settings"]
+    del config["config_sha256"], settings["missing"], settings["unknown"]
+    path.write_text(
+        json.dumps({**config, "task_settings": {**settings, "unknown_category": former}})
+    )
+    task = ptrnet.load(tmp_path).task
+    assert (task.unknown, task.missing) == (present, "fill")
+    recipe = Recipe.from_table(
+        {**to_mapping(task), "task": "custom", "data": "d", "valid_batches": 0}
+    )
+    lines = [line for line in recipe.toml().splitlines() if not line.startswith("unknown")]
+    (tmp_path / "r.toml").write_text("\n".join([f'unknown_category = "{former}"', *lines]))
+    assert Recipe.read(tmp_path / "r.toml") == recipe

@@ -10,6 +10,8 @@ import ptrnet
 from ptrnet import InputError
 from ptrnet.cli import run
 from ptrnet.data import formats
+from ptrnet.data.arrays import rows_of
+from ptrnet.data.infer_schema import infer_schema
 from ptrnet.data.infer_task import task_of
 from ptrnet.data.tables import Columns, Sets, Table
 from ptrnet.errors import AmbiguousInputWarning
@@ -183,6 +185,51 @@ def test_names_that_look_like_numbers_stay_texts(tmp_path):
     assert second.elements == [{"zip": "02222", "sku": 12, "n": "1_1", "x": None, "y": -20.0}]
 
 
+def tables_with_categories(folder):
+    """Return tables whose column `size` has the same three levels, and is categorical by type."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    pa = pytest.importorskip("pyarrow")
+    order, sizes = [1, 1, 2, 2], [10, 2, None, 10]
+    texts = ["10", "2", None, "10"]
+    frame = pandas.DataFrame({"order": order, "size": pandas.Categorical(sizes, ordered=True)})
+    frame.to_parquet(folder / "t.parquet")
+    yield frame
+    yield frame.assign(size=pandas.Categorical([10.0, 2.0, None, 10.0]))
+    yield frame.assign(size=pandas.Categorical(texts))
+    for dtype in (polars.Categorical, polars.Enum(["2", "10"])):
+        yield polars.DataFrame({"order": order, "size": polars.Series(texts, dtype=dtype)})
+    yield pa.table({"order": order, "size": pa.array(sizes).dictionary_encode()})
+    yield folder / "t.parquet"
+
+
+def test_the_type_of_a_column_makes_whole_numbers_categories(tmp_path):
+    """Once, the numbers of a pandas `category` column were read as numbers."""
+    for values in tables_with_categories(tmp_path):
+        sets = Sets(formats.table_of(values), Columns(set_id="order"))
+        schema, data = sets.for_training()
+        assert (schema.fields, schema.categories) == (("size",), (("", "10", "2"),))
+        assert data.elements.tolist() == [[0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0]]
+        plain = Table.of([{"size": size} for size in (2, 10.0, "10")])
+        assert plain.encode(schema).tolist() == [[0, 0, 1], [0, 1, 0], [0, 1, 0]]
+
+
+def test_categorical_columns_of_single_sets_and_of_ids_and_answers_are_read(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"size": [10, 2, 10]}).astype("category")
+    assert infer_schema([(rows_of(frame), "frame")]).categories == (("10", "2"),)
+    rows = pandas.DataFrame(ROWS).assign(grade=[0, 2, 1, 1], chosen=[1, 1, 0, 0])
+    typed = rows.astype({"order": "category", "place": "category", "grade": "category"})
+    typed = typed.astype({"chosen": "category"})
+    for role, name in (("rank", "place"), ("grade", "grade"), ("chosen", "chosen")):
+        columns = Columns(set_id="order", **{role: name})
+        for given, expected in zip(
+            Sets(Table.of(typed), columns).examples(),
+            Sets(Table.of(rows), columns).examples(),
+            strict=True,
+        ):
+            assert given.outputs.tolist() == expected.outputs.tolist()
+
+
 def test_quoted_text_keeps_its_blank_lines(tmp_path):
     path = write_text(tmp_path, 'id,t\n\n1,"one\n\ntwo"\n \n1,x\n')
     (example,) = ptrnet.read_table(path, set_id="id")
@@ -341,23 +388,24 @@ def test_writes_all_columns_and_the_ranks_of_answers(tmp_path, extension, target
         types = {"when": pa.array([1, 2, 3, 4], pa.timestamp("ns"))}
         columns = {name: [row[name] for row in ROWS] for name in ROWS[0]}
         pa.parquet.write_table(pa.table({**columns, **types}), path)
-    sets = formats.open_sets(str(path), Columns(set_id="order", rank="place"))
+    sets = formats.open_sets(str(path), Columns(set_id="order", rank="answer"))
     answers = [np.array([1, 2, 0]), np.array([0])]
     formats.write_table(str(out), sets.answered(answers, "permutation"))
     before, after = formats.table_of(path), formats.table_of(out)
-    assert list(before.columns) == list(after.columns)
-    assert [int(place) for place in after.columns["place"]] == [3, 1, 1, 2]
-    for name in before.columns.keys() - {"place"}:
+    assert [*before.columns, "answer"] == list(after.columns)
+    assert [int(place) for place in after.columns["answer"]] == [3, 1, 1, 2]
+    for name in before.columns:
         assert list(before.values(name)) == list(after.values(name))
-    with pytest.raises(InputError, match=r'has a column "place" already; name .* \(--rank'):
-        formats.open_sets(str(path), Columns(set_id="order")).answered(answers, "grades")
+    for columns in (Columns(set_id="order"), Columns(set_id="order", rank="place")):
+        with pytest.raises(InputError, match=r'has a column "place" already; name .* \(--rank'):
+            formats.open_sets(str(path), columns).answered(answers, "grades")
 
 
 def test_choices_are_written_as_ones_and_zeros():
     sets = Sets(Table.of(ROWS), Columns(set_id="order"))
     table = sets.answered([np.array([2]), np.array([0])], "choice")
     assert table.columns["chosen"] == [0, 1, 0, 1]
-    sets = Sets(Table.of(ROWS), Columns(set_id="order", rank="place"))
+    sets = Sets(Table.of(ROWS), Columns(set_id="order", rank="answer"))
     with pytest.raises(
         InputError, match="order 'A': a column cannot hold an answer that has an element twice"
     ):

@@ -139,15 +139,15 @@ def test_the_program_needs_neither_torch_nor_ptrnet(tmp_path):
     assert json.loads(done.stdout) == ptrnet.load("hull").solve(points).tolist()
 
 
-@pytest.mark.parametrize("unknown", ["refuse", "ignore"])
+@pytest.mark.parametrize("unknown", ["refuse", "missing"])
 def test_fields_are_read_by_their_names(unknown, tmp_path):
     """The table has its columns in another order, and a column that the model does not read."""
     schema = {"fields": ("price", "colour"), "categories": ((), ("blue", "red"))}
     scaling = {"center": (2.0, 0.0, 0.0), "spread": (3.0, 1.0, 1.0)}
-    solver = build("ptr-net", "custom", {**schema, **scaling, "unknown_category": unknown}, {})
+    solver = build("ptr-net", "custom", {**schema, **scaling, "unknown": unknown}, {})
     manifest = ptrnet.export_onnx(solver, tmp_path, instances=3)
     elements = [{"price": 1.5 * k, "colour": ["red", "blue"][k % 2]} for k in range(7)]
-    if unknown == "ignore":
+    if unknown == "missing":
         elements[3]["colour"] = "pink"
     rows = [f"{e['colour']},x{k},{e['price']}\n" for k, e in enumerate(elements)]
     (tmp_path / "table.csv").write_text("colour,title,price\n" + "".join(rows))
@@ -170,8 +170,35 @@ def test_missing_and_common_numbers_become_the_features_that_the_model_reads(com
     assert points.tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("missing", ["fill", "refuse"])
+def test_unseen_values_become_the_features_that_the_model_reads(missing, tmp_path, capsys):
+    schema = {"fields": ("price", "colour", "size"), "categories": ((), ("b", "r"), ("", "L"))}
+    scaling = {"center": (2.5, 0.0, 0.0, 0.0, 0.0), "spread": (3.0, *[1.0] * 4)}
+    solver = build("ptr-net", "custom", {**schema, **scaling, "missing": missing}, {})
+    fields = ptrnet.export_onnx(solver, tmp_path, instances=3)["inputs"]["fields"]
+    elements = [(1.5, "r", "L"), (4, "pink", "S"), (2, "pink", ""), (3, "x", "L")]
+    gaps = [(None, "b", "L"), (None, "", "")] * (missing == "fill")
+    elements = [dict(zip(schema["fields"], e, strict=True)) for e in [*elements, *gaps]]
+    rows = [",".join("" if v is None else str(v) for v in e.values()) for e in elements]
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join(["price,colour,size", *rows, ""]))
+    points = example.read(str(table), fields)
+    assert points.tolist() == solver.task.schema.encode(elements, "").tolist()
+    said = "treated as missing, because no training example had it"
+    assert capsys.readouterr().err.splitlines() == [
+        *[f"{table}: {said}: price: no value (2)"] * (missing == "fill"),
+        f"{table}: {said}: colour: pink (2), x (1)" + ", no value (1)" * (missing == "fill"),
+        f"{table}: {said}: size: S (1)",
+    ]
+    for row in (",b,L", "1,,L") if missing == "refuse" else ():
+        table.write_text(f"price,colour,size\n{row}\n")
+        with pytest.raises((SystemExit, ValueError), match=r"unknown in colour|could not convert"):
+            example.read(str(table), fields)
+
+
 FIELDS = [
-    {"name": name, "categories": texts, "unknown_category": "refuse", "missing": None, "common": []}
+    {"name": name, "categories": texts, "unknown": "refuse", "missing": None, "common": []}
+    | {"marks_missing": False}
     for name, texts in (("price", []), ("colour", ["blue", "red"]))
 ]
 POINTS = [[0, 0.5], [1, 0]]

@@ -248,18 +248,29 @@ def test_slow_metrics_do_not_delay_answers(with_client, models, monkeypatch):
 
 def test_elements_may_be_objects_with_fields(with_client, models, small):
     schema = {"fields": ("price", "colour"), "categories": ((), ("blue", "red"))}
-    solver = small("custom", scale=8.0, **schema, center=(0.0,) * 3, spread=(1.0,) * 3)
-    models["offers"] = solver
+    schema |= {"center": (0.0,) * 3, "spread": (1.0,) * 3, "kind": "choice"}
+    models["offers"] = solver = small("custom", scale=8.0, **schema)
+    models["strict"] = small("custom", scale=8.0, **schema, unknown="refuse")
     elements = [{"price": k, "colour": ["red", "blue"][k % 2], "title": "t"} for k in range(6)]
 
     async def scenario(client):
-        known, unknown = elements, [*elements, {"price": 1, "colour": "pink"}]
+        unknown = [*elements, {"price": 1, "colour": "pink"}]
+        known = {"instances": [unknown] * 2, "outputs": [[0], [1]]}
         return [
-            await client.post("/v1/models/offers/solve", json={"instance": instance})
-            for instance in (known, unknown, [[1, 2, 3]])
+            await client.post(f"/v1/models/{path}", json=body)
+            for path, body in (
+                ("offers/solve", {"instance": elements}),
+                ("strict/solve", {"instance": unknown}),
+                ("offers/solve", {"instance": unknown}),
+                ("offers/evaluate", known),
+                ("offers/solve", {"instance": [[1, 2, 3]]}),
+            )
         ]
 
-    answered, unknown, numbers = with_client(scenario)
+    answered, refused, unknown, measured, numbers = with_client(scenario)
     assert answered.json()["answers"][0]["outputs"] == solver.solve(elements).tolist()
-    assert "got 'pink'" in problem(unknown, 422)
+    assert "got 'pink'" in problem(refused, 422)
+    said = "treated as missing, because no training example had it: \"colour\": 'pink' "
+    assert f"{said}(1 element)" in unknown.json()["answers"][0]["warnings"]
+    assert f"{said}(2 elements)" in measured.json()["warnings"]
     assert "expected elements with the fields price, colour" in problem(numbers, 422)

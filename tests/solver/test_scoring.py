@@ -4,8 +4,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from ptrnet.data.tables import Columns
 from ptrnet.errors import InputError
 from ptrnet.solver import Solver
+from ptrnet.tasks.custom import Custom
 from ptrnet.types import Example
 from tests.support.plackett_luce import plackett_luce
 from tests.support.small_models import small_solver
@@ -68,6 +70,108 @@ def test_scores_are_in_the_order_of_the_user_if_the_model_reads_another(kind):
     reader = Solver(solver.model, replace(solver.task, order="lexicographic"))
     order = np.array([2, 0, 3, 1])
     assert reader.scores(SCORES[order]) == pytest.approx(solver.scores(SCORES)[order])
+
+
+def offers_in_mixed_order():
+    """Return columns with rows of three sets in mixed order, and the softmax in each set."""
+    trips = np.array([3, 1, 3, 2, 1, 3, 2, 1])
+    prices = np.random.default_rng(4).normal(size=8)
+    weights = np.exp(prices)
+    shares = weights / np.array([weights[trips == trip].sum() for trip in trips])
+    return {"trip": trips, "price": prices}, shares
+
+
+def solver_of_prices(kind="choice"):
+    task = Custom(kind=kind, fields=("price",), categories=((),), center=(0.0,), spread=(1.0,))
+    return Solver(plackett_luce(kind).model, task)
+
+
+def test_probabilities_of_a_frame_have_its_rows_order_and_its_index():
+    """Once, they came by set: 3, 3, 3, 1, 1, ... in place of 3, 1, 3, 2, ..."""
+    pandas = pytest.importorskip("pandas")
+    columns, shares = offers_in_mixed_order()
+    frame, solver = pandas.DataFrame(columns), solver_of_prices()
+    indices = [
+        frame.index,
+        pandas.Index([5, 1, 7, 0, 2, 3, 9, 4]),
+        pandas.Index([1, 1, 1, 1, 0, 0, 0, 0]),
+        pandas.Index([*"abcdefga"], name="row"),
+        pandas.MultiIndex.from_product([[1, 0], ["x", "y"], [2, 2]]),
+        pandas.date_range("2024-01-01", periods=8)[::-1],
+    ]
+    for index in indices:
+        given = frame.set_index(index)
+        found = solver.predict_proba(given, set_id="trip")
+        expected = pandas.Series(shares, index, name="probability")
+        pandas.testing.assert_series_equal(found, expected, rtol=1e-5)
+        logs = solver.scores(given, set_id="trip")
+        pandas.testing.assert_series_equal(logs, np.log(expected).rename("score"), rtol=1e-4)
+    answered = frame.assign(bought=1, probability=solver.predict_proba(frame, set_id="trip"))
+    assert answered.groupby("trip").probability.sum().tolist() == pytest.approx([1, 1, 1])
+    one = solver.predict_proba(frame[frame.trip == 3])  # without set_id, a frame is one instance
+    expected = pandas.Series(shares, name="probability")[frame.trip == 3]
+    pandas.testing.assert_series_equal(one, expected, rtol=1e-5)
+    several = solver.predict_proba([frame[frame.trip == trip] for trip in (1, 2)])
+    assert [type(part) for part in several] == [np.ndarray] * 2
+
+
+def test_probabilities_of_other_tables_are_in_the_order_of_their_rows(tmp_path):
+    columns, shares = offers_in_mixed_order()
+    solver = solver_of_prices()
+    polars = pytest.importorskip("polars")
+    found = solver.predict_proba(polars.DataFrame(columns), set_id="trip")
+    assert isinstance(found, polars.Series) and found.name == "probability"
+    np.testing.assert_allclose(found.to_numpy(), shares, rtol=1e-5)
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    lines = ["trip,price", *(f"{row['trip']},{row['price']}" for row in rows), ""]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    for table in (rows, tmp_path / "t.csv"):
+        np.testing.assert_allclose(solver.predict_proba(table, set_id="trip"), shares, rtol=1e-5)
+
+
+@pytest.mark.parametrize("extension", ["csv", "parquet"])
+def test_solved_tables_may_have_a_column_of_probabilities(tmp_path, extension):
+    pandas = pytest.importorskip("pandas")
+    columns, shares = offers_in_mixed_order()
+    frame, out = pandas.DataFrame(columns), tmp_path / f"out.{extension}"
+    if extension == "csv":
+        path = tmp_path / "t.csv"
+        frame.to_csv(path, index=False)
+    else:
+        path = tmp_path / "t.parquet"
+        frame.to_parquet(path)
+    solver = solver_of_prices()
+    solver.solve_file(path, out, columns=Columns(set_id="trip"), probability="share")
+    read = pandas.read_csv if extension == "csv" else pandas.read_parquet
+    solved = read(out)
+    assert [*solved.columns] == ["trip", "price", "chosen", "share"]
+    np.testing.assert_allclose(solved.share, shares, rtol=1e-5)
+    assert (
+        solved.chosen.tolist()
+        == (solved.groupby("trip").share.transform("max") == solved.share).tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "complaint"),
+    [
+        ("choice", {"probability": "price"}, 'has a column "price" already; name .*--probability'),
+        ("choice", {"probability": "chosen"}, 'has a column "chosen" already'),
+        ("choice", {"output": "out.jsonl"}, "probability: needs a long table"),
+        ("choice", {"columns": None}, "probability: needs a long table"),
+        ("hull", {}, "expected a model of your own examples, got one of task hull"),
+    ],
+)
+def test_refuses_probabilities_without_a_column_for_them(
+    tmp_path, monkeypatch, kind, options, complaint
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("trip,price,y\n1,2,0\n1,3,1\n")
+    solver = small_solver() if kind == "hull" else solver_of_prices()
+    given = {"output": "out.csv", "columns": Columns(set_id="trip"), "probability": "p", **options}
+    with pytest.raises(InputError, match=complaint):
+        solver.solve_file("t.csv", **given)
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
 
 
 def test_likelihood_of_a_choice_is_that_among_the_elements():

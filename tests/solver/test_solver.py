@@ -183,3 +183,35 @@ def test_few_small_instances_take_one_thread_and_give_the_others_back(small, ins
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+def test_answers_are_those_of_evaluation_mode_if_the_network_was_left_in_training_mode():
+    """With dropout, probabilities once changed by up to 0.66 after `model.model.train()`."""
+    task = tasks.get("custom", kind="choice", center=(0.0, 0.0), spread=(1.0, 1.0))
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "encoder_layers": 1, "feed_forward": 8, "dropout": 0.5}
+    network = models.build("set-ptr-net", 2, task.num_specials, answer="one", **sizes)
+    solver = ptrnet.Solver(network, task)
+    points = np.random.default_rng(0).normal(size=(40, 5, 2))
+    examples = [(instance, [k % 5]) for k, instance in enumerate(points)]
+    known = solver.predict([Example(instance) for instance in points])
+    actions = {
+        "solve": lambda: np.array(solver.solve(points)),
+        "predict": lambda: solver.predict(known).log_probs,
+        "answer": lambda: [answer.log_prob for answer in solver.answer(points)],
+        "sample": lambda: solver.sample(points, 3, seed=1).log_probs.detach().numpy(),
+        "scores": lambda: np.array(solver.scores(points)),
+        "predict_proba": lambda: np.array(solver.predict_proba(points)),
+        "log_likelihoods": lambda: solver.log_likelihoods(examples),
+        "attention": lambda: solver.attention(points[0])[0],
+        "evaluate": lambda: solver.evaluate(examples)["log_likelihood"]["value"],
+        "score": lambda: solver.score(known, known)["log_likelihood"].value,
+        "explain": lambda: solver.explain(examples)["importance"]["feature 1"]["value"],
+    }
+    expected = {name: action() for name, action in actions.items()}
+    for name, action in actions.items():
+        solver.model.train()
+        np.testing.assert_array_equal(action(), expected[name], name)
+        solver.model.eval()
+        solver.model.encoder.train()  # only a part
+        np.testing.assert_array_equal(action(), expected[name], name)

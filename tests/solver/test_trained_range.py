@@ -24,18 +24,30 @@ def of_sizes(*sizes):
     return list(map(np.random.default_rng(0).random, [(n, 2) for n in sizes]))
 
 
-def test_each_class_of_sizes_is_named_once(small):
+def test_each_class_of_sizes_is_named_once_with_its_count(small):
     solver = small()
     solver = type(solver)(solver.model, solver.task, {"n": "4-6,9"})
-    messages = said(lambda: solver.solve(of_sizes(4, 6, 9, 7, 8, 12, 20, 3)))
-    assert [message.split("this one has ")[1].split(";")[0] for message in messages] == [
-        "7",
-        "12",
-        "3",
+    messages = said(lambda: solver.solve(of_sizes(4, 6, 9, 7, 8, 12, 12, 3)))
+    before = "the model was trained on instances of 4-6,9 elements, "
+    after = "; ptrnet label hull computes answers by an algorithm"
+    assert messages == [
+        f"{before}{counted}{after}"
+        for counted in ("2 of 8 have 7 to 8", "2 of 8 have 12", "1 of 8 has 3")
     ]
-    assert messages[0].startswith("the model was trained on instances of 4-6,9 elements")
-    assert messages[0].endswith("ptrnet label hull computes answers by an algorithm")
     assert said(lambda: solver.solve(of_sizes(7, 30, 3))) == []
+    (warning,) = solver.answer(of_sizes(7)[0]).warnings
+    assert warning == f"{before}this one has 7{after}"
+
+
+@pytest.mark.parametrize("n", ["1,4-6,8-25,27", "1-27"])
+def test_own_examples_may_have_any_size_between_those_of_the_training(small, n):
+    task = {"center": (0.5, 0.5), "spread": (1.0, 1.0), "kind": "choice"}
+    solver = small("custom", **task)
+    solver = type(solver)(solver.model, solver.task, {"n": n})
+    assert said(lambda: solver.solve(of_sizes(*range(1, 28)))) == []
+    (message,) = said(lambda: solver.solve(of_sizes(7, 30, 40)))
+    expected = "the model was trained on instances of 1 to 27 elements, 2 of 3 have 30 to 40"
+    assert message == expected
 
 
 @pytest.mark.parametrize("trained", [{}, {"n": "many"}, {"n": None}])
@@ -48,15 +60,49 @@ def test_incremental_decoding_does_not_warn_about_size(small):
     assert said(lambda: small().solve(of_sizes(9), Incremental(window=2))) == []
 
 
-def test_far_features_are_reported_once_with_their_mean(small):
+FAR = "more than 10 standard deviations from the mean of the training: "
+
+
+def test_far_features_are_reported_in_one_line_with_their_means(small):
     task = {"center": (10.0, 0.0), "spread": (1.0, 5.0), "kind": "sequence"}
     trained = TrainedRange(small("custom", **task).task, {})
-    near, far = np.array([[19.0, 49.0]]), np.array([[10.0, 51.0], [-3.0, 0.0]])
-    assert said(lambda: trained.warn(trained.feature_messages(Example(near)))) == []
-    twice = [*trained.feature_messages(Example(far))] * 2
-    messages = said(lambda: trained.warn(twice))
-    assert [message[:18] for message in messages] == ["feature 1 is 13 or", "feature 2 is 10 or"]
-    assert messages[0].endswith("mean, 10")
+    near, far = Example(np.array([[19.0, 49.0]])), Example(np.array([[10.0, 60.0], [-3.0, 0.0]]))
+    assert trained.messages([near]) == []
+    (message,) = said(lambda: trained.warn(trained.messages([far]) * 2))
+    assert message == f"{FAR}feature 1 by 13 (mean 10); feature 2 by 12 (mean 0)"
+    farther = Example(np.array([[10.0, -80.0]]))
+    ((_, text),) = trained.messages([near, farther, far, near])
+    assert text == (
+        f"{FAR}feature 2 in 2 of 4 instances, by up to 16 (mean 0); "
+        "feature 1 in 1 of 4 instances, by up to 13 (mean 10)"
+    )
+
+
+def test_a_line_names_the_features_that_are_far_most_often(small):
+    task = {"center": (0.0,) * 9, "spread": (1.0,) * 9, "kind": "sequence"}
+    trained = TrainedRange(small("custom", **task).task, {})
+    instances = [Example(50 * np.tri(9)[k : k + 1]) for k in range(9)]
+    ((_, text),) = trained.messages(instances)
+    assert text.startswith(
+        f"{FAR}feature 1 in 9 of 9 instances, by up to 50 (mean 0); feature 2 in 8"
+    )
+    assert text.endswith("; feature 5 in 5 of 9 instances, by up to 50 (mean 0); 4 more features")
+
+
+def test_a_file_gives_one_line_for_each_kind_of_warning(small, tmp_path, capsys):
+    """Sizes, far features and elements that are equal in float32, in chunks of a file."""
+    task = {"center": (0.0,), "spread": (1.0,), "kind": "choice"}
+    small("custom", **task).save_pretrained(tmp_path / "m")
+    rows = [[[1.0], [1.0 + 1e-9], [k / 20]] for k in range(600)]
+    lines = [f'{{"inputs": {inputs}, "outputs": [0]}}\n' for inputs in rows]
+    (tmp_path / "d.jsonl").write_text("".join(lines))
+    assert run(["evaluate", "--model", f"{tmp_path / 'm'}", f"{tmp_path / 'd.jsonl'}"]) == 0
+    assert capsys.readouterr().err.splitlines()[-3:] == [
+        "ptrnet: the model was trained on instances of 5 elements, 600 of 600 have 3",
+        f"ptrnet: {FAR}feature 1 in 399 of 600 instances, by up to 30 (mean 0)",
+        "ptrnet: in 600 of 600 instances, the model cannot tell some elements apart: they are "
+        "equal in float32, in which it computes",
+    ]
 
 
 @pytest.mark.parametrize(("gap", "is_said"), [(1.0, False), (0.0, False), (1e-7, True)])
@@ -64,7 +110,7 @@ def test_custom_elements_that_float32_makes_equal_are_named(small, gap, is_said)
     task = {"center": (0.0,), "spread": (1.0,), "kind": "sequence"}
     trained = TrainedRange(small("custom", **task).task, {})
     instance = np.array([[3.0], [5.0], [4.0], [5.0 + gap]])
-    messages = said(lambda: trained.warn(trained.feature_messages(Example(instance))))
+    messages = said(lambda: trained.warn(trained.messages([Example(instance)])))
     expected = "the model cannot tell elements 2 and 4 apart: they are equal in float32, in which "
     assert messages == [expected + "it computes"] * is_said
 
@@ -117,4 +163,4 @@ def test_a_far_outlier_is_reported(name):
 def test_instances_like_those_of_the_training_give_no_warning(small, name, kind):
     trained = TrainedRange(small(name, points=kind).task, {})
     instances = small(name, points=kind).task.sample(np.random.default_rng(0), 2000, 20)
-    assert sum(len([*trained.feature_messages(Example(x))]) for x in instances) <= 4
+    assert sum(len(trained.messages([Example(x)])) for x in instances) <= 4

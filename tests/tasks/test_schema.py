@@ -1,5 +1,6 @@
 """The encoding of elements with fields, and elements that are refused."""
 
+from contextlib import nullcontext
 from decimal import Decimal
 
 import numpy as np
@@ -19,17 +20,51 @@ OFFERS = [
 ]
 
 
-def test_unknown_text_is_refused_or_encoded_as_zeros():
-    pink = [{"price": 1, "colour": "pink"}]
-    schema = infer_schema([(OFFERS, "x")], ["price", "colour"])
-    with pytest.raises(
-        InputError,
-        match=r'^new: element 1: "colour": expected one of \'blue\', \'red\', got \'pink\'',
-    ):
-        schema.encode(pink, "new")
-    known = infer_schema([(OFFERS, "x")], ["price", "colour"])
-    schema = task_of(known, unknown_category="ignore").schema
-    assert schema.encode(pink, "new").tolist() == [[1, 0, 0]]
+def task_of_offers(**settings):
+    """Return a task whose training had missing sizes and weights, but no other missing values."""
+    fields = ("price", "colour", "size", "weight")
+    categories = ((), ("blue", "red"), ("", "L"), ())
+    scaling = {"center": (2.5, 0.0, 0.0, 0.0, 0.0, 7.0, 0.0), "spread": (1.0,) * 7}
+    return Custom(fields=fields, categories=categories, filled=("weight",), **scaling, **settings)
+
+
+OFFER = {"price": 1, "colour": "red", "size": "L", "weight": 3}
+
+
+@pytest.mark.parametrize(
+    ("changed", "features", "unseen"),
+    [
+        ({}, [1, 0, 1, 0, 1, 3, 0], []),
+        ({"colour": "pink"}, [1, 0, 0, 0, 1, 3, 0], [("colour", "pink")]),
+        ({"colour": ""}, [1, 0, 0, 0, 1, 3, 0], [("colour", "")]),
+        ({"colour": None}, [1, 0, 0, 0, 1, 3, 0], [("colour", "")]),
+        ({"size": "XL"}, [1, 0, 1, 1, 0, 3, 0], [("size", "XL")]),
+        ({"size": 12}, [1, 0, 1, 1, 0, 3, 0], [("size", "12")]),
+        ({"size": ""}, [1, 0, 1, 1, 0, 3, 0], []),
+        ({"price": None}, [2.5, 0, 1, 0, 1, 3, 0], [("price", "")]),
+        ({"price": "n/a"}, [2.5, 0, 1, 0, 1, 3, 0], [("price", "")]),
+        ({"price": 2.5}, [2.5, 0, 1, 0, 1, 3, 0], []),
+        ({"weight": None}, [1, 0, 1, 0, 1, 7, 1], []),
+        (
+            {"price": float("nan"), "colour": "x", "size": "y", "weight": None},
+            [2.5, 0, 0, 1, 0, 7, 1],
+            [("price", ""), ("colour", "x"), ("size", "y")],
+        ),
+    ],
+)
+def test_values_that_training_did_not_see_are_treated_as_missing(changed, features, unseen):
+    schema, elements = task_of_offers().schema, [OFFER, {**OFFER, **changed}]
+    encoded = schema.encode(elements, "x")
+    assert encoded.tolist() == [[1, 0, 1, 0, 1, 3, 0], features]
+    assert list(schema.unseen(encoded, elements)) == unseen
+    complaint = r'^x: element 2: "(colour|price|size)": expected (one of|a number)'
+    strict = task_of_offers(unknown="refuse").schema
+    with pytest.raises(InputError, match=complaint) if unseen else nullcontext():
+        assert strict.encode(elements, "x").tolist() == encoded.tolist()
+    without_gaps = task_of_offers(missing="refuse").schema  # other texts are fine
+    is_gap = ("colour", "") in unseen or ("price", "") in unseen
+    with pytest.raises(InputError, match=complaint) if is_gap else nullcontext():
+        assert without_gaps.encode(elements, "x").tolist() == encoded.tolist()
 
 
 @pytest.mark.parametrize(

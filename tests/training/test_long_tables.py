@@ -168,3 +168,88 @@ def test_context_of_a_line_is_read_as_fields_of_its_elements_and_written_back(tm
     path.write_text(json.dumps({**lines[0], "context": {"price": 1}}) + "\n")
     assert run(["solve", "--model", model, str(path)]) == 2
     assert 'c.jsonl:1: element 1: "price" is in "context", too' in capsys.readouterr().err
+
+
+def test_unseen_values_of_a_validation_file_are_warned_of_once(tmp_path, capsys):
+    data = written(tmp_path / "t.csv", rows())
+    table = [{**row, "colour": "zzz" if row["income"] else row["colour"]} for row in rows()]
+    valid, model = written(tmp_path / "v.csv", table), str(tmp_path / "m")
+    columns = ["--set-id", "order", "--chosen", "bought"]
+    options = [option for option in OPTIONS if "valid-batches" not in option]
+    assert (
+        run(["train", "--data", data, "--valid", valid, *columns, *options, "--output", model]) == 0
+    )
+    said = [line for line in capsys.readouterr().err.splitlines() if "treated as missing" in line]
+    count = sum(row["colour"] == "zzz" for row in table)
+    assert len(said) == 1 and said[0].endswith(f": \"colour\": 'zzz' ({count} elements)")
+    assert run(["train", "--output", model, "--resume"]) == 0
+    changed = written(tmp_path / "t.csv", table)  # data to learn from must have known values
+    recipe = tmp_path / "m" / "recipe.toml"
+    assert run(["train", str(recipe), "--data", changed, "--output", str(tmp_path / "n")]) == 2
+    assert "expected one of 'a', 'b', got 'zzz'" in capsys.readouterr().err
+
+
+def examples_file(folder, extension):
+    """Write examples to a file. Return its path and the names of its columns."""
+    path, columns = folder / f"t.{extension}", {"set_id": "order", "chosen": "bought"}
+    if extension == "svmlight":
+        grades = np.random.default_rng(0).integers(2, size=30)
+        lines = [f"{g} qid:{k // 3} 1:{k % 7}.5 2:{k % 5}\n" for k, g in enumerate(grades)]
+        path.write_text("".join(lines))
+        return path, {}
+    if extension == "parquet":
+        pytest.importorskip("pandas").DataFrame(rows()).to_parquet(path)
+        return path, columns
+    table = written(folder / "t.csv", rows())
+    if extension == "csv":
+        return path, columns
+    assert run(["convert", table, str(path), "--set-id=order", "--chosen=bought"]) == 0
+    return path, {}
+
+
+@pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl", "svmlight"])
+def test_fit_takes_the_path_of_a_file_with_the_words_of_the_command(tmp_path, capsys, extension):
+    """Once, `fit("t.jsonl")` expected a list or an array."""
+    path, columns = examples_file(tmp_path, extension)
+    options = [f"--{key.replace('_', '-')}={value}" for key, value in columns.items()]
+    capsys.readouterr()
+    train = ["train", "--data", str(path), *options, *OPTIONS]
+    assert run([*train, "--output", str(tmp_path / "a")]) == 0
+    expected = capsys.readouterr().err.splitlines()[:2]
+    given = path if extension == "csv" else str(path)
+    solvers = [ptrnet.fit(given, **columns, **TINY)]
+    assert capsys.readouterr().err.splitlines()[:2] == expected
+    solvers.append(ptrnet.fit(given, **columns, **TINY, output=tmp_path / "b"))
+    assert (tmp_path / "a/recipe.toml").read_text() == (tmp_path / "b/recipe.toml").read_text()
+    weights = ptrnet.load(tmp_path / "a").model.state_dict()
+    for solver in (*solvers, ptrnet.load(tmp_path / "b")):
+        for key, tensor in solver.model.state_dict().items():
+            assert tensor.equal(weights[key])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options"),
+    [
+        ("t.jsonl", '{"inputs": [[1], [2]], "outputs": [0]}\n{"inputs": [[1], [2]]}\n', {}),
+        ("t.jsonl", '{"inputs": [[1], [2]], "outputs": [0]}\n{"inputs": [[1], 2]}\n', {}),
+        ("t.csv", "o,x,b\n1,2,0\n1,3,0\n", {"set_id": "o", "chosen": "b"}),
+        ("t.csv", "o,x,b\n1,2,0\n1,3\n", {"set_id": "o", "chosen": "b"}),
+        ("t.csv", "o,x,b\n1,2,0\n", {"set_id": "p", "chosen": "b"}),
+        ("t.csv", "o,x,b\n1,2,0\n", {}),
+        ("no.jsonl", None, {}),
+        ("t.doc", "x", {}),
+    ],
+)
+def test_errors_in_a_file_have_the_words_of_the_command(tmp_path, capsys, name, text, options):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    path, output = str(tmp_path / name), tmp_path / "m"
+    with pytest.raises(ptrnet.InputError) as error:
+        ptrnet.fit(path, **options, **TINY, output=output)
+    flags = [f"--{key.replace('_', '-')}={value}" for key, value in options.items()]
+    capsys.readouterr()
+    assert run(["train", "--data", path, *flags, *OPTIONS, "--output", str(output)]) == 2
+    assert capsys.readouterr().err == f"ptrnet: {error.value}\n"
+    assert not output.exists()
+    with pytest.raises(ptrnet.InputError, match=r"expected no outputs, because .* has the answers"):
+        ptrnet.fit(path, [[0]])

@@ -274,7 +274,7 @@ def test_every_key_of_a_recipe_is_an_option():
         for model in models.names():
             table = Recipe.from_table(task=task, model=model, n="5", cuts=0, order="lexicographic")
             assert {*table.table()} - {"task"} <= known, (task, model)
-    assert {"kind", "constraint", "fields", "unknown_category"} <= known
+    assert {"kind", "constraint", "fields", "unknown", "missing"} <= known
 
 
 def test_the_values_of_an_option_are_in_its_help():

@@ -48,6 +48,14 @@ def solve(
         str, typer.Option("--output", help="File for the answers; its extension is the format.")
     ] = "-",
     columns: Columns,
+    probability: Annotated[
+        str,
+        typer.Option(
+            "--probability",
+            help="Long table: add a column of this name with the probability of each row. Only for "
+            "models of your own examples.",
+        ),
+    ] = "",
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Draw one answer: FILE.png or FILE.svg.")
     ] = None,
@@ -77,7 +85,7 @@ def solve(
 
     With --set-id, FILE is a long table: each row is an element. The output is the same table with
     one more column for the answers. This column is named place, chosen or member, unless you give
-    another name by --rank, --chosen or --member.
+    another name by --rank, --chosen or --member. --probability adds a column of probabilities.
 
     Files are read, answered and written in chunks, except for long tables, which have to fit into
     memory. If the command is stopped, its finished chunks stay next to --output. Run the same
@@ -89,10 +97,11 @@ def solve(
         ptrnet solve tsp stops.csv --start 0 --end 7 --open
         ptrnet solve hull million.txt --output answered.txt --jobs -1
         ptrnet solve --model my-offers new.csv --set-id order --output answered.csv
+        ptrnet solve --model my-offers new.csv --set-id order --probability share
     """
     from ptrnet.data import formats
     from ptrnet.data.dataset import Dataset
-    from ptrnet.solver.on_files import instances_to_solve, table_writer
+    from ptrnet.solver.on_files import check_no_probability, instances_to_solve, table_writer
     from ptrnet.tasks.tsp import with_ends
     from ptrnet.types import Ends
 
@@ -118,19 +127,31 @@ def solve(
     }
     if path is not None and not json and plot is None:
         solver.solve_file(
-            path, output, decoder, start=start, end=end, open=open, columns=columns, **how
+            path,
+            output,
+            decoder,
+            start=start,
+            end=end,
+            open=open,
+            columns=columns,
+            probability=probability,
+            **how,
         )
         return
     ends, task, sets = Ends(start, end, open), solver.task, None
-    solver.check_ends(solver.predictor(decoder, decoding.constrained, decoding.augment), ends)
+    predictor = solver.predictor(decoder, decoding.constrained, decoding.augment)
+    solver.check_ends(predictor, ends)
     like = path or f"drawn.{task.stdout_format}"
     write: Callable[[Dataset], None] = partial(formats.write, output, task=task, like=like)
     if path is not None:
         instances, sets = instances_to_solve(task, path, output, ends, columns)
         if sets is not None and (output != "-" or not json):
-            write = table_writer(sets, output, task)
+            write = table_writer(predictor, sets, output, probability)
+        else:
+            check_no_probability(probability)
     else:
         assert random is not None
+        check_no_probability(probability)
         formats.check_output(output, task)
         drawn = with_ends(_random_instance(task, points, random, seed), task, ends)
         instances = formats.output_format(output, like).checked(drawn, task)

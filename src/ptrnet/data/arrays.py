@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError, short
-from ptrnet.tasks.schema import LARGEST_UNROUNDED
+from ptrnet.tasks.schema import LARGEST_UNROUNDED, Level, is_empty
 from ptrnet.types import Floats
 
 _NOT_ARRAYS = (Mapping, set, frozenset, np.ma.MaskedArray)  # a set has no order
@@ -249,10 +249,13 @@ def split_instances(values: Any, source: str) -> list[Any]:
 def rows_of(frame: Any) -> list[Mapping[str, Any]]:
     """Return the rows of a pandas or polars frame as dictionaries."""
     _check_frame(frame)
-    rows: list[Mapping[str, Any]] = (
+    rows: list[dict[str, Any]] = (
         frame.to_dicts() if hasattr(frame, "to_dicts") else frame.to_dict("records")
     )
-    return rows
+    for name in filter(lambda name: is_categorical(frame[name].dtype), frame.columns):
+        for row, level in zip(rows, levels([row[name] for row in rows]), strict=True):
+            row[name] = level
+    return list(rows)
 
 
 def columns_of(frame: Any) -> dict[str, list[Any]]:
@@ -260,9 +263,41 @@ def columns_of(frame: Any) -> dict[str, list[Any]]:
     if hasattr(frame, "to_pydict"):  # pyarrow
         _check_names(frame.schema.names)
         columns: dict[str, list[Any]] = frame.to_pydict()
-        return columns
-    _check_frame(frame)
-    return {name: frame[name].to_list() for name in frame.columns}
+        types = dict(zip(frame.schema.names, frame.schema.types, strict=True))
+    else:
+        _check_frame(frame)
+        columns = {name: frame[name].to_list() for name in frame.columns}
+        types = {name: frame[name].dtype for name in frame.columns}
+    return {
+        name: levels(values) if is_categorical(types[name]) else values
+        for name, values in columns.items()
+    }
+
+
+def series_like(values: Floats, frame: Any, name: str) -> Any:
+    """Return a number for each row of a frame as a series of the frame's library.
+
+    A series of pandas has the index of the frame. If `frame` is not a frame of pandas or polars,
+    return the values unchanged.
+    """
+    if is_frame(frame) and hasattr(frame, "index"):
+        return sys.modules["pandas"].Series(values, frame.index, name=name)
+    if is_frame(frame) and hasattr(frame, "to_dicts"):
+        return sys.modules["polars"].Series(name, values)
+    return values
+
+
+def is_categorical(dtype: Any) -> bool:
+    """Whether a column's type says that its values are categories (pandas, polars, pyarrow)."""
+    return str(dtype).startswith(("category", "Categorical", "Enum", "dictionary"))
+
+
+def levels(values: Iterable[Any]) -> list[Level | None]:
+    """Convert the values of a categorical column to texts, and missing values to None."""
+    return [
+        None if is_empty(v) else Level(str(v).removesuffix(".0") if isinstance(v, float) else v)
+        for v in values
+    ]
 
 
 def _check_frame(frame: Any) -> None:

@@ -3,14 +3,24 @@
 import warnings
 from array import array
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from ptrnet.data.cells import are_foreign_numbers, is_finite_number
 from ptrnet.data.dataset import Dataset
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
-from ptrnet.tasks.schema import Element, Place, Schema, is_empty, is_missing, to_numbers, value_of
+from ptrnet.tasks.schema import (
+    Element,
+    Level,
+    Missing,
+    Place,
+    Schema,
+    is_empty,
+    is_missing,
+    to_numbers,
+    value_of,
+)
 from ptrnet.types import Floats, Indices
 
 MAX_CATEGORIES = 1000  # a field with more different texts probably holds names
@@ -19,7 +29,6 @@ COMMON_SETS, COMMON_SHARE = 20, 0.05  # a common number is in at least these set
 COMMON_FACTOR = 2  # common numbers are at least this many times as frequent as the next number
 DIFFERENT = 20  # a field with fewer different numbers has no common numbers
 COUNTED = 20_000  # if a field has more numbers, we count a random sample of at most this size
-Missing = Literal["fill", "refuse"]
 
 
 class CountedNumbers:
@@ -148,6 +157,8 @@ class Field:
                 f'"{self.name}": expected at most {MAX_CATEGORIES} different texts, got more; list '
                 "the fields that the model should read (fields)"
             )
+        if any(isinstance(text, Level) for text in self.texts):  # the column's type says so
+            return tuple(sorted(map(str, self.texts)))
         others = {text for text in self.texts if not is_finite_number(text)}
         if len(others) < len(self.texts) and others and all(map(is_missing, others)):
             raise InputError(

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from ptrnet.data import formats, stored
 from ptrnet.data.dataset import Dataset
 from ptrnet.data.infer_groups import SharedFields, warn_of_ids
-from ptrnet.data.infer_schema import Missing, context_of, infer_schema
+from ptrnet.data.infer_schema import context_of, infer_schema
 from ptrnet.data.tables import ANSWERS, Columns, Sets
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
-from ptrnet.tasks.custom import MAX_LENGTH, MIN_SPREAD, Custom, Kind, Unknown
-from ptrnet.tasks.schema import Schema
+from ptrnet.tasks.custom import MAX_LENGTH, MIN_SPREAD, Custom, Kind
+from ptrnet.tasks.schema import Missing, Schema
 from ptrnet.types import Example, Floats, Indices
 
 _CHUNK = 2**12  # how many examples are in memory at a time
@@ -48,14 +48,12 @@ class Reading(NamedTuple):
     Args:
         fields: the fields that the model reads. If empty, all fields, except that a long table
             leaves out some fields (see `Sets.for_training`).
-        unknown_category: whether the model refuses or ignores a text that no training example has.
         missing: whether missing values are filled in or refused.
         context: the fields that have one value in all elements of an instance; inferred if empty.
         group: the field of groups, which the model does not read. Empty if there is none.
     """
 
     fields: Sequence[str] = ()
-    unknown_category: Unknown = "refuse"
     missing: Missing = "fill"
     context: Sequence[str] = ()
     group: str = ""
@@ -99,7 +97,7 @@ def infer_task(
     if instances is not None:
         watched = shared.watch(instances)
         schema = infer_schema(watched, reading.fields, reading.missing, reading.group)
-        loosest = task_of(schema, reading.unknown_category)
+        loosest = task_of(schema)
     else:
         loosest = loosest_task(formats.num_features(path))
         for name in ("fields", "context"):
@@ -123,7 +121,7 @@ def infer_task_of_sets(
             f"{source}: expected the column of the answers ({', '.join(ANSWERS)}), got none"
         )
     schema, examples = sets.for_training(reading.fields, reading.missing)
-    loosest = task_of(schema, reading.unknown_category)
+    loosest = task_of(schema)
     if examples.groups is None:
         found = ((name, sets.ids_in(name)) for name in sets.names)
         warn_of_ids({name: ids for name, ids in found if ids is not None}, schema.fields, source)
@@ -165,6 +163,7 @@ def infer_task_of(
         loosest,
         kind=kind or _infer_kind(examples, repeats),
         context=tuple(context),
+        unknown="missing",
         center=tuple(center.tolist()),
         spread=tuple(spread.tolist()),
         lowest=tuple(lowest.tolist()),
@@ -185,11 +184,12 @@ def open_for_task(path: str, task: Custom, columns: Columns | None = None) -> Da
             groups, unless the path is a folder.
 
     Raises:
-        InputError: elements have more or fewer features than the task's elements, or an answer is
-            too long or not of the task's kind. The message about an answer names its line, or its
+        InputError: elements have more or fewer features than the task's elements, or a value that
+            the task's fields do not have, or an answer is too long or not of the task's kind. The
+            message about an answer names its line, or its
             row in a saved folder.
     """
-    loosest = replace(task, kind="sequence")
+    loosest = replace(task, kind="sequence", unknown="refuse", missing="fill")  # as `task_of`
     if stored.is_saved(path):
         examples = stored.open_folder(Path(path), loosest)
     elif sets := formats.open_sets(path, columns):
@@ -209,8 +209,11 @@ def loosest_task(d: int) -> Custom:
     return Custom(center=(0.0,) * d, spread=(1.0,) * d)
 
 
-def task_of(schema: Schema, unknown_category: Unknown = "refuse") -> Custom:
-    """Return the task that accepts every example whose elements have the fields of a schema."""
+def task_of(schema: Schema) -> Custom:
+    """Return the task that accepts every example whose elements have the fields of a schema.
+
+    It refuses other values, because it reads the examples of a training.
+    """
     center = np.zeros(len(schema.is_category))
     center[schema.is_filled] = [value for _, value in schema.fills]
     return replace(
@@ -220,7 +223,7 @@ def task_of(schema: Schema, unknown_category: Unknown = "refuse") -> Custom:
         filled=tuple(field for field, _ in schema.fills),
         common=schema.common if any(schema.common) else (),
         context=schema.context,
-        unknown_category=unknown_category,
+        unknown="refuse",
         center=tuple(center.tolist()),
     )
 

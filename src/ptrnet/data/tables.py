@@ -23,13 +23,14 @@ from ptrnet.data.arrays import columns_of, is_frame, split
 from ptrnet.data.dataset import Dataset
 from ptrnet.data.groups import KEY, code_of
 from ptrnet.data.infer_groups import common_id
-from ptrnet.data.infer_schema import Field, Missing, check_names, schema_of
+from ptrnet.data.infer_schema import Field, check_names, schema_of
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.files import checksum
 from ptrnet.settings import Settings, setting
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Kind
 from ptrnet.tasks.schema import (
+    Missing,
     Place,
     Schema,
     is_empty,
@@ -281,6 +282,12 @@ class Sets:
         names = [name for name in self.names if name != without]
         return self._split(self._sorted(self.table.elements(names)))
 
+    def in_rows(self, values: Sequence[Floats]) -> Floats:
+        """Convert numbers of each set's elements to one number for each row of the table."""
+        column = np.empty(len(self.rows))
+        column[self.rows] = np.concatenate(values)
+        return column
+
     def examples(self) -> list[Example]:
         """Return an example for each set. Its `inputs` are the set's elements, as dictionaries.
 
@@ -460,7 +467,8 @@ class Sets:
                     )
             return indices, None
         if role == "grade":
-            grades = to_numbers(self._sorted(self.table.values(name)), name, self._place)
+            values = cells.parse_column(self.table.values(name))  # categorical grades are texts
+            grades = to_numbers(self._sorted(values), name, self._place)
             if np.isnan(grades).any():
                 k = int(np.isnan(grades).argmax())
                 raise InputError(f'{self._place(k)}: "{name}": expected a grade, got none')
@@ -503,16 +511,15 @@ class Sets:
         """Return the table with a column of answers; see `answer_cells`.
 
         `kind` decides whether the new column is that of the setting `chosen`, `member` or `rank`.
-        If `self.columns` has this setting, the new column replaces the old one. Columns of other
-        settings stay. For example, grades stay next to a new column of ranks.
+        If `self.columns` has this setting, it is the name of the new column.
 
         Args:
             answers: an answer for each set.
             kind: the kind of the answers.
 
         Raises:
-            InputError: an element is in an answer twice, or another column of the table already has
-                the name of the new column.
+            InputError: an element is in an answer twice, or the table already has a column with the
+                name of the new column.
         """
         name, role = self.answer_column(kind), _ROLES.get(kind, "rank")
         sizes = np.diff(self.starts).tolist()
@@ -522,22 +529,18 @@ class Sets:
         ]
         column = np.empty(len(self.rows), object)
         column[self.rows] = [cell for part in parts for cell in part]
-        table, arrow = self.table, self.table.arrow
-        if name in table.columns and arrow is not None:
-            arrow = arrow.drop_columns(name)
-        return replace(table, columns={**table.columns, name: column.tolist()}, arrow=arrow)
+        return replace(self.table, columns={**self.table.columns, name: column.tolist()})
 
     def answer_column(self, kind: str) -> str:
         """Return the name of the column that `answered` adds for answers of a kind.
 
         Raises:
-            InputError: the table already has another column of this name.
+            InputError: the table already has a column of this name.
         """
         role = _ROLES.get(kind, "rank")
         given, name = self.columns.answer
-        if given == role:
-            return name
-        name = "place" if role == "rank" else role
+        if given != role:
+            name = "place" if role == "rank" else role
         if name in self.table.columns:
             raise InputError(
                 f'{self.table.source}: has a column "{name}" already; name another column for the '

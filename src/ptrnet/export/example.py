@@ -12,6 +12,7 @@ import csv
 import hashlib
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -42,20 +43,32 @@ def read(path: str, fields: list[dict[str, Any]]) -> Any:
         if header.count(field["name"]) != 1:
             sys.exit(f"{path}: expected one column {field['name']}, got {', '.join(header)}")
         column, texts = [row[header.index(field["name"])] for row in rows], field["categories"]
+        fill, unseen = field["missing"], Counter[str]()
         if not texts:
-            fill = field["missing"]
             gaps = [fill is not None and cell.lower() in MISSING for cell in column]
             pairs = zip(gaps, column, strict=True)
             values = np.array(["nan" if gap else cell for gap, cell in pairs], float)
             features.append(np.where(gaps, fill or 0, values))
-            features += [np.array(gaps, float)] * (fill is not None)
+            if field["marks_missing"]:
+                features.append(np.array(gaps, float))
+            elif any(gaps):
+                unseen["no value"] = sum(gaps)
             features += [
                 np.array(np.float32(values) == np.float32(number), float)
                 for number in field["common"]
             ]
-        elif not set(column) <= set(texts) and field["unknown_category"] == "refuse":
-            sys.exit(f"{path}: unknown in {field['name']}: {', '.join(set(column) - set(texts))}")
+        else:
+            unseen = Counter(cell for cell in column if cell not in texts)
+            is_strict = field["unknown"] == "refuse"
+            refused = [cell for cell in unseen if is_strict or (not cell and fill is None)]
+            if refused:
+                sys.exit(f"{path}: unknown in {field['name']}: {', '.join(refused)}")
+            column = [cell if cell in texts else "" for cell in column]
         features += [np.array([cell == text for cell in column], float) for text in texts]
+        if unseen:
+            shown = ", ".join(f"{value or 'no value'} ({n})" for value, n in unseen.most_common())
+            reason = "treated as missing, because no training example had it"
+            print(f"{path}: {reason}: {field['name']}: {shown}", file=sys.stderr)
     return finite(np.column_stack(features), path)
 
 

@@ -15,6 +15,7 @@ from ptrnet.solver import Solver
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import MAX_LENGTH, MAX_NORMALIZED, Custom
 from ptrnet.tasks.delaunay import Delaunay
+from ptrnet.tasks.schema import Schema
 from ptrnet.types import END
 from ptrnet.version import VERSION
 
@@ -134,27 +135,37 @@ def _fields(task: Task) -> dict[str, Any]:
     if task.schema is None:
         return {}
     schema = task.schema
-    fields = zip(schema.fields, schema.categories, schema.common, strict=True)
-    unknown = "ignore" if schema.ignores_unknown else "refuse"
+    fields = enumerate(zip(schema.fields, schema.categories, schema.common, strict=True))
     fills = dict(schema.fills)
     return {
         "fields": [
             {
                 "name": name,
                 "categories": list(texts),
-                "unknown_category": unknown,
-                "missing": fills.get(name),
+                "unknown": schema.unknown,
+                "missing": _replacement(schema, k),
+                "marks_missing": name in fills,
                 "common": list(common),
             }
-            for name, texts, common in fields
+            for k, (name, texts, common) in fields
         ],
         "fields_meaning": "A field without categories is one feature. A field with categories has "
         "a feature for each category: 1 for the element's own category, 0 for the others. An "
-        "unknown category is an error or, if unknown_category is ignore, 0 in all of these "
-        "features. If `missing` is a number, missing values of the field are replaced by it, and "
-        "the field has a second feature: 1 if the value is missing, else 0. Each number in "
-        "`common` adds a feature: 1 if the element has this number, compared as float32, else 0.",
+        "unknown category is an error if `unknown` is refuse. Otherwise it becomes `missing`. A "
+        "missing value is an error if `missing` is null. Otherwise `missing` replaces it: a number "
+        "or, in a field with categories, the empty text, which may be a category. If "
+        "`marks_missing` is true, the field has a second feature: 1 if the number is missing, else "
+        "0. Each number in `common` adds a feature: 1 if the element has this number, compared as "
+        "float32, else 0.",
     }
+
+
+def _replacement(schema: Schema, field: int) -> float | str | None:
+    """Return what replaces a missing value of a field; None if a missing value is an error."""
+    texts = schema.categories[field]
+    if not texts:
+        return schema.fill(field)
+    return "" if "" in texts or schema.accepts("") else None
 
 
 def _scaling(task: Task) -> dict[str, Any]:

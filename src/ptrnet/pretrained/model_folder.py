@@ -19,6 +19,7 @@ from ptrnet.files import atomic_path, checksum, json_checksum
 from ptrnet.models.base import PointerModel
 from ptrnet.settings import to_mapping
 from ptrnet.tasks.base import Task
+from ptrnet.tasks.custom import with_present_names
 
 FORMAT = 1
 CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
@@ -104,7 +105,7 @@ def load(folder: Path) -> Saved:
                 "--plugins FILE or PTRNET_PLUGINS"
             )
     try:
-        task = tasks.get(config["task"], **config["task_settings"])
+        task = tasks.get(config["task"], **with_present_names(config["task_settings"]))
         settings = models.settings_of(config["model"], **config["model_settings"])
         with torch.device("meta"):  # allocate no memory: the weights come from the file
             model = models.for_task(config["model"], task, settings)

@@ -119,6 +119,7 @@ class EvaluateResponse(Header):
 
     instances: int
     metrics: dict[str, dict[str, float | int | bool | None]]
+    warnings: list[str]  # how the instances differ from those of the training
     seconds: float
 
 

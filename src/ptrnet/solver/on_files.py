@@ -22,8 +22,9 @@ from ptrnet.parallel import check_processes
 from ptrnet.settings import to_mapping
 from ptrnet.sizes import Sizes
 from ptrnet.solver.predict import Predictor
-from ptrnet.solver.scoring import Evaluator
+from ptrnet.solver.scoring import Evaluator, element_probabilities
 from ptrnet.tasks.base import Task
+from ptrnet.tasks.custom import own_task
 from ptrnet.tasks.tsp import with_ends
 from ptrnet.types import Ends, Example
 
@@ -50,14 +51,17 @@ def solve_file(
     jobs: int,
     backend: str,
     columns: Columns,
+    probability: str,
 ) -> None:
     """Answer the instances of a file, and write the answers; see `Solver.solve_file`."""
     task = solver.task
     check_processes(jobs, backend)
     instances, sets = instances_to_solve(task, path, target, ends, columns)
     if sets is not None:
-        _solve_table(solver, predictor, instances, sets, target, jobs, backend)
+        write = table_writer(predictor, sets, target, probability)
+        _solve_table(solver, predictor, instances, write, jobs, backend)
         return
+    check_no_probability(probability)
     if path == target == "-":
         formats.print_stream(_stream(solver, predictor, instances), task)
         return
@@ -91,13 +95,11 @@ def _solve_table(
     solver: "Solver",
     predictor: Predictor,
     instances: Iterable[Example],
-    sets: Sets,
-    target: str,
+    write: Callable[[Dataset], None],
     jobs: int,
     backend: str,
 ) -> None:
-    """Answer the sets of a table, and write the answers; see `table_writer`."""
-    write = table_writer(sets, target, solver.task)
+    """Answer the sets of a table, and write the answers by a `table_writer`."""
     solved = solver.predict(
         instances,
         predictor.decoder,
@@ -111,25 +113,51 @@ def _solve_table(
     write(solved)
 
 
-def table_writer(sets: Sets, target: str, task: Task) -> Callable[[Dataset], None]:
+def table_writer(
+    predictor: Predictor, sets: Sets, target: str, probability: str
+) -> Callable[[Dataset], None]:
     """Return a function that writes the solved sets of a table.
 
     If the target is a table or standard output, the function writes the table with a column of
-    answers. Otherwise it writes a line for each set.
+    answers. If `probability` is not empty, it also writes a column of this name, with the
+    probability of each element. For other targets, the function writes a line for each set.
 
     Raises:
-        InputError: the table already has another column with the name of the column of answers.
+        InputError: the table already has a column with the name of a new column, or the model or
+            the target has no probabilities.
     """
+    task = predictor.task
     if target != "-" and not formats.format_of(target).has("write_table"):
+        check_no_probability(probability)
         return lambda solved: formats.write(target, solved, task)
     kind = getattr(task, "kind", "")
-    sets.answer_column(kind)
+    taken = (*sets.table.columns, sets.answer_column(kind))
+    if probability:
+        own_task(task)
+        if probability in taken:
+            raise InputError(
+                f'{sets.table.source}: has a column "{probability}" already; name another column '
+                "for the probabilities (--probability)"
+            )
 
     def write(solved: Dataset) -> None:
         answers = (row.outputs for row in solved if row.outputs is not None)
-        formats.write_table(target, sets.answered(answers, kind))
+        table = sets.answered(answers, kind)
+        if probability:
+            of_sets = element_probabilities(predictor.model, own_task(task), solved)
+            column = sets.in_rows(of_sets).tolist()
+            table = replace(table, columns={**table.columns, probability: column})
+        formats.write_table(target, table)
 
     return write
+
+
+def check_no_probability(probability: str) -> None:
+    """Refuse the name of a column of probabilities if the output is not a long table."""
+    if probability:
+        raise InputError(
+            "probability: needs a long table (set_id), and an output that is one: .csv or .parquet"
+        )
 
 
 def _stream(

@@ -1,6 +1,6 @@
 """`Solver`: a trained model with its task, which answers instances in memory and in files."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from os import fspath
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ptrnet.data.arrays import series_like
 from ptrnet.data.dataset import (
     Dataset,
     examples_of,
@@ -25,12 +26,12 @@ from ptrnet.progress import Bar
 from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.predict import Predictor, SampledAnswers, sample_answers
 from ptrnet.solver.saving import HubMixin
-from ptrnet.solver.trained_range import Message, TrainedRange
+from ptrnet.solver.trained_range import Message, Tally, TrainedRange
 from ptrnet.tasks.base import Task
-from ptrnet.types import Ends, Example
+from ptrnet.types import Ends, Example, Floats
 
 if TYPE_CHECKING:
-    from ptrnet.data.tables import Columns
+    from ptrnet.data.tables import Columns, Sets
     from ptrnet.evaluation import Evaluation
     from ptrnet.metrics.interval import Measure
     from ptrnet.solver.explain import Importance
@@ -76,6 +77,13 @@ class Solver(HubMixin):
         self.model, self.task, self.trained = model.eval(), task, trained or {}
         self.card = card
         self._described = (card, self._weights_crc()) if card or "scores" in self.trained else None
+
+    @property
+    def _network(self) -> PointerModel:
+        """The network in evaluation mode, even if the user has left `model` in training mode."""
+        if any(part.training for part in self.model.modules()):
+            self.model.eval()
+        return self.model
 
     @cached_property
     def trained_range(self) -> TrainedRange:
@@ -128,9 +136,9 @@ class Solver(HubMixin):
                 dates, complex numbers).
 
         Warns:
-            OutOfDistributionWarning: an instance has extreme features, or a number of elements that
-                is not among the sizes of the training. The solver warns once for each of the
-                reasons that `TrainedRange` lists.
+            OutOfDistributionWarning: instances have extreme features, or numbers of elements that
+                are not among the sizes of the training. There is one warning for each kind, with
+                counts. The solver does not repeat a warning in later calls.
 
         Examples:
             >>> square = [[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]
@@ -191,7 +199,7 @@ class Solver(HubMixin):
             cost=cost_of(self.task, answered),
             decoder=decoder.name,
             seconds=seconds,
-            warnings=tuple(text for _, text in self.messages_of(answered, decoder)),
+            warnings=tuple(text for _, text in self.messages_of([answered], decoder)),
             task=self.task,
             elements=_pointed_at(answered),
             example=answered,
@@ -257,7 +265,7 @@ class Solver(HubMixin):
         """
         decoder = decoder or Greedy()
         self._check_options(decoder, augment)
-        return Predictor(self.model, self.task, decoder, constrained, augment, improve=improve)
+        return Predictor(self._network, self.task, decoder, constrained, augment, improve=improve)
 
     def check_ends(self, predictor: Predictor, ends: Ends) -> None:
         """Raise InputError if the task or the search cannot obey the given ends of tours."""
@@ -270,20 +278,28 @@ class Solver(HubMixin):
             raise InputError(f"{predictor.decoder.name} decoding does not keep both ends of a tour")
 
     def warned(self, chunks: Iterable[Dataset], predictor: Predictor) -> Iterator[Dataset]:
-        """Yield the chunks, and warn in this process about out-of-distribution instances."""
+        """Yield the chunks. At the end, warn about the out-of-distribution instances of all chunks.
+
+        This generator runs in the user's process, even if other processes answer the chunks.
+        """
+        tally = Tally(self.trained_range, not predictor.decoder.needs_decomposable)
         for chunk in chunks:
-            self.warn_of(chunk, predictor.decoder)
+            for example in chunk:
+                self._check_readable(example)
+                tally.add(example)
             yield chunk
+        self.trained_range.warn(tally.messages())
 
     def warn_of(self, examples: Iterable[Example], decoder: Decoder) -> None:
-        """Warn about out-of-distribution instances, once for each message.
+        """Warn about out-of-distribution instances: one line for each kind, with counts.
 
         Raises:
             InputError: no network can read an instance, for example a matrix of distances.
         """
+        examples = list(examples)
         for example in examples:
             self._check_readable(example)
-            self.trained_range.warn(self.messages_of(example, decoder))
+        self.trained_range.warn(self.messages_of(examples, decoder))
 
     def _check_readable(self, example: Example) -> None:
         """Raise InputError if no network can read an instance."""
@@ -345,21 +361,21 @@ class Solver(HubMixin):
         data, _ = instances_of(instances, self.task)
         if not len(data):
             raise InputError("instances: expected at least one, got none")
+        self.warn_of(data, Greedy())
         task = self.task
         constraint = task.build_constraint() if constrained else task.free_constraint()
         return sample_answers(
-            self.model,
+            self._network,
             self.task,
             [example.inputs for example in data],
             Sample(size, temperature, seed),
             constraint,
         )
 
-    def messages_of(self, example: Example, decoder: Decoder) -> Iterator[Message]:
-        """Yield a message for each way in which an instance is out of distribution."""
-        if not decoder.needs_decomposable:  # `Incremental` reads only small groups of elements
-            yield from self.trained_range.size_messages(example)
-        yield from self.trained_range.feature_messages(example)
+    def messages_of(self, examples: Iterable[Example], decoder: Decoder) -> list[Message]:
+        """Return a message for each way in which instances are out of distribution."""
+        # `Incremental` reads only small groups of elements, so the sizes of instances do not matter
+        return self.trained_range.messages(examples, not decoder.needs_decomposable)
 
     def log_likelihoods(self, examples: Any) -> Any:
         """Return the log-probability that the model gives to each example's answer.
@@ -382,10 +398,10 @@ class Solver(HubMixin):
             >>> ptrnet.load("hull").log_likelihoods((square, [0, 1, 2, 3]))
             -0.0010545653058144921
         """
-        known, is_one = examples_of(examples, self.task)
+        known, is_one = self._known(examples)
         from ptrnet.solver.scoring import log_likelihoods_of
 
-        log_likelihoods = log_likelihoods_of(self.model, self.task, known)
+        log_likelihoods = log_likelihoods_of(self._network, self.task, known)
         return float(log_likelihoods[0]) if is_one else log_likelihoods
 
     def scores(self, instances: Any, *, set_id: str = "") -> Any:
@@ -402,19 +418,19 @@ class Solver(HubMixin):
             set_id: as in `solve`.
 
         Returns:
-            An array `(n,)`. For several instances, a list of arrays.
+            An array `(n,)`. For several instances, a list of arrays. For a frame or another table,
+            a number for each row, in the order of the rows: a series with the index of the frame,
+            or an array.
 
         Raises:
             InputError: as in `solve`, or the model was not trained on your own examples.
 
         Examples:
-            >>> model.scores(offers, set_id="order")  # model = ptrnet.fit(offers, ...)
+            >>> offers["score"] = model.scores(offers, set_id="order")
         """
-        data, is_one = self._scored(instances, set_id)
         from ptrnet.solver.scoring import element_scores
 
-        scores = element_scores(self.model, self._own_task(), data)
-        return scores[0] if is_one else scores
+        return self._of_elements(element_scores, "score", instances, set_id)
 
     def predict_proba(self, instances: Any, *, set_id: str = "") -> Any:
         """Return a probability for each element.
@@ -431,13 +447,11 @@ class Solver(HubMixin):
         Arguments, return values and errors are those of `scores`.
 
         Examples:
-            >>> model.predict_proba(offers, set_id="order")  # model = ptrnet.fit(offers, ...)
+            >>> offers["probability"] = model.predict_proba(offers, set_id="order")
         """
-        data, is_one = self._scored(instances, set_id)
         from ptrnet.solver.scoring import element_probabilities
 
-        probabilities = element_probabilities(self.model, self._own_task(), data)
-        return probabilities[0] if is_one else probabilities
+        return self._of_elements(element_probabilities, "probability", instances, set_id)
 
     def explain(
         self, examples: Any, *, repeats: int = 5, seed: int = 0, group: Any = "", **columns: str
@@ -483,7 +497,7 @@ class Solver(HubMixin):
         check_int("repeats", repeats, 1)
         check_int("seed", seed, 0)
         task = self._own_task()
-        data, _ = examples_of(examples, task)
+        data, _ = self._known(examples)
         if not len(data):
             raise InputError("examples: expected at least one, got none")
         return importance_of_fields(
@@ -522,28 +536,34 @@ class Solver(HubMixin):
 
         task = self._own_task()
         data = self._with_groups(examples, group, columns)
+        self.warn_of(data, Greedy())
         ax = axes_or_new(ax)
-        draw_reliability(ax, *claims_of(self.model, task, data))
+        draw_reliability(ax, *claims_of(self._network, task, data))
         return ax
 
-    def _scored(self, instances: Any, set_id: str) -> tuple[Dataset, bool]:
-        """Return the instances as a dataset, and whether there was only one instance.
+    def _of_elements(
+        self,
+        compute: Callable[[PointerModel, "Custom", Dataset], list[Floats]],
+        name: str,
+        instances: Any,
+        set_id: str,
+    ) -> Any:
+        """Compute a number for each element. Return the numbers in the form of the instances.
 
         Raises InputError if the model was not trained on the user's own examples.
         """
-        task = self._own_task()
-        data, is_one = instances_of(self._sets(instances, set_id=set_id), task)
+        task, sets = self._own_task(), self._table(instances, set_id=set_id)
+        data, is_one = instances_of(instances if sets is None else sets.dataset(task), task)
         self.warn_of(data, Greedy())
-        return data, is_one
+        numbers = compute(self._network, task, data)
+        if sets is None and not is_one:
+            return numbers
+        return series_like(numbers[0] if sets is None else sets.in_rows(numbers), instances, name)
 
     def _own_task(self) -> "Custom":
-        from ptrnet.tasks.custom import Custom
+        from ptrnet.tasks.custom import own_task
 
-        if not isinstance(self.task, Custom):
-            raise InputError(
-                f"expected a model of your own examples, got one of task {self.task.name}"
-            )
-        return self.task
+        return own_task(self.task)
 
     def attention(self, instances: Any) -> Any:
         """Return the pointer's distribution over the tokens at each step of an answer.
@@ -574,7 +594,7 @@ class Solver(HubMixin):
         from ptrnet.attention import attention
 
         answered, is_one = self._with_answers(instances)
-        attentions = [attention(self.model, self.task, example) for example in answered]
+        attentions = [attention(self._network, self.task, example) for example in answered]
         return attentions[0] if is_one else attentions
 
     def _with_answers(self, instances: Any) -> tuple[Dataset, bool]:
@@ -584,7 +604,7 @@ class Solver(HubMixin):
         """
         first = instances[:1] if isinstance(instances, list) else [instances]
         if any(has_answer(item, self.task) for item in first):
-            return examples_of(instances, self.task)
+            return self._known(instances)
         data, is_one = instances_of(instances, self.task)
         return self.predict(data), is_one
 
@@ -686,7 +706,7 @@ class Solver(HubMixin):
         from ptrnet.solver.scoring import judgements_of
 
         examples, answered = self._dataset(examples), self._dataset(answered)
-        judgements = judgements_of(self.model, self.task, examples)
+        judgements = judgements_of(self._network, self.task, examples)
         return evaluate(self.task, examples, answered, *judgements)
 
     def _with_groups(self, examples: Any, group: Any, columns: Mapping[str, str]) -> Dataset:
@@ -699,12 +719,23 @@ class Solver(HubMixin):
 
     def _sets(self, values: Any, **columns: str) -> Any:
         """Return the instances of a long table. If no column is named, return `values` as given."""
+        sets = self._table(values, **columns)
+        return values if sets is None else sets.dataset(self.task)
+
+    def _table(self, values: Any, **columns: str) -> "Sets | None":
+        """Return the sets of a long table, or None if no column is named."""
         if not any(columns.values()):
-            return values
+            return None
         from ptrnet.data import formats
         from ptrnet.data.tables import Columns, Sets
 
-        return Sets(formats.table_of(values), Columns(**columns)).dataset(self.task)
+        return Sets(formats.table_of(values), Columns(**columns))
+
+    def _known(self, values: Any) -> tuple[Dataset, bool]:
+        """Validate examples as `examples_of` does, and warn of them."""
+        data, is_one = examples_of(values, self.task)
+        self.warn_of(data, Greedy())
+        return data, is_one
 
     def _dataset(self, rows: Iterable[Example]) -> Dataset:
         return Dataset.of(rows, self.task.item_size)
@@ -724,6 +755,7 @@ class Solver(HubMixin):
         jobs: int = 1,
         backend: str = LOCAL,
         columns: "Columns | None" = None,
+        probability: str = "",
     ) -> None:
         """Answer every instance of a file, and write the answers to another file.
 
@@ -755,6 +787,8 @@ class Solver(HubMixin):
                 file is not a long table. If the output is a table or standard output, it has all
                 columns of the input and a column of answers. Other outputs have a line for each
                 instance.
+            probability: the name of a further column, with the probability of each row's element as
+                `predict_proba` returns it. Empty: no such column.
 
         Raises:
             InputError: an instance cannot be used, the output cannot be written, or
@@ -777,7 +811,7 @@ class Solver(HubMixin):
         self.check_ends(predictor, ends)
         columns = columns or NO_COLUMNS
         on_files.solve_file(
-            self, predictor, fspath(file), fspath(output), ends, jobs, backend, columns
+            self, predictor, fspath(file), fspath(output), ends, jobs, backend, columns, probability
         )
 
     def evaluate_file(
@@ -949,7 +983,7 @@ class Solver(HubMixin):
         from ptrnet.plots.labels import element_names
 
         known = self._answered(points)
-        probabilities, tokens = attention(self.model, self.task, known)
+        probabilities, tokens = attention(self._network, self.task, known)
         ax = axes_or_new(ax)
         draw_matrix(ax, probabilities, tokens, self.task.special_names, element_names(known))
         return ax
@@ -976,7 +1010,7 @@ class Solver(HubMixin):
         from ptrnet.plots.answer import animate
 
         known = self._answered(points)
-        return animate(self.task, known.inputs, *attention(self.model, self.task, known))
+        return animate(self.task, known.inputs, *attention(self._network, self.task, known))
 
     def _answered(self, points: Any) -> Example:
         """Return an instance with its known answer. If no answer is known, the model answers."""
@@ -985,6 +1019,7 @@ class Solver(HubMixin):
             return points.example
         example = one_example(points, self.task)
         if example.outputs is not None:
+            self.warn_of([example], Greedy())
             return example
         return self.predict([example])[0]
 

@@ -1,18 +1,19 @@
 """The range of a model's training data, and warnings about instances outside of it."""
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from ptrnet.data.checks import labeller_advice
-from ptrnet.errors import InputError, OutOfDistributionWarning
+from ptrnet.errors import InputError, OutOfDistributionWarning, short
 from ptrnet.geometry.points import first_equal
 from ptrnet.sizes import Sizes
 from ptrnet.tasks import CUSTOM
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example
+from ptrnet.types import Example, Floats
 
 if TYPE_CHECKING:
     from ptrnet.tasks.custom import Custom
@@ -27,27 +28,30 @@ MAX_DEVIATIONS = 10.0  # warn if a feature is more standard deviations from its 
 MIN_SPREAD = 3e-4
 # Never warn about the spread of at most this many elements: their middle half is too small.
 MIN_QUARTERED = 4
+LISTED = 5  # a message names at most this many features, and values of a field
 
 
 class Message(NamedTuple):
-    """A warning about an instance."""
+    """A warning about one or several instances."""
 
-    subject: object  # if several messages have the same subject, only the first is shown
+    subjects: frozenset[Hashable]  # not shown if earlier messages had all of these subjects
     text: str
 
 
 class TrainedRange:
     """The range of a model's training data: the sizes and, for your own examples, the features.
 
-    `warn` warns once about each of these subjects:
+    `warn` shows one message for each of these kinds:
 
     - too few elements
     - too many elements
-    - a number of elements between two sizes of the training
-    - each feature that is far from its mean in the training
+    - a number of elements between two sizes of the training. In your own examples, all sizes
+      between the smallest and the largest one count as trained.
+    - features that are far from their mean in the training
+    - values that training did not see, which the model treats as missing
     - elements that the model can hardly tell apart
 
-    In spite of a warning, the model may answer the instance well.
+    In spite of a warning, the model may answer the instances well.
 
     Args:
         task: the task of the model.
@@ -55,81 +59,160 @@ class TrainedRange:
     """
 
     def __init__(self, task: Task, trained: dict[str, Any]) -> None:
-        self._task, self._n = task, str(trained.get("n", ""))
+        self.task, self.sizes_text = task, str(trained.get("n", ""))
+        sizes: Sequence[int]
         try:
-            self._sizes = frozenset(Sizes(self._n))
+            sizes = Sizes(self.sizes_text)
         except InputError:  # users may store any value of `n`
-            self._sizes = frozenset()
-        self._said: set[object] = set()
+            sizes = ()
+        if sizes and task.name == CUSTOM:  # nobody chose these sizes: the examples have them
+            self.sizes_text = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"{sizes[0]}"
+            sizes = range(sizes[0], sizes[-1] + 1)
+        self.sizes = frozenset(sizes)
+        self._said: set[Hashable] = set()
 
-    def size_messages(self, example: Example) -> Iterator[Message]:
-        """Yield a message if the number of elements is not among the sizes of the training."""
-        n = len(example.inputs)
-        if not self._sizes or n in self._sizes:
-            return
-        advice = labeller_advice(self._task)
-        if example.table and n > max(self._sizes):
-            advice += "; a .csv is read as one instance: ptrnet convert --set-id splits it"
-        yield Message(
-            (n < min(self._sizes), n > max(self._sizes)),
-            f"the model was trained on instances of {self._n} elements, this one has {n}{advice}",
-        )
+    def messages(self, examples: Iterable[Example], with_sizes: bool = True) -> list[Message]:
+        """Return a message for each way in which instances are out of distribution.
 
-    def feature_messages(self, example: Example) -> Iterator[Message]:
-        """Yield messages about extreme values.
-
-        - The task `custom`: a message for each feature that is far from its mean in the training.
-          If different elements are equal in float32, there is another message.
-        - Other tasks: a message if half of the elements are very close together, and others are
-          far away.
+        Args:
+            examples: the instances.
+            with_sizes: whether their numbers of elements matter.
         """
-        if self._task.name != CUSTOM:  # other tasks move points into the unit square
-            yield from self._spread_messages(example)
-            return
-        largest = np.abs(self._task.normalize(example.inputs)).max(0, initial=0)
-        for k in np.flatnonzero(largest > MAX_DEVIATIONS):
-            name = self._feature_name(int(k))
-            yield Message(
-                int(k),
-                f"{name} is {largest[k]:.0f} or more standard deviations from the "
-                f"trained examples' mean, {cast('Custom', self._task).center[k]:.4g}",
-            )
-        yield from self._float32_messages(example)
+        tally = Tally(self, with_sizes)
+        for example in examples:
+            tally.add(example)
+        return list(tally.messages())
 
-    def _float32_messages(self, example: Example) -> Iterator[Message]:
-        """Yield a message if different elements are equal in float32."""
-        seen = self._task.normalize(example.inputs).astype(np.float32).astype(float)
-        hidden = np.flatnonzero(first_equal(seen) != first_equal(example.inputs))
+    def warn(self, messages: Iterable[Message]) -> None:
+        """Warn with each message, unless all of its subjects have been warned of before."""
+        for subjects, text in messages:
+            if not subjects <= self._said:
+                self._said |= subjects
+                warnings.warn(text, OutOfDistributionWarning, stacklevel=2)
+
+
+class Tally:
+    """Counts the instances that are out of distribution.
+
+    Args:
+        trained: the range of the training.
+        with_sizes: whether to count instances by their numbers of elements.
+    """
+
+    def __init__(self, trained: TrainedRange, with_sizes: bool = True) -> None:
+        self._task, self._trained, self._with_sizes = trained.task, trained, with_sizes
+        self._count = 0
+        self._sizes: dict[str, Counter[int]] = defaultdict(Counter)  # untrained sizes, by side
+        self._far: Counter[int] = Counter()  # for each feature, the instances in which it is far
+        self._largest: dict[int, float] = {}  # for each of these features, its largest deviation
+        self._num_equal, self._equal = 0, (0, 0)  # instances, and two equal elements of the first
+        self._num_spread, self._extent = 0, 0.0  # instances, and the largest of their extents
+        self._has_table = False
+        self._unseen: Counter[tuple[str, str]] = Counter()  # elements, by field and value
+
+    def add(self, example: Example) -> None:
+        """Count an instance."""
+        self._count += 1
+        n, sizes = len(example.inputs), self._trained.sizes
+        if self._with_sizes and sizes and n not in sizes:
+            side = "fewer" if n < min(sizes) else "more" if n > max(sizes) else "other"
+            self._sizes[side][n] += 1
+            self._has_table |= example.table is not None and n > max(sizes)
+        if self._task.schema is not None and example.elements is not None:
+            self._unseen.update(self._task.schema.unseen(example.inputs, example.elements))
+        if self._task.name == CUSTOM:
+            self._add_features(example.inputs)
+        else:  # other tasks move points into the unit square
+            self._add_extent(example.inputs)
+
+    def _add_features(self, inputs: Floats) -> None:
+        """Find features that are far from their mean, and elements that are equal in float32."""
+        normalized = self._task.normalize(inputs)
+        largest = np.abs(normalized).max(0, initial=0)
+        for k in np.flatnonzero(largest > MAX_DEVIATIONS).tolist():
+            self._far[k] += 1
+            self._largest[k] = max(self._largest.get(k, 0), float(largest[k]))
+        seen = first_equal(normalized.astype(np.float32).astype(float))
+        if len({*seen.tolist()}) == len(seen):
+            return  # no elements are equal in float32
+        hidden = np.flatnonzero(seen != first_equal(inputs))
         if len(hidden):
-            k = hidden[0]
-            j = first_equal(seen)[k]
-            yield Message(
-                "float32",
-                f"the model cannot tell elements {j + 1} and {k + 1} apart: they are equal in "
-                "float32, in which it computes",
-            )
+            self._num_equal += 1
+            self._equal = self._equal if self._num_equal > 1 else (seen[hidden[0]], hidden[0])
 
-    def _spread_messages(self, example: Example) -> Iterator[Message]:
-        """Yield a message if half of the elements are very close together, and others far away."""
-        values = np.sort(example.inputs / 2, axis=0)  # halved, so that differences do not overflow
+    def _add_extent(self, inputs: Floats) -> None:
+        """Find out whether half of the elements are very close together, and others far away."""
+        values = np.sort(inputs / 2, axis=0)  # halved, so that differences do not overflow
         n = len(values)
         extent = (values[-1] - values[0]).max()
         spread = (values[3 * n // 4] - values[n // 4]).max() if n > MIN_QUARTERED else extent
         if 0 < spread < MIN_SPREAD * extent:  # if the spread is 0, half of the elements are equal
-            yield Message(
-                "spread",
-                f"half of the elements lie within 1/{extent / spread:,.0f} of the instance's "
-                "extent: the model can hardly tell them apart, because others are far away"
-                f"{labeller_advice(self._task)}",
+            self._num_spread += 1
+            self._extent = max(self._extent, extent / spread)
+
+    def messages(self) -> Iterator[Message]:
+        """Yield a message for each kind of which there are instances."""
+        advice = labeller_advice(self._task)
+        for side, sizes in self._sizes.items():
+            text = f"the model was trained on instances of {self._trained.sizes_text} elements, "
+            text += f"{self._have(sizes)}{advice}"
+            if self._has_table and side == "more":
+                text += "; a .csv is read as one instance: ptrnet convert --set-id splits it"
+            yield Message(frozenset([side]), text)
+        if self._far:
+            yield Message(frozenset(self._far), self._far_text())
+        if self._unseen:
+            yield Message(frozenset(self._unseen), self._unseen_text())
+        if self._num_equal:
+            which = f"elements {self._equal[0] + 1} and {self._equal[1] + 1}"
+            text = (
+                f"{self._among(self._num_equal)}the model cannot tell "
+                f"{which if self._count == 1 else 'some elements'} apart: they are equal in "
+                "float32, in which it computes"
             )
+            yield Message(frozenset(["float32"]), text)
+        if self._num_spread:
+            text = (
+                f"{self._among(self._num_spread)}half of the elements lie within "
+                f"1/{self._extent:,.0f} of the instance's extent: the model can hardly tell them "
+                f"apart, because others are far away{advice}"
+            )
+            yield Message(frozenset(["spread"]), text)
 
-    def _feature_name(self, k: int) -> str:
-        schema = self._task.schema
-        return f"feature {k + 1}" if schema is None else f'"{schema.feature_names[k]}"'
+    def _have(self, sizes: Counter[int]) -> str:
+        low, high, count = min(sizes), max(sizes), sizes.total()
+        if self._count == 1:
+            return f"this one has {low}"
+        numbers = f"{low} to {high}" if low < high else f"{low}"
+        return f"{count} of {self._count} {'have' if count > 1 else 'has'} {numbers}"
 
-    def warn(self, messages: Iterable[Message]) -> None:
-        """Warn with the first message of each subject. Ignore later messages of that subject."""
-        for subject, text in messages:
-            if subject not in self._said:
-                self._said.add(subject)
-                warnings.warn(text, OutOfDistributionWarning, stacklevel=2)
+    def _among(self, count: int) -> str:
+        return "" if self._count == 1 else f"in {count} of {self._count} instances, "
+
+    def _unseen_text(self) -> str:
+        parts = []
+        for field in dict.fromkeys(field for field, _ in self._unseen):
+            values = Counter({v: n for (name, v), n in self._unseen.items() if name == field})
+            shown = [
+                f"{short(value) if value else 'no value'} ({n} element{'s' * (n > 1)})"
+                for value, n in values.most_common(LISTED)
+            ]
+            if len(values) > LISTED:
+                shown.append(f"{len(values) - LISTED} more ({values.total()} elements in all)")
+            parts.append(f'"{field}": {", ".join(shown)}')
+        return f"treated as missing, because no training example had it: {'; '.join(parts)}"
+
+    def _far_text(self) -> str:
+        schema, center = self._task.schema, cast("Custom", self._task).center
+        parts = []
+        for k, count in self._far.most_common(LISTED):
+            name = f"feature {k + 1}" if schema is None else f'"{schema.feature_names[k]}"'
+            by = f"{self._largest[k]:.0f} (mean {center[k]:.4g})"
+            among = f" in {count} of {self._count} instances, by up to " * (self._count > 1)
+            parts.append(f"{name}{among or ' by '}{by}")
+        if len(self._far) > LISTED:
+            parts.append(f"{len(self._far) - LISTED} more features")
+        return (
+            f"more than {MAX_DEVIATIONS:.0f} standard deviations from the mean of the training: "
+            + "; ".join(parts)
+        )

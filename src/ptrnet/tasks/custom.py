@@ -4,7 +4,7 @@ The task has no labeller, and `tasks.names()` does not list it. Its name, `custo
 files of models.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
@@ -15,7 +15,7 @@ import numpy as np
 from ptrnet.errors import InputError, unknown
 from ptrnet.settings import check, setting
 from ptrnet.tasks.base import Drawing, Task, duplicate_error
-from ptrnet.tasks.schema import Schema, with_context, without_context
+from ptrnet.tasks.schema import Missing, Schema, Unknown, with_context, without_context
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ptrnet.metrics.interval import Scores
 
 Kind = Literal["permutation", "subset", "sequence", "set", "choice", "grades"]
-Unknown = Literal["refuse", "ignore"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 # Values of the option `constraint`, an older way to give the kind.
 CONSTRAINTS: dict[str, Kind] = {
@@ -68,8 +67,9 @@ class Custom(Task):
         common: for each field, the numbers that many elements have; empty if no field has any. One
             more feature marks each of these numbers.
         context: the fields that have one value in all elements of an instance.
-        unknown_category: what to do with texts that are not in `categories`: `refuse` raises an
-            error, and `ignore` encodes the texts as zeros.
+        unknown: whether texts that are not in `categories`, and missing numbers of fields that are
+            not in `filled`, are treated as `missing`, or are errors (`refuse`).
+        missing: whether missing values may be replaced (`fill`), or are errors (`refuse`).
         center: the mean of each feature, d numbers; 0 for features that mark a category or a
             number.
         spread: the standard deviation of each feature, d numbers; 1 for constant features, and for
@@ -89,7 +89,8 @@ class Custom(Task):
     filled: tuple[str, ...] = setting((), "the fields whose numbers may be missing")
     common: tuple[tuple[float, ...], ...] = setting((), "the common numbers of each field")
     context: tuple[str, ...] = setting((), "the fields that all elements of an instance share")
-    unknown_category: Unknown = setting("refuse", "whether other texts are errors or ignored")
+    unknown: Unknown = setting("missing", "what to do with values that no example had")
+    missing: Missing = setting("fill", "whether to replace missing values")
     center: tuple[float, ...] = setting((), "the mean of each feature")
     spread: tuple[float, ...] = setting((), "the standard deviation of each feature", ge=MIN_SPREAD)
     lowest: tuple[float, ...] = setting((), "the smallest value of each feature")
@@ -115,7 +116,8 @@ class Custom(Task):
         return Schema(
             self.fields,
             self.categories,
-            self.unknown_category == "ignore",
+            self.unknown,
+            self.missing,
             tuple((field, 0.0) for field in self.filled),
             self.context,
             self.common,
@@ -128,7 +130,12 @@ class Custom(Task):
         schema = self._schema_without_fills
         starts = np.cumsum([0, *schema.widths]).tolist()
         means = {field: self.center[k] for field, k in zip(self.fields, starts[:-1], strict=True)}
-        return replace(schema, fills=tuple((field, means[field]) for field in self.filled))
+        is_strict = "refuse" in (self.unknown, self.missing)
+        return replace(
+            schema,
+            fills=tuple((field, means[field]) for field in self.filled),
+            means=() if is_strict else tuple(means.values()),
+        )
 
     def read_instance(self, row: dict[str, Any], source: str) -> Any:
         return with_context(super().read_instance(row, source), row.get("context"), source)
@@ -260,6 +267,25 @@ class Custom(Task):
             points = centred @ np.linalg.svd(centred, full_matrices=False)[2][:2].T
             points = np.pad(points, ((0, 0), (0, 2 - points.shape[1])))
         return Drawing(points, [points[outputs]], equal_axes=self.num_features > 2)
+
+
+def with_present_names(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a task, with earlier names and values replaced by those of today.
+
+    Earlier versions wrote `unknown_category`, "refuse" or "ignore".
+    """
+    present = dict(settings)
+    if "unknown_category" in present:
+        ignores = present.pop("unknown_category") == "ignore"
+        present["unknown"] = "missing" if ignores else "refuse"
+    return present
+
+
+def own_task(task: Task) -> Custom:
+    """Return the task of a user's own examples. Raises InputError for any other task."""
+    if not isinstance(task, Custom):
+        raise InputError(f"expected a model of your own examples, got one of task {task.name}")
+    return task
 
 
 def kind_of(kind: str | None, constraint: str | None = None) -> Kind | None:

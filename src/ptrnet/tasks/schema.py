@@ -2,12 +2,13 @@
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from functools import cached_property
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,17 @@ from ptrnet.errors import InputError, short
 
 Element = Mapping[str, Any]
 Place = Callable[[int], str]  # gives the name of element k for messages
+Unknown = Literal["missing", "refuse"]
+Missing = Literal["fill", "refuse"]
 LARGEST_UNROUNDED = 2.0**53 - 1  # float64 rounds some larger whole numbers
 _MISSING = {"", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "null", "missing"}
 _SHEET_ERROR = re.compile(r"#[A-Z0-9/]+[!?]")  # #DIV/0!, #NAME?
+
+
+class Level(str):
+    """A value of a categorical column. It is a text, even if it looks like a number."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -31,14 +40,21 @@ class Schema:
     for the category that equals the text, and 0 for all others. The model does not read other
     fields.
 
+    A text that training did not see is treated as a missing one. If training had missing texts,
+    they are a category, the empty text. Otherwise all features of the field are 0. A missing number
+    becomes the mean of its field if training had no missing ones.
+
     Args:
         fields: the names of the fields.
         categories: the known texts of each field; empty for a number.
-        ignores_unknown: whether to encode an unknown text as zeros. If not, the text is an error.
+        unknown: whether a text that training did not see is treated as missing, or is an error.
+        missing: whether a missing text that training did not see is an error.
         fills: for each field whose number may be missing, the number that replaces a missing one.
         context: the fields that have one value in all elements of an instance.
         common: for each field, the numbers that count as common. Without this argument, no field
             has common numbers.
+        means: for each field, the number that replaces a missing one, in fields without `fills`.
+            Without this argument, such a missing number is an error.
 
     Examples:
         >>> schema = Schema(("price", "colour"), ((), ("blue", "red")))
@@ -48,10 +64,12 @@ class Schema:
 
     fields: tuple[str, ...]
     categories: tuple[tuple[str, ...], ...]
-    ignores_unknown: bool = False
+    unknown: Unknown = "refuse"
+    missing: Missing = "fill"
     fills: tuple[tuple[str, float], ...] = ()
     context: tuple[str, ...] = ()
     common: tuple[tuple[float, ...], ...] = ()
+    means: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.common:
@@ -146,7 +164,9 @@ class Schema:
                     raise InputError(f'{place(k)}: "{name}": expected a text, got {short(value)}')
                 if text in codes:
                     one_hot[k, codes[text]] = 1
-                elif not self.ignores_unknown:
+                elif self.accepts(text):
+                    one_hot[k, [codes[""]] if "" in codes else []] = 1
+                else:
                     known = _listed(map(short, texts))
                     raise InputError(
                         f'{place(k)}: "{name}": expected one of {known}, got {short(text)}, which '
@@ -160,10 +180,11 @@ class Schema:
             is_common = numbers.astype(np.float32)[:, None] == np.array(
                 self.common[field], np.float32
             )
-        fill = dict(self.fills).get(name)
+        fill = self.fill(field)
         if fill is not None:
             filled = np.where(is_missing, fill, numbers)
-            return np.column_stack([filled, is_missing, is_common])
+            marks = [is_missing] if name in dict(self.fills) else []
+            return np.column_stack([filled, *marks, is_common])
         if is_missing.any():
             k = int(is_missing.argmax())
             raise InputError(
@@ -171,6 +192,66 @@ class Schema:
                 "example lacks it, so the model has no value for a missing one"
             )
         return np.column_stack([numbers, is_common])
+
+    def accepts(self, text: str) -> bool:
+        """Whether a text that training did not see is treated as missing."""
+        return self.unknown == "missing" and (bool(text) or self.missing == "fill")
+
+    def fill(self, field: int) -> float | None:
+        """Return the number that replaces a missing one, or None if a missing one is an error."""
+        mean = self.means[field] if self.means else None
+        return dict(self.fills).get(self.fields[field], mean)
+
+    def unseen(
+        self, features: NDArray[np.float64], elements: Sequence[Element]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield the values of elements that `encode` treats as missing, and training did not see.
+
+        Args:
+            features: `(n, d)`, the encoded elements.
+            elements: the n elements.
+
+        Yields:
+            The name of a field, and a text. The text is empty for missing values.
+        """
+        columns, starts, marks = self._places_of_missing
+        sums = np.add.reduceat(features[:, columns], starts, axis=1)
+        # A number may equal the mean, and a text may be missing as in training.
+        for row, field in np.argwhere(sums == marks).tolist():
+            name, texts = self.fields[field], self.categories[field]
+            value = elements[row].get(name, 0)  # 0: a column of .svmlight that is not there
+            if texts:
+                text = "" if is_empty(value) else str(value)
+                if text or "" not in texts:
+                    yield name, text
+            elif is_missing(value):
+                yield name, ""
+
+    @cached_property
+    def _places_of_missing(self) -> tuple[list[int], list[int], NDArray[np.float64]]:
+        """How to find elements that may lack a field: the sum of some features is a certain number.
+
+        Returns:
+            The features of all sums, the index of the first feature of each field's sum, and the
+            sum of each field if an element may lack the field.
+        """
+        columns: list[int] = []
+        starts, marks = [], []
+        stops = np.cumsum(self.widths).tolist()
+        for k, (field, texts) in enumerate(zip(self.fields, self.categories, strict=True)):
+            first = stops[k] - self.widths[k]
+            starts.append(len(columns))
+            if "" in texts:
+                columns.append(first + texts.index(""))
+                marks.append(1.0)
+            elif texts:
+                columns += range(first, stops[k])
+                marks.append(0.0)
+            else:
+                columns.append(first)
+                is_filled = field in dict(self.fills)
+                marks.append(self.means[k] if self.means and not is_filled else np.nan)
+        return columns, starts, np.array(marks)
 
 
 def with_context(elements: Any, context: Any, source: str) -> Any:

@@ -30,7 +30,7 @@ from ptrnet.settings import options_of
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import Custom, Kind, kind_of
 from ptrnet.training import run_folder
-from ptrnet.training.own_data import kind_and_reading, recipe_of, summary
+from ptrnet.training.own_data import infer_recipe, kind_and_reading, recipe_of, summary
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -67,7 +67,9 @@ def fit(
             inputs alone: a list of instances or an array `(B, n, d)`. Inputs and outputs may be
             NumPy arrays, torch tensors or lists. Instances may also be data frames, whose columns
             are named fields. Without a `cost`, elements may also be dictionaries. Strings in these
-            dictionaries are categories. `read_table` makes examples from a table.
+            dictionaries are categories. Or pass a file that `ptrnet train --data` reads, or a table
+            with the names of its columns: `set_id` and one of `chosen`, `rank`, `grade` and
+            `member`, as in `read_table`.
         outputs: the outputs of all inputs: a list with an item for each input, or an array
             `(B, m)`. If you pass no outputs, the second argument may be the kind.
         kind: the kind of the answers. If None, ptrnet guesses the kind from the answers. With a
@@ -102,9 +104,8 @@ def fit(
             tenth of the examples for validation. Training stops after `patience` validations
             without a lower loss. The model gets the weights of the latest validation whose loss is
             at most one standard error above the lowest loss. If elements are dictionaries, the
-            model reads `fields`, or all fields by default. The model refuses texts that were not in
-            the training examples. With `unknown_category="ignore"`, the model reads these texts as
-            no category.
+            model reads `fields`, or all fields by default. Later, the model treats texts that were
+            not in the training examples as missing. With `unknown="refuse"`, it refuses them.
 
     Returns:
         The trained model, ready to `solve`.
@@ -151,6 +152,8 @@ def fit(
         if recipe.get("learning", "answers") != "answers":
             raise InputError(f"fit: learning {short(recipe['learning'])} needs a cost")
         if outputs is not None:
+            if isinstance(examples, str | Path):
+                raise InputError(f"fit: expected no outputs, because {examples} has the answers")
             examples = list(pairs_of(examples, outputs))
         return _fit_answers(examples, kind, group, weight, folder, hooks, recipe)
     if outputs is not None:
@@ -180,11 +183,18 @@ def _fit_answers(
     hooks: "Hooks",
     recipe: dict[str, Any],
 ) -> Solver:
-    """Train on a list of examples, or on a long table."""
+    """Train on a file, a list of examples, or a long table."""
     from ptrnet.training.run import train
 
     if kind:
         recipe["kind"] = kind
+    if isinstance(examples, str | Path):
+        for name, value in (("group", group), ("weight", weight)):
+            if not isinstance(value, str | None):
+                raise InputError(f"{name}: expected the name of a column or key of {examples}")
+        if weight is not None:
+            recipe["weight"] = weight
+        return _fit_file(str(examples), output, hooks, recipe)
     inferred, is_guessed = _inferred(examples, group, weight, recipe)
     made = recipe_of(inferred, EXAMPLES, recipe)
     print(summary(inferred, made, is_guessed), file=sys.stderr)
@@ -194,6 +204,16 @@ def _fit_answers(
     run_folder.check_unused(output, EXAMPLES)
     with _saved(inferred.examples, output) as saved:
         return Solver(*train(replace(made, data=str(saved)), output, hooks=hooks))
+
+
+def _fit_file(path: str, output: Path | None, hooks: "Hooks", recipe: dict[str, Any]) -> Solver:
+    """Train on a file of examples, as `ptrnet train --data` does."""
+    from ptrnet.training.run import train
+
+    made, text, data = infer_recipe(path, recipe)
+    print(f"{path}: {text}", file=sys.stderr)
+    with tempfile.TemporaryDirectory() as scratch:
+        return Solver(*train(made, output or Path(scratch) / "run", hooks=hooks, data=data))
 
 
 def _inferred(
@@ -268,7 +288,7 @@ def _loosest_task(
         places = [f"{source}: inputs" for source in sources]
         watched = shared.watch(zip(rows, places, strict=True))
         schema = infer_schema(watched, reading.fields, reading.missing, reading.group)
-        return task_of(schema, reading.unknown_category)
+        return task_of(schema)
     for name in ("fields", "context"):
         if getattr(reading, name):
             raise InputError(

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptrnet import models, tasks
-from ptrnet.data.infer_schema import Missing
 from ptrnet.data.tables import TrainingColumns
 from ptrnet.errors import InputError, short
 from ptrnet.models.settings import every_setting
 from ptrnet.settings import check, options_of, to_mapping
 from ptrnet.sizes import Sizes
-from ptrnet.tasks.custom import Kind, Unknown, kind_of
+from ptrnet.tasks.custom import Kind, kind_of
+from ptrnet.tasks.schema import Missing
 from ptrnet.training.linear_scores import has_linear_order
 from ptrnet.training.recipe import Recipe
 
@@ -78,7 +78,6 @@ def kind_and_reading(overrides: Mapping[str, Any]) -> tuple[Kind | None, "Readin
     kind = kind_of(overrides.get("kind"), overrides.get("constraint"))
     reading = Reading(
         field_names("fields", overrides.get("fields", ())),
-        check("unknown_category", overrides.get("unknown_category", "refuse"), Unknown),
         check("missing", overrides.get("missing", "fill"), Missing),
         field_names("context", overrides.get("context", ())),
         overrides.get("group", ""),
@@ -103,7 +102,7 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
     from ptrnet.data.infer_task import warn_of_positions
 
     of_task = to_mapping(inferred.task)
-    skipped = {"constraint", "missing", "kind", "fields", "context", "ordered"}
+    skipped = {"constraint", "kind", "fields", "context", "ordered"}
     overrides = dict(overrides)
     for key in ("steps", "batch_size", "cycles"):  # defaults of other keys depend on these
         if key in overrides:

@@ -15,7 +15,6 @@ from typing import Any, Literal, Self
 
 from ptrnet import models, tasks
 from ptrnet.data import checks
-from ptrnet.data.infer_schema import Missing
 from ptrnet.data.tables import NO_COLUMNS, TrainingColumns
 from ptrnet.errors import InputError, unknown
 from ptrnet.models.settings import ModelSettings, every_setting
@@ -23,7 +22,7 @@ from ptrnet.problems import Problem
 from ptrnet.settings import Option, Settings, options_of, setting, to_mapping, to_toml
 from ptrnet.sizes import Sizes
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.custom import CONSTRAINTS, Custom
+from ptrnet.tasks.custom import CONSTRAINTS, Custom, with_present_names
 
 RECIPES = Path(str(files("ptrnet") / "recipes"))  # NAME.toml of each shipped model
 LARGEST_BATCH = 2**24  # elements, padding included
@@ -273,7 +272,7 @@ class Recipe(Settings):
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InputError(f"{path}: not a TOML file: {error}") from None
         try:
-            return cls.from_table(table, **changes)
+            return cls.from_table(with_present_names(table), **changes)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
@@ -452,9 +451,10 @@ def _task_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
             default="found",
             help="fields of the whole set, such as income,age",
         ),
-        "missing": Option("missing", Missing, "fill", "whether to fill missing values"),
-        "unknown_category": replace(
-            custom["unknown_category"], help="whether to refuse texts that no example has"
+        "missing": replace(custom["missing"], help="whether to fill or refuse missing values"),
+        "unknown": replace(
+            custom["unknown"],
+            help="whether the model treats values that no example has as missing, or refuses them",
         ),
     }
     for task in [*tasks.names(), *tasks.problem_names()]:

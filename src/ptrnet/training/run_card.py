@@ -170,13 +170,13 @@ def _measures(
 ) -> list[dict[str, Measure]]:
     """Measure greedy decoding, first without and then with the task's constraint."""
     networks = [saved.model] if len(parts) == 1 else saved.model.networks()
+    # Use the same solvers twice, because a solver does not repeat its warnings.
+    solvers = [Solver(network, saved.task, saved.trained) for network in networks]
     measures = []
     for name, constrained in (("unconstrained", False), ("constrained", True)):
         scored = (
-            _scored(
-                Solver(network, saved.task, saved.trained), part, constrained, f"measuring, {name}"
-            )
-            for network, part in zip(networks, parts, strict=True)
+            _scored(solver, part, constrained, f"measuring, {name}")
+            for solver, part in zip(solvers, parts, strict=True)
         )
         measures.append(Evaluation(saved.task, scored).measures())
     return measures

@@ -4,6 +4,7 @@ Other columns become the `extra` of examples, and are written again. A null is a
 read files in batches and write them in row groups, so files of examples need not fit into memory.
 """
 
+from base64 import b64decode
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ptrnet.data import checks
+from ptrnet.data.arrays import is_categorical, levels
 from ptrnet.data.dataset import groups_of
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import json_values
@@ -70,7 +72,11 @@ def table(path: str) -> "tables.Table":
     if not batches:
         raise InputError(f"{path}: expected at least one row, got none")
     arrow = pa.Table.from_batches(batches)
-    columns = {name: _column_to_python(arrow[name], path, name) for name in arrow.column_names}
+    categorical = _categorical_columns(path)
+    columns: dict[str, list[Any]] = {}
+    for name in arrow.column_names:
+        values = _column_to_python(arrow[name], path, name)
+        columns[name] = levels(values) if name in categorical else values
     return tables.Table(columns, path, lambda k: f"{path}: row {k + 1}", arrow=arrow)
 
 
@@ -153,6 +159,22 @@ def _column_to_python(column: "pa.ChunkedArray", path: str, name: str) -> list[A
         return values
     except (ValueError, OverflowError):  # Python lacks the type of a cell
         return [_to_python(cell, f'{path}: row {k}: "{name}"') for k, cell in enumerate(column, 1)]
+
+
+def _categorical_columns(path: str) -> set[str]:
+    """Return the names of the columns that were categorical in the table that was written.
+
+    Arrow reads categories that are numbers as a column of numbers. But Arrow and pandas also write
+    the table's own types, as text in the file's metadata.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    text = (parquet.read_metadata(path).metadata or {}).get(b"ARROW:schema")
+    if text is None:
+        return set()
+    schema = pa.ipc.read_schema(pa.py_buffer(b64decode(text)))
+    return {field.name for field in schema if is_categorical(field.type)}
 
 
 # Writing
