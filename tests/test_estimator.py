@@ -253,3 +253,18 @@ def test_the_checks_of_scikit_learn_pass_except_those_that_need_a_table():
     assert outcomes["xfail"] == set(EXPECTED_FAILURES)
     assert len(outcomes["passed"]) > 30
     assert outcomes.get("skipped", set()) <= {"check_array_api_input"}
+
+
+def test_groups_are_held_out_as_a_whole():
+    """The networks' validation parts have whole groups, so the weights are those of `fit`."""
+    X, y = largest_first(40)
+    groups = [f"person {k // 8}" for k in range(40)]
+    by_group = ptrnet.PointerEstimator("permutation", **FAST).fit(X, y, groups=groups)
+    alone = ptrnet.PointerEstimator("permutation", **FAST).fit(X, y)
+    options = {k: v for k, v in FAST.items() if k not in ("random_state", "recipe")}
+    expected = ptrnet.fit(X, y, "permutation", group=groups, seed=1, ensemble=1, **options)
+    states = [m.model.state_dict() for m in (by_group.solver_, expected, alone.solver_)]
+    assert all(states[0][name].equal(value) for name, value in states[1].items())
+    assert not all(states[0][name].equal(value) for name, value in states[2].items())
+    with pytest.raises(InputError, match="a group for each of the 40 examples, got 3"):
+        by_group.fit(X, y, groups=groups[:3])

@@ -84,6 +84,40 @@ def test_rows_by_a_field_are_those_of_files_of_one_value(tmp_path, ptrnet, offer
     assert [line.split()[0] for line in text[-3:]] == ["country", "Chad", "Peru,"]
 
 
+def test_rows_by_a_field_have_intervals_by_group(tmp_path, ptrnet, offers):
+    """A group of three offers has instances of several sizes, and in both countries."""
+    model, path, lines = offers
+    for k, line in enumerate(lines):
+        line["home"] = f"home {k // 3}"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    command = ("evaluate", "--model", model, "--json", "--group", "home")
+    document = parsed(ptrnet(*command, path, "--by", "country"))
+    assert (document["instances"], document["groups"]) == (40, 14)
+    for row in document["by_country"]:
+        part = tmp_path / "part.jsonl"
+        kept = [line for line in lines if line["country"] == row["country"]]
+        part.write_text("".join(json.dumps(line) + "\n" for line in kept))
+        for metric, expected in parsed(ptrnet(*command, part))["metrics"].items():
+            assert row["metrics"][metric] == pytest.approx(expected, rel=1e-4, abs=1e-6), metric
+    text = ptrnet("evaluate", "--model", model, path, "--group", "home")[1]
+    assert text.startswith("40 instances in 14 groups, model ")
+    code, _, err = ptrnet(*command[:-1], "nobody", path)
+    assert code == 2 and 'offers.jsonl:1: group: expected the field "nobody"' in err
+
+
+def test_importance_has_intervals_by_group(ptrnet, offers):
+    model, path, lines = offers
+    command = ("explain", model, path, "--repeats", 1, "--json")
+    alone, grouped = parsed(ptrnet(*command)), parsed(ptrnet(*command, "--group", "country"))
+    examples = [(line["inputs"], line["outputs"]) for line in lines]
+    countries = [line["country"] for line in lines]
+    expected = load(model).explain(examples, repeats=1, group=countries)
+    for field, row in expected["importance"].items():
+        assert grouped["importance"][field] == pytest.approx(row), field
+        assert alone["importance"][field]["value"] == row["value"]
+    assert grouped["value"] == alone["value"] and grouped["low"] != alone["low"]
+
+
 def test_many_numbers_of_a_field_share_rows(ptrnet, offers):
     model, path, _ = offers
     rows = parsed(ptrnet("evaluate", "--model", model, path, "--by", "income", "--json"))[

@@ -132,6 +132,34 @@ def test_networks_of_an_ensemble_hold_out_disjoint_parts():
     assert [len(part) for part in draw_held_out(np.arange(3), 0.1, 50, 3, 5)] == [1, 1, 1, 0, 0]
 
 
+@pytest.mark.parametrize("num_parts", [1, 5])
+def test_groups_are_held_out_as_a_whole(num_parts):
+    rng = np.random.default_rng(0)
+    candidates = np.sort(rng.permutation(1000)[:800])
+    groups = rng.integers(-(2**63), 2**63 - 1, 100)[rng.integers(100, size=1000)]
+    parts = draw_held_out(candidates, 0.1, 500, 3, num_parts, groups)
+    assert len(parts) == num_parts and all(80 <= len(part) < 100 for part in parts)
+    assert all((np.diff(part) > 0).all() for part in parts)
+    for group in np.unique(groups):
+        members = {*candidates[groups[candidates] == group].tolist()}
+        held_out = [members & {*part.tolist()} for part in parts]
+        assert sum(map(bool, held_out)) <= 1 and all(h in (set(), members) for h in held_out)
+    again = draw_held_out(candidates, 0.1, 500, 3, num_parts, groups // 3 + 5)  # other codes
+    assert all(np.array_equal(a, b) for a, b in zip(parts, again, strict=True))
+    other = draw_held_out(candidates, 0.1, 500, 4, num_parts, groups)
+    assert not all(np.array_equal(a, b) for a, b in zip(parts, other, strict=True))
+
+
+def test_large_groups_are_held_out_only_by_networks_without_another_group():
+    groups = np.repeat([7, 8, 9, 10], [60, 25, 10, 5])
+    (part,) = draw_held_out(np.arange(100), 0.1, 50, seed=3, groups=groups)
+    assert {*groups[part]} <= {9, 10}
+    parts = draw_held_out(np.arange(100), 0.1, 50, seed=3, num_parts=5, groups=groups)
+    assert sorted(len(part) for part in parts) == [0, 5, 10, 25, 60]
+    (part,) = draw_held_out(np.arange(60), 0.1, 50, seed=3, groups=groups)
+    assert len(part) == 60  # a single group; the stream refuses to hold out everything
+
+
 def test_batches_say_which_network_holds_an_example_out(write_examples):
     task, path, examples = write_examples("sort")
     stream = stream_of(path, task, SIZES, 7, 3, valid_share=0.1, max_valid=9, num_parts=3)

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
@@ -45,6 +46,16 @@ def test_weights_are_compared_with_the_lowest_loss_and_not_with_the_kept_one(val
     # 0.15 more than WITHIN, with a standard error of 0.21; 0.25 more than BEST, with one of 0.06.
     further = [1.2, 2.4, 3.1, 4.3]
     assert validate(best, BEST, WITHIN, further) == 2
+
+
+def test_examples_of_a_group_count_as_one_observation(validate):
+    """By group, the mean differences are 0.1 and 0.1, or 0.4 and -0.15."""
+    pairs, others = np.array([7, 7, 9, 9]), np.array([7, 9, 7, 9])
+    assert validate(BestWeights(0, lambda step: None, pairs), BEST, WITHIN) == 1
+    assert validate(BestWeights(0, lambda step: None, others), BEST, WITHIN) == 2
+    further = [1.5, 2.5, 3.0, 4.0]  # 0.25 more; the standard error is 0.14, by group 0.25
+    assert validate(BestWeights(0, lambda step: None), BEST, further) == 1
+    assert validate(BestWeights(0, lambda step: None, pairs), BEST, further) == 2
 
 
 def test_a_single_example_keeps_the_lowest_loss(validate):

@@ -83,6 +83,16 @@ def test_the_network_needs_a_gain_of_more_than_one_standard_error():
     assert best_share(log_likelihoods) == 1
 
 
+def test_a_gain_of_a_few_persons_is_not_clear_however_many_choices_they_have():
+    """The gains of 4 persons, 0.1 on average, have a standard error of 0.11."""
+    persons = np.repeat(np.arange(4), 100)
+    log_likelihoods = np.full((len(SHARES), 400), -3.0)
+    log_likelihoods[-1] = -2.0
+    log_likelihoods[4] = -2.0 + np.array([0.4, 0.1, 0.0, -0.1])[persons]
+    assert best_share(log_likelihoods) == SHARES[4]
+    assert best_share(log_likelihoods, persons) == 1
+
+
 def test_choices_that_no_logit_predicts_have_hardly_any_share_of_it():
     """Utilities depend on the distance from 1, so no direction is better than another."""
     pairs = choices(600, 4, lambda x: -8 * np.abs(np.linalg.norm(x, axis=1) - 1))

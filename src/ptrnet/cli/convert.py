@@ -48,7 +48,10 @@ def convert(
     from ptrnet.progress import track
 
     source_format, target = formats.format_of(source), formats.format_of(output)
-    if columns or source_format.columns or target.columns:
+    has_table = bool(columns or source_format.columns or target.columns)
+    if columns.group and not has_table:
+        raise InputError("--group names a column of a long table, so it needs --set-id")
+    if has_table:
         if task is not None:
             raise InputError("--task has no effect with a long table")
         _convert_table(source, output, columns)

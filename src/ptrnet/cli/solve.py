@@ -27,7 +27,7 @@ from ptrnet.cli.options import (
     task_alone,
     task_and_file,
 )
-from ptrnet.data.tables import Columns
+from ptrnet.data.tables import Columns, SetColumns
 from ptrnet.decoding.options import AnswerOptions
 from ptrnet.errors import InputError
 
@@ -47,7 +47,7 @@ def solve(
     output: Annotated[
         str, typer.Option("--output", help="File for the answers; its extension is the format.")
     ] = "-",
-    columns: Columns,
+    set_columns: SetColumns,
     probability: Annotated[
         str,
         typer.Option(
@@ -111,6 +111,7 @@ def solve(
         name, path = task_and_file(arguments, model)
     else:
         name, path = task_alone(arguments, model), None
+    columns = Columns(**vars(set_columns))
     decoder = decoding.build(seed, flag_of)
     solver = load_solver(name, model)
     if plot is not None:

@@ -44,8 +44,8 @@ ANSWERS = ("chosen", "rank", "grade", "member")
 
 
 @dataclass(frozen=True)
-class Columns(Settings):
-    """The names of the columns that hold the ids of sets, the answers and the groups.
+class SetColumns(Settings):
+    """The names of the columns that hold the ids of sets and the answers.
 
     All other columns are fields.
 
@@ -59,9 +59,6 @@ class Columns(Settings):
             The cell of an element that is not in the answer is empty.
         grade: the element's grade, a number. The highest grade comes first.
         member: 1 if the element belongs to the answer, 0 if not. The answer has no order.
-        group: the group to which a set belongs, such as a person; see `ptrnet.data.groups`. All
-            rows of a set have the same value in this column. If the data is not a long table, this
-            is a key of each line, or a field whose value all elements share.
     """
 
     set_id: str = setting("", "long table: the column whose value the rows of a set share")
@@ -72,11 +69,6 @@ class Columns(Settings):
     grade: str = setting("", "long table: the column with an element's grade, the highest first")
     member: str = setting(
         "", "long table: the column that is 1 for members of the answer, a set without order"
-    )
-    group: str = setting(
-        "",
-        "the column, key or field that says to which person, household, document or session a set "
-        "belongs: the sets of one are on the same side of every split, and the unit of intervals",
     )
 
     def __post_init__(self) -> None:
@@ -97,6 +89,24 @@ class Columns(Settings):
         If the user named no column of answers, both texts are empty.
         """
         return next(((n, getattr(self, n)) for n in ANSWERS if getattr(self, n)), ("", ""))
+
+
+@dataclass(frozen=True)
+class Columns(SetColumns):
+    """The names of the columns that hold the ids of sets, the answers and the groups.
+
+    Args: those of `SetColumns`, and
+        group: the group to which a set belongs, such as a person; see `ptrnet.data.groups`. All
+            rows of a set have the same value in this column. If the data is not a long table, this
+            is a key of each line, or a field whose value all elements share.
+    """
+
+    group: str = setting(
+        "",
+        "the column (or the key of lines) that says to which person, household, document or "
+        "session a set belongs: no split separates the sets of one, and intervals take all sets of "
+        "one as one observation",
+    )
 
 
 @dataclass(frozen=True)
@@ -589,7 +599,7 @@ def table_of_examples(examples: Iterable[Example], columns: Columns, source: str
         examples: examples that have `elements`. The id of an example is in its `extra`, under the
             name `columns.set_id`. If all examples lack the id, and have no other `extra` to write,
             the ids are 1, 2, ...
-        columns: the names of the columns of the id and the answer.
+        columns: the names of the columns of the id, the answer and the group.
         source: the name of the examples in error messages.
 
     Raises:
@@ -605,6 +615,8 @@ def table_of_examples(examples: Iterable[Example], columns: Columns, source: str
     has_ids = False
     for number, example in enumerate(examples, 1):
         shared = {k: v for k, v in example.extra.items() if not isinstance(v, Mapping)}
+        if columns.group and KEY in shared:
+            shared[columns.group] = shared.pop(KEY)
         key = shared.pop(columns.set_id, None)
         if number == 1:
             has_ids = key is not None

@@ -809,7 +809,7 @@ class Solver(HubMixin):
             Ends(start, end, open),
         )
         self.check_ends(predictor, ends)
-        columns = columns or NO_COLUMNS
+        columns = NO_COLUMNS if columns is None else columns
         on_files.solve_file(
             self, predictor, fspath(file), fspath(output), ends, jobs, backend, columns, probability
         )
@@ -863,7 +863,7 @@ class Solver(HubMixin):
 
         evaluator = Evaluator(**vars(self.predictor(decoder, constrained, augment, improve)))
         target = None if output is None else fspath(output)
-        columns = columns or NO_COLUMNS
+        columns = NO_COLUMNS if columns is None else columns
         return on_files.evaluate_file(
             self, evaluator, fspath(file), target, jobs, backend, by, columns
         )
