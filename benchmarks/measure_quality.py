@@ -90,16 +90,21 @@ def labelled(solver: Solver, instances: list[np.ndarray]) -> list[Example]:
 
 def measured(solver: Solver, known: list[Example], views: int = 1) -> Measure:
     """Return the task's metric of constrained greedy answers."""
-    answers = [e.outputs for e in solver.predict(known, augment=views)]
+    answers = [e.outputs for e in solver.predict(known, augment=views, improve=False)]
     measures = solver.task.measure(known, [a for a in answers if a is not None])
     return measures[METRIC.get(solver.task.name, "accuracy")]
+
+
+def names_of_tasks() -> list[str]:
+    """Return the shipped models, except those of problems (results/problems.md)."""
+    return [n for n in weights.names() if weights.summary(n)["task"] in tasks.names()]
 
 
 def view_rows() -> Iterator[str]:
     """Yield rows that compare one view with several, and the time of an answer."""
     yield f"| model | n | instances | one view | {VIEWS} views | one answer, ms | 95 of 100, ms |"
     yield "|---|---|---|---|---|---|---|"
-    for name in weights.names():
+    for name in names_of_tasks():
         solver = ptrnet.load(name)
         largest = LARGEST_VIEWED.get(solver.task.name, 1000)
         rows = json.loads(Path(f"results/{name}.json").read_text())["rows"]
@@ -119,7 +124,7 @@ def kind_rows() -> Iterator[str]:
     """Yield rows for distributions of points other than the uniform one."""
     yield f"| model | n | {' | '.join(KINDS)} |"
     yield "|---|---|" + "---|" * len(KINDS)
-    for name in weights.names():
+    for name in names_of_tasks():
         solver = ptrnet.load(name)
         for n in KIND_SIZES.get(solver.task.name, ()):
             cells = []
@@ -148,7 +153,7 @@ def real_rows(sets: list[np.ndarray]) -> Iterator[str]:
     """Yield rows for real coordinates: hulls of all sets, tours of the smaller ones."""
     yield "| model | sets | constrained greedy |"
     yield "|---|---|---|"
-    for name in weights.names():
+    for name in names_of_tasks():
         solver = ptrnet.load(name)
         if solver.task.name not in ("hull", "tsp"):
             continue

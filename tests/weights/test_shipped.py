@@ -19,7 +19,9 @@ SHIPPED = pytest.mark.parametrize("name", weights.names())
 
 def test_every_task_has_a_shipped_model():
     ours = {
-        name for name in tasks.names() if type(tasks.get(name)).__module__.startswith("ptrnet.")
+        name
+        for name in [*tasks.names(), *tasks.problem_names()]
+        if tasks.kind(name).__module__.startswith("ptrnet.")
     }
     assert set(weights.names()) >= ours  # other tests may have registered tasks of their own
     for name in ours:
@@ -98,6 +100,33 @@ def test_gap_of_unseen_tours(n, gap):
     known = examples("tsp", n, 200)
     answers = [e.outputs for e in model.predict(known)]
     measures = model.task.measure(known, answers)
+    assert measures["gap"].value < gap and measures["valid"].value == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "labeller", "gap"),
+    [
+        ("cvrp", 11, "pyvrp", 0.04),
+        ("cvrp", 31, "pyvrp-quick", 0.07),
+        ("knapsack", 30, "dynamic-programming", 0.006),
+        ("knapsack", 120, "dynamic-programming", 0.002),
+        ("orienteering", 11, "best-tour", 0.05),
+        ("job-shop", 6, "tabu-search", 0.12),
+    ],
+)
+def test_gap_of_unseen_problems(name, n, labeller, gap):
+    """The gap to an algorithm's answers is at most the promised one, on the papers' instances."""
+    if labeller.startswith("pyvrp"):
+        pytest.importorskip("pyvrp")
+    task = tasks.get(name)
+    instances = list(task.sample(np.random.default_rng(987_000 + n), 40, n))
+    known = [
+        Example(x, answer)
+        for x, answer in zip(
+            instances, task.label(np.stack(instances), labeller).rows(), strict=True
+        )
+    ]
+    measures = ptrnet.load(name).measure(known)
     assert measures["gap"].value < gap and measures["valid"].value == 1
 
 
