@@ -1,8 +1,9 @@
 """The range of a model's training data, and warnings about instances outside of it."""
 
+import contextlib
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -43,10 +44,8 @@ class TrainedRange:
 
     `warn` shows one message for each of these kinds:
 
-    - too few elements
-    - too many elements
-    - a number of elements between two sizes of the training. In your own examples, all sizes
-      between the smallest and the largest one count as trained.
+    - fewer elements than in any instance of the training
+    - more elements than in any instance of the training
     - features that are far from their mean in the training
     - values that training did not see, which the model treats as missing
     - elements that the model can hardly tell apart
@@ -60,15 +59,11 @@ class TrainedRange:
 
     def __init__(self, task: Task, trained: dict[str, Any]) -> None:
         self.task, self.sizes_text = task, str(trained.get("n", ""))
-        sizes: Sequence[int]
-        try:
+        self.sizes = range(0)
+        with contextlib.suppress(InputError):  # users may store any value of `n`
             sizes = Sizes(self.sizes_text)
-        except InputError:  # users may store any value of `n`
-            sizes = ()
-        if sizes and task.name == CUSTOM:  # nobody chose these sizes: the examples have them
-            self.sizes_text = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"{sizes[0]}"
-            sizes = range(sizes[0], sizes[-1] + 1)
-        self.sizes = frozenset(sizes)
+            self.sizes = range(sizes[0], sizes[-1] + 1)
+            self.sizes_text = f"{sizes[0]}-{sizes[-1]}" if len(sizes) > 1 else f"{sizes[0]}"
         self._said: set[Hashable] = set()
 
     def messages(self, examples: Iterable[Example], with_sizes: bool = True) -> list[Message]:
@@ -115,9 +110,9 @@ class Tally:
         self._count += 1
         n, sizes = len(example.inputs), self._trained.sizes
         if self._with_sizes and sizes and n not in sizes:
-            side = "fewer" if n < min(sizes) else "more" if n > max(sizes) else "other"
+            side = "fewer" if n < sizes[0] else "more"
             self._sizes[side][n] += 1
-            self._has_table |= example.table is not None and n > max(sizes)
+            self._has_table |= example.table is not None and n > sizes[-1]
         if self._task.schema is not None and example.elements is not None:
             self._unseen.update(self._task.schema.unseen(example.inputs, example.elements))
         if self._task.name == CUSTOM:
