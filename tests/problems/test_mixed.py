@@ -20,6 +20,7 @@ def test_labels_of_mixed_instances_are_answers(name):
             assert [task.instance_error(x) for x in inputs] == [None] * 4
             answers = task.canonicalize(inputs, task.label(inputs, LABELLERS[name])).rows()
             assert task.answer_errors(inputs, answers) == [None] * 4
+            assert all(len(answer) for answer in answers)
 
 
 def test_mixed_capacities_and_limits_vary():

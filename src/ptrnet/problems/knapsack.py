@@ -41,6 +41,7 @@ class Knapsack(Problem):
         if self.points == MIXED:
             weight, value = np.moveaxis(sample_points(MIXED, rng, (count, n, 2)), 2, 0) + SMALLEST
             capacity = rng.uniform(0.05, 0.9, count) * weight.sum(1)
+            capacity = np.maximum(capacity, weight.min(1))  # so that an item fits
         else:
             weight, value = rng.random((2, count, n))
             capacity = np.full(count, self.fill * n)

@@ -72,6 +72,8 @@ class Orienteering(Problem):
             drawn = np.where(kind == 1, 1.0, rng.integers(1, 101, (count, n)) / 100)
             prize = np.where(kind == 0, prize, drawn)
             limit *= np.where(rng.random(count) < 0.5, 2 ** rng.uniform(-1, 1, count), 1)
+            nearest = to_depot[:, 1:].min(1, initial=np.inf)
+            limit = np.where(n > 1, np.maximum(limit, 2 * nearest), limit)  # a place is in reach
         prize[:, 0] = 0
         return self.pack(position=position, prize=prize, limit=limit, rounded=np.zeros(count))
 
