@@ -14,9 +14,9 @@ from ptrnet.metrics.interval import Measure
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- scores: benchmarks/readme_scores.py -->\n", "<!-- end of scores -->\n"
 QUESTIONS = {  # by section of results/real-data.md
-    "yogurt": "which yogurt is chosen",
+    "yogurt": "which yogurt a new household buys",
     "car": "which car",
-    "cracker": "which cracker",
+    "cracker": "which cracker a new household buys",
     "fishing": "which way to fish",
     "rank": "ranking of documents",
 }
@@ -26,7 +26,7 @@ SIZES = {"hull": (50, 500), "delaunay": (10,), "tsp": (20, 50, 100), "sort": (25
 TASKS = {
     "hull": ("convex hull of {} points", "exact, %"),
     "delaunay": ("Delaunay triangulation of {} points", "exact, %"),
-    "tsp": ("tour of {} cities", "longer than the shortest, %"),
+    "tsp": ("tour of {} cities, network alone", "longer than the shortest, %"),
     "sort": ("order of {} numbers", "exact, %"),
 }
 # The best number in the papers of one model for several n, in percent: C and W (hulls), V's section

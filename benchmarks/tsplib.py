@@ -36,7 +36,7 @@ SHORTEST = {name: int(x) for name, x in (pair.split("=") for pair in _SHORTEST.s
 # The bounds of LEHD's classes, and LEHD's mean gaps in percent: greedy, and re-constructed.
 CLASSES = ((0, 100, "0.98", "0.48"), (100, 200, "2.3", "0.16"), (200, 500, "2.7", "0.20"))
 SECONDS = (5, 20)
-SEED, COUNT = 20_260_000, 1000  # of uniform cities
+SEED, COUNT = 20_260_000, 200  # of uniform cities
 METHODS = ("network alone", "improved", *(f"{s} s" for s in SECONDS), "local search")
 
 
