@@ -110,7 +110,7 @@ def test_gap_of_unseen_tours(n, gap):
         ("cvrp", 31, "pyvrp-quick", 0.07),
         ("knapsack", 30, "dynamic-programming", 0.006),
         ("knapsack", 120, "dynamic-programming", 0.002),
-        ("orienteering", 11, "best-tour", 0.05),
+        ("orienteering", 11, "best-tour", 0.1),
         ("job-shop", 6, "tabu-search", 0.12),
     ],
 )
