@@ -22,6 +22,7 @@ from ptrnet.errors import InputError, ModelError, check_int, short
 from ptrnet.models.base import PointerModel, num_weights
 from ptrnet.parallel import LOCAL, check_processes, ordered_map
 from ptrnet.progress import Bar
+from ptrnet.settings import from_mapping
 from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.predict import Predictor, SampledAnswers, sample_answers
 from ptrnet.solver.saving import HubMixin
@@ -666,7 +667,8 @@ class Solver(HubMixin):
         from ptrnet.data import formats
         from ptrnet.data.tables import Columns, Sets
 
-        return Sets(formats.table_of(values), Columns(**columns)).dataset(self.task)
+        names = from_mapping(Columns, columns, "a table")
+        return Sets(formats.table_of(values), names).dataset(self.task)
 
     def _dataset(self, rows: Iterable[Example]) -> Dataset:
         return Dataset.of(rows, self.task.item_size)
