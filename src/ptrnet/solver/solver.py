@@ -23,6 +23,7 @@ from ptrnet.errors import InputError, ModelError, check_int, short
 from ptrnet.models.base import PointerModel, num_weights
 from ptrnet.parallel import LOCAL, check_processes, ordered_map
 from ptrnet.progress import Bar
+from ptrnet.settings import from_mapping
 from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.predict import Predictor, SampledAnswers, sample_answers
 from ptrnet.solver.saving import HubMixin
@@ -729,7 +730,7 @@ class Solver(HubMixin):
         from ptrnet.data import formats
         from ptrnet.data.tables import Columns, Sets
 
-        return Sets(formats.table_of(values), Columns(**columns))
+        return Sets(formats.table_of(values), from_mapping(Columns, columns, "a table"))
 
     def _known(self, values: Any) -> tuple[Dataset, bool]:
         """Validate examples as `examples_of` does, and warn of them."""
