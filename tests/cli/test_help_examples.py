@@ -1,6 +1,7 @@
 """Each example of each `--help` runs with the shipped models, in one folder with the user's files.
 
-The examples of `reproduce`, `bench`, `push`, `serve` and `export` run in the tests of these verbs.
+The examples of `reproduce`, `bench`, `push`, `serve`, `export` and `check` run in the tests of
+these verbs.
 """
 
 import shlex
@@ -12,7 +13,7 @@ import pytest
 from ptrnet.cli import app
 
 ROOT = Path(__file__).parents[2]
-ELSEWHERE = ("reproduce", "bench", "push", "serve", "export")
+ELSEWHERE = ("reproduce", "bench", "push", "serve", "export", "check")
 # Words that make an example short. The folders that they need are trained first.
 SHORT = ["--steps", "2", "--batch-size", "4", "--hidden-size", "8", "--heads", "2"]
 SHORTER = {
@@ -58,7 +59,6 @@ def files(ptrnet, tmp_path, monkeypatch):
     ]
     write("test.jsonl", "".join(lines))
     write("mine.jsonl", "".join(lines))
-    write("my_problem.py", (ROOT / "examples" / "plugins" / "tardiness.py").read_text())
 
 
 @pytest.mark.parametrize("verb", [verb for verb in app.VERBS if verb not in ELSEWHERE])
@@ -74,7 +74,7 @@ def test_the_examples_of_help_run(ptrnet, files, verb):
             columns = columns if data.endswith(".csv") else []
             folder = f"my-offers-{data}"
             train = ["train", "--data", data, *columns, "--steps", "2", "--output", folder]
-            assert ptrnet(*train)[0] == 0
+            assert Path(folder).exists() or ptrnet(*train)[0] == 0
             words = [folder if word == "my-offers" else word for word in words]
         if verb == "plot":
             for run in words[1:3]:

@@ -86,7 +86,7 @@ def test_draws_depend_on_the_seed_and_the_instance_alone(small):
 def test_solve_takes_the_shortest_of_the_sampled_tours(small):
     solver = small("tsp", scale=2.0)
     points = np.random.default_rng(1).random((8, 2))
-    one, many = (solver.solve(points, Sample(k, seed=0)) for k in (1, 200))
+    one, many = (solver.solve(points, Sample(k, seed=0), improve=False) for k in (1, 200))
     assert length(points, many) < length(points, one)
 
 
@@ -112,10 +112,12 @@ def test_invalid_arguments_are_refused(bad):
 def test_without_a_seed_each_call_draws_new_answers(small):
     solver = small("tsp")
     points = np.random.default_rng(0).random((9, 2))
-    drawn = {tuple(solver.solve(points, Sample(1))) for _ in range(20)}
+    drawn = {tuple(solver.solve(points, Sample(1), improve=False)) for _ in range(20)}
     assert len(drawn) > 10
-    assert len({tuple(solver.solve(points, Sample(1, seed=3))) for _ in range(5)}) == 1
+    assert (
+        len({tuple(solver.solve(points, Sample(1, seed=3), improve=False)) for _ in range(5)}) == 1
+    )
     torch.manual_seed(7)
-    first = solver.solve(points, Sample(1))
+    first = solver.solve(points, Sample(1), improve=False)
     torch.manual_seed(7)
-    assert solver.solve(points, Sample(1)).tolist() == first.tolist()
+    assert solver.solve(points, Sample(1), improve=False).tolist() == first.tolist()

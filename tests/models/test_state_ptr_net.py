@@ -101,7 +101,9 @@ def test_wider_beams_and_more_samples_cost_no_more(name):
     costs = {
         size: [
             task.costs(Example(inputs), [answer])[0]
-            for inputs, answer in zip(many, solver.solve(many, Sample(size, seed=5)), strict=True)
+            for inputs, answer in zip(
+                many, solver.solve(many, Sample(size, seed=5), improve=False), strict=True
+            )
         ]
         for size in (1, 4, 32)
     }

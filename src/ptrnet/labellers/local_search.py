@@ -379,7 +379,7 @@ def near_cities(dist: Floats) -> Indices:
     cities, lengths = np.zeros((6, count), np.int64), np.empty((6, count))
     taken_by = np.full(n, -1)  # the last city whose near cities include this city
     for i in range(n):
-        lengths[:] = np.inf
+        lengths.fill(np.inf)
         for j in range(n):
             if j != i:
                 quadrant = (2 if x[j] > x[i] else 0) + (1 if y[j] > y[i] else 0)

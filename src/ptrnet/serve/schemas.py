@@ -87,7 +87,8 @@ class TraceRequest(BaseModel):
         """Return the decoding method. Raises InputError as `MethodOptions.method` does."""
         if self.decoder not in DECODERS_TRACED:
             raise unknown("decoder", self.decoder, DECODERS_TRACED)
-        return MethodOptions(**self.model_dump(exclude={"instance"})).method()
+        # The answer has to be that of the steps, so it is not improved.
+        return MethodOptions(**self.model_dump(exclude={"instance"}), improve=False).method()
 
 
 class Answer(BaseModel):

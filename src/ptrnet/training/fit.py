@@ -251,8 +251,9 @@ def _inferred(
     data = grouped(Dataset.of(stored.require_answers(rows)), group)
     if data.groups is None:
         warn_of_ids(shared.ids, task.fields, "examples")
-    carried = {key: data.carried[key] for key in ("group",) if key in data.carried}
-    carried["source"] = sources
+    carried: dict[str, Any] = {"source": sources}
+    if data.groups is not None:
+        carried["group"] = data.carried["group"]
     if weight is None:
         weight = [getattr(item, "weight", 1.0) for item in items]
     weights = checks.check_weights(weight, sources, "weight")

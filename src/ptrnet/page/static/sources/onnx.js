@@ -89,10 +89,11 @@ function check(instance, manifest) {
 function warningsOf({ inputs }, read) {
   const warnings = [];
   const trained = String(inputs.elements.trained ?? ""); // such as "5-50,60"
-  const ranges = trained.split(",").map((range) => range.match(/^ *(\d+)(?:-(\d+))? *$/));
-  const n = read.length;
-  if (ranges.every(Boolean) && !ranges.some(([, low, high]) => low <= n && n <= (high ?? low))) {
-    warnings.push(`the model was trained on instances of ${trained} elements, this one has ${n}`);
+  const sizes = (trained.match(/\d+/g) ?? []).map(Number);
+  const [low, high, n] = [Math.min(...sizes), Math.max(...sizes), read.length];
+  if (n < low || n > high) {
+    const range = low < high ? `${low}-${high}` : low;
+    warnings.push(`the model was trained on instances of ${range} elements, this one has ${n}`);
   }
   const pair = nearPair(read, inputs.resolution);
   if (pair) warnings.push(`elements ${pair.join(" and ")} are nearer than the model can tell apart`);
