@@ -105,7 +105,8 @@ def load(folder: Path) -> Saved:
                 "--plugins FILE or PTRNET_PLUGINS"
             )
     try:
-        task = tasks.get(config["task"], **with_present_names(config["task_settings"]))
+        settings_of_task = with_present_names(config["task"], config["task_settings"])
+        task = tasks.get(config["task"], **settings_of_task)
         settings = models.settings_of(config["model"], **config["model_settings"])
         with torch.device("meta"):  # allocate no memory: the weights come from the file
             model = models.for_task(config["model"], task, settings)

@@ -269,13 +269,13 @@ class Custom(Task):
         return Drawing(points, [points[outputs]], equal_axes=self.num_features > 2)
 
 
-def with_present_names(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a task, with earlier names and values replaced by those of today.
+def with_present_names(task: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a task's settings from a file, with the former names of settings replaced.
 
     Earlier versions wrote `unknown_category`, "refuse" or "ignore".
     """
     present = dict(settings)
-    if "unknown_category" in present:
+    if task == Custom.name and "unknown_category" in present:
         ignores = present.pop("unknown_category") == "ignore"
         present["unknown"] = "missing" if ignores else "refuse"
     return present

@@ -272,7 +272,7 @@ class Recipe(Settings):
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InputError(f"{path}: not a TOML file: {error}") from None
         try:
-            return cls.from_table(with_present_names(table), **changes)
+            return cls.from_table(with_present_names(table.get("task", ""), table), **changes)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
