@@ -86,7 +86,7 @@ def with_groups(examples: Iterable[Example], field: str = "") -> Iterator[Exampl
 
 
 def codes_of(examples: Iterable[Example]) -> Indices | None:
-    """Return the codes `(B,)` of the examples' groups; None if there are no groups."""
+    """Return the codes `(B,)` of the examples' groups, or None without groups."""
     codes = [example.group for example in examples]
     return None if not codes or None in codes else np.array(codes)
 

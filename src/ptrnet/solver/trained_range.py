@@ -146,7 +146,7 @@ class Tally:
             self._extent = max(self._extent, extent / spread)
 
     def messages(self) -> Iterator[Message]:
-        """Yield a message for each kind of which there are instances."""
+        """Yield a message for each kind that occurred."""
         advice = labeller_advice(self._task)
         for side, sizes in self._sizes.items():
             text = f"the model was trained on instances of {self._trained.sizes_text} elements, "
