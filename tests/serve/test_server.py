@@ -153,7 +153,7 @@ def test_headers_without_end_are_refused(served, model):
         "many headers": [b"X: " + b"a" * 1000 + b"\r\n"] * 2000,
         "a long header": [b"X: ", *[b"a" * 1000] * 2000],
         "a chunk's extension": [
-            b"Transfer-Encoding: chunked\r\n\r\n1;",
+            b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1;",
             *[b"a" * 1000] * 2000,
         ],
     }
