@@ -55,6 +55,37 @@ def test_a_table_is_trained_on_resumed_measured_and_answered(tmp_path, capsys):
     assert "expected one chosen row" in capsys.readouterr().err and not (tmp_path / "no").exists()
 
 
+@pytest.mark.parametrize("extension", ["tsv", "txt", "dat"])
+def test_every_command_reads_tables_of_tabs_as_it_reads_csv(tmp_path, capsys, extension):
+    """The oracle is the same table as .csv."""
+    plain = written(tmp_path / "t.csv", rows())
+    data = str(tmp_path / f"t.{extension}")
+    (tmp_path / f"t.{extension}").write_text((tmp_path / "t.csv").read_text().replace(",", "\t"))
+    columns = ["--set-id", "order", "--chosen", "bought"]
+
+    def answered(path, extension):
+        model, out = str(tmp_path / f"m-{extension}"), tmp_path / f"out.{extension}"
+        commands = [
+            ["train", "--data", path, *columns, *OPTIONS, "--output", model],
+            ["evaluate", "--model", model, path, *columns, "--json"],
+            ["explain", model, path, *columns, "--repeats", "1", "--json"],
+            ["solve", "--model", model, path, *columns[:2], "--probability", "p"],
+        ]
+        commands[-1] += ["--output", str(out)]
+        assert [run(command) for command in commands] == [0] * 4
+        return capsys.readouterr().out.replace(model, "model"), out.read_text()
+
+    expected, table = answered(plain, "csv")
+    assert answered(data, extension) == (expected, table.replace(",", "\t"))
+    weights = ptrnet.fit(data, set_id="order", chosen="bought", **TINY).model.state_dict()
+    assert all(
+        weights[k].equal(v) for k, v in ptrnet.load(tmp_path / "m-csv").model.state_dict().items()
+    )
+    if extension == "txt":  # the authors' format
+        assert run(["train", "--data", data, *OPTIONS, "--output", str(tmp_path / "no")]) == 2
+        assert "a table with a row for each element needs set_id" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("before", "after"), [("\n1,5,3", "\n1,5,9"), ("\n2,", "\n1,")], ids=["grade", "set"]
 )
