@@ -126,13 +126,19 @@ def write_table(stream: TextIO, table: "tables.Table", delimiter: str = ",") -> 
 
 
 def _open(path: str, usual: str) -> tuple[Placed, str]:
-    """Return the rows of a file, and the delimiter of its columns. Blank lines are skipped.
+    """Return the rows of a file, and the delimiter of its columns.
 
     A file is read only once, because it may be a pipe.
+
+    Raises:
+        InputError: the file cannot be read, or its first line is not CSV.
     """
     lines = all_lines(path)
     first = next((line for line in lines if line[1].strip()), (f"{display_name(path)}:1", ""))
-    delimiter = _delimiter(first[1], usual)
+    try:
+        delimiter = _delimiter(first[1], usual)
+    except csv.Error as error:
+        raise InputError(f"{first[0]}: not CSV: {error}") from None
     return _rows(chain([first], lines), delimiter), delimiter
 
 
@@ -241,12 +247,30 @@ def _long_table(rows: list[Row], places: list[str], source: str, delimiter: str)
         raise InputError(f"{place}: duplicate column name {short(twice)}")
     if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
         raise InputError(f"{place}: {_separators(delimiter)}, got one column")
+    columns = dict(zip(header, zip(*rows[1:], strict=True), strict=True))
+    if delimiter == ";":
+        _check_decimal_commas(columns, places[1:])
     return tables.Table(
-        dict(zip(header, zip(*rows[1:], strict=True), strict=True)),
+        columns,
         source,
         places[1:].__getitem__,
         is_text=True,
     )
+
+
+def _check_decimal_commas(columns: Mapping[str, Sequence[str]], places: list[str]) -> None:
+    """Refuse a column of numbers with decimal commas, which would be read as texts.
+
+    Programs that write decimal commas separate columns by semicolons.
+    """
+    for name, column in columns.items():
+        filled = [cell for cell in column if not cells.is_missing(cell)]
+        commas = [k for k, cell in enumerate(column) if "," in cell]
+        if commas and cells.are_foreign_numbers(filled):
+            raise InputError(
+                f'{places[commas[0]]}: "{name}": expected numbers such as 1234.5, got '
+                f"{short(column[commas[0]])}"
+            )
 
 
 def _read_numbers(
