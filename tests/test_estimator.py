@@ -49,6 +49,14 @@ def test_clone_keeps_parameters():
     assert not hasattr(copy, "solver_")
 
 
+def test_codes_are_categories_as_in_fit():
+    X = [[{"purpose": purpose} for purpose in (1, 10, 2 + k % 2)] for k in range(20)]
+    y = [k % 3 for k in range(20)]
+    estimator = ptrnet.PointerEstimator("choice", categories=["purpose"], **FAST).fit(X, y)
+    assert estimator.solver_.task.categories == (("1", "10", "2", "3"),)
+    assert clone(estimator).categories == ["purpose"]
+
+
 def test_grid_search_works():
     X, y = largest_first(60)
     options = {**FAST, "steps": 5}

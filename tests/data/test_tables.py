@@ -1,5 +1,6 @@
 """Long tables are read as sets of elements, and written again."""
 
+import csv
 import json
 from decimal import Decimal
 
@@ -12,7 +13,7 @@ from ptrnet.cli import run
 from ptrnet.data import formats
 from ptrnet.data.arrays import rows_of
 from ptrnet.data.infer_schema import infer_schema
-from ptrnet.data.infer_task import task_of
+from ptrnet.data.infer_task import loosest_task, task_of
 from ptrnet.data.tables import Columns, Sets, Table
 from ptrnet.errors import AmbiguousInputWarning
 from ptrnet.tasks.schema import Schema
@@ -48,6 +49,34 @@ def test_rows_with_one_id_become_one_instance(tmp_path):
         assert a.elements[0] == {"price": 3.5, "colour": "red", "title": "one, two"}
         assert [e["price"] for e in a.elements] == [3.5, 1, 0.25]
         assert (a.extra, b.extra) == ({"order": "A"}, {"order": "B"})
+
+
+@pytest.mark.parametrize(
+    ("name", "mark"),
+    [("t.tsv", "\t"), ("t.dat", "\t"), ("t.txt", "\t"), ("t.csv", ";"), ("t.csv", "\t")]
+    + [("t.tsv", ";"), ("t.dat", ","), ("t.txt", ",")],
+)
+def test_tables_have_the_delimiter_of_their_header(tmp_path, name, mark):
+    """The oracle is pandas, which is told the delimiter."""
+    pandas = pytest.importorskip("pandas")
+    rows = [["s", "price, net", "a;b"], ["x", "3.5", "red; or, blue"], ["x", "2", 'a\t"b"']]
+    with (tmp_path / name).open("w", newline="") as stream:
+        csv.writer(stream, delimiter=mark, lineterminator="\n").writerows(rows)
+    expected = pandas.read_csv(tmp_path / name, sep=mark)
+    table = formats.table_of(tmp_path / name)
+    assert list(table.columns) == list(expected.columns) == rows[0]
+    assert [list(row.values()) for row in table.elements(rows[0])] == expected.to_numpy().tolist()
+    formats.write_table(str(tmp_path / "out.tsv"), table)
+    assert formats.table_of(tmp_path / "out.tsv").columns == table.columns
+
+
+def test_a_tsv_without_set_id_is_one_instance(tmp_path, capsys):
+    (tmp_path / "p.tsv").write_text("city\tx\ty\na\t0\t0\nb\t1\t0\nc\t0\t1\nd\t.2\t.2\n")
+    assert run(["solve", "hull", str(tmp_path / "p.tsv")]) == 0
+    assert capsys.readouterr().out == "city\tx\ty\na\t0\t0\nb\t1\t0\nc\t0\t1\n"
+    (tmp_path / "p.txt").write_text("0 0 1 0 0 1 .2 .2\n")
+    assert run(["solve", "hull", str(tmp_path / "p.txt")]) == 0
+    assert capsys.readouterr().out.endswith("output 1 2 3 1\n")
 
 
 def test_member_column_gives_a_set_and_no_column_gives_no_answer(tmp_path):
@@ -155,10 +184,13 @@ def test_refuses_ids_and_ranks_that_may_have_been_rounded():
         ),
         ("s,x\n,2\n", {"set_id": "s"}, "t.csv:2: \"s\": expected a name or a number, got ''"),
         (",s\n0,1\n", {"set_id": "s"}, "t.csv:1: column 1: expected a name, got none"),
-        ("s;x\n1;2\n", {"set_id": "s"}, "t.csv:1: columns must be separated by commas"),
+        ("7;8\n1;2\n", {"set_id": "s"}, "t.csv:1: columns must be separated by commas"),
+        ("s;x\n1;2\n1;\n1;2,5\n", {"set_id": "s"}, 't.csv:4: "x": expected numbers such as'),
+        ("s;x\n1;2;3\n", {"set_id": "s"}, "t.csv:2: expected 2 columns, got 3"),
         ("s,x\n", {"set_id": 0}, "set_id: expected a text, got 0"),
         ("s,x\n", {"set_id": "s"}, "t.csv: expected a header and at least one row"),
         ('s,x\n1,"2\n', {"set_id": "s"}, "not CSV"),
+        (f"s,{'x' * 200_000}\n1,2\n", {"set_id": "s"}, "t.csv:1: not CSV: field larger than"),
     ],
 )
 def test_refuses_malformed_table_and_names_the_line(tmp_path, text, options, complaint):
@@ -354,9 +386,11 @@ def test_convert_to_jsonl_and_back_keeps_the_table(tmp_path, capsys):
         "A,1,0.25,red,z",
         "B,1,2,blue,x",
     ]
-    text = str(tmp_path / "t.txt")
-    assert run(["convert", table, text, *columns]) == 2
-    assert "would lose the names of the elements' fields" in capsys.readouterr().err
+    text = tmp_path / "t.txt"
+    assert run(["convert", str(lines), str(text), *columns]) == 0
+    assert text.read_text().splitlines()[1] == "A\t2\t3.5\tred\tone, two"
+    with pytest.raises(InputError, match="would lose the names of the elements' fields"):
+        formats.write(str(text), ptrnet.read_table(table, set_id="order"), loosest_task(1))
     assert run(["convert", str(lines), table, "--set-id", "order"]) == 2
     assert "expected the column of the answers" in capsys.readouterr().err
     assert run(["convert", str(lines), str(again), "--set-id", "order", "--rank", "price"]) == 2

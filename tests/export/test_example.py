@@ -57,7 +57,13 @@ def test_answers_equal_those_of_the_solver(case, tmp_path):
             unit * 2 + np.resize([99.0, -6.0], unit.shape[1]),
         ):
             expected = solver.solve(points, constrained=True, improve=False)
-            actual = np.array(example.solve(points, tmp_path), np.int64)
+            answer, scores = example.solve_and_score(points, tmp_path)
+            actual = np.array(answer, np.int64)
+            if solver.task.name == "custom":
+                (expected_scores,) = solver.scores([points])
+                np.testing.assert_allclose(scores, expected_scores, rtol=1e-4, atol=1e-4)
+            else:
+                assert scores is None
             if solver.task.order != "given":  # the solver starts tours at city 0
                 actual = canonicalize_valid(solver.task, points, actual)
             assert actual.tolist() == expected.tolist()
@@ -104,7 +110,7 @@ def test_a_clearly_wrong_order_is_not_corrected(tmp_path, monkeypatch):
     ptrnet.export_onnx(ptrnet.load("sort"), tmp_path, instances=3)
     numbers = np.array([[0.5], [0.3], [0.7]])
     assert example.solve(numbers, tmp_path) == [1, 0, 2]
-    monkeypatch.setattr(example, "decode", lambda points, folder: [1, 2, 3])
+    monkeypatch.setattr(example, "decode", lambda points, folder: ([1, 2, 3], None))
     assert example.solve(numbers, tmp_path) == [0, 1, 2]
 
 
@@ -279,10 +285,14 @@ def test_a_cell_that_is_too_long_gives_one_line(tmp_path):
 def test_the_program_says_what_is_wrong_with_its_call_and_its_files(tmp_path):
     ptrnet.export_onnx(build("ptr-net"), tmp_path / "out", instances=2)
     (tmp_path / "t.csv").write_text("x,y\n0,0.5\n1,0\n0.3,1\n")
+    command = [sys.executable, tmp_path / "out" / "example.py", "--scores", tmp_path / "t.csv"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "--scores: the model gives no scores of single elements\n"
     step = tmp_path / "out" / "step.onnx"
     step.write_bytes(step.read_bytes()[:200])
     for words, complaint in (
-        ([], "expected one file: python example.py points.csv"),
+        ([], "expected one file: python example.py points.csv [--scores]"),
         ([str(tmp_path / "t.csv")], f"{step}: damaged: it is not the file that was exported"),
     ):
         command = [sys.executable, str(tmp_path / "out" / "example.py"), *words]

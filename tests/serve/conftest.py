@@ -49,7 +49,7 @@ def models(small):
 def with_client(models):
     """Return a function that calls `scenario(client)` with a client of these models."""
 
-    def call(scenario, limits=None, **options):
+    def call(scenario, limits=None, models=models, **options):
         async def main():
             async with client_of(models, limits, **options) as client:
                 return await asyncio.wait_for(scenario(client), 30)

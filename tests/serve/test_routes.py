@@ -4,17 +4,23 @@ import asyncio
 import io
 import json
 import re
+import subprocess
+import sys
+from pathlib import Path
 from threading import Event
 
 import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
+import ptrnet
+from ptrnet.cli import run
+from ptrnet.data import formats
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.serve import batching
 from ptrnet.serve.schemas import EvaluateResponse, ModelCard, SolveResponse
 from ptrnet.types import Example
-from tests.serve.conftest import problem
+from tests.serve.conftest import QUESTION, SOLVE, problem
 
 RNG = np.random.default_rng(0)
 
@@ -86,6 +92,65 @@ def test_one_instance_and_incremental_decoding(with_client, models):
     (answer,) = with_client(scenario)["answers"]
     assert answer["outputs"] == models["hull"].solve(points, Incremental(7)).tolist()
     assert answer["warnings"] == []  # parts have different sizes
+
+
+COLUMNS = {"choice": "chosen", "grades": "grade", "permutation": "rank", "set": "member"}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_scores_of_elements_are_the_same_everywhere(with_client, kind, tmp_path, capsys):
+    """In the service, an export's example, Python and the command line."""
+    rng = np.random.default_rng(3)
+    table = []
+    for q in range(12):
+        points = rng.random((3 + q % 4, 2)).round(3)
+        ranks = points[:, 0].argsort().argsort().tolist()
+        for (x, y), rank in zip(points.tolist(), ranks, strict=True):
+            answer = rank + 1 if kind == "permutation" else int(rank == 0)
+            table.append({"q": q, "x": x, "y": y, "answer": answer})
+    options = {"steps": 3, "hidden_size": 8, "batch_size": 4, "valid_batches": 0, "ensemble": 2}
+    solver = ptrnet.fit(table, set_id="q", **{COLUMNS[kind]: "answer"}, **options)
+    assert solver.task.kind == kind
+    solver.save_pretrained(tmp_path / "m")
+    ptrnet.export_onnx(solver, tmp_path / "onnx", instances=3)
+    sets = [[row for row in table if row["q"] == q] for q in range(12)]
+    scores, probabilities = solver.scores(sets), solver.predict_proba(sets)
+    assert np.concatenate(scores).std() > 1e-3  # so that the comparisons mean something
+
+    async def scenario(client):
+        body = {"instances": sets, "decoder": "beam", "beam_size": 2}
+        return (await client.post("/v1/models/m/solve", json=body)).json()["answers"]
+
+    answers = with_client(scenario, models={"m": solver})
+    names = ["q", "x", "y"]
+    for k in (0, 3):
+        path = str(tmp_path / f"{k}.csv")
+        lines = [",".join(str(row[name]) for name in names) + "\n" for row in sets[k]]
+        Path(path).write_text("q,x,y\n" + "".join(lines))
+        command = [sys.executable, tmp_path / "onnx" / "example.py", path, "--scores"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        exported = json.loads(done.stdout)
+        out = str(tmp_path / "out.csv")
+        command = ["solve", "--model", str(tmp_path / "m"), path, "--set-id", "q"]
+        assert run([*command, "--probability", "p", "--output", out]) == 0
+        printed = [float(value) for value in formats.table_of(out).values("p")]
+        for found in (answers[k]["probabilities"], exported["probabilities"], printed):
+            assert found == pytest.approx(probabilities[k], rel=1e-4)
+        for found in (answers[k]["scores"], exported["scores"]):
+            assert found == pytest.approx(scores[k], rel=1e-4, abs=1e-5)
+        assert exported["outputs"] == solver.solve(sets[k]).tolist()
+
+
+def test_models_without_scores_of_elements_have_null(with_client):
+    async def scenario(client):
+        document = (await client.get("/openapi.json")).json()
+        return (await client.post(SOLVE, json=QUESTION)).json(), document
+
+    answer, document = with_client(scenario)
+    assert answer["answers"][0]["scores"] is answer["answers"][0]["probabilities"] is None
+    described = document["components"]["schemas"]["Answer"]["properties"]
+    assert "model.scores" in described["scores"]["description"]
+    assert "model.predict_proba" in described["probabilities"]["description"]
 
 
 def test_npy_bodies_are_answered_like_json(with_client, models):

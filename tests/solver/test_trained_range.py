@@ -126,7 +126,7 @@ def test_the_command_line_prints_warnings_on_standard_error(small, tmp_path, cap
     assert "trained" not in printed.out
     (tmp_path / "long.csv").write_text("x,y\n" + "0,1\n" * 7)
     assert run(["solve", "--model", str(tmp_path), str(tmp_path / "long.csv")]) == 0
-    expected = "; a .csv is read as one instance: ptrnet convert --set-id splits it\n"
+    expected = "; a table is read as one instance: ptrnet convert --set-id splits it\n"
     assert capsys.readouterr().err.endswith(expected)
 
 

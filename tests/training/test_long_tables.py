@@ -1,5 +1,6 @@
 """Long tables from training to answers: by the command line, as frames, and resumed."""
 
+import asyncio
 import json
 
 import numpy as np
@@ -7,7 +8,9 @@ import pytest
 
 import ptrnet
 from ptrnet.cli import run
+from ptrnet.data.tables import Table
 from ptrnet.errors import InputError
+from ptrnet.training.callbacks import FiniteLoss
 
 TINY = {"steps": 2, "hidden_size": 8, "batch_size": 4, "valid_batches": 0}
 OPTIONS = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
@@ -53,6 +56,172 @@ def test_a_table_is_trained_on_resumed_measured_and_answered(tmp_path, capsys):
     bad = written(tmp_path / "bad.csv", [{**row, "bought": 1} for row in rows()])
     assert run(["train", "--data", bad, *columns, *OPTIONS, "--output", str(tmp_path / "no")]) == 2
     assert "expected one chosen row" in capsys.readouterr().err and not (tmp_path / "no").exists()
+
+
+def trips(code=lambda number: number):
+    """Return choices of the smallest purpose, a code that some rows lack, as `code` writes it."""
+    rng = np.random.default_rng(4)
+    table = []
+    for trip in range(20):
+        purposes = rng.permutation([1, 2, 3, 10])[:3].tolist()
+        for k, purpose in enumerate(purposes):
+            cell = None if (trip + k) % 7 == 0 else code(purpose)
+            fields = {"purpose": cell, "minutes": round(rng.random(), 3), "rank": k % 2}
+            table.append({"trip": f"t{trip}", **fields, "taken": int(purpose == min(purposes))})
+    return table
+
+
+TAKEN = {"set_id": "trip", "chosen": "taken"}
+DECLARED = {**TAKEN, "categories": ["purpose"]}
+
+
+def same_weights(solver, other):
+    state = other.model.state_dict()
+    return all(state[name].equal(value) for name, value in solver.model.state_dict().items())
+
+
+def test_declared_codes_are_learned_as_texts_are_from_every_form_of_a_table(tmp_path):
+    """The oracle is the same table with codes that begin with a letter: A1, A10, A2, A3."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    lettered = ptrnet.fit(trips("A{}".format), **TAKEN, **TINY)
+    assert lettered.task.categories[0] == ("", "A1", "A10", "A2", "A3")
+    frame = pandas.DataFrame(trips())  # floats, because of the gaps
+    frame.to_csv(tmp_path / "floats.csv", index=False)
+    frame.to_parquet(tmp_path / "floats.parquet")
+    forms = [trips(), frame, frame.astype({"purpose": "Int64"}), polars.DataFrame(trips())]
+    forms += [written(tmp_path / "t.csv", trips()), tmp_path / "floats.csv"]
+    forms += [tmp_path / "floats.parquet"]
+    for form in forms:
+        solver = ptrnet.fit(form, **DECLARED, **TINY)
+        assert solver.task.categories == (("", "1", "10", "2", "3"), (), ())
+        assert same_weights(solver, lettered)
+    lines = tmp_path / "t.jsonl"
+    columns = ["--set-id", "trip", "--chosen", "taken"]
+    assert run(["convert", str(tmp_path / "t.csv"), str(lines), *columns]) == 0
+    options = {"kind": "choice", "categories": "purpose", **TINY}
+    assert same_weights(ptrnet.fit(lines, **options), lettered)
+
+
+def test_saved_resumed_exported_and_served_models_read_codes_alike(tmp_path, monkeypatch):
+    """1, 1.0 and "1" are one category; 7 is one that training did not have."""
+    example = pytest.importorskip("ptrnet.export.example")
+    conftest = pytest.importorskip("tests.serve.conftest")
+    lettered = ptrnet.fit(trips("A{}".format), **TAKEN, **TINY)
+    data, folder = written(tmp_path / "t.csv", trips()), tmp_path / "m"
+    on_end = FiniteLoss.on_train_batch_end
+
+    def stop(self, trainer, *rest):
+        on_end(self, trainer, *rest)
+        raise KeyboardInterrupt
+
+    command = ["train", "--data", data, "--set-id", "trip", "--chosen", "taken"]
+    with monkeypatch.context() as patch:
+        patch.setattr(FiniteLoss, "on_train_batch_end", stop)
+        declared = [*command, "--categories", "purpose", *OPTIONS, "--checkpoint-every", "1"]
+        assert run([*declared, "--output", str(folder)]) == 130
+    assert run(["train", "--output", str(folder), "--resume"]) == 0
+    solver = ptrnet.load(folder)
+    assert same_weights(solver, lettered)
+    solver.save_pretrained(tmp_path / "copy")
+    ptrnet.export_onnx(solver, tmp_path / "onnx", instances=3)
+    cells = [1, 1.0, "1", "1.0", 10, 10.0, None, 7]
+    texts = ["A1", "A1", "A1", "A1", "A10", "A10", None, "A7"]
+    minutes = np.linspace(0, 1, len(cells)).tolist()
+    elements, expected_elements = (
+        [{"purpose": c, "minutes": m, "rank": 0} for c, m in zip(column, minutes, strict=True)]
+        for column in (cells, texts)
+    )
+    with pytest.warns(ptrnet.OutOfDistributionWarning, match="\"purpose\": 'A7'"):
+        expected = lettered.scores(expected_elements)
+    for read in (solver, ptrnet.load(tmp_path / "copy")):
+        with pytest.warns(ptrnet.OutOfDistributionWarning, match="\"purpose\": '7'"):
+            assert read.scores(elements).tolist() == expected.tolist()
+
+    async def served():
+        async with conftest.client_of({"m": solver}) as client:
+            response = await client.post("/v1/models/m/solve", json={"instance": elements})
+            return response.json()["answers"][0]["scores"]
+
+    assert asyncio.run(served()) == pytest.approx(expected.tolist(), rel=1e-4)
+    table = written(tmp_path / "e.csv", elements)
+    manifest = json.loads((tmp_path / "onnx" / "manifest.json").read_text())
+    read = example.read(table, manifest["inputs"]["fields"])
+    assert read.tolist() == lettered.task.schema.encode(expected_elements, "").tolist()
+    assert read.tolist() == Table.of(elements).encode(solver.task.schema).tolist()
+    scores = example.solve_and_score(read, tmp_path / "onnx")[1]
+    assert scores.tolist() == pytest.approx(expected.tolist(), rel=1e-4)
+
+
+def test_one_line_names_the_fields_whose_whole_numbers_may_be_codes(tmp_path, capsys):
+    table = [
+        {**row, **{f"code{k}": k + number % 4 for k in range(6)}, "flag": number % 2, "half": 0.5}
+        for number, row in enumerate(trips())
+    ]
+    data = written(tmp_path / "t.csv", table)
+    line = (
+        "read as numbers: 7 fields of few whole numbers: purpose (1 to 10), code0 (0 to 3), "
+        "code1 (1 to 4), code2 (2 to 5), code3 (3 to 6), ...; if they are codes, list them in the "
+        "option `categories`"
+    )
+    for given in (table, data):
+        ptrnet.fit(given, **TAKEN, **TINY)
+        assert capsys.readouterr().err.splitlines().count(line) == 1
+    codes = ["purpose", *(f"code{k}" for k in range(5))]
+    solver = ptrnet.fit(table, **TAKEN, **TINY, categories=codes)
+    assert (
+        "read as numbers: 1 field of few whole numbers: code5 (5 to 8);" in capsys.readouterr().err
+    )
+    assert [*map(len, solver.task.categories)] == [5, 0, 0, *[4] * 5, 0, 0, 0]
+    ptrnet.fit(table, **TAKEN, **TINY, categories=[*codes, "code5"])
+    assert "read as numbers" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("categories", "complaint"),
+    [
+        ("purpos", 'categories: expected fields that the model reads, got "purpos"; it reads'),
+        ("trip", 'categories: expected fields that the model reads, got "trip"'),
+        ("minutes,,rank", "categories: expected names of fields"),
+    ],
+)
+def test_refuses_categories_that_are_not_fields(tmp_path, capsys, categories, complaint):
+    data = written(tmp_path / "t.csv", trips())
+    command = ["train", "--data", data, "--set-id", "trip", "--chosen", "taken", *OPTIONS]
+    assert run([*command, "--categories", categories, "--output", str(tmp_path / "m")]) == 2
+    assert complaint in capsys.readouterr().err and not (tmp_path / "m").exists()
+    with pytest.raises(InputError, match="fit: categories can be given only if elements are"):
+        ptrnet.fit([([[1.0], [2.0]], [0])], "choice", categories=["x"], **TINY)
+
+
+@pytest.mark.parametrize("extension", ["tsv", "txt", "dat"])
+def test_every_command_reads_tables_of_tabs_as_it_reads_csv(tmp_path, capsys, extension):
+    """The oracle is the same table as .csv."""
+    plain = written(tmp_path / "t.csv", rows())
+    data = str(tmp_path / f"t.{extension}")
+    (tmp_path / f"t.{extension}").write_text((tmp_path / "t.csv").read_text().replace(",", "\t"))
+    columns = ["--set-id", "order", "--chosen", "bought"]
+
+    def answered(path, extension):
+        model, out = str(tmp_path / f"m-{extension}"), tmp_path / f"out.{extension}"
+        commands = [
+            ["train", "--data", path, *columns, *OPTIONS, "--output", model],
+            ["evaluate", "--model", model, path, *columns, "--json"],
+            ["explain", model, path, *columns, "--repeats", "1", "--json"],
+            ["solve", "--model", model, path, *columns[:2], "--probability", "p"],
+        ]
+        commands[-1] += ["--output", str(out)]
+        assert [run(command) for command in commands] == [0] * 4
+        return capsys.readouterr().out.replace(model, "model"), out.read_text()
+
+    expected, table = answered(plain, "csv")
+    assert answered(data, extension) == (expected, table.replace(",", "\t"))
+    weights = ptrnet.fit(data, set_id="order", chosen="bought", **TINY).model.state_dict()
+    assert all(
+        weights[k].equal(v) for k, v in ptrnet.load(tmp_path / "m-csv").model.state_dict().items()
+    )
+    if extension == "txt":  # the authors' format
+        assert run(["train", "--data", data, *OPTIONS, "--output", str(tmp_path / "no")]) == 2
+        assert "a table with a row for each element needs set_id" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,9 @@ def convert(
 ) -> None:
     """Write the examples of IN in the format of OUT.
 
-    With --set-id, IN, OUT or both are long tables (.csv, .parquet), in which rows are elements. A
-    .svmlight file is always a long table. The columns of a table, except ids and answers, become
-    fields of the elements in a .jsonl file, and vice versa.
+    With --set-id, IN, OUT or both are long tables (.csv, .tsv, .dat, .txt, .parquet), in which rows
+    are elements. A .svmlight file is always a long table. The columns of a table, except ids and
+    answers, become fields of the elements in a .jsonl file, and vice versa.
 
     The command stops with an error if the format of OUT would lose a part of IN. A .tsp, and a .csv
     that is not a long table, hold no answers. A .txt or .csv does not hold TSPLIB's rounded
@@ -86,7 +86,7 @@ def _convert_table(source: str, output: str, columns: Columns) -> None:
     if source_format.extension != "jsonl":
         sets = formats.open_sets(source, columns)
         assert sets is not None
-        if target.has("write_table"):
+        if (formats.table_format(output) if columns else target).has("write_table"):
             formats.write_table(output, sets.table)
         else:
             formats.write(output, sets.examples(), loosest_task(1))

@@ -16,6 +16,7 @@ from ptrnet.tasks.schema import (
     Missing,
     Place,
     Schema,
+    category_of,
     is_empty,
     is_missing,
     to_numbers,
@@ -28,7 +29,10 @@ MAX_CATEGORIES = 1000  # a field with more different texts probably holds names
 COMMON_SETS, COMMON_SHARE = 20, 0.05  # a common number is in at least these sets and this share
 COMMON_FACTOR = 2  # common numbers are at least this many times as frequent as the next number
 DIFFERENT = 20  # a field with fewer different numbers has no common numbers
-COUNTED = 20_000  # if a field has more numbers, we count a random sample of at most this size
+COUNTED = 20_000  # if a field has more numbers, we count a sample of at most this size
+# A numeric field may hold codes if it has this many different numbers, all of them whole, and each
+# of them occurs CODE_REPEATS times on average.
+FEWEST_CODES, MOST_CODES, CODE_REPEATS = 3, 30, 10
 
 
 class CountedNumbers:
@@ -64,10 +68,15 @@ class CountedNumbers:
 
 
 class Field:
-    """Summary of a field. `add` adds values to the summary."""
+    """Summary of a field. `add` adds values to the summary.
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    Args:
+        name: the name of the field.
+        is_category: whether the user named the field as a category, so that its numbers are codes.
+    """
+
+    def __init__(self, name: str, is_category: bool = False) -> None:
+        self.name, self.is_category = name, is_category
         self.texts: set[str] = set()
         self.missing = ""  # where the first missing value is, for error messages
         self._kind = ""  # "a number" or "a text"; empty if all values so far are missing
@@ -82,6 +91,8 @@ class Field:
             sets: `(n,)`, the index of the set of each element.
             place: a function that returns the name of element k for messages.
         """
+        if self.is_category:
+            values = [self._level(value, place, k) for k, value in enumerate(values)]
         kinds = [_kind_of(value) for value in values]
         for k, kind in enumerate(kinds):
             if not kind:
@@ -109,6 +120,14 @@ class Field:
         if len(numbers):  # half the mean, because 1e308 - -1e308 would overflow
             half_mean = float(np.sum(numbers / (2 * len(numbers))))
             self._half_mean += (half_mean - self._half_mean) * (len(numbers) / self._count)
+
+    def _level(self, value: Any, place: Place, k: int) -> Level | None:
+        text = category_of(value)
+        if text is None:
+            raise InputError(
+                f'{place(k)}: "{self.name}": expected a number or a text, got {short(value)}'
+            )
+        return Level(text) if text else None
 
     @property
     def is_number(self) -> bool:
@@ -157,7 +176,8 @@ class Field:
                 f'"{self.name}": expected at most {MAX_CATEGORIES} different texts, got more; list '
                 "the fields that the model should read (fields)"
             )
-        if any(isinstance(text, Level) for text in self.texts):  # the column's type says so
+        # The column's type says so, or the user.
+        if any(isinstance(text, Level) for text in self.texts):
             return tuple(sorted(map(str, self.texts)))
         others = {text for text in self.texts if not is_finite_number(text)}
         if len(others) < len(self.texts) and others and all(map(is_missing, others)):
@@ -232,6 +252,7 @@ def infer_schema(
     fields: Sequence[str] = (),
     missing: Missing = "fill",
     group: str = "",
+    categories: Sequence[str] = (),
 ) -> Schema:
     """Infer the schema of all elements of the training instances.
 
@@ -241,10 +262,11 @@ def infer_schema(
             fields of the first element, and all other elements must have the same fields.
         missing: see `schema_of`.
         group: the field of groups, which the model does not read. Empty if there is none.
+        categories: the fields that are categories, even if their values are numbers.
 
     Raises:
         InputError: an element lacks a field, a field has both numbers and texts, or a field has
-            too many different texts.
+            too many different texts. Or the model does not read one of `categories`.
 
     Examples:
         >>> offers = [{"price": 3, "colour": "red"}, {"price": 2, "colour": "blue"}]
@@ -264,7 +286,8 @@ def infer_schema(
             if not names:
                 raise InputError(f"{place(0)}: expected a field to learn from, got none")
             check_names(names, place(0))
-            seen = [Field(name) for name in names]
+            check_read("categories", categories, names)
+            seen = [Field(name, name in categories) for name in names]
             known = {*names, *ignored}
         for k, element in enumerate(elements if not fields else ()):
             if not {*element} <= known:
@@ -287,6 +310,45 @@ def check_names(fields: Sequence[Any], source: str) -> None:
             raise InputError(f"{source}: expected texts as names of fields, got {short(field)}")
 
 
+def check_read(key: str, named: Sequence[str], fields: Sequence[str]) -> None:
+    """Refuse a name in the option `key` that is not one of the fields that the model reads."""
+    for field in named:
+        if field not in fields:
+            raise InputError(
+                f'{key}: expected fields that the model reads, got "{field}"; it reads '
+                f"{short(', '.join(fields))}"
+            )
+
+
+def whole_number_fields(data: Dataset, schema: Schema) -> dict[str, tuple[int, int]]:
+    """Return the numeric fields with few different numbers, all of them whole.
+
+    These numbers may be codes of categories, such as 1 to 9 for the purpose of a trip.
+
+    Args:
+        data: the examples, encoded by the schema. If they have more than COUNTED elements, only a
+            part of the elements, evenly spaced, is examined.
+        schema: the schema of the examples.
+
+    Returns:
+        The smallest and the largest number of each of these fields.
+    """
+    sample = data.elements[:: -(-len(data.elements) // COUNTED)]
+    starts = np.cumsum([0, *schema.widths]).tolist()
+    fills, found = dict(schema.fills), {}
+    for field, texts, start in zip(schema.fields, schema.categories, starts[:-1], strict=True):
+        if texts:
+            continue
+        numbers = sample[:, start]
+        if field in fills:  # the next feature marks missing numbers
+            numbers = numbers[sample[:, start + 1] == 0]
+        different = np.unique(numbers)
+        is_few = FEWEST_CODES <= len(different) <= min(MOST_CODES, len(numbers) // CODE_REPEATS)
+        if is_few and (different == np.round(different)).all():
+            found[field] = (int(different[0]), int(different[-1]))
+    return found
+
+
 def context_of(data: Dataset, schema: Schema, named: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the names of the context fields.
 
@@ -301,12 +363,7 @@ def context_of(data: Dataset, schema: Schema, named: Sequence[str] = ()) -> tupl
         InputError: the model does not read a named field, or a named field differs within an
             instance.
     """
-    for field in named:
-        if field not in schema.fields:
-            raise InputError(
-                f'context: expected fields that the model reads, got "{field}"; it reads '
-                f"{short(', '.join(schema.fields))}"
-            )
+    check_read("context", named, schema.fields)
     lows = np.minimum.reduceat(data.elements, data.starts[:-1], axis=0)
     highs = np.maximum.reduceat(data.elements, data.starts[:-1], axis=0)
     shared = []

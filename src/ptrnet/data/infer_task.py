@@ -51,12 +51,14 @@ class Reading(NamedTuple):
         missing: whether missing values are filled in or refused.
         context: the fields that have one value in all elements of an instance; inferred if empty.
         group: the field of groups, which the model does not read. Empty if there is none.
+        categories: the fields that are categories, even if their values are numbers.
     """
 
     fields: Sequence[str] = ()
     missing: Missing = "fill"
     context: Sequence[str] = ()
     group: str = ""
+    categories: Sequence[str] = ()
 
 
 AS_IT_IS = Reading()
@@ -96,11 +98,13 @@ def infer_task(
     instances, shared = formats.format_of(path).dictionaries(path), SharedFields()
     if instances is not None:
         watched = shared.watch(instances)
-        schema = infer_schema(watched, reading.fields, reading.missing, reading.group)
+        schema = infer_schema(
+            watched, reading.fields, reading.missing, reading.group, reading.categories
+        )
         loosest = task_of(schema)
     else:
         loosest = loosest_task(formats.num_features(path))
-        for name in ("fields", "context"):
+        for name in ("fields", "context", "categories"):
             if getattr(reading, name):
                 raise InputError(
                     f"{path}: {name} needs elements with named fields, got rows of numbers"
@@ -120,7 +124,7 @@ def infer_task_of_sets(
         raise InputError(
             f"{source}: expected the column of the answers ({', '.join(ANSWERS)}), got none"
         )
-    schema, examples = sets.for_training(reading.fields, reading.missing)
+    schema, examples = sets.for_training(reading.fields, reading.missing, reading.categories)
     loosest = task_of(schema)
     if examples.groups is None:
         found = ((name, sets.ids_in(name)) for name in sets.names)

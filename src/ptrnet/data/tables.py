@@ -23,7 +23,7 @@ from ptrnet.data.arrays import columns_of, is_frame, split
 from ptrnet.data.dataset import Dataset
 from ptrnet.data.groups import KEY, code_of
 from ptrnet.data.infer_groups import common_id
-from ptrnet.data.infer_schema import Field, check_names, schema_of
+from ptrnet.data.infer_schema import Field, check_names, check_read, schema_of
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.files import checksum
 from ptrnet.settings import Settings, setting
@@ -364,6 +364,7 @@ class Sets:
         self,
         fields: Sequence[str] = (),
         missing: Missing = "fill",
+        categories: Sequence[str] = (),
     ) -> tuple[Schema, Dataset]:
         """Infer the schema of the elements. Return the schema, and the sets encoded by the schema.
 
@@ -372,15 +373,21 @@ class Sets:
                 group's id, and those that are named like ids (`cells.is_id`), or have more than
                 MAX_CATEGORIES different texts.
             missing: see `schema_of`.
+            categories: columns that are categories, even if their cells are numbers. By default,
+                the model also reads those that are named like ids.
 
         Raises:
-            InputError: a column is missing, or a cell cannot be used.
+            InputError: a column is missing, a cell cannot be used, or the model does not read one
+                of `categories`.
         """
         source = self.table.source
         names = list(fields) or [
-            name for name in self.names if not cells.is_id(name) and name != self.columns.group
+            name
+            for name in self.names
+            if name in categories or (not cells.is_id(name) and name != self.columns.group)
         ]
         check_names(names, source)
+        check_read("categories", categories, names)
         seen = []
         for name in names:
             if name not in self.names and self.table.default is None:
@@ -388,11 +395,13 @@ class Sets:
                     f'{source}: expected the column "{name}" to be a field, got '
                     f"{short(', '.join(self.names))}"
                 )
-            summary = Field(name)
-            summary.add(self.table.values(name), self.codes, self.table.place)
-            if not summary.is_number:
+            summary = Field(name, name in categories)
+            is_raw = summary.is_category and name in self.table.columns  # as in `Table.encode`
+            values = self.table.columns[name] if is_raw else self.table.values(name)
+            summary.add(values, self.codes, self.table.place)
+            if not (summary.is_number or summary.is_category):
                 self._warn_of_typos(name)
-            if fields or not summary.is_like_names:
+            if fields or summary.is_category or not summary.is_like_names:
                 seen.append(summary)
         if not seen:
             raise InputError(f"{source}: expected a field to learn from, got none")

@@ -1,6 +1,7 @@
 """Answer one instance with the two graphs next to this file, by onnxruntime and NumPy alone.
 
     python example.py points.csv     # one element a row; prints the 0-based indices of the answer
+    python example.py points.csv --scores     # also prints a score and a probability of each row
 
 A header and columns of names are skipped. But if the manifest names fields, the file must have a
 header with the names of these fields.
@@ -58,6 +59,7 @@ def read(path: str, fields: list[dict[str, Any]]) -> Any:
                 for number in field["common"]
             ]
         else:
+            column = [category(cell, texts) for cell in column]
             unseen = Counter(cell for cell in column if cell not in texts)
             is_strict = field["unknown"] == "refuse"
             refused = [cell for cell in unseen if is_strict or (not cell and fill is None)]
@@ -70,6 +72,13 @@ def read(path: str, fields: list[dict[str, Any]]) -> Any:
             reason = "treated as missing, because no training example had it"
             print(f"{path}: {reason}: {field['name']}: {shown}", file=sys.stderr)
     return finite(np.column_stack(features), path)
+
+
+def category(cell: str, texts: list[str]) -> str:
+    """Return the category that a cell means: `1` for 1.0, unless 1.0 is a category itself."""
+    whole, _, zeros = cell.partition(".")
+    is_written_so = cell not in texts and whole in texts and not zeros.strip("0")
+    return whole if is_written_so and is_number(cell) else cell
 
 
 def numbers(rows: list[list[str]]) -> Any:
@@ -191,8 +200,11 @@ def grow(tokens: list[int]) -> tuple[list[list[int]], list[tuple[int, int]]]:
     return triangles, edges  # type: ignore[return-value]
 
 
-def decode(points: Any, folder: Path) -> list[int]:
-    """Return the tokens of the greedy answer to one instance `(n, d)`, without END."""
+def decode(points: Any, folder: Path) -> tuple[list[int], Any]:
+    """Return the tokens of the greedy answer to one instance `(n, d)`, without END.
+
+    Also return the log-probabilities `(m + 1, num_tokens)` at each of the m tokens, and after them.
+    """
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     run = onnxruntime.InferenceSession
     encoder, step = (run(folder / manifest[graph]["file"]) for graph in ("encoder", "step"))
@@ -203,17 +215,30 @@ def decode(points: Any, folder: Path) -> list[int]:
     longest = np.ceil(most["per_element"] * len(points)) + most["plus"]
     longest = int(np.clip(longest, most["least"], most["most"]))
     tokens: list[int] = []
-    while len(tokens) < longest:
+    steps = []
+    while True:
         values["tokens"] = np.array([tokens[-1:] or [0]])  # END is the first input
         feeds = {port.name: values[port.name] for port in step.get_inputs()}
         log_probs, *state = step.run(None, feeds)
         values.update({f"state_{k}": value for k, value in enumerate(state)})
+        steps.append(log_probs[0, 0].astype(float))
         mask = allowed(tokens, log_probs.shape[-1], manifest["constraint"])
-        token = int(np.where(mask, log_probs[0, 0], -np.inf).argmax())
-        if token == 0:
-            break
+        token = int(np.where(mask, steps[-1], -np.inf).argmax())
+        if token == 0 or len(tokens) == longest:
+            return tokens, np.array(steps)
         tokens.append(token)
-    return tokens
+
+
+def to_scores(tokens: list[int], steps: Any, order: Any, manifest: dict[str, Any]) -> Any:
+    """Return the scores `(n,)` of the elements in the file, as `scores` in the manifest says."""
+    first, n = len(manifest["tokens"]["specials"]), len(order)
+    of_elements, scores = steps[:, first : first + n], np.empty(n)
+    if manifest["scores"]["kind"] == "first":
+        scores[order] = of_elements[0] - np.logaddexp.reduce(of_elements[0])
+        return scores
+    chosen = [tokens.index(t) if t in tokens else len(tokens) for t in range(first, first + n)]
+    scores[order] = of_elements[chosen, np.arange(n)] - steps[chosen, 0]
+    return scores
 
 
 def to_answer(tokens: list[int], order: Any, manifest: dict[str, Any]) -> list[Any]:
@@ -244,6 +269,11 @@ def near_pair(points: Any, resolution: float) -> tuple[int, int] | None:
 
 def solve(elements: Any, folder: Path) -> list[Any]:
     """Return the answer to one instance `(n, d)`: 0-based indices, or triples of indices."""
+    return solve_and_score(elements, folder)[0]
+
+
+def solve_and_score(elements: Any, folder: Path) -> tuple[list[Any], Any]:
+    """As `solve`, but also return the scores `(n,)` of the elements; None if there are none."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     inputs = manifest["inputs"]
     if elements.shape[1] != inputs["features"]:
@@ -252,29 +282,41 @@ def solve(elements: Any, folder: Path) -> list[Any]:
         sys.exit(f"expected {inputs['elements']['min']} elements or more")
     points = scale(elements, inputs["scaling"])
     order = reading_order(points, inputs["order"])
-    answer = to_answer(decode(points[order], folder), order, manifest)
+    tokens, steps = decode(points[order], folder)
+    answer = to_answer(tokens, order, manifest)
+    scores = to_scores(tokens, steps, order, manifest) if "scores" in manifest else None
     if manifest["task"]["name"] == "sort":
         # The model cannot distinguish nearly equal numbers, so sort such numbers exactly.
         exact = np.argsort(elements[:, 0], kind="stable")
         is_near = np.abs(points[answer] - points[exact]).max() < inputs["resolution"]
-        return list(map(int, exact)) if is_near else answer
+        return list(map(int, exact)) if is_near else answer, scores
     pair = near_pair(points, inputs["resolution"])
     if pair:
         text = "elements {} and {} are nearly equal: the answer may be wrong there"
         print(text.format(*pair), file=sys.stderr)
-    return answer
+    return answer, scores
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("expected one file: python example.py points.csv")
+    paths = [argument for argument in sys.argv[1:] if argument != "--scores"]
+    if len(paths) != 1:
+        sys.exit("expected one file: python example.py points.csv [--scores]")
     folder = Path(__file__).parent
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     for name, file in manifest["files"].items():
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != file["sha256"]:
             sys.exit(f"{folder / name}: damaged: it is not the file that was exported")
     try:
-        instance = read(sys.argv[1], manifest["inputs"].get("fields", []))
+        instance = read(paths[0], manifest["inputs"].get("fields", []))
     except (KeyError, OSError, ValueError, csv.Error) as error:
         sys.exit(f"expected a file with an element in each line: {error!r}")
-    print(json.dumps(solve(instance, folder)))
+    answer, scores = solve_and_score(instance, folder)
+    if "--scores" not in sys.argv:
+        print(json.dumps(answer))
+    elif scores is None:
+        sys.exit("--scores: the model gives no scores of single elements")
+    else:
+        is_first = manifest["scores"]["kind"] == "first"
+        probabilities = np.exp(scores) if is_first else 1 / (1 + np.exp(-scores))
+        document = {"outputs": answer, "scores": scores.tolist()}
+        print(json.dumps({**document, "probabilities": probabilities.tolist()}))

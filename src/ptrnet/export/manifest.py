@@ -12,6 +12,7 @@ from ptrnet.pretrained.model_folder import registered_name
 from ptrnet.settings import to_mapping
 from ptrnet.sizes import LARGEST
 from ptrnet.solver import Solver
+from ptrnet.solver.scoring import ONE_FIRST
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import MAX_LENGTH, MAX_NORMALIZED, Custom
 from ptrnet.tasks.delaunay import Delaunay
@@ -56,6 +57,14 @@ ANSWERS = {
     "slot 1 means that the edge has no triangle; an element c means the triangle (a, b, c), and "
     "then each of the sides (b, c) and (c, a) is removed if it is in the queue; otherwise its "
     "reverse is added to the end of the queue",
+}
+SCORES = {
+    "first": "the log-probability that the element comes first: log_probs of the first step, minus "
+    "the logarithm of the sum of their exponentials over the elements, without special tokens; the "
+    "probability is exp(score)",
+    "member": "the log-odds that the element is in the answer: log_probs of the element minus that "
+    "of END, at the step of the greedy answer that chose the element, or, if no step chose it, at "
+    "the step after the last element of the answer; the probability is 1 / (1 + exp(-score))",
 }
 ORDERS = (
     "given: the order of the file; lexicographic: by the first feature, then the second, and so on;"
@@ -118,6 +127,7 @@ def describe(solver: Solver, graphs: dict[str, Graph]) -> dict[str, Any]:
             "obeyed_by_example": kind in OBEYED_BY_EXAMPLE,
         },
         "answer": {"kind": answer, "meaning": ANSWERS[answer], "max_tokens": max_tokens(task)},
+        **_scores(task),
     }
 
 
@@ -150,8 +160,9 @@ def _fields(task: Task) -> dict[str, Any]:
             for k, (name, texts, common) in fields
         ],
         "fields_meaning": "A field without categories is one feature. A field with categories has "
-        "a feature for each category: 1 for the element's own category, 0 for the others. An "
-        "unknown category is an error if `unknown` is refuse. Otherwise it becomes `missing`. A "
+        "a feature for each category: 1 for the element's own category, 0 for the others. A whole "
+        "number written as 1.0 is the category 1, unless 1.0 is a category itself. An unknown "
+        "category is an error if `unknown` is refuse. Otherwise it becomes `missing`. A "
         "missing value is an error if `missing` is null. Otherwise `missing` replaces it: a number "
         "or, in a field with categories, the empty text, which may be a category. If "
         "`marks_missing` is true, the field has a second feature: 1 if the number is missing, else "
@@ -166,6 +177,14 @@ def _replacement(schema: Schema, field: int) -> float | str | None:
     if not texts:
         return schema.fill(field)
     return "" if "" in texts or schema.accepts("") else None
+
+
+def _scores(task: Task) -> dict[str, Any]:
+    """Describe the scores of single elements, if the task has any."""
+    if not isinstance(task, Custom):
+        return {}
+    kind = "first" if task.kind in ONE_FIRST else "member"
+    return {"scores": {"kind": kind, "meaning": SCORES[kind]}}
 
 
 def _scaling(task: Task) -> dict[str, Any]:

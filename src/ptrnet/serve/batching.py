@@ -25,6 +25,8 @@ from ptrnet.models.base import PointerModel
 from ptrnet.serve.metrics import Metrics
 from ptrnet.serve.schemas import Method
 from ptrnet.solver import Solver
+from ptrnet.solver.scoring import element_scores
+from ptrnet.tasks.custom import Custom
 from ptrnet.types import Example
 
 WINDOW = 0.002  # seconds that an idle service waits for more requests after the first request
@@ -33,6 +35,7 @@ WINDOW = 0.002  # seconds that an idle service waits for more requests after the
 # (partial answers) for each view. So an element counts `decoder.size * augment` times.
 BATCH_ELEMENTS = 16_384
 QUICK_ELEMENTS = 512  # maximum for a quick instance, counted as for BATCH_ELEMENTS
+SCORES = "scores"  # key of `extra` for the `element_scores` of an answered instance
 BATCH_SECONDS = 0.5  # how long decoding a batch should take at most
 
 
@@ -61,6 +64,8 @@ class Batcher:
 
     async def solve(self, solver: Solver, method: Method, data: Dataset) -> Dataset:
         """Return the instances with the model's answers, as `Solver.predict` does.
+
+        If the model was trained on a user's own examples, `extra` has the SCORES of elements.
 
         If the caller is cancelled, its instances that are still queued are not decoded.
 
@@ -254,7 +259,11 @@ def _solve(key: BatchKey, examples: list[Example], requests: list[_Request]) -> 
     solved = solver.predict(
         examples, decoder, constrained=constrained, augment=augment, improve=improve
     )
-    return list(solved)
+    if not isinstance(solver.task, Custom):
+        return list(solved)
+    scores = element_scores(solver.model, solver.task, solved)
+    pairs = zip(solved, scores, strict=True)
+    return [row.replace(extra={**row.extra, SCORES: of_row}) for row, of_row in pairs]
 
 
 def _set_num_threads(threads: int | None) -> None:

@@ -98,6 +98,15 @@ class Answer(BaseModel):
     log_likelihood: float  # the model's log-probability of the answer
     cost: float | None  # null if the task has no costs or the answer is not valid
     warnings: list[str]  # how the instance differs from the training instances
+    scores: list[float] | None = Field(
+        description="The score of each element, as `model.scores` returns it: a list in the order "
+        "of the elements, to sort them by. null if the model was not trained on a user's own "
+        "examples."
+    )
+    probabilities: list[float] | None = Field(
+        description="The probability of each element, as `model.predict_proba` returns it. null if "
+        "`scores` is null."
+    )
 
 
 class Header(BaseModel):

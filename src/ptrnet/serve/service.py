@@ -13,7 +13,7 @@ from ptrnet.data.dataset import Dataset
 from ptrnet.decoding.search import Search
 from ptrnet.decoding.trace import Traced
 from ptrnet.errors import unknown
-from ptrnet.serve.batching import Batcher
+from ptrnet.serve.batching import SCORES, Batcher
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.metrics import Metrics
 from ptrnet.serve.problems import Problem, out_of_time, too_busy
@@ -22,7 +22,9 @@ from ptrnet.serve.schemas import Answer, EvaluateResponse, Method, SolveResponse
 from ptrnet.serve.tracing import ExactAnswers, compare, steps_of
 from ptrnet.solver import Solver
 from ptrnet.solver.answer import finite_cost
+from ptrnet.solver.scoring import to_probabilities
 from ptrnet.tasks.base import Task
+from ptrnet.tasks.custom import own_task
 from ptrnet.types import Example
 
 SMALL_BODY = 16_384  # bytes; parsing a body of this size is faster than handing it to a thread
@@ -183,11 +185,17 @@ def _header(name: str, solver: Solver, method: Method) -> dict[str, Any]:
 
 def _answer(solver: Solver, method: Method, solved: Example) -> Answer:
     assert solved.outputs is not None and solved.log_prob is not None
+    scores, probabilities = solved.extra.get(SCORES), None
+    if scores is not None:
+        probabilities = to_probabilities(own_task(solver.task), scores).tolist()
+        scores = scores.tolist()
     return Answer(
         outputs=solved.outputs.tolist(),
         log_likelihood=solved.log_prob,
         cost=finite_cost(solver.task, solved),
         warnings=[text for _, text in solver.messages_of([solved], method.decoder)],
+        scores=scores,
+        probabilities=probabilities,
     )
 
 

@@ -24,7 +24,15 @@ except ModuleNotFoundError as error:
     raise MissingExtraError("PointerEstimator", "sklearn") from error
 
 
-_OPTIONS = ("model", "hidden_size", "steps", "batch_size", "learning_rate", "augment")
+_OPTIONS = (
+    "model",
+    "hidden_size",
+    "steps",
+    "batch_size",
+    "learning_rate",
+    "augment",
+    "categories",
+)
 
 
 class PointerEstimator(BaseEstimator):  # type: ignore[misc]
@@ -43,6 +51,8 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         batch_size: examples in a step.
         learning_rate: the peak of the learning rate.
         augment: whether to shuffle elements in training.
+        categories: the fields that are categories, even if their values are numbers, if instances
+            are frames or lists of dictionaries.
         random_state: the seed, an int, or a `numpy.random.RandomState` that `fit` draws it from. If
             None, the seed is 1, so that `fit` gives the same model again.
         decoder: the search of `predict` and `score`; None: greedy.
@@ -67,6 +77,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         batch_size: int | None = None,
         learning_rate: float | None = None,
         augment: bool | None = None,
+        categories: Sequence[str] | None = None,
         random_state: int | np.random.RandomState | None = None,
         decoder: Decoder | None = None,
         recipe: dict[str, Any] | None = None,
@@ -78,6 +89,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.augment = augment
+        self.categories = categories
         self.random_state = random_state
         self.decoder = decoder
         self.recipe = recipe

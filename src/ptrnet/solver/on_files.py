@@ -127,7 +127,7 @@ def table_writer(
             the target has no probabilities.
     """
     task = predictor.task
-    if target != "-" and not formats.format_of(target).has("write_table"):
+    if target != "-" and not formats.writes_table(target, sets.table.source):
         check_no_probability(probability)
         return lambda solved: formats.write(target, solved, task)
     kind = getattr(task, "kind", "")
@@ -156,7 +156,8 @@ def check_no_probability(probability: str) -> None:
     """Refuse the name of a column of probabilities if the output is not a long table."""
     if probability:
         raise InputError(
-            "probability: needs a long table (set_id), and an output that is one: .csv or .parquet"
+            "probability: needs a long table (set_id), and an output that is one: .csv, .tsv or "
+            ".parquet"
         )
 
 

@@ -181,8 +181,12 @@ def _scores_of_batch(
 
 def element_probabilities(model: PointerModel, task: Custom, data: Dataset) -> list[Floats]:
     """Return the `element_scores` of each instance, converted to probabilities `(n,)`."""
-    of_scores = softmax if task.kind in ONE_FIRST else expit
-    return [np.asarray(of_scores(scores)) for scores in element_scores(model, task, data)]
+    return [to_probabilities(task, scores) for scores in element_scores(model, task, data)]
+
+
+def to_probabilities(task: Custom, scores: Floats) -> Floats:
+    """Convert the `element_scores` `(n,)` of an instance to probabilities `(n,)`."""
+    return np.asarray(softmax(scores) if task.kind in ONE_FIRST else expit(scores))
 
 
 class Claims(NamedTuple):

@@ -152,7 +152,7 @@ class Tally:
             text = f"the model was trained on instances of {self._trained.sizes_text} elements, "
             text += f"{self._have(sizes)}{advice}"
             if self._has_table and side == "more":
-                text += "; a .csv is read as one instance: ptrnet convert --set-id splits it"
+                text += "; a table is read as one instance: ptrnet convert --set-id splits it"
             yield Message(frozenset([side]), text)
         if self._far:
             yield Message(frozenset(self._far), self._far_text())

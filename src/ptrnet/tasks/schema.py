@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -21,6 +21,7 @@ Unknown = Literal["missing", "refuse"]
 Missing = Literal["fill", "refuse"]
 LARGEST_UNROUNDED = 2.0**53 - 1  # float64 rounds some larger whole numbers
 _MISSING = {"", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "null", "missing"}
+_WHOLE = re.compile(r"([+-]?[0-9]+)\.0*")  # 1.0, as pandas writes whole numbers next to gaps
 _SHEET_ERROR = re.compile(r"#[A-Z0-9/]+[!?]")  # #DIV/0!, #NAME?
 
 
@@ -157,10 +158,9 @@ class Schema:
             codes = {text: k for k, text in enumerate(texts)}
             one_hot = np.zeros((len(values), len(texts)))
             for k, value in enumerate(values):
-                text: Any = "" if is_empty(value) else value
-                if type(text) in (int, float):
-                    text = _text_of(text, texts)
-                if not isinstance(text, str):
+                is_known = type(value) is str and value in codes  # a fast path for the usual case
+                text = value if is_known else _text_of(value, codes)
+                if text is None:
                     raise InputError(f'{place(k)}: "{name}": expected a text, got {short(value)}')
                 if text in codes:
                     one_hot[k, codes[text]] = 1
@@ -361,13 +361,28 @@ def _written(number: float) -> str:
     return repr(number).removesuffix(".0")
 
 
-def _text_of(value: float, texts: tuple[str, ...]) -> str:
-    """Return the category that a number means.
+def category_of(value: Any) -> str | None:
+    """Return a cell as the text of a category: `1` for 1, 1.0 and "1.0".
+
+    Return an empty text for an empty cell, and None for a value that is no number and no text.
+    """
+    if is_empty(value):
+        return ""
+    value = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(value, str | Real | Decimal):
+        return None
+    whole = _WHOLE.fullmatch(str(value))
+    return whole[1] if whole else str(value)
+
+
+def _text_of(value: Any, texts: Container[str]) -> str | None:
+    """Return the category that a cell means; None if it cannot be a category.
 
     If a column had 10, 12.5 and XL in training, its values were read as texts. A later table
     without XL has numbers in this column. The number 10 then means the category "10".
     """
-    written = [str(value)]
-    if isinstance(value, float) and value.is_integer():
-        written.append(str(int(value)))
-    return next((text for text in written if text in texts), written[0])
+    category = category_of(value)
+    if not category:
+        return category
+    text = next((text for text in (str(value), category) if text in texts), None)
+    return str(value) if text is None and not isinstance(value, bool | np.bool_) else text

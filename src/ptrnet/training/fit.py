@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # The name of the examples' folder in the run's folder. Error messages also use this name.
 EXAMPLES = "examples"
-INFERRED = ("center", "spread", "longest_answer", "longest_share", "categories", "filled")
+INFERRED = ("center", "spread", "longest_answer", "longest_share", "filled")
 
 
 def fit(
@@ -104,7 +104,8 @@ def fit(
             tenth of the examples for validation. Training stops after `patience` validations
             without a lower loss. The model gets the weights of the latest validation whose loss is
             at most one standard error above the lowest loss. If elements are dictionaries, the
-            model reads `fields`, or all fields by default. Later, the model treats texts that were
+            model reads `fields`, or all fields by default. Fields in `categories` are categories,
+            even if their values are numbers, such as codes. Later, the model treats texts that were
             not in the training examples as missing. With `unknown="refuse"`, it refuses them.
 
     Returns:
@@ -288,9 +289,11 @@ def _loosest_task(
         rows = (named_records_of(values) or [] for values in inputs)
         places = [f"{source}: inputs" for source in sources]
         watched = shared.watch(zip(rows, places, strict=True))
-        schema = infer_schema(watched, reading.fields, reading.missing, reading.group)
+        schema = infer_schema(
+            watched, reading.fields, reading.missing, reading.group, reading.categories
+        )
         return task_of(schema)
-    for name in ("fields", "context"):
+    for name in ("fields", "context", "categories"):
         if getattr(reading, name):
             raise InputError(
                 f"fit: {name} can be given only if elements are dictionaries, or instances are "

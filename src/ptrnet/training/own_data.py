@@ -45,6 +45,7 @@ MANY = 5_000  # with at least this many examples, we may use a decoder for answe
 # We use gains 2^grade - 1 only if no grade is larger than this. The gain of a larger grade would
 # make the gains of all other grades negligible.
 LARGEST_GAIN = 30.0
+CODES_SHOWN = 5  # how many of the fields that may be codes the summary names
 
 
 def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, "Dataset"]:
@@ -55,7 +56,8 @@ def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, 
         overrides: values of a recipe, by key. They take precedence over values that follow from the
             examples. The key `kind` or `constraint` has the kind of the answers. If elements are
             objects, `fields` lists the fields to read: a list of names, or a text such as
-            price,colour. `ordered` says whether the order of the elements has a meaning.
+            price,colour. `categories` lists fields that are categories, even if their values are
+            numbers. `ordered` says whether the order of the elements has a meaning.
 
     Raises:
         InputError: the examples or a key cannot be used.
@@ -81,8 +83,9 @@ def kind_and_reading(overrides: Mapping[str, Any]) -> tuple[Kind | None, "Readin
         check("missing", overrides.get("missing", "fill"), Missing),
         field_names("context", overrides.get("context", ())),
         overrides.get("group", ""),
+        field_names("categories", overrides.get("categories", ())),
     )
-    for key in ("fields", "context"):
+    for key in ("fields", "context", "categories"):
         if reading.group and reading.group in getattr(reading, key):
             raise InputError(
                 f'{key}: "{reading.group}" is the id of a group, which the model must not read'
@@ -102,7 +105,7 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
     from ptrnet.data.infer_task import warn_of_positions
 
     of_task = to_mapping(inferred.task)
-    skipped = {"constraint", "kind", "fields", "context", "ordered"}
+    skipped = {"constraint", "kind", "fields", "context", "categories", "ordered"}
     overrides = dict(overrides)
     for key in ("steps", "batch_size", "cycles"):  # defaults of other keys depend on these
         if key in overrides:
@@ -157,7 +160,7 @@ def validation_defaults(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def summary(inferred: "InferredTask", recipe: Recipe, is_guessed: bool) -> str:
-    """Return a line that describes the examples, and a line that describes the training."""
+    """Return lines that describe the examples, the fields that may be codes, and the training."""
     sizes, lengths = inferred.examples.sizes, inferred.examples.lengths
     d = inferred.task.num_features
     schema = inferred.task.schema
@@ -168,7 +171,23 @@ def summary(inferred: "InferredTask", recipe: Recipe, is_guessed: bool) -> str:
     return (
         f"{len(sizes):,} examples{of_groups} of {sizes.min()} to {sizes.max()} elements of {d} "
         f"feature{'s' * (d > 1)}{fields}; answers of {lengths.min()} to {lengths.max()} indices, "
-        f"taken as {inferred.task.kind}{hint}\n{describe(recipe)}"
+        f"taken as {inferred.task.kind}{hint}{_possible_codes(inferred)}\n{describe(recipe)}"
+    )
+
+
+def _possible_codes(inferred: "InferredTask") -> str:
+    """Return a line that names the numeric fields whose numbers may be codes; empty if none."""
+    from ptrnet.data.infer_schema import whole_number_fields
+
+    schema = inferred.task.schema
+    found = {} if schema is None else whole_number_fields(inferred.examples, schema)
+    if not found:
+        return ""
+    shown = [f"{name} ({low} to {high})" for name, (low, high) in found.items()][:CODES_SHOWN]
+    shown += ["..."] * (len(found) > CODES_SHOWN)
+    return (
+        f"\nread as numbers: {len(found)} field{'s' * (len(found) > 1)} of few whole numbers: "
+        f"{', '.join(shown)}; if they are codes, list them in the option `categories`"
     )
 
 

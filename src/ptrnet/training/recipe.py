@@ -451,6 +451,13 @@ def _task_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
             default="found",
             help="fields of the whole set, such as income,age",
         ),
+        "categories": replace(
+            custom["categories"],
+            type=str,
+            default="texts",
+            help="fields that are categories, even if their values are numbers, such as "
+            "purpose,origin",
+        ),
         "missing": replace(custom["missing"], help="whether to fill or refuse missing values"),
         "unknown": replace(
             custom["unknown"],

@@ -174,7 +174,7 @@ def test_refuses_to_write_examples_that_tsplib_cannot_hold(tmp_path):
             "tsp",
             plain,
             "a .tsp file would round every distance to a whole number, in the unit square to 0 or "
-            "1; write to .csv, .jsonl, .parquet or .txt",
+            "1; write to .csv, .jsonl, .parquet, .tsv or .txt",
         ),
         (
             "tsp",

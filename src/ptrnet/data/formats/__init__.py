@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from ptrnet.data.tables import Columns, Sets, Table
 
 _registry = Registry("file format", __name__)
-_ALIASES = {"svm": "svmlight", "libsvm": "svmlight"}
+_ALIASES = {"svm": "svmlight", "libsvm": "svmlight", "dat": "tsv"}
 _CHECKED_TOGETHER = 2**14  # check examples in groups of about this many elements
 _IN_MEMORY = 2**26  # how many bytes of output are kept in memory before we use a temporary file
 
@@ -279,16 +279,32 @@ def format_of(path: str) -> Format:
         InputError: the extension is missing or unknown. The message lists or suggests extensions.
     """
     extension = "txt" if path == "-" else Path(path).suffix.removeprefix(".").lower()
-    extension = _ALIASES.get(extension, extension)
     known = names()
     # LightGBM's files in the format svmlight have names such as rank.train and rank.train.query.
     if extension not in known and exists(f"{path}.query"):
         return get("svmlight")
+    extension = _ALIASES.get(extension, extension)
     if not extension:
         raise InputError(f"{path}: expected an extension, one of .{', .'.join(known)}")
     if extension not in known:
         raise unknown("file format", extension, known)
     return get(extension)
+
+
+def table_format(path: str) -> Format:
+    """As `format_of`, for a long table. A `.txt` has the columns of a `.tsv`."""
+    source = format_of(path)
+    return get("tsv") if source.extension == "txt" and path != "-" else source
+
+
+def writes_table(path: str, like: str) -> bool:
+    """Whether the answers to the long table `like` are written to `path` as a long table.
+
+    A `.txt` has the authors' format, unless the answered table is a `.txt`, too.
+    """
+    target = format_of(path)
+    is_like = target.extension == "txt" == format_of(like).extension
+    return is_like or target.has("write_table")
 
 
 def input_format(path: str) -> Format:
@@ -339,7 +355,8 @@ def read(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Ex
 def open_sets(path: str, columns: "Columns | None" = None) -> "Sets | None":
     """Return the sets of a long table. Return None if the file is not a long table.
 
-    A file is a long table if `columns` are given, or if its format has `COLUMNS`.
+    A file is a long table if `columns` are given, or if its format has `COLUMNS`. See
+    `table_format`.
     """
     if path == "-" and columns:
         raise InputError("a long table cannot be read from standard input; name its file")
@@ -352,7 +369,7 @@ def open_sets(path: str, columns: "Columns | None" = None) -> "Sets | None":
     from ptrnet.data.tables import Sets
 
     check_input(path)
-    return Sets(source.table(path), columns)
+    return Sets(table_format(path).table(path), columns)
 
 
 def table_of(values: Any) -> "Table":
@@ -360,7 +377,8 @@ def table_of(values: Any) -> "Table":
     from ptrnet.data.tables import Table
 
     if isinstance(values, str | Path):
-        return check_input(str(values)).table(str(values))
+        check_input(str(values))
+        return table_format(str(values)).table(str(values))
     return Table.of(values)
 
 
@@ -381,8 +399,8 @@ def read_table(
     be next to each other. Sets are in the order of their first rows.
 
     Args:
-        table: a file (.csv, .parquet, .svmlight), a frame of pandas or polars, or a list of
-            dictionaries.
+        table: a file (.csv, .tsv, .dat, .txt, .parquet, .svmlight), a frame of pandas or polars, or
+            a list of dictionaries.
         set_id: the column whose value the rows of a set share. The `extra` of an example
             has this value under the column's name.
         chosen: the column that is 1 in the chosen row of a set, and 0 in the other rows of the set.
@@ -417,8 +435,8 @@ def num_features(path: str) -> int:
     if not source.has("num_features"):
         others = _listed(name for name in names() if get(name).has("num_features"))
         advice = f"name the task, or write the examples to {others}"
-        if source.extension == "csv":
-            advice += " (for a table of several sets: ptrnet convert --set-id)"
+        if source.extension in ("csv", "tsv", "txt"):
+            advice += "; a table with a row for each element needs set_id"
         raise InputError(
             f"{path}: a .{source.extension} file does not say how many numbers an element has; "
             f"{advice}"
@@ -482,7 +500,7 @@ def write(path: str, examples: Iterable[Example], task: Task, like: str | None =
 
 def write_table(path: str, table: "Table") -> None:
     """Write a long table to a file, or as .csv to standard output."""
-    target = get("csv") if path == "-" else format_of(path)
+    target = get("csv") if path == "-" else table_format(path)
     target.check_has("write_table", path)
     with _opened(path, target) as stream:
         target.module.write_table(stream, table)

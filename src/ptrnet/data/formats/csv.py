@@ -5,6 +5,8 @@ columns with names of ids are left out. Columns that are not features are kept, 
 again with their rows. If the model reads named fields, the header tells which columns are the
 features. As in long tables, cells such as 007 and 1_000 are not numbers.
 
+Commas separate the columns, or tabs or semicolons if the header has those.
+
 An answer is written as the rows of its elements, in the answer's order. A triangle is three rows.
 
 Tasks that accept matrices of distances also read a square matrix. Its rows and columns may have
@@ -16,6 +18,7 @@ import csv
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ptrnet.data import cells, checks
@@ -34,15 +37,16 @@ if TYPE_CHECKING:
 CAPABILITIES = Capabilities(
     multiple=False, answers=False, distances=(EUCLIDEAN, EXPLICIT), dictionaries=True
 )
-_SEPARATORS = "columns must be separated by commas, and numbers have decimal points"
+_NAMES = {",": "commas", "\t": "tabs", ";": "semicolons"}  # of the delimiters
 _JOINED = re.compile(r".*[;\t] *[-+.\d][-+.\deE]*")  # a number after a semicolon or a tab
 _PAIR = re.compile(r"\d+ +[-+]?[.\d]+")  # two numbers with a space between them
 
 Row = list[str]
+Placed = Iterator[tuple[Row, str]]  # rows, each with the source of the line on which it ends
 
 
-def read(path: str, task: Task) -> Iterator[Example]:
-    """See `ptrnet.data.formats`.
+def read(path: str, task: Task, usual: str = ",") -> Iterator[Example]:
+    """See `ptrnet.data.formats`. `usual` is the delimiter of columns, unless the header has others.
 
     Warns:
         AmbiguousInputWarning: the first row is 0, 1, ... and may be a header. pandas numbers
@@ -51,7 +55,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
     source = display_name(path)
     rows: list[Row] = []
     places: list[str] = []
-    for row, place in _rows(path):
+    placed, delimiter = _open(path, usual)
+    for row, place in placed:
         if len(rows) > LARGEST:
             raise InputError(f"{source}: expected at most {LARGEST} rows")
         rows.append(row)
@@ -59,14 +64,15 @@ def read(path: str, task: Task) -> Iterator[Example]:
     if rows:
         matrix = _read_matrix(rows, task, source) if task.takes_matrices else None
         read_rows = _read_numbers if task.schema is None else _read_fields
-        yield matrix or read_rows(rows, places, task, source)
+        yield matrix or read_rows(rows, places, task, source, delimiter)
 
 
-def table(path: str) -> "tables.Table":
-    """See `ptrnet.data.formats`."""
-    placed = list(_rows(path))
+def table(path: str, usual: str = ",") -> "tables.Table":
+    """See `ptrnet.data.formats`. `usual` is the delimiter, as in `read`."""
+    lines, delimiter = _open(path, usual)
+    placed = list(lines)
     rows, places = [row for row, _ in placed], [place for _, place in placed]
-    table = _long_table(rows, places, path)
+    table = _long_table(rows, places, path, delimiter)
     if "" in table.columns:
         raise InputError(
             f"{places[0]}: column {rows[0].index('') + 1}: expected a name, got none; if it "
@@ -75,9 +81,9 @@ def table(path: str) -> "tables.Table":
     return table
 
 
-def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
+def write(stream: TextIO, examples: Iterable[Example], task: Task, delimiter: str = ",") -> None:
     """See `ptrnet.data.formats`."""
-    writer = csv.writer(stream, lineterminator="\n")
+    writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
     for example in examples:
         rows: list[Any] = example.inputs.tolist()
         if example.distance == EXPLICIT and example.outputs is None:
@@ -111,36 +117,71 @@ def _with_names(matrix: list[list[float]], table: CsvText | None) -> list[list[A
     return [["", *names], *rows]
 
 
-def write_table(stream: TextIO, table: "tables.Table") -> None:
+def write_table(stream: TextIO, table: "tables.Table", delimiter: str = ",") -> None:
     """See `ptrnet.data.formats`."""
-    writer = csv.writer(stream, lineterminator="\n")
+    writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
     writer.writerow(table.columns)
     rows = zip(*table.columns.values(), strict=True)
     writer.writerows(["" if is_empty(cell) else cell for cell in row] for row in rows)
 
 
-def _rows(path: str) -> Iterator[tuple[Row, str]]:
+def _open(path: str, usual: str) -> tuple[Placed, str]:
+    """Return the rows of a file, and the delimiter of its columns.
+
+    A file is read only once, because it may be a pipe.
+
+    Raises:
+        InputError: the file cannot be read, or its first line is not CSV.
+    """
+    lines = all_lines(path)
+    first = next((line for line in lines if line[1].strip()), (f"{display_name(path)}:1", ""))
+    try:
+        delimiter = _delimiter(first[1], usual)
+    except csv.Error as error:
+        raise InputError(f"{first[0]}: not CSV: {error}") from None
+    return _rows(chain([first], lines), delimiter), delimiter
+
+
+def _delimiter(first: str, usual: str) -> str:
+    """Return the delimiter of a file with this first line.
+
+    It is the one that splits the line into most cells, if the line is a header. The cells of a
+    header are not numbers: in `1;2`, the semicolon may be a typo. In equal cases it is the usual
+    one, and always if that is a tab in the line, because names may have commas but no tabs.
+    """
+    split = {mark: next(csv.reader([first], delimiter=mark), []) for mark in _NAMES}
+    found = max(split, key=lambda mark: (len(split[mark]), mark == usual))
+    has_tabs = usual == "\t" and len(split[usual]) > 1
+    return usual if has_tabs or any(map(cells.is_number, split[found])) else found
+
+
+def _separators(delimiter: str) -> str:
+    """Return what error messages say of the columns."""
+    return f"columns must be separated by {_NAMES[delimiter]}, and numbers have decimal points"
+
+
+def _rows(placed_lines: Iterable[tuple[str, str]], delimiter: str) -> Placed:
     """Yield the stripped cells of each row, and the source of the line on which the row ends.
 
     Raises:
         InputError: the file cannot be read, is not CSV, or has rows of different lengths.
     """
-    source, width = f"{display_name(path)}:1", None
+    source, width = "", None
 
     def lines() -> Iterator[str]:
         nonlocal source
-        for source, text in all_lines(path):  # noqa: B007  read outside
+        for source, text in placed_lines:  # noqa: B007  read outside
             yield text
 
     try:
-        for row in csv.reader(lines(), strict=True):
+        for row in csv.reader(lines(), delimiter=delimiter, strict=True):
             if len(row) < 2 and not any(cell.strip() for cell in row):
                 continue  # skip blank lines; a blank line within quotes is part of a cell
             width = len(row) if width is None else width
             if len(row) != width:
                 expected = f"expected {width} columns, got {len(row)}"
-                if any(mark in cell for cell in row for mark in ";\t"):
-                    expected = f"{_SEPARATORS}, got {short(','.join(row))}"
+                if delimiter == "," and any(mark in cell for cell in row for mark in ";\t"):
+                    expected = f"{_separators(delimiter)}, got {short(','.join(row))}"
                 raise InputError(f"{source}: {expected}")
             yield [cell.strip() for cell in row], source
     except csv.Error as error:
@@ -180,11 +221,13 @@ def _is_distance(cell: str) -> bool:
     return is_infinite or cells.is_plain_number(cell)
 
 
-def _read_fields(rows: list[Row], places: list[str], task: Task, source: str) -> Example:
+def _read_fields(
+    rows: list[Row], places: list[str], task: Task, source: str, delimiter: str
+) -> Example:
     """Return the instance for a model that finds its columns by the names in the header."""
     schema = task.schema
     assert schema is not None
-    table = _long_table(rows, places, source)
+    table = _long_table(rows, places, source, delimiter)
     inputs = table.encode(schema)
     checks.check_size(len(inputs), task.min_elements, source)
     checks.check_solvable(inputs, task, source)
@@ -192,7 +235,7 @@ def _read_fields(rows: list[Row], places: list[str], task: Task, source: str) ->
     return Example(inputs, None, source, table=columns, elements=table.elements(rows[0]))
 
 
-def _long_table(rows: list[Row], places: list[str], source: str) -> "tables.Table":
+def _long_table(rows: list[Row], places: list[str], source: str, delimiter: str) -> "tables.Table":
     """Return the long table whose header is the first row."""
     from ptrnet.data import tables
 
@@ -203,16 +246,36 @@ def _long_table(rows: list[Row], places: list[str], source: str) -> "tables.Tabl
         twice = next(name for name in header if header.count(name) > 1)
         raise InputError(f"{place}: duplicate column name {short(twice)}")
     if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
-        raise InputError(f"{place}: {_SEPARATORS}, got one column")
+        raise InputError(f"{place}: {_separators(delimiter)}, got one column")
+    columns = dict(zip(header, zip(*rows[1:], strict=True), strict=True))
+    if delimiter == ";":
+        _check_decimal_commas(columns, places[1:])
     return tables.Table(
-        dict(zip(header, zip(*rows[1:], strict=True), strict=True)),
+        columns,
         source,
         places[1:].__getitem__,
         is_text=True,
     )
 
 
-def _read_numbers(rows: list[Row], places: list[str], task: Task, source: str) -> Example:
+def _check_decimal_commas(columns: Mapping[str, Sequence[str]], places: list[str]) -> None:
+    """Refuse a column of numbers with decimal commas, which would be read as texts.
+
+    Programs that write decimal commas separate columns by semicolons.
+    """
+    for name, column in columns.items():
+        filled = [cell for cell in column if not cells.is_missing(cell)]
+        commas = [k for k, cell in enumerate(column) if "," in cell]
+        if commas and cells.are_foreign_numbers(filled):
+            raise InputError(
+                f'{places[commas[0]]}: "{name}": expected numbers such as 1234.5, got '
+                f"{short(column[commas[0]])}"
+            )
+
+
+def _read_numbers(
+    rows: list[Row], places: list[str], task: Task, source: str, delimiter: str
+) -> Example:
     """Return the instance whose features are the numeric columns."""
     d, first, place = task.num_features, rows[0], places[0]
     # The first row may be a header, so only the other rows tell which columns are numeric.
@@ -223,7 +286,7 @@ def _read_numbers(rows: list[Row], places: list[str], task: Task, source: str) -
         for k, values in parsed.items()
     }
     below = places[1:] or places
-    _check_separators(rows, below, misfits)
+    _check_separators(rows, below, misfits, delimiter)
     numeric = cells.numeric_columns(
         columns, misfits, first, d, lambda k, i: f"{below[i]}: column {k + 1}"
     )
@@ -262,8 +325,10 @@ def _check_order(names: list[str], expected: Sequence[str], place: str) -> None:
             )
 
 
-def _check_separators(rows: list[Row], below: list[str], misfits: Mapping[int, list[int]]) -> None:
-    """Refuse a table whose columns are separated by semicolons, tabs or spaces.
+def _check_separators(
+    rows: list[Row], below: list[str], misfits: Mapping[int, list[int]], delimiter: str
+) -> None:
+    """Refuse a table whose columns are separated by other marks than the delimiter.
 
     If the table has decimal commas, `csv.reader` has split its rows at these commas. The line
     `2,5;3,5` becomes the cells `2`, `5;3` and `5`. The line `2,5 3,5` becomes `2`, `5 3` and `5`.
@@ -272,6 +337,7 @@ def _check_separators(rows: list[Row], below: list[str], misfits: Mapping[int, l
         rows: the rows of the table. The first row may be the header.
         below: the places of the rows below the first row.
         misfits: for each column, the positions of cells below the first row that are not numbers.
+        delimiter: the delimiter of the columns.
     """
     body = rows[1:] or rows
     for k, bad in misfits.items():
@@ -282,7 +348,8 @@ def _check_separators(rows: list[Row], below: list[str], misfits: Mapping[int, l
         is_joined = all(_JOINED.fullmatch(body[i][k]) for i in bad)
         is_pair = 0 < k < len(row) - 1 and all(_PAIR.fullmatch(r[k]) for r in rows)
         if is_alone or is_joined or is_pair:
-            raise InputError(f"{below[bad[0]]}: {_SEPARATORS}, got {short(','.join(row))}")
+            got = short(delimiter.join(row))
+            raise InputError(f"{below[bad[0]]}: {_separators(delimiter)}, got {got}")
 
 
 def _is_header(first: Row, numeric: list[int], ids: list[int], source: str) -> bool:
