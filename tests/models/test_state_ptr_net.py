@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from ptrnet import Beam, Greedy, Sample, Solver, export_onnx, models, tasks
+from ptrnet import Beam, Greedy, Sample, Solver, models, tasks
 from ptrnet.data.batches import pad_instances
-from ptrnet.errors import InputError, ModelError
+from ptrnet.errors import ModelError
 from ptrnet.models import state_ptr_net
 from ptrnet.problems import names
 from ptrnet.types import Example
@@ -134,10 +134,18 @@ def test_attention_points_at_elements(name):
     assert chosen == [element for element in solver.solve(inputs) if element or not task.fixed]
 
 
-def test_export_says_why_it_fails(tmp_path):
-    task, model = network("knapsack")
-    with pytest.raises(InputError, match="the states of knapsack are computed in Python"):
-        export_onnx(Solver(model, task), tmp_path / "onnx")
+@EVERY
+def test_problems_written_in_numpy_have_the_same_probabilities(name, monkeypatch):
+    """The built-in problems also take NumPy's arrays, so they can play a user's problem."""
+    task, model = network(name)
+    inputs, lengths = pad_instances(instances(task, 6, 3), is_exact=True)
+    decoder, constraint, max_lengths = Sample(4, seed=1), task.build_constraint(), lengths * 20
+    decoded = []
+    for in_torch in (True, False):
+        monkeypatch.setattr(type(task), "array_api", in_torch)
+        decoded.append(decoder.decode(model, inputs, lengths, max_lengths, constraint))
+    torch.testing.assert_close(decoded[1].log_probs, decoded[0].log_probs)
+    assert (decoded[1].tokens == decoded[0].tokens).all()
 
 
 @EVERY

@@ -46,7 +46,7 @@ def rows(
     batches = []
     for name in weights.names():
         summary = weights.summary(name)
-        # Models of problems cannot be exported, because their states are computed in Python.
+        # The steps of problems mostly measure the loops of their rules, not the network.
         if task in (None, summary["task"]) and summary["model"] != models.STATES:
             size = Sizes(n or summary["n"])[-1]
             checks.check_sizes([size], tasks.get(summary["task"]))

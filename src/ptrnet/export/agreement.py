@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ FLOAT32_ERRORS = 4  # differences up to this many times PyTorch's float32 error 
 JUMP = 0.01
 NUDGE, NUDGES = 2.0**-20, 16
 LARGEST = 60  # most elements of a compared instance, unless all trained sizes are larger
+LONGEST = 100  # most choices of an answer to a compared instance of a problem
 BATCH = 128
 
 
@@ -74,10 +76,9 @@ def compare(
     Also compare the log-probabilities of all tokens at each step of the answers of `model`.
     """
     by_size = sorted(instances, key=len)  # batches of similar sizes have less padding
-    batches = [
-        _compare_batch(model, exported, task, by_size[k : k + BATCH])
-        for k in track(range(0, len(by_size), BATCH), "checking")
-    ]
+    groups = [list(group) for _, group in groupby(by_size, len)] if model.one_size else [by_size]
+    parts = [group[k : k + BATCH] for group in groups for k in range(0, len(group), BATCH)]
+    batches = [_compare_batch(model, exported, task, part) for part in track(parts, "checking")]
     return Agreement(
         len(instances),
         sum(batch.same_answers for batch in batches),
@@ -93,7 +94,7 @@ def _compare_batch(
     model: PointerModel, exported: PointerModel, task: Task, instances: Sequence[Floats]
 ) -> Agreement:
     views = [augmented_view(0, task, task.normalize(instance))[0] for instance in instances]
-    inputs, lengths = pad_instances(views)
+    inputs, lengths = pad_instances(views, task.exact_inputs)
     max_lengths = torch.tensor([task.max_length(len(view)) for view in views])
     tokens, actual = (
         Greedy().decode(m, inputs, lengths, max_lengths, task.build_constraint()).tokens[:, 0]
@@ -111,8 +112,9 @@ def _compare_batch(
         model = deepcopy(model).double()
         exact = PointerModel.log_probs(model, inputs.double(), lengths, tokens)
         float32_errors = _largest_errors(rows[0], exact, is_step)
-        parts = (x[~is_kept] for x in (inputs, lengths, tokens, exact, is_step))
-        is_jump[~is_kept] = _is_at_a_jump(model, *parts)
+        if not model.exact_inputs:
+            parts = (x[~is_kept] for x in (inputs, lengths, tokens, exact, is_step))
+            is_jump[~is_kept] = _is_at_a_jump(model, *parts)
         errors, float32_errors = (x.masked_fill(is_jump, 0) for x in (errors, float32_errors))
     float32_error = float(float32_errors.max())
     is_tie = is_jump | (is_other & (gaps <= _limit(float32_error)))
@@ -174,6 +176,8 @@ def sizes_of(solver: Solver) -> list[int]:
     """Return the numbers of elements that the model was trained on, or 1 to 20 if unknown.
 
     Sizes above LARGEST are left out. If all sizes are above LARGEST, only the first is returned.
+    Also left out are sizes of problems whose answers may be longer than LONGEST, because each step
+    of a graph may repeat all later steps by a rule.
     """
     if solver.model.n is not None:
         return [solver.model.n]
@@ -182,6 +186,8 @@ def sizes_of(solver: Solver) -> list[int]:
     except (KeyError, InputError):
         sizes = list(range(1, 21))
     sizes = [n for n in sizes if n >= solver.task.min_elements] or [solver.task.min_elements]
+    if solver.model.one_size:
+        sizes = [n for n in sizes if solver.task.max_length(n) <= LONGEST] or sizes[:1]
     return [n for n in sizes if n <= LARGEST] or sizes[:1]
 
 

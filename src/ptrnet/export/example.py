@@ -2,6 +2,7 @@
 
     python example.py points.csv     # one element a row; prints the 0-based indices of the answer
     python example.py points.csv --scores     # also prints a score and a probability of each row
+    python example.py shop.jsonl     # a problem: its first line is the instance
 
 A header and columns of names are skipped. But if the manifest names fields, the file must have a
 header with the names of these fields.
@@ -74,6 +75,24 @@ def read(path: str, fields: list[dict[str, Any]]) -> Any:
     return finite(np.column_stack(features), path)
 
 
+def read_problem(path: str, instance: dict[str, Any]) -> Any:
+    """Return the elements `(n, d)` of a problem in a line of JSON, such as the first of .jsonl."""
+    with Path(path).open(encoding="utf-8-sig") as file:
+        values = json.loads(file.readline())
+    if instance["kind"] == "jobs":
+        most, jobs = instance["most"], values["jobs"]
+        elements = np.full((len(jobs), 2 * most), -1.0)
+        elements[:, most:] = 0
+        for k, job in enumerate(jobs):
+            elements[k, : len(job)], elements[k, most : most + len(job)] = np.transpose(job)
+        return finite(elements, path)
+    values = {**instance["optional"], **values}
+    columns = [np.array(values[name], float) for name in instance["elements"]]
+    n = len(columns[0])
+    columns += [np.tile(np.array(values[name], float), (n, 1)) for name in instance["shared"]]
+    return finite(np.concatenate([column.reshape(n, -1) for column in columns], 1), path)
+
+
 def category(cell: str, texts: list[str]) -> str:
     """Return the category that a cell means: `1` for 1.0, unless 1.0 is a category itself."""
     whole, _, zeros = cell.partition(".")
@@ -122,6 +141,8 @@ def finite(elements: Any, path: str) -> Any:
 
 def scale(points: Any, scaling: dict[str, Any]) -> Any:
     """Return the elements `(n, d)` as the model reads them."""
+    if scaling["kind"] == "none":
+        return points
     if scaling["kind"] == "standardize":
         center, spread = np.array(scaling["center"]), np.array(scaling["spread"])
         return np.clip((points - center) / spread, -scaling["clip"], scaling["clip"])
@@ -162,6 +183,8 @@ def allowed(tokens: list[int], num_tokens: int, constraint: dict[str, Any]) -> A
     `min_length` tokens.
     """
     kind, mask = constraint["kind"], np.ones(num_tokens, bool)
+    if kind == "any":  # the graphs know what is allowed
+        return mask
     mask[0] = len(tokens) >= constraint["min_length"]
     if kind in ("subset", "permutation", "tour", "closed-subset"):
         mask[tokens] = False
@@ -209,8 +232,11 @@ def decode(points: Any, folder: Path) -> tuple[list[int], Any]:
     run = onnxruntime.InferenceSession
     encoder, step = (run(folder / manifest[graph]["file"]) for graph in ("encoder", "step"))
     names = [output.name for output in encoder.get_outputs()]
-    inputs = {"inputs": points[None].astype(np.float32), "lengths": np.array([len(points)])}
-    values = dict(zip(names, encoder.run(names, inputs), strict=True))
+    kinds = {port.name: port.type for port in encoder.get_inputs()}
+    exact = np.float64 if kinds["inputs"] == "tensor(double)" else np.float32
+    inputs = {"inputs": points[None].astype(exact), "lengths": np.array([len(points)])}
+    feeds = {name: inputs[name] for name in kinds}
+    values = dict(zip(names, encoder.run(names, feeds), strict=True))
     most = manifest["answer"]["max_tokens"]
     longest = np.ceil(most["per_element"] * len(points)) + most["plus"]
     longest = int(np.clip(longest, most["least"], most["most"]))
@@ -246,6 +272,9 @@ def to_answer(tokens: list[int], order: Any, manifest: dict[str, Any]) -> list[A
     first, kind = len(manifest["tokens"]["specials"]), manifest["answer"]["kind"]
     if kind == "apexes":
         return [[int(order[t - first]) for t in triangle] for triangle in grow(tokens)[0]]
+    if kind == "routes":
+        pairs = [divmod(token - first, 2) for token in tokens]
+        return [index for element, by_depot in pairs for index in [0] * by_depot + [element]]
     indices = [int(order[token - first]) for token in tokens if token >= first]
     if kind == "closed" and len(indices) > 1 and indices[0] == indices[-1]:
         return indices[:-1]
@@ -307,7 +336,11 @@ if __name__ == "__main__":
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != file["sha256"]:
             sys.exit(f"{folder / name}: damaged: it is not the file that was exported")
     try:
-        instance = read(paths[0], manifest["inputs"].get("fields", []))
+        inputs = manifest["inputs"]
+        if "instance" in inputs:
+            instance = read_problem(paths[0], inputs["instance"])
+        else:
+            instance = read(paths[0], inputs.get("fields", []))
     except (KeyError, OSError, ValueError, csv.Error) as error:
         sys.exit(f"expected a file with an element in each line: {error!r}")
     answer, scores = solve_and_score(instance, folder)

@@ -177,9 +177,9 @@ def _record(model: PointerModel, batch: int, n: int, prefixes: int, steps: int) 
     """Encode `batch` random instances, and record a decoding step after `steps` earlier steps."""
     random = torch.Generator().manual_seed(0)
     n = model.n or n
-    inputs = torch.rand(batch, n, model.features, generator=random, dtype=torch.float32)
+    inputs = model.example_inputs(batch, n)
     lengths = torch.full((batch,), n)
-    if model.n is None:
+    if model.n is None and not model.one_size:
         lengths[1:] -= 1  # so that the recording includes padding
     encoded = model.encode(inputs, lengths)
     state = tuple(part.expand(-1, prefixes, *part.shape[2:]) for part in encoded.state)
@@ -187,12 +187,14 @@ def _record(model: PointerModel, batch: int, n: int, prefixes: int, steps: int) 
     # The first and last element token that all instances have, including padded instances.
     first, last = model.num_specials, model.num_specials + max(n - 2, 0)
     for _ in range(steps):
-        _, state = model.step(encoded, state, tokens)
+        log_probs, state = model.step(encoded, state, tokens)
         tokens = torch.randint(first, last + 1, tokens.shape, generator=random)
+        if model.one_size:  # a problem, whose states know only allowed tokens
+            tokens = log_probs.argmax(-1)
     log_probs, next_state = model.step(encoded, state, tokens)
     tensors = tensors_of(encoded)
     return _Recording(
-        (batch, n, first + n, prefixes, steps, steps + 1, 1 + 2 * steps, 3 + 2 * steps),
+        (batch, n, model.num_tokens(n), prefixes, steps, steps + 1, 1 + 2 * steps, 3 + 2 * steps),
         # After the export, PyTorch sets this module and `model` inside it back to the mode that
         # this module had before. So call `eval` here, or `model` would be in training mode.
         EncoderGraph(model).eval(),
@@ -250,7 +252,8 @@ def write_graph(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, p
     from onnx import version_converter
 
     ports = [*graph.inputs, *graph.outputs]
-    torch.onnx.register_custom_op_symbolic("aten::copysign", _copysign, RECORDED_OPSET)
+    for name, build in OPERATORS.items():
+        torch.onnx.register_custom_op_symbolic(f"aten::{name}", build, RECORDED_OPSET)
     try:
         with _silent_stdout(), warnings.catch_warnings():
             # PyTorch warns about values that become constants. `agreement.py` finds wrong values.
@@ -304,6 +307,25 @@ def _copysign(graph: Any, size: Any, sign: Any) -> Any:
     return graph.op("Where", is_negative, graph.op("Neg", size), size)
 
 
+def _hypot(graph: Any, x: Any, y: Any) -> Any:
+    """Build `aten::hypot`, which the exporter lacks. Squares of scaled numbers do not overflow."""
+    size = graph.op("Max", graph.op("Abs", x), graph.op("Abs", y))
+    zero = graph.op("CastLike", graph.op("Constant", value_t=torch.tensor(0.0)), size)
+    one = graph.op("CastLike", graph.op("Constant", value_t=torch.tensor(1.0)), size)
+    scale = graph.op("Where", graph.op("Greater", size, zero), size, one)
+    squares = [graph.op("Div", part, scale) for part in (x, y)]
+    squares = [graph.op("Mul", part, part) for part in squares]
+    return graph.op("Mul", scale, graph.op("Sqrt", graph.op("Add", *squares)))
+
+
+def _take_along_dim(graph: Any, rows: Any, indices: Any, dim: Any) -> Any:
+    """Build `aten::take_along_dim`, which the exporter lacks, without its broadcasting."""
+    return graph.op("GatherElements", rows, indices, axis_i=int(dim.node().t("value")))
+
+
+OPERATORS = {"copysign": _copysign, "hypot": _hypot, "take_along_dim": _take_along_dim}
+
+
 @dataclass(frozen=True)
 class EncodedOnnx(Encoded):
     """An encoding. `arrays` has the outputs of the encoder's graph except the state, by name."""
@@ -323,7 +345,8 @@ class OnnxModel(PointerModel):
 
     def __init__(self, folder: Path, model: PointerModel) -> None:
         super().__init__(model.features, model.num_specials, ModelSettings())
-        self.n = model.n
+        self.n, self.exact_inputs, self.one_size = model.n, model.exact_inputs, model.one_size
+        self.num_tokens = model.num_tokens  # type: ignore[method-assign]
         self.encoder, self.decoder = _session(folder / ENCODER), _session(folder / STEP)
         self.device_of = nn.Parameter(torch.empty(0))  # solvers read the device of a weight
 
@@ -333,7 +356,7 @@ class OnnxModel(PointerModel):
         arrays = _run(self.encoder, {"inputs": inputs.numpy(), "lengths": lengths.numpy()})
         state = [name for name in arrays if name.startswith("state_")]
         tensors = tuple(torch.from_numpy(arrays.pop(name)) for name in state)
-        return EncodedOnnx(self.num_specials + inputs.shape[1], tensors, arrays)
+        return EncodedOnnx(self.num_tokens(inputs.shape[1]), tensors, arrays)
 
     def step(
         self, encoded: EncodedOnnx, state: tuple[Tensor, ...], tokens: Tensor

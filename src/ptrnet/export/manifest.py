@@ -9,6 +9,7 @@ from ptrnet.files import checksum
 from ptrnet.geometry.points import SMALLEST_RANGE
 from ptrnet.geometry.resolution import RESOLUTION
 from ptrnet.pretrained.model_folder import registered_name
+from ptrnet.problems import Problem
 from ptrnet.settings import to_mapping
 from ptrnet.sizes import LARGEST
 from ptrnet.solver import Solver
@@ -26,6 +27,7 @@ MANIFEST, EXAMPLE = "manifest.json", "example.py"
 # For each class of `ptrnet.constraints`, the kind and the meaning in the manifest. Plug-ins may add
 # other classes.
 CONSTRAINTS = {
+    "Anything": ("any", "any token: log_probs are -inf for tokens that are not allowed"),
     "Free": ("free", "any token; END not before min_length tokens"),
     "Subset": ("subset", "each element at most once; END not before min_length tokens"),
     "Permutation": ("permutation", "each element exactly once, then END"),
@@ -45,10 +47,12 @@ CONSTRAINTS = {
         "left, or slot 1 if there is none; END when the queue is empty",
     ),
 }
-OBEYED_BY_EXAMPLE = ("free", "subset", "permutation", "tour", "closed-subset", "apexes")
+OBEYED_BY_EXAMPLE = ("any", "free", "subset", "permutation", "tour", "closed-subset", "apexes")
 
 ANSWERS = {
     "indices": "the elements of the tokens, in their order",
+    "routes": "token first_element + 2 i means element i; token first_element + 2 i + 1 means "
+    "element 0 and then element i",
     "closed": "the elements of all tokens except the last one, in their order; the last token "
     "repeats the first one",
     "triangles": "leave out the special slots; then each three successive elements are a triangle",
@@ -101,6 +105,7 @@ def describe(solver: Solver, graphs: dict[str, Graph]) -> dict[str, Any]:
                 "only": model.n,
                 "min": task.min_elements,
                 "trained": solver.trained.get("n"),
+                "equal_in_a_batch": model.one_size,
             },
             "scaling": _scaling(task),
             "resolution": 0 if type(task).settle is Task.settle else RESOLUTION,
@@ -141,7 +146,15 @@ def with_files(manifest: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _fields(task: Task) -> dict[str, Any]:
-    """Describe the features if elements have fields."""
+    """Describe the features if elements have fields, or if instances are those of a problem."""
+    if isinstance(task, Problem):
+        return {
+            "instance": task.instance_format(),
+            "instance_meaning": "A line of JSON is an instance. An element has the numbers of each "
+            "of `elements` and then of each of `shared`, which all elements repeat. A number that "
+            "is missing in the line has its value in `optional`. For `jobs`, an element is a job: "
+            "`most` machines, then `most` durations; machine -1 means that there is no operation.",
+        }
     if task.schema is None:
         return {}
     schema = task.schema
@@ -188,6 +201,8 @@ def _scores(task: Task) -> dict[str, Any]:
 
 
 def _scaling(task: Task) -> dict[str, Any]:
+    if isinstance(task, Problem):
+        return {"kind": "none", "meaning": "the graphs take the numbers of the file"}
     if isinstance(task, Custom):
         return {
             "kind": "standardize",
@@ -208,6 +223,8 @@ def _scaling(task: Task) -> dict[str, Any]:
 def _answer_kind(task: Task) -> str:
     if isinstance(task, Delaunay):
         return "apexes" if task.sequence == "apexes" else "triangles"
+    if task.ways > 1:
+        return "routes"
     return "closed" if getattr(task, "closed", False) else "indices"
 
 

@@ -68,6 +68,15 @@ class PointerModel(nn.Module, ABC):
         """The settings by name, as `ptrnet.models.build` takes them."""
         return asdict(self._settings)
 
+    def num_tokens(self, n: int) -> int:
+        """The number of tokens, if the largest instance of a batch has n elements."""
+        return self.num_specials + n
+
+    def example_inputs(self, batch: int, n: int) -> Tensor:
+        """Random instances `(batch, n, d)`, to record graphs."""
+        random = torch.Generator().manual_seed(0)
+        return torch.rand(batch, n, self.features, generator=random, dtype=torch.float32)
+
     def check_lengths(self, lengths: Tensor) -> None:
         """Check that the model accepts instances of `lengths` `(B,)`.
 

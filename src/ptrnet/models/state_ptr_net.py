@@ -4,15 +4,16 @@ After some choices, the rest of a problem is a smaller problem of the same kind.
 again at every step, as in Drakulic et al. (BQ-NCO, 2023) and Luo et al. (LEHD, 2023).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import ModelError
+from ptrnet.kernels.eager import is_eager, is_recorded
 from ptrnet.models.base import Encoded, PointerModel
 from ptrnet.models.parts.attention import (
     EncoderLayer,
@@ -76,21 +77,32 @@ class StatePtrNet(PointerModel):
     def for_task(cls, task: "Task", settings: ModelSettings) -> "StatePtrNet":
         return cls(task, settings)  # type: ignore[arg-type]
 
+    def num_tokens(self, n: int) -> int:
+        return 1 + n * self.problem.ways
+
+    def example_inputs(self, batch: int, n: int) -> Tensor:
+        return torch.from_numpy(self.problem.sample(np.random.default_rng(0), batch, n))
+
+    @property
+    def machine(self) -> "Machine":
+        """The problem's methods on tensors."""
+        return Machine(self.problem)
+
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Started:
         state = self._start(inputs, lengths)
-        tensors = tuple(_to_tensor(rows, inputs.device)[:, None] for rows in state.values())
-        return Started(1 + inputs.shape[1] * self.problem.ways, tensors, tuple(state))
+        tensors = tuple(rows[:, None] for rows in state.values())
+        return Started(self.num_tokens(inputs.shape[1]), tensors, tuple(state))
 
     def step(
         self, encoded: Started, state: tuple[Tensor, ...], tokens: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         rows = {
-            name: part.flatten(0, 1).cpu().numpy()
+            name: part.expand(*tokens.shape, *part.shape[2:]).flatten(0, 1)
             for name, part in zip(encoded.names, state, strict=True)
         }
-        rows = self.problem.advance(rows, _choices(tokens.flatten()))
-        log_probs = self._log_probs([rows], tokens.device)[0].view(*tokens.shape, -1)
-        parts = (_to_tensor(rows[name], tokens.device) for name in encoded.names)
+        rows = self.machine.advance(rows, _choices(tokens.flatten()))
+        log_probs = self._log_probs(rows).view(*tokens.shape, -1)
+        parts = (rows[name] for name in encoded.names)
         return log_probs, tuple(part.view(*tokens.shape, *part.shape[1:]) for part in parts)
 
     def log_probs(
@@ -104,12 +116,12 @@ class StatePtrNet(PointerModel):
         sizes = [inputs.shape[1]] if lengths is None else sorted(set(lengths.tolist()))
         if lengths is not None and len(sizes) > 1:
             return self._log_probs_by_size(inputs, lengths, targets, sizes)
-        state = self._start(inputs, lengths)
-        states = [state]
+        states = [self._start(inputs, lengths)]
         for i in range(targets.shape[1] - 1):
-            state = self.problem.advance(state, _choices(targets[:, i]))
-            states.append(state)
-        return self._log_probs(states, inputs.device).transpose(0, 1)
+            states.append(self.machine.advance(states[-1], _choices(targets[:, i])))
+        rows = {name: torch.cat([state[name] for state in states]) for name in states[0]}
+        log_probs = self._log_probs(rows)
+        return log_probs.view(len(states), -1, log_probs.shape[-1]).transpose(0, 1)
 
     def _log_probs_by_size(
         self, inputs: Tensor, lengths: Tensor, targets: Tensor, sizes: list[int]
@@ -129,56 +141,47 @@ class StatePtrNet(PointerModel):
         Raises:
             ModelError: the instances have different sizes.
         """
-        n = inputs.shape[1]
-        if lengths is not None:
+        if lengths is not None and is_eager(lengths):
             if (lengths != lengths[0]).any():
                 raise ModelError("expected instances of one size in a batch")
-            n = int(lengths[0])
-        return self.problem.start(inputs[:, :n].double().cpu().numpy())
+            inputs = inputs[:, : int(lengths[0])]
+        return self.machine.start(inputs.double())
 
-    def _log_probs(self, states: "list[State]", device: torch.device) -> Tensor:
-        """Log-probabilities `(M, R, T)` of the next tokens in M states, each with R rows."""
-        decisions = [self.problem.decisions(state) for state in states]
-        is_open = [allowed.sum(1) > 1 for allowed in decisions]
-        open_states = [
-            {name: rows[some] for name, rows in state.items()}
-            for state, some in zip(states, is_open, strict=True)
-            if some.any()
-        ]
-        allowed = torch.from_numpy(np.stack(decisions)).to(device)
+    def _log_probs(self, state: "State") -> Tensor:
+        """Log-probabilities `(R, T)` of the next tokens."""
+        allowed = self.machine.decisions(state)
+        is_open = allowed.sum(1) > 1
+        if is_recorded():  # shapes must not depend on values
+            log_probs = self._scores(state).masked_fill(~allowed, -torch.inf).log_softmax(-1)
+            return torch.where(is_open[:, None], log_probs, torch.where(allowed, 0.0, -torch.inf))
         log_probs = self.whole_mark.new_zeros(allowed.shape).masked_fill(~allowed, -torch.inf)
-        if not open_states:  # no token depends on the weights, but a training needs a gradient
+        if not is_open.any():  # no token depends on the weights, but a training needs a gradient
             return log_probs + 0 * self.whole_mark.sum()
-        scores = self._scores(open_states, device)
-        where = torch.from_numpy(np.stack(is_open)).to(device)
-        scores = scores.masked_fill(~allowed[where], -torch.inf)
-        return log_probs.index_put((where,), scores.log_softmax(-1))
-
-    def _scores(self, states: "list[State]", device: torch.device) -> Tensor:
-        """Finite scores `(rows, T)` of the tokens, for the rows of all states together."""
-        state = {name: np.concatenate([rows[name] for rows in states]) for name in states[0]}
+        state = {name: rows[is_open] for name, rows in state.items()}
         if torch.is_grad_enabled():
-            return self._scores_of_rows(state, device)
-        # Score equal rows only once. The prefixes of an instance's samples are equal at first.
-        first, copies = _distinct_rows(state)
-        distinct = {name: rows[first] for name, rows in state.items()}
-        return self._scores_of_rows(distinct, device)[torch.from_numpy(copies).to(device)]
+            scores = self._scores(state)
+        else:
+            # Score equal rows only once. The prefixes of an instance's samples are equal at first.
+            first, copies = _distinct_rows(state)
+            scores = self._scores({name: rows[first] for name, rows in state.items()})[copies]
+        scores = scores.masked_fill(~allowed[is_open], -torch.inf)
+        return log_probs.index_put((is_open,), scores.log_softmax(-1))
 
-    def _scores_of_rows(self, state: "State", device: torch.device) -> Tensor:
-        """Compute `_scores` in chunks of rows with similar numbers of remaining elements."""
+    def _scores(self, state: "State") -> Tensor:
+        """Finite scores `(R, T)`, computed in chunks of rows with similar numbers of elements."""
         of_elements, of_whole = (
-            torch.from_numpy(rows).to(device, self.whole_mark.dtype)
-            for rows in self.problem.features(state)
+            rows.to(self.whole_mark.dtype) for rows in self.machine.features(state)
         )
-        remaining = self.problem.remaining(state)
+        remaining = self.machine.remaining(state)
+        if is_recorded():
+            return self._scores_of_chunk(of_elements, of_whole, remaining)
         counts = remaining.sum(1)
-        order = counts.argsort(kind="stable")
-        mask = torch.from_numpy(remaining).to(device)
+        order = counts.argsort(stable=True)
         scores = [
-            self._scores_of_chunk(of_elements[rows], of_whole[rows], mask[rows])
-            for rows in map(torch.from_numpy, _chunks(order, counts))
+            self._scores_of_chunk(of_elements[rows], of_whole[rows], remaining[rows])
+            for rows in _chunks(order, counts[order].tolist())
         ]
-        return torch.cat(scores)[torch.from_numpy(order.argsort()).to(device)]
+        return torch.cat(scores)[order.argsort()]
 
     def _scores_of_chunk(self, of_elements: Tensor, of_whole: Tensor, remaining: Tensor) -> Tensor:
         rest = Rest.of_all(remaining)
@@ -193,43 +196,87 @@ class StatePtrNet(PointerModel):
         rows = layer_norm(encode_rows(self.layers, rows, bias))
         with torch.autocast(of_whole.device.type, enabled=False):
             end, scores = self.end(rows[:, 0]), self.pointer(rows[:, 1:])
-        every = scores.new_zeros(len(rows), rest.size, self.problem.ways)
+        every = scores.new_zeros(rows.shape[0], rest.size, self.problem.ways)
         indices = rest.elements[..., None].expand(scores.shape)
         every = every.scatter(1, indices, torch.where(rest.mask[..., None], scores, 0))
         return torch.cat([end, every.flatten(1)], 1)
 
 
-def _distinct_rows(state: "State") -> tuple[np.ndarray, np.ndarray]:
+class Machine:
+    """A problem's methods on tensors, the one place that knows a problem may be written in NumPy.
+
+    Args:
+        problem: the problem. If it has no `array_api`, its methods get arrays of NumPy.
+    """
+
+    def __init__(self, problem: "Problem") -> None:
+        def adapted(method: Callable[..., Any]) -> Callable[..., Any]:
+            return method if problem.array_api else _on_tensors(method)
+
+        self.start: Callable[[Tensor], State] = adapted(problem.start)
+        self.decisions: Callable[[State], Tensor] = adapted(problem.decisions)
+        self.features: Callable[[State], tuple[Tensor, Tensor]] = adapted(problem.features)
+        self.remaining: Callable[[State], Tensor] = adapted(problem.remaining)
+        self.advance: Callable[[State, Tensor], State] = adapted(problem.advance)
+
+
+def _on_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a method of NumPy's arrays take and return tensors, on the device of its arguments."""
+
+    def call(*arguments: Any) -> Any:
+        if is_recorded():
+            raise ModelError(
+                "the states of this problem are computed in NumPy, and PyTorch cannot record them; "
+                "see `Problem.array_api`"
+            )
+        first = arguments[0]
+        device = (next(iter(first.values())) if isinstance(first, dict) else first).device
+        arrays = (_each(argument, lambda rows: rows.cpu().numpy()) for argument in arguments)
+        return _each(method(*arrays), lambda rows: _to_tensor(rows, device))
+
+    return call
+
+
+def _each(value: Any, convert: Callable[[Any], Any]) -> Any:
+    """Convert an array or a tensor, or each one in a dictionary or tuple."""
+    if isinstance(value, dict):
+        return {name: convert(rows) for name, rows in value.items()}
+    return tuple(map(convert, value)) if isinstance(value, tuple) else convert(value)
+
+
+def _distinct_rows(state: "State") -> tuple[Tensor, Tensor]:
     """Return the indices of distinct rows, and for each row its position among distinct rows."""
-    parts = [
-        np.ascontiguousarray(rows).reshape(len(rows), -1).view(np.uint8) for rows in state.values()
-    ]
-    rows = np.concatenate(parts, 1)
-    _, first, copies = np.unique(
-        rows.view(np.dtype((np.void, rows.shape[1])))[:, 0], return_index=True, return_inverse=True
+    parts = [rows.flatten(1) if rows.ndim > 1 else rows[:, None] for rows in state.values()]
+    bits = [p.double().view(torch.int64) if p.is_floating_point() else p.long() for p in parts]
+    distinct, copies = torch.unique(torch.cat(bits, 1), dim=0, return_inverse=True)
+    rows = torch.arange(len(copies), device=copies.device)
+    first = rows.new_empty(len(distinct)).scatter_reduce(
+        0, copies, rows, "amin", include_self=False
     )
     return first, copies
 
 
-def _chunks(order: np.ndarray, counts: np.ndarray) -> Iterator[np.ndarray]:
-    """Split the rows of a state into chunks of at most MAX_POSITIONS elements, padding included.
+def _chunks(order: Tensor, counts: list[int]) -> Iterator[Tensor]:
+    """Split rows into chunks of at most MAX_POSITIONS elements, padding included.
 
-    `order` sorts the rows by `counts`, the numbers of remaining elements. A row with more than
-    MAX_POSITIONS elements is a chunk of its own.
+    A row with more than MAX_POSITIONS elements is a chunk of its own.
+
+    Args:
+        order: the rows by their number of remaining elements.
+        counts: these numbers, in this order.
     """
-    sizes = np.maximum(counts[order], 1)
-    while len(order):
-        # The last row of a chunk is the largest, so k rows are padded to k * (last row's size).
-        k = max(
-            1, int(np.searchsorted(sizes * np.arange(1, len(sizes) + 1), MAX_POSITIONS, "right"))
-        )
-        yield order[:k]
-        order, sizes = order[k:], sizes[k:]
+    first = 0
+    for k, count in enumerate(counts):
+        # The last row of a chunk is the largest, so all rows are padded to its size.
+        if k > first and (k + 1 - first) * max(count, 1) > MAX_POSITIONS:
+            yield order[first:k]
+            first = k
+    yield order[first:]
 
 
-def _choices(tokens: Tensor) -> np.ndarray:
+def _choices(tokens: Tensor) -> Tensor:
     """Convert tokens `(R,)` to choices. Token 0 (END, or the start symbol) becomes STAY."""
-    return (tokens - 1).cpu().numpy()
+    return tokens - 1
 
 
 def _to_tensor(rows: np.ndarray, device: torch.device) -> Tensor:

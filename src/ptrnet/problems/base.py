@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from array_api_compat import array_namespace, device, is_numpy_array
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
     from ptrnet.metrics.interval import Scores
 
-State = dict[str, NDArray[Any]]  # arrays `(B, ...)`, one row for each instance of a batch
+# Arrays `(B, ...)` with one row for each instance of a batch: NumPy's, or torch's tensors if the
+# problem has `array_api`.
+State = dict[str, Any]
 STAY = -1  # in place of a choice: the answer has ended
 
 
@@ -42,12 +45,18 @@ class Problem(Task):
     directly (way 0) or via element 0 (way 1). A choice is then `2 * element + way`. An answer lists
     the elements in the order in which they were chosen. If an element was reached via element 0, a
     0 comes before this element.
+
+    Methods get arrays of NumPy. If they only use functions of the array API standard
+    (`array_api_compat.array_namespace`), set `array_api`: then `start`, `allowed`, `features`,
+    `step`, `may_end` and `remaining` also get tensors of torch, on the device of the network. Only
+    then can a model be exported to ONNX.
     """
 
     element_fields: ClassVar[Mapping[str, int]]  # how many numbers each field of an element has
     shared_fields: ClassVar[Mapping[str, int]] = {}  # how many numbers each shared field has
     optional: ClassVar[Mapping[str, float]] = {}  # defaults of shared fields that files may lack
     ways: ClassVar[int] = 1  # ways to an element: 1, or 2 (directly, or via element 0)
+    array_api: ClassVar[bool] = False  # whether methods that use states also take torch's tensors
     mixes: ClassVar[bool] = False  # whether `points` may be "mixed", for instances of many kinds
     fixed: ClassVar[int] = 0  # the first `fixed` elements, such as a depot, are never chosen
     repeats: ClassVar[bool] = False  # type: ignore[misc]  # whether an element may come twice
@@ -113,7 +122,11 @@ class Problem(Task):
 
     def may_end(self, state: State) -> NDArray[np.bool_]:
         """Return `(B,)`, whether the answer may end although a choice is allowed. Default: no."""
-        return np.zeros(len(next(iter(state.values()))), bool)
+        rows = next(iter(state.values()))
+        xp = array_namespace(rows)
+        of_rows = rows[(slice(None), *[0] * (rows.ndim - 1))]
+        zeros: NDArray[np.bool_] = xp.zeros_like(of_rows, dtype=xp.bool)
+        return zeros
 
     def remaining(self, state: State) -> NDArray[np.bool_]:
         """Return `(B, n)`, which elements the network still has to see. Default: all.
@@ -121,7 +134,8 @@ class Problem(Task):
         The network encodes only these elements, so each element that is left out makes training
         faster. The result must be True for all elements that are allowed next.
         """
-        return np.ones(self.allowed(state).shape[:2], bool)
+        allowed = self.allowed(state)
+        return array_namespace(allowed).ones_like(allowed if self.ways == 1 else allowed[..., 0])  # type: ignore[no-any-return]
 
     def max_length(self, n: int) -> int:
         """Return the largest number of choices in an answer to an instance of n elements."""
@@ -186,6 +200,15 @@ class Problem(Task):
             name: (values.astype(np.int64) if _are_whole(values) else values).tolist()
             for name, values in fields.items()
             if name not in self.optional or values != self.optional[name]
+        }
+
+    def instance_format(self) -> dict[str, Any]:
+        """Return how an exported program makes an array of a line of JSON: `ptrnet.export`."""
+        return {
+            "kind": "fields",
+            "elements": dict(self.element_fields),
+            "shared": dict(self.shared_fields),
+            "optional": dict(self.optional),
         }
 
     # ---- Methods of `Task`, implemented with the methods above.
@@ -273,6 +296,9 @@ class Problem(Task):
     def advance(self, state: State, choices: Indices) -> State:
         """Return the state after choices `(B,)`. STAY leaves a row unchanged."""
         moves = choices != STAY
+        if not is_numpy_array(choices):  # shapes of tensors must not depend on values
+            stepped = self.step(state, array_namespace(choices).where(moves, choices, 0))
+            return {name: _merge(moves, stepped[name], rows) for name, rows in state.items()}
         if moves.all():
             return self.step(state, choices)
         if not moves.any():
@@ -286,9 +312,11 @@ class Problem(Task):
     def decisions(self, state: State) -> NDArray[np.bool_]:
         """Return `(B, 1 + n * ways)`, which tokens may come next, including END."""
         allowed = self.allowed(state)
-        allowed = allowed.reshape(len(allowed), -1)
-        may_end = ~allowed.any(1) | self.may_end(state)
-        return np.concatenate([may_end[:, None], allowed], 1)
+        xp = array_namespace(allowed)
+        allowed = xp.reshape(allowed, (allowed.shape[0], -1))
+        may_end = ~xp.any(allowed, axis=1) | self.may_end(state)
+        decisions: NDArray[np.bool_] = xp.concat([may_end[:, None], allowed], axis=1)
+        return decisions
 
     def answer_errors(self, inputs: Floats, answers: Sequence[Indices]) -> list[str | None]:
         """Return for each answer the reason why it is invalid, or None if it is valid.
@@ -393,6 +421,43 @@ class Problem(Task):
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         raise InputError(f"problem {self.name} has no picture: its class does not define `draw`")
+
+
+def _merge(moves: Any, stepped: Any, rows: Any) -> Any:
+    """Return the rows of `stepped` where `moves` `(B,)` is True, and those of `rows` elsewhere."""
+    if stepped is rows:
+        return rows
+    xp = array_namespace(rows)
+    moves = xp.reshape(moves, (-1, *[1] * (rows.ndim - 1)))
+    if rows.dtype == xp.bool:  # onnxruntime has no `where` of booleans
+        return (moves & stepped) | (~moves & rows)
+    return xp.where(moves, stepped, rows)
+
+
+def at(rows: Any, index: Any) -> Any:
+    """Return `rows[b, index[b]]` `(B, ...)` of arrays or tensors `(B, n, ...)`, given `(B,)`."""
+    xp = array_namespace(rows)
+    index = xp.reshape(index, (-1, *[1] * (rows.ndim - 1)))
+    index = xp.broadcast_to(index, (rows.shape[0], 1, *rows.shape[2:]))
+    return xp.take_along_axis(rows, index, axis=1)[:, 0]
+
+
+def is_at(index: Any, n: int) -> Any:
+    """Return `(B, n)` booleans, True at `index` `(B,)` of each row."""
+    xp = array_namespace(index)
+    return xp.arange(n, device=device(index)) == index[:, None]
+
+
+def mean(flags: Any) -> Any:
+    """Return the share `(B,)` of True in each row of booleans `(B, n)`."""
+    xp = array_namespace(flags)
+    return xp.mean(xp.astype(flags, xp.float64), axis=1)
+
+
+def columns(parts: Sequence[Any]) -> Any:
+    """Stack features as columns of float64, also booleans and whole numbers."""
+    xp = array_namespace(*parts)
+    return xp.stack([xp.astype(part, xp.float64) for part in parts], axis=-1)
 
 
 def to_array(values: Any) -> NDArray[Any]:

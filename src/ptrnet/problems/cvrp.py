@@ -4,12 +4,20 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError
 from ptrnet.geometry.sampling import MIXED, sample_points
-from ptrnet.problems.base import Problem, State
-from ptrnet.problems.routes import dist, dist_matrix, from_depot, path_length, place, route_lines
+from ptrnet.problems.base import Problem, State, at, columns, is_at, mean
+from ptrnet.problems.routes import (
+    coordinates,
+    dist,
+    dist_matrix,
+    from_depot,
+    path_length,
+    route_lines,
+)
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing
 from ptrnet.types import Answers, Example, Floats, Indices, pad_answers
@@ -44,6 +52,7 @@ class Cvrp(Problem):
     element_fields: ClassVar[dict[str, int]] = {"position": 2, "demand": 1}
     shared_fields: ClassVar[dict[str, int]] = {"capacity": 1, "rounded": 1}
     optional: ClassVar[dict[str, float]] = {"rounded": 0}
+    array_api: ClassVar[bool] = True
     mixes: ClassVar[bool] = True
     ways: ClassVar[int] = 2
     fixed: ClassVar[int] = 1
@@ -98,36 +107,40 @@ class Cvrp(Problem):
 
     def start(self, instance: Floats) -> State:
         state = self.unpack(instance)
-        unserved = np.ones(state["demand"].shape, bool)
-        unserved[:, 0] = False
+        demand, capacity = state["demand"], state["capacity"]
+        xp = array_namespace(demand)
+        last = xp.zeros_like(capacity, dtype=xp.int64)
         return {
             "position": from_depot(state["position"]),
-            "demand": state["demand"],
-            "capacity": state["capacity"],
-            "left": state["capacity"] * (1 + TOLERANCE),
-            "unserved": unserved,
-            "last": np.zeros(len(instance), np.int64),
+            "demand": demand,
+            "capacity": capacity,
+            "left": capacity * (1 + TOLERANCE),
+            "unserved": ~is_at(last, demand.shape[1]),
+            "last": last,
         }
 
     def allowed(self, state: State) -> NDArray[np.bool_]:
         unserved = state["unserved"]
         direct = unserved & (state["demand"] <= state["left"][:, None])
         by_depot = unserved & (state["last"] > 0)[:, None]  # at the depot, both ways are equal
-        return np.stack([direct, by_depot], -1)
+        allowed: NDArray[np.bool_] = array_namespace(direct).stack([direct, by_depot], axis=-1)
+        return allowed
 
     def remaining(self, state: State) -> NDArray[np.bool_]:
-        return state["unserved"]
+        unserved: NDArray[np.bool_] = state["unserved"]
+        return unserved
 
     def features(self, state: State) -> tuple[Floats, Floats]:
         position, capacity = state["position"], state["capacity"][:, None]
-        capacity = np.where(capacity > 0, capacity, 1)  # 0 if no customer has a demand
-        here = place(position, state["last"])
-        to_last, to_depot = dist(position, here[:, None]), dist(position, np.zeros(2))
-        home = dist(here, np.zeros(2))[:, None]
+        xp = array_namespace(position)
+        capacity = xp.where(capacity > 0, capacity, 1.0)  # 0 if no customer has a demand
+        here, depot = at(position, state["last"]), position[:, :1]
+        to_last, to_depot = dist(position, here[:, None]), dist(position, depot)
+        home = dist(here[:, None], depot)
         demand, left = state["demand"] / capacity, state["left"][:, None] / capacity
         of_customers = [
-            *np.moveaxis(position, -1, 0),
-            *np.moveaxis(position - here[:, None], -1, 0),
+            *coordinates(position),
+            *coordinates(position - here[:, None]),
             to_last,
             to_depot,
             home + to_depot - to_last,  # the length that a detour by the depot adds
@@ -135,24 +148,23 @@ class Cvrp(Problem):
             left - demand,
             demand <= left,
         ]
-        unserved = np.where(state["unserved"], demand, 0).sum(1)
+        unserved = xp.sum(xp.where(state["unserved"], demand, 0.0), axis=1)
         of_whole = [
             left[:, 0],
-            np.log1p(unserved),
-            *here.T,
+            xp.log1p(unserved),
+            *coordinates(here),
             home[:, 0],
             state["last"] == 0,
-            state["unserved"].mean(1),
+            mean(state["unserved"]),
         ]
-        return np.stack(of_customers, -1), np.stack(of_whole, -1)
+        return columns(of_customers), columns(of_whole)
 
     def step(self, state: State, choice: Indices) -> State:
-        customer, by_depot = np.divmod(choice, 2)
-        rows = np.arange(len(choice))
-        left = np.where(by_depot, state["capacity"] * (1 + TOLERANCE), state["left"])
-        unserved = state["unserved"].copy()
-        unserved[rows, customer] = False
-        left = left - state["demand"][rows, customer]
+        customer, by_depot = choice // 2, choice % 2
+        full = state["capacity"] * (1 + TOLERANCE)
+        left = array_namespace(choice).where(by_depot != 0, full, state["left"])
+        unserved = state["unserved"] & ~is_at(customer, state["unserved"].shape[1])
+        left = left - at(state["demand"], customer)
         return {**state, "left": left, "unserved": unserved, "last": customer}
 
     def cost(self, instance: Floats, answers: Indices) -> Floats:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError, short
-from ptrnet.problems.base import STAY, Problem, State, to_array
+from ptrnet.problems.base import STAY, Problem, State, at, columns, is_at, mean, to_array
 from ptrnet.settings import setting
 from ptrnet.sizes import Sizes
 from ptrnet.tasks.base import Bar, Drawing
@@ -41,6 +42,7 @@ class JobShop(Problem):
     may_be_unproved: ClassVar[bool] = True
     element_fields: ClassVar[dict[str, int]] = {"machine": MOST, "duration": MOST}
     repeats: ClassVar[bool] = True
+    array_api: ClassVar[bool] = True
     recipe: ClassVar[dict[str, Any]] = {**Problem.recipe, "n": "6-10", "batch_size": 16}
 
     machines: Sizes = setting(
@@ -80,26 +82,29 @@ class JobShop(Problem):
 
     def start(self, instance: Floats) -> State:
         fields = self.unpack(instance)
-        batch, n, _ = instance.shape
+        xp = array_namespace(instance)
+        of_jobs, of_machines = instance[..., 0], instance[:, 0, :MOST]
         return {
-            "machine": fields["machine"].astype(np.int64),
+            "machine": xp.astype(fields["machine"], xp.int64),
             "duration": fields["duration"],
-            "done": np.zeros((batch, n), np.int64),  # operations of each job that have been started
-            "job_free": np.zeros((batch, n)),
-            "machine_free": np.zeros((batch, MOST)),
+            # The number of operations of each job that have been started.
+            "done": xp.zeros_like(of_jobs, dtype=xp.int64),
+            "job_free": xp.zeros_like(of_jobs),
+            "machine_free": xp.zeros_like(of_machines),
         }
 
-    def _next(self, state: State) -> tuple[NDArray[np.bool_], Indices, Floats, Floats]:
+    def _next(self, state: State) -> tuple[Any, Any, Any, Any]:
         """Return whether each job has a next operation, and facts about this operation.
 
         The facts are its machine, its duration and its earliest start. All arrays are `(B, n)`.
         """
-        done = np.minimum(state["done"], MOST - 1)[..., None]
-        machine = np.take_along_axis(state["machine"], done, 2)[..., 0]
-        duration = np.take_along_axis(state["duration"], done, 2)[..., 0]
+        xp = array_namespace(state["done"])
+        done = xp.clip(state["done"], max=MOST - 1)[..., None]
+        machine = xp.take_along_axis(state["machine"], done, axis=2)[..., 0]
+        duration = xp.take_along_axis(state["duration"], done, axis=2)[..., 0]
         waits = (state["done"] < MOST) & (machine != NONE)
-        free = np.take_along_axis(state["machine_free"], np.maximum(machine, 0), 1)
-        return waits, machine, duration, np.maximum(state["job_free"], free)
+        free = xp.take_along_axis(state["machine_free"], xp.clip(machine, min=0), axis=1)
+        return waits, machine, duration, xp.maximum(state["job_free"], free)
 
     def allowed(self, state: State) -> NDArray[np.bool_]:
         """Allow operations that lead to active schedules (Giffler and Thompson 1960).
@@ -107,19 +112,20 @@ class JobShop(Problem):
         Find the operation that could end first, and its earliest end. The allowed operations are
         this operation, and the operations on the same machine that can start before this end.
         """
+        xp = array_namespace(state["done"])
         waits, machine, duration, start = self._next(state)
-        end = np.where(waits, start + duration, np.inf)
-        earliest_end = end.min(1, keepdims=True)
+        end = xp.where(waits, start + duration, np.inf)
+        earliest_end = xp.min(end, axis=1, keepdims=True)
         is_first = waits & (end == earliest_end)
-        machine = np.maximum(machine, 0)
-        ends_first = np.zeros((len(end), MOST), bool)  # machines of the operations that end first
-        rows, jobs = np.nonzero(is_first)
-        ends_first[rows, machine[rows, jobs]] = True
-        on_those = np.take_along_axis(ends_first, machine, 1)
-        return waits & on_those & ((start < earliest_end) | is_first)
+        # Machines `(B, MOST)` of the operations that can end first.
+        ends_first = xp.any(is_first[..., None] & (machine[..., None] == _all(machine)), axis=1)
+        on_those = xp.take_along_axis(ends_first, xp.clip(machine, min=0), axis=1)
+        allowed: NDArray[np.bool_] = waits & on_those & ((start < earliest_end) | is_first)
+        return allowed
 
     def remaining(self, state: State) -> NDArray[np.bool_]:
-        return self._next(state)[0]
+        waits: NDArray[np.bool_] = self._next(state)[0]
+        return waits
 
     def makespans_by_rule(self, state: State) -> Floats:
         """Return for each job the makespan `(B, n)` if this job is next and a rule then takes over.
@@ -131,97 +137,104 @@ class JobShop(Problem):
         from ptrnet.problems import rollouts  # needs numba, so import it only here
 
         names = ("machine", "duration", "done", "job_free", "machine_free")
-        return rollouts.makespans(*(state[name] for name in names), self.allowed(state))
+        makespans: Floats = rollouts.makespans(*(state[k] for k in names), self.allowed(state))
+        return makespans
 
     def features(self, state: State) -> tuple[Floats, Floats]:
+        xp = array_namespace(state["done"])
         waits, machine, duration, start = self._next(state)
-        positions = np.arange(MOST)
-        is_left = (state["machine"] != NONE) & (positions >= state["done"][..., None])
-        left = np.where(is_left, state["duration"], 0)
-        work, count = left.sum(2), is_left.sum(2)
-        load = np.zeros((len(work), MOST))  # work left for each machine
-        rows = np.broadcast_to(np.arange(len(work))[:, None, None], left.shape)
-        np.add.at(load, (rows, np.maximum(state["machine"], 0)), left)
-        unit = state["duration"].sum((1, 2)) / np.maximum((state["machine"] != NONE).sum((1, 2)), 1)
-        unit = np.where(unit > 0, unit, 1)[:, None]
-        now = np.where(waits, start, np.inf).min(1, keepdims=True)
-        now = np.where(np.isfinite(now), now, 0)
-        bound = np.where(waits, start + work, 0)  # a lower bound of the job's end
-        machine_bound = (state["machine_free"] + load).max(1, keepdims=True)
-        longest = np.maximum(bound.max(1, keepdims=True), machine_bound)
-        of_machine = np.take_along_axis(load, np.maximum(machine, 0), 1)
-        free = np.take_along_axis(state["machine_free"], np.maximum(machine, 0), 1)
+        exists = state["machine"] != NONE
+        is_left = exists & (_all(machine) >= state["done"][..., None])
+        left = xp.where(is_left, state["duration"], 0.0)
+        work, count = xp.sum(left, axis=2), xp.sum(xp.astype(is_left, xp.int64), axis=2)
+        # The work left for each machine, `(B, MOST)`.
+        loads = [xp.where(state["machine"] == m, left, 0.0) for m in range(MOST)]
+        load = xp.stack([xp.sum(of_machine, axis=(1, 2)) for of_machine in loads], axis=-1)
+        operations = xp.sum(xp.astype(exists, xp.float64), axis=(1, 2))
+        unit = xp.sum(state["duration"], axis=(1, 2)) / xp.clip(operations, min=1.0)
+        unit = xp.where(unit > 0, unit, 1.0)[:, None]
+        now = xp.min(xp.where(waits, start, np.inf), axis=1, keepdims=True)
+        now = xp.where(xp.isfinite(now), now, 0.0)
+        bound = xp.where(waits, start + work, 0.0)  # a lower bound of the job's end
+        machine_bound = xp.max(state["machine_free"] + load, axis=1, keepdims=True)
+        longest = xp.maximum(xp.max(bound, axis=1, keepdims=True), machine_bound)
+        of_machine = xp.take_along_axis(load, xp.clip(machine, min=0), axis=1)
+        free = xp.take_along_axis(state["machine_free"], xp.clip(machine, min=0), axis=1)
         # Each job also has features of the operation after its next one (called second here): the
         # duration, the work left for the machine, and the time at which the machine is free.
-        second = np.minimum(state["done"] + 1, MOST - 1)[..., None]
+        second = xp.clip(state["done"] + 1, max=MOST - 1)[..., None]
         has_second = count > 1
-        second_duration = np.where(has_second, np.take_along_axis(left, second, 2)[..., 0], 0)
-        second_machine = np.take_along_axis(state["machine"], second, 2)[..., 0]
-        second_machine = np.where(has_second, second_machine, 0)
-        of_second = np.where(has_second, np.take_along_axis(load, second_machine, 1), 0)
-        second_free = np.take_along_axis(state["machine_free"], second_machine, 1)
-        second_free = np.where(has_second, second_free, 0)
+        second_duration = xp.take_along_axis(left, second, axis=2)[..., 0]
+        second_duration = xp.where(has_second, second_duration, 0.0)
+        second_machine = xp.take_along_axis(state["machine"], second, axis=2)[..., 0]
+        second_machine = xp.where(has_second, second_machine, 0)
+        of_second = xp.take_along_axis(load, second_machine, axis=1)
+        of_second = xp.where(has_second, of_second, 0.0)
+        second_free = xp.take_along_axis(state["machine_free"], second_machine, axis=1)
+        second_free = xp.where(has_second, second_free, 0.0)
         # The network decides which job is next on one machine. If jobs on several machines are
         # allowed, which is rare, we take the machine with the lowest number. The network sees when
         # each job can reach this machine, how long the job takes there, and how much of the job's
         # work follows.
         allowed = self.allowed(state)
-        decided = np.where(allowed, machine, MOST).min(1)[:, None, None]
+        decided = xp.min(xp.where(allowed, machine, MOST), axis=1)[:, None, None]
         on_it = is_left & (state["machine"] == decided)
-        visits = on_it.any(2)
-        visit = on_it.argmax(2)[..., None]
-        work_until = np.cumsum(left, 2)
+        visits = xp.any(on_it, axis=2)
+        visit = xp.argmax(xp.astype(on_it, xp.int64), axis=2)[..., None]
         visit_work, visit_duration = (
-            np.take_along_axis(part, visit, 2)[..., 0] for part in (work_until, left)
+            xp.take_along_axis(part, visit, axis=2)[..., 0]
+            for part in (xp.cumulative_sum(left, axis=2), left)
         )
-        reaches = np.maximum(start + visit_work - visit_duration - now, 0)
+        reaches = xp.clip(start + visit_work - visit_duration - now, min=0.0)
         # We divide times that grow with the number of jobs by a lower bound of the time left. So a
         # network can answer instances with more jobs than it was trained on.
-        time_left = np.where(longest > now, longest - now, 1)
+        time_left = xp.where(longest > now, longest - now, 1.0)
         by_rule = self.makespans_by_rule(state)
-        shortest = np.where(allowed.any(1), by_rule.min(1), now[:, 0])[:, None]
-        lost = np.where(allowed, by_rule, shortest) - shortest
-        lost = np.where(allowed, lost / time_left, 1)
+        is_open = xp.any(allowed, axis=1, keepdims=True)
+        shortest = xp.where(is_open, xp.min(by_rule, axis=1, keepdims=True), now)
+        lost = xp.where(allowed, by_rule, shortest) - shortest
+        lost = xp.where(allowed, lost / time_left, 1.0)
         of_jobs = [
             lost,
-            np.log(lost + 1e-3) / 3,
+            xp.log(lost + 1e-3) / 3,
             duration / unit,
             second_duration / unit,
             of_second / time_left,
-            np.log1p(np.maximum(second_free - now, 0) / unit),
+            xp.log1p(xp.clip(second_free - now, min=0.0) / unit),
             visits,
-            np.where(visits, np.log1p(reaches / unit), 0),
-            np.where(visits, visit_duration / unit, 0),
-            np.where(visits, (work - visit_work) / time_left, 0),
-            np.log1p(np.maximum(start - now, 0) / unit),
+            xp.where(visits, xp.log1p(reaches / unit), 0.0),
+            xp.where(visits, visit_duration / unit, 0.0),
+            xp.where(visits, (work - visit_work) / time_left, 0.0),
+            xp.log1p(xp.clip(start - now, min=0.0) / unit),
             start == now,
-            np.clip((state["job_free"] - free) / (5 * unit), -2, 2),
+            xp.clip((state["job_free"] - free) / (5 * unit), min=-2.0, max=2.0),
             work / time_left,
             count / 20,
             of_machine / time_left,
             (longest - bound) / time_left,
             (longest - free - of_machine) / time_left,
             allowed,
-            work / np.maximum(work.max(1, keepdims=True), 1e-12),
+            work / xp.clip(xp.max(work, axis=1, keepdims=True), min=1e-12),
         ]
-        of_jobs = [np.where(waits, part, 0) for part in of_jobs]
         of_whole = [
-            np.log1p(time_left / unit)[:, 0] / 3,
-            np.log1p(count.sum(1)) / 3,
-            waits.mean(1),
+            xp.log1p(time_left / unit)[:, 0] / 3,
+            xp.log1p(xp.astype(xp.sum(count, axis=1), xp.float64)) / 3,
+            mean(waits),
             ((shortest - now) / time_left)[:, 0],
         ]
-        return np.stack(of_jobs, -1), np.stack(of_whole, -1)
+        return xp.where(waits[..., None], columns(of_jobs), 0.0), columns(of_whole)
 
     def step(self, state: State, choice: Indices) -> State:
-        rows = np.arange(len(choice))
-        _, machine, duration, start = (part[rows, choice] for part in self._next(state))
-        done, job_free, machine_free = (
-            state[name].copy() for name in ("done", "job_free", "machine_free")
-        )
-        done[rows, choice] += 1
-        job_free[rows, choice] = machine_free[rows, machine] = start + duration
-        return {**state, "done": done, "job_free": job_free, "machine_free": machine_free}
+        xp = array_namespace(choice)
+        _, machine, duration, start = (at(part, choice) for part in self._next(state))
+        end = (start + duration)[:, None]
+        is_chosen = is_at(choice, state["done"].shape[1])
+        return {
+            **state,
+            "done": state["done"] + xp.astype(is_chosen, xp.int64),
+            "job_free": xp.where(is_chosen, end, state["job_free"]),
+            "machine_free": xp.where(is_at(machine, MOST), end, state["machine_free"]),
+        }
 
     def cost(self, instance: Floats, answers: Indices) -> Floats:
         """Return the makespan. Operations start as soon as their job and machine are free."""
@@ -338,6 +351,9 @@ class JobShop(Problem):
             jobs.append([[int(m), int(d) if d == int(d) else d] for m, d in pairs])
         return {"jobs": jobs}
 
+    def instance_format(self) -> dict[str, Any]:
+        return {"kind": "jobs", "most": MOST}
+
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         """Draw a Gantt chart: a row for each machine, a color for each job."""
         state, bars = self.start(inputs[None]), []
@@ -347,6 +363,11 @@ class JobShop(Problem):
             state = self.step(state, np.array([job]))
         axes = ("time (numbers on bars: jobs)", "machine")
         return Drawing(np.zeros((0, 2)), [], axes=axes, bars=bars)
+
+
+def _all(machine: Any) -> Any:
+    """Return the numbers of all machines, `(MOST,)`, as an array like `machine`."""
+    return array_namespace(machine).arange(MOST, device=device(machine))
 
 
 PROBLEM = JobShop

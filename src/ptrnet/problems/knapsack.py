@@ -1,13 +1,14 @@
 """The knapsack problem: choose items with the largest total value within a capacity."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from ptrnet.geometry.sampling import MIXED, sample_points
-from ptrnet.problems.base import Problem, State
+from ptrnet.problems.base import Problem, State, at, columns, is_at, mean
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing
 from ptrnet.types import Answers, Example, Floats, Indices
@@ -32,6 +33,7 @@ class Knapsack(Problem):
     name: ClassVar[str] = "knapsack"
     element_fields: ClassVar[dict[str, int]] = {"weight": 1, "value": 1}
     shared_fields: ClassVar[dict[str, int]] = {"capacity": 1}
+    array_api: ClassVar[bool] = True
     mixes: ClassVar[bool] = True
     labellers: ClassVar[tuple[str, ...]] = ("dynamic-programming",)
 
@@ -49,11 +51,13 @@ class Knapsack(Problem):
 
     def start(self, instance: Floats) -> State:
         state = self.unpack(instance)
+        xp = array_namespace(instance)
         left = state.pop("capacity") * (1 + TOLERANCE)
-        return {**state, "left": left, "taken": np.zeros(state["weight"].shape, bool)}
+        return {**state, "left": left, "taken": xp.zeros_like(state["weight"], dtype=xp.bool)}
 
     def allowed(self, state: State) -> NDArray[np.bool_]:
-        return ~state["taken"] & (state["weight"] <= state["left"][:, None])
+        allowed: NDArray[np.bool_] = ~state["taken"] & (state["weight"] <= state["left"][:, None])
+        return allowed
 
     def remaining(self, state: State) -> NDArray[np.bool_]:
         return self.allowed(state)
@@ -64,38 +68,32 @@ class Knapsack(Problem):
         The rule goes through the items by value per weight, highest first, and takes each item that
         still fits. For items that do not fit into the capacity that is left, the result is 0.
         """
+        from ptrnet.problems import rollouts  # needs numba, so import it only here
+
         weight, value = state["weight"], state["value"]
-        rows = np.arange(len(weight))[:, None]
-        order = np.argsort(-_density(weight, value), 1)
-        fits = self.allowed(state)
-        gained = np.where(fits, value, 0)
-        room = np.where(fits, state["left"][:, None] - weight, 0)
-        for item in order.T[..., None]:  # (B, 1)
-            takes = fits[rows, item] & (weight[rows, item] <= room) & fits
-            takes[rows, item] = False
-            gained += np.where(takes, value[rows, item], 0)
-            room -= np.where(takes, weight[rows, item], 0)
+        weight = array_namespace(weight).where(state["taken"], np.inf, weight)
+        gained: Floats = rollouts.values(weight, value, _density(weight, value), state["left"])
         return gained
 
     def features(self, state: State) -> tuple[Floats, Floats]:
         weight, value, left = (state[name] for name in ("weight", "value", "left"))
+        xp = array_namespace(weight)
         fits = self.allowed(state)
-        largest = np.where(fits, value, 0).max(1, keepdims=True)
-        largest = np.where(largest > 0, largest, 1)
-        worth = np.where(fits, value / largest, 0)
+        largest = xp.max(xp.where(fits, value, 0.0), axis=1, keepdims=True)
+        largest = xp.where(largest > 0, largest, 1.0)
+        worth = xp.where(fits, value / largest, 0.0)
         by_rule = self.values_by_rule(state)
-        lost = np.where(fits, (by_rule.max(1, keepdims=True) - by_rule) / largest, 1)
-        share = np.where(fits, weight / np.where(left > 0, left, 1)[:, None], 1)
-        density = np.log((worth + 1e-6) / (share + 1e-6))
-        total = np.log(np.where(fits, share, 0).sum(1) + 1e-2)
-        of_items = [share, worth, density, lost, -np.log(lost + 1e-3)]
-        return np.stack(of_items, -1), np.stack([total, fits.mean(1)], -1)
+        most = xp.max(by_rule, axis=1, keepdims=True)
+        lost = xp.where(fits, (most - by_rule) / largest, 1.0)
+        share = xp.where(fits, weight / xp.where(left > 0, left, 1.0)[:, None], 1.0)
+        density = xp.log((worth + 1e-6) / (share + 1e-6))
+        total = xp.log(xp.sum(xp.where(fits, share, 0.0), axis=1) + 1e-2)
+        of_items = [share, worth, density, lost, -xp.log(lost + 1e-3)]
+        return columns(of_items), columns([total, mean(fits)])
 
     def step(self, state: State, choice: Indices) -> State:
-        rows = np.arange(len(choice))
-        taken = state["taken"].copy()
-        taken[rows, choice] = True
-        return {**state, "taken": taken, "left": state["left"] - state["weight"][rows, choice]}
+        taken = state["taken"] | is_at(choice, state["taken"].shape[1])
+        return {**state, "taken": taken, "left": state["left"] - at(state["weight"], choice)}
 
     def instance_error(self, inputs: Floats) -> str | None:
         if (inputs < 0).any():
@@ -126,10 +124,10 @@ class Knapsack(Problem):
         return Drawing(inputs[:, :2], [], equal_axes=False, axes=("weight", "value"))
 
 
-def _density(weight: Floats, value: Floats) -> Floats:
+def _density(weight: Any, value: Any) -> Any:
     """Return the value per weight, which may be infinite for items without a weight."""
     with np.errstate(over="ignore"):
-        return value / np.maximum(weight, 1e-300)
+        return value / array_namespace(weight).clip(weight, min=1e-300)
 
 
 PROBLEM = Knapsack

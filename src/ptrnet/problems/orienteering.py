@@ -4,16 +4,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from ptrnet.geometry.sampling import MIXED, sample_points
-from ptrnet.problems.base import Problem, State
+from ptrnet.problems.base import Problem, State, at, columns, is_at, mean
 from ptrnet.problems.routes import (
+    coordinates,
     dist,
     dist_matrix,
     dist_or_rounded,
     path_length,
-    place,
     route_lines,
 )
 from ptrnet.settings import setting
@@ -49,6 +50,7 @@ class Orienteering(Problem):
     shared_fields: ClassVar[dict[str, int]] = {"limit": 1, "rounded": 1}
     optional: ClassVar[dict[str, float]] = {"rounded": 0}
     fixed: ClassVar[int] = 1
+    array_api: ClassVar[bool] = True
     mixes: ClassVar[bool] = True
     symmetric: ClassVar[bool] = True
     labellers: ClassVar[tuple[str, ...]] = ("best-tour", "circuit", "pyvrp-prizes")
@@ -89,10 +91,10 @@ class Orienteering(Problem):
 
     def start(self, instance: Floats) -> State:
         state = self.unpack(instance)
-        unvisited = np.ones(state["prize"].shape, bool)
-        unvisited[:, 0] = False
+        xp = array_namespace(instance)
+        last = xp.zeros_like(state["limit"], dtype=xp.int64)
         left = state["limit"] * (1 + TOLERANCE)
-        last = np.zeros(len(instance), np.int64)
+        unvisited = ~is_at(last, instance.shape[1])
         return {**state, "left": left, "unvisited": unvisited, "last": last}
 
     def _distances(self, state: State) -> tuple[Floats, Floats]:
@@ -101,20 +103,17 @@ class Orienteering(Problem):
         If distances are rounded, the direct way from a place to the depot may be longer than a way
         through unvisited places. We then return the length of the shortest way.
         """
-        position, rounded = state["position"], state["rounded"]
-        here = place(position, state["last"])[:, None]
-        there = dist_or_rounded(position, here, rounded[:, None])
-        back = dist(position, position[:, :1])
-        if rounded.any():
-            from ptrnet.problems import rollouts  # needs numba, so import it only here
+        from ptrnet.problems import rollouts  # needs numba, so import it only here
 
-            ways = rollouts.ways_back(position, rounded, state["unvisited"])
-            back = np.where(rounded[:, None] != 0, ways, back)
-        return there, back
+        position, rounded = state["position"], state["rounded"]
+        here = at(position, state["last"])[:, None]
+        there = dist_or_rounded(position, here, rounded[:, None])
+        return there, rollouts.ways_back(position, rounded, state["unvisited"])
 
     def allowed(self, state: State) -> NDArray[np.bool_]:
         there, back = self._distances(state)
-        return state["unvisited"] & (there + back <= state["left"][:, None])
+        allowed: NDArray[np.bool_] = state["unvisited"] & (there + back <= state["left"][:, None])
+        return allowed
 
     def remaining(self, state: State) -> NDArray[np.bool_]:
         return self.allowed(state)
@@ -128,45 +127,55 @@ class Orienteering(Problem):
         from ptrnet.problems import rollouts  # needs numba, so import it only here
 
         names = ("position", "prize", "rounded", "unvisited", "last", "left")
-        return rollouts.prizes(*(state[name] for name in names), self.allowed(state))
+        prizes: Floats = rollouts.prizes(*(state[name] for name in names), self.allowed(state))
+        return prizes
 
     def features(self, state: State) -> tuple[Floats, Floats]:
-        limit = np.where(state["limit"] > 0, state["limit"], 1)[:, None]
+        xp = array_namespace(state["limit"])
+        limit = xp.where(state["limit"] > 0, state["limit"], 1.0)[:, None]
         there, back = (part / limit for part in self._distances(state))
         left = state["left"][:, None] / limit
         relative = (state["position"] - state["position"][:, :1]) / limit[..., None]
-        here = place(relative, state["last"])
-        home = dist(here, np.zeros(2))[:, None]
+        here = at(relative, state["last"])
+        home = dist(here[:, None], relative[:, :1])
         is_allowed = self.allowed(state)
-        prize = np.where(is_allowed, state["prize"], 0)
-        prize = prize / np.maximum(prize.max(1, keepdims=True), 1e-12)
+        prize = xp.where(is_allowed, state["prize"], 0.0)
+        prize = prize / xp.clip(xp.max(prize, axis=1, keepdims=True), min=1e-12)
         by_rule = self.prizes_by_rule(state)
-        most = np.maximum(by_rule.max(1, keepdims=True), 1e-12)
+        most = xp.clip(xp.max(by_rule, axis=1, keepdims=True), min=1e-12)
         lost = (most - by_rule) / most
         of_places = [
-            *np.moveaxis(relative, -1, 0),
-            *np.moveaxis(relative - here[:, None], -1, 0),
+            *coordinates(relative),
+            *coordinates(relative - here[:, None]),
             there,
             back,
             there + back - home,
-            np.maximum(left - there - back, 0),
+            xp.clip(left - there - back, min=0.0),
             prize,
             lost,
-            np.log(lost + 1e-3) / 3,
+            xp.log(lost + 1e-3) / 3,
         ]
         # The network does not encode places out of reach. Set their features to 0, because they may
         # be too large.
-        of_places = [np.where(is_allowed, part, 0) for part in of_places]
-        of_whole = [left[:, 0], home[:, 0], left[:, 0] - home[:, 0], *here.T, is_allowed.mean(1)]
-        return np.stack(of_places, -1), np.stack(of_whole, -1)
+        of_places = [xp.where(is_allowed, part, 0.0) for part in of_places]
+        of_whole = [
+            left[:, 0],
+            home[:, 0],
+            left[:, 0] - home[:, 0],
+            *coordinates(here),
+            mean(is_allowed),
+        ]
+        return columns(of_places), columns(of_whole)
 
     def step(self, state: State, choice: Indices) -> State:
-        rows = np.arange(len(choice))
         there, _ = self._distances(state)
-        unvisited = state["unvisited"].copy()
-        unvisited[rows, choice] = False
-        left = state["left"] - there[rows, choice]
-        return {**state, "left": left, "unvisited": unvisited, "last": choice}
+        unvisited = state["unvisited"] & ~is_at(choice, there.shape[1])
+        return {
+            **state,
+            "left": state["left"] - at(there, choice),
+            "unvisited": unvisited,
+            "last": choice,
+        }
 
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Begin each tour at the end that is nearer to the depot.

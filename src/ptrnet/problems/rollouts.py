@@ -3,20 +3,47 @@
 A network that sees these results does not need to foresee the consequences of a choice (rollout
 algorithms, Bertsekas, Tsitsiklis and Wu 1997). The functions are compiled, because a rule makes its
 choices one by one, in loops. No function checks its arguments.
+
+Arguments are arrays of NumPy or tensors of torch. On a GPU, and if PyTorch records a graph, the
+formulas of `ptrnet.problems.rollout_formulas` compute the same.
 """
 
 import math
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 import numpy as np
+from array_api_compat import is_numpy_array
 from numpy.typing import NDArray
 
 from ptrnet.jit import assign, jit
 from ptrnet.labellers.best_tour import ways_home
+from ptrnet.problems.routes import NEAR
 from ptrnet.types import Floats, Indices
 
-NEAR = 1e-9  # added to distances to avoid division by 0
+
+def for_tensors(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a compiled function of arrays also take tensors."""
+
+    @wraps(kernel)
+    def call(*arrays: Any) -> Any:
+        if is_numpy_array(arrays[0]):
+            return kernel(*arrays)
+        import torch
+
+        from ptrnet.kernels.eager import is_eager
+
+        if arrays[0].device.type == "cpu" and is_eager(*arrays):
+            return torch.from_numpy(kernel(*(part.contiguous().numpy() for part in arrays)))
+        from ptrnet.problems import rollout_formulas
+
+        return getattr(rollout_formulas, kernel.__name__)(*arrays)
+
+    return call
 
 
+@for_tensors
 @jit
 def makespans(
     machine: Indices,
@@ -77,6 +104,39 @@ def makespans(
     return found
 
 
+@for_tensors
+@jit
+def values(weight: Floats, value: Floats, density: Floats, left: Floats) -> Floats:
+    """Return for each item the value gained if we take this item, and a rule takes the others.
+
+    The rule goes through the items by density, highest first, and takes each item that still fits.
+    Of equally dense items, the rule takes the one with the lowest index first.
+
+    Args:
+        weight, value: `(B, n)`. Items that cannot be taken have an infinite weight.
+        density: `(B, n)`, the value per weight.
+        left: `(B,)`, the capacity that is left.
+
+    Returns:
+        `(B, n)`, 0 for items that do not fit.
+    """
+    batch, n = weight.shape
+    found = np.zeros((batch, n))
+    for b in range(batch):
+        order = np.argsort(-density[b], kind="mergesort")
+        for first in range(n):
+            room = left[b] - weight[b, first]
+            if room < 0:
+                continue
+            found[b, first] = value[b, first]
+            for item in order:
+                if item != first and weight[b, item] <= room:
+                    found[b, first] += value[b, item]
+                    room -= weight[b, item]
+    return found
+
+
+@for_tensors
 @jit
 def prizes(
     position: Floats,
@@ -157,6 +217,7 @@ def next_by_rule(
     return place, there
 
 
+@for_tensors
 @jit
 def ways_back(position: Floats, rounded: Floats, unvisited: NDArray[np.bool_]) -> Floats:
     """Return for each place the length `(B, n)` of the shortest way to the depot.
@@ -165,7 +226,11 @@ def ways_back(position: Floats, rounded: Floats, unvisited: NDArray[np.bool_]) -
     """
     found = np.empty(unvisited.shape)
     for b in range(len(found)):
-        assign(found[b], ways_home(matrix(position[b], rounded[b]), unvisited[b]))
+        if rounded[b] != 0:
+            assign(found[b], ways_home(matrix(position[b], rounded[b]), unvisited[b]))
+        else:
+            for j in range(len(found[b])):
+                found[b, j] = distance(position[b], j, 0, rounded[b])
     return found
 
 

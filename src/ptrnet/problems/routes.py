@@ -1,22 +1,38 @@
-"""Functions that problems with routes in the plane share. Element 0 is the depot."""
+"""Functions that problems with routes in the plane share. Element 0 is the depot.
+
+Functions with arguments of type `Any` take arrays of NumPy or tensors of torch.
+"""
+
+from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 
-from ptrnet.geometry.distances import EUCLIDEAN, between
 from ptrnet.problems.base import State
 from ptrnet.types import Floats, Indices
 
+NEAR = 1e-9  # rules add it to distances to avoid division by 0
 
-def dist(a: Floats, b: Floats) -> Floats:
+
+def coordinates(points: Any) -> tuple[Any, Any]:
+    """Return the x and the y `(...)` of points `(..., 2)`."""
+    return points[..., 0], points[..., 1]
+
+
+def dist(a: Any, b: Any) -> Any:
     """Return the Euclidean distances between points `a` and `b`, `(..., 2)`, with broadcasting."""
-    return between(a, b, EUCLIDEAN)
+    x, y = coordinates(a - b)
+    return array_namespace(a).hypot(x, y)  # does not overflow, unlike the root of squares
 
 
-def dist_or_rounded(a: Floats, b: Floats, rounded: Floats) -> Floats:
+def dist_or_rounded(a: Any, b: Any, rounded: Any) -> Any:
     """Return `dist`, or TSPLIB's EUC_2D (whole numbers) where `rounded` is not 0."""
-    if not rounded.any():  # EUC_2D squares differences, which may overflow
-        return dist(a, b)
-    return np.where(rounded != 0, between(a, b, "EUC_2D"), dist(a, b))
+    xp = array_namespace(a)
+    is_rounded = rounded != 0
+    # Leave out unrounded points, because their squares may overflow. The formula is that of
+    # `ptrnet.geometry.distances`: other formulas may round x.5 differently.
+    x, y = coordinates(xp.where(is_rounded[..., None], a - b, 0.0))
+    return xp.where(is_rounded, xp.floor(xp.sqrt(x * x + y * y) + 0.5), dist(a, b))
 
 
 def dist_matrix(inputs: Floats) -> Floats:
@@ -25,19 +41,16 @@ def dist_matrix(inputs: Floats) -> Floats:
     The first two columns are positions. The last column says whether distances are rounded.
     """
     position = inputs[:, :2]
-    return dist_or_rounded(position[:, None], position[None], inputs[:, -1:])
+    matrix: Floats = dist_or_rounded(position[:, None], position[None], inputs[:, -1:])
+    return matrix
 
 
-def place(position: Floats, last: Indices) -> Floats:
-    """Return the position of element `last` in each instance: `(B, 2)`, from `(B, n, 2)`."""
-    return position[np.arange(len(last)), last]
-
-
-def from_depot(position: Floats) -> Floats:
+def from_depot(position: Any) -> Any:
     """Return positions `(B, n, 2)` relative to the depot, scaled to coordinates of -1 to 1."""
+    xp = array_namespace(position)
     relative = position - position[:, :1]
-    extent = np.abs(relative).max((1, 2), keepdims=True)
-    return relative / np.where(extent > 0, extent, 1)
+    extent = xp.max(xp.abs(relative), axis=(1, 2), keepdims=True)
+    return relative / xp.where(extent > 0, extent, 1.0)
 
 
 def path_length(fields: State, answers: Indices) -> Floats:
@@ -49,8 +62,8 @@ def path_length(fields: State, answers: Indices) -> Floats:
     """
     path = np.pad(answers, ((0, 0), (1, 1)))
     points = np.take_along_axis(fields["position"], path[..., None], 1)
-    legs = dist_or_rounded(points[:, 1:], points[:, :-1], fields["rounded"][:, None])
-    return legs.sum(1)  # type: ignore[no-any-return]
+    legs: Floats = dist_or_rounded(points[:, 1:], points[:, :-1], fields["rounded"][:, None])
+    return legs.sum(1)
 
 
 def route_lines(inputs: Floats, outputs: Indices) -> list[Floats]:

@@ -21,7 +21,10 @@ CUSTOM = "custom"  # for a user's own examples: no command takes this name
 _NO_TASKS = ("base", "schema", CUSTOM)
 _registry = Registry("task", __name__, _NO_TASKS, "TASK")
 _problems = Registry(
-    "problem", "ptrnet.problems", ("base", "check", "moves", "rollouts", "routes"), "PROBLEM"
+    "problem",
+    "ptrnet.problems",
+    ("base", "check", "moves", "rollout_formulas", "rollouts", "routes"),
+    "PROBLEM",
 )
 
 
