@@ -107,7 +107,10 @@ def test_answers_of_files_are_drawn_by_convert(folder, ptrnet):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ("label b.csv --plot p.svg", "expected TASK FILE; got: b.csv"),
+        (
+            "label b.csv --plot p.svg",
+            "expected TASK FILE; got: b.csv; TASK is one of delaunay, hull",
+        ),
         ("label --plot p.svg", "expected TASK FILE; got: nothing"),
         ("label hull b.csv --plot p.svg --index 1", "--index: expected 0 to 0, got 1"),
         ("label hull b.csv --plot p.gif", "p.gif: expected a picture's name"),

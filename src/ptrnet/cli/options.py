@@ -234,15 +234,18 @@ def known_task_and_file(arguments: list[str] | None, otherwise: str = "") -> tup
     Raises:
         InputError: the arguments are neither TASK FILE nor such a FILE, or the task is unknown.
     """
+    from ptrnet import tasks
     from ptrnet.data import formats
 
+    advice = ""
     match arguments or []:
         case [task, path]:
             return _known(task), path
         case [path] if Path(path).suffix[1:].lower() in formats.names():
             if known := formats.format_of(path).capabilities.task:
                 return known, path
-    raise _unexpected(arguments, f"TASK FILE{otherwise}")
+            advice = f"; TASK is one of {', '.join([*tasks.names(), *tasks.problem_names()])}"
+    raise _unexpected(arguments, f"TASK FILE{otherwise}", advice)
 
 
 def task_alone(arguments: list[str] | None, model: str | None) -> str | None:
@@ -266,8 +269,9 @@ def _known(task: str) -> str:
     return task
 
 
-def _unexpected(arguments: list[str] | None, expected: str) -> InputError:
-    return InputError(f"expected {expected}; got: {' '.join(arguments or []) or 'nothing'}")
+def _unexpected(arguments: list[str] | None, expected: str, advice: str = "") -> InputError:
+    got = " ".join(arguments or []) or "nothing"
+    return InputError(f"expected {expected}; got: {got}{advice}")
 
 
 def load_solver(task: str | None, model: str | None) -> "Solver":
@@ -276,10 +280,14 @@ def load_solver(task: str | None, model: str | None) -> "Solver":
     Raises:
         InputError: the model does not exist, or is for another task.
     """
-    from ptrnet import weights
+    from ptrnet import tasks, weights
+    from ptrnet.data.checks import labeller_advice
 
     if model is None and task not in weights.names():
-        raise InputError(f"no model for {task} is shipped; name one with --model")
+        raise InputError(
+            f"no model for {task} is shipped; train one with ptrnet train, and name its folder "
+            f"with --model{labeller_advice(tasks.get(str(task)))}"
+        )
     solver = weights.load(model or str(task))
     if task not in (None, solver.task.name):
         raise InputError(f"model {model} is for task {solver.task.name}, not for {task}")
