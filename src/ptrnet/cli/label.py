@@ -91,7 +91,7 @@ def _label_and_plot(
     from ptrnet import tasks
     from ptrnet.data import formats
     from ptrnet.data.dataset import Dataset
-    from ptrnet.plots.answer import check_plot, plotting
+    from ptrnet.plots.answer import check_drawable, check_plot, plotting
 
     task = tasks.get(name)
     check_plot(plot, task)
@@ -102,6 +102,7 @@ def _label_and_plot(
     instances = formats.output_format(output, file).checked(formats.read(file, task), task)
     examples = Dataset.of(instances, task.item_size)
     check_index(index, len(examples))
+    check_drawable(examples[index])
     labelled = ptrnet.label(task, examples, **how)
     # The file's answer can be compared if it has a cost, by the same rules.
     is_comparable = task.has_costs and labelled[index].rules == examples[index].rules

@@ -38,6 +38,15 @@ def check_plot(path: Path, task: Task) -> None:
     check_picture(path)
 
 
+def check_drawable(example: Example) -> None:
+    """Raise InputError if an example has a matrix of distances instead of points."""
+    if example.distance == EXPLICIT:
+        raise InputError(
+            f"{example.source}: has distances and no coordinates, so there is no picture of it; "
+            "leave out --plot"
+        )
+
+
 @contextmanager
 def plotting(
     path: Path, task: Task, answered: Example, known: Indices | None, author: str = NETWORK
@@ -100,16 +109,8 @@ def draw_answered(
 
 
 def _drawing(task: Task, example: Example, outputs: Indices) -> Drawing:
-    """Return the drawing of an answer. An open path is drawn without the line back to its start.
-
-    Raises:
-        InputError: the example has a matrix of distances instead of points.
-    """
-    if example.distance == EXPLICIT:
-        raise InputError(
-            f"{example.source}: has distances and no coordinates, so there is no picture of it; "
-            "leave out --plot"
-        )
+    """Return the drawing of an answer. An open path is drawn without the line back to its start."""
+    check_drawable(example)
     drawing = task.draw(example.inputs, outputs)
     if not example.rules.is_open:
         return drawing
