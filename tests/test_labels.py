@@ -77,7 +77,11 @@ VALID = {"n": 5, "count": 3}
     ("task", "arguments", "complaint"),
     [
         ("hul", {}, "unknown task 'hul'; did you mean 'hull'"),
-        (CUSTOM, {}, "task custom has no labeller: no algorithm computes its answers"),
+        (
+            CUSTOM,
+            {},
+            "task custom has no labeller: no algorithm computes its answers; train a model",
+        ),
         ("hull", {"n": "5-"}, "n: expected 50, 5-50 or 5,10,20-30, got '5-'"),
         ("hull", {"n": 0}, "n: expected 1 <= A <= B <= 100000, got '0'"),
         ("delaunay", {"n": 2}, "n: expected 3 or more for delaunay, got 2"),

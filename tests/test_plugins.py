@@ -48,6 +48,9 @@ def test_a_plugin_file_can_be_trained_and_solved(run, ptrnet, tmp_path):
         x = np.array([[float(v) for v in p.split(",")] for p in points.split(";")])
         is_beaten = [any((y <= p).all() and (y != p).any() for y in x) for p in x]
         assert sorted(map(int, answer.split())) == np.flatnonzero(~np.array(is_beaten)).tolist()
+    no_model = ptrnet("solve", "pareto", "a.pts", "--plugins", PARETO).stderr
+    assert "no model for pareto is shipped; train one with ptrnet train, and name its" in no_model
+    assert no_model.endswith("; ptrnet label pareto computes answers by an algorithm\n")
     without = ptrnet("solve", "a.txt", "--model", "model")
     assert without.returncode == 2 and "unknown" in without.stderr
 
@@ -62,6 +65,8 @@ def test_a_problem_file_can_be_checked_trained_and_solved(ptrnet, tmp_path):
     line = json.loads(solved.stdout)
     assert sorted(line["outputs"]) == list(range(6))
     assert set(line) == {"duration", "due", "weight", "outputs"}
+    no_model = ptrnet("solve", TARDINESS, "--random", 6).stderr
+    assert no_model.endswith("name its folder with --model\n")  # it has no labeller
     wrong = tmp_path / "wrong.py"
     wrong.write_text("x = 1\n")
     refused = ptrnet("train", wrong)

@@ -8,9 +8,8 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from ptrnet import tasks
-from ptrnet.cli.solve import check_has_picture
 from ptrnet.errors import InputError
-from ptrnet.plots.answer import ANSWER_COLOR, draw_answered, picture_size
+from ptrnet.plots.answer import ANSWER_COLOR, check_plot, draw_answered, picture_size
 from ptrnet.problems import Problem
 from ptrnet.problems.knapsack import Knapsack
 from ptrnet.types import Example
@@ -106,10 +105,10 @@ def test_a_schedule_without_durations_is_drawn():
     assert [bar.get_width() for bar in ax.patches] == [0, 0]
 
 
-def test_a_problem_without_a_picture_is_refused_before_it_is_solved():
+def test_a_problem_without_a_picture_is_refused_before_it_is_solved(tmp_path):
     class Plain(Knapsack):  # not registered, because later tests would see the name
         name, draw = "plain", Problem.draw
 
     with pytest.raises(InputError, match="problem plain has no picture"):
-        check_has_picture(Plain())
-    check_has_picture(tasks.get("job-shop"))
+        check_plot(tmp_path / "a.png", Plain())
+    check_plot(tmp_path / "a.png", tasks.get("job-shop"))

@@ -135,6 +135,8 @@ def test_missing_files_are_named(folder):
     refused(folder / "config.json", "expected a model's folder, got a file")
     (folder / "config.json").unlink()
     refused(folder, "no model is there")
+    (folder / "recipe.toml").touch()
+    refused(folder, f"to go on with the training, run: ptrnet train --output {folder} --resume")
 
 
 def test_complaints_about_long_values_are_short(folder):

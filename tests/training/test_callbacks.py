@@ -21,7 +21,7 @@ def validate():
                 state_dict=lambda step=step: {"step": torch.tensor(step)},
             )
             best.on_validation_end(trainer, module)
-        assert best.weights["step"] == best.step
+        assert not best.patience or best.weights["step"] == best.step
         return best.step
 
     return run

@@ -56,7 +56,7 @@ def test_the_program_exits_with_1_and_names_the_last_good_checkpoint(
     assert "diverged at step 8" in message and f"of step 6, is {checkpoint}" in message
     content = torch.load(checkpoint, weights_only=True)
     assert all(tensor.isfinite().all() for tensor in content["state_dict"].values())
-    assert not (tmp_path / "run" / "model.safetensors").exists()
+    assert model_folder.load(tmp_path / "run").trained["steps"] == 5  # of the validation
 
 
 def test_a_diverged_run_resumes_from_the_last_good_checkpoint(tmp_path, break_weights, monkeypatch):
@@ -122,18 +122,23 @@ def test_a_diverged_training_from_costs_stops(tmp_path, monkeypatch, learning):
     )
     with pytest.raises(DivergedError, match=r"diverged at step 7: .* of step 6, is "):
         train(recipe, tmp_path / "run")
-    assert not (tmp_path / "run" / "model.safetensors").exists()
+    assert model_folder.load(tmp_path / "run").trained["steps"] == 5  # of the validation
 
 
+@pytest.mark.parametrize("has_validations", [True, False])
 def test_another_run_can_begin_with_the_weights_of_a_diverged_one(
-    tmp_path, break_weights, monkeypatch
+    tmp_path, break_weights, monkeypatch, has_validations
 ):
-    """As the message suggests. With learning rate 0, the weights equal those of the checkpoint."""
+    """As the message suggests. With learning rate 0, the weights stay the same.
+
+    Without validations, the diverged run left no model, but a checkpoint.
+    """
+    small = SMALL if has_validations else {**SMALL, "valid_batches": 0}
     with monkeypatch.context():
         break_weights(8)
         with pytest.raises(DivergedError, match=r"--weights \S+run with a smaller"):
             train(
-                Recipe.from_table(task="sort", n="3", steps=20, checkpoint_every=6, **SMALL),
+                Recipe.from_table(task="sort", n="3", steps=20, checkpoint_every=6, **small),
                 tmp_path / "run",
             )
         monkeypatch.undo()
@@ -141,7 +146,11 @@ def test_another_run_can_begin_with_the_weights_of_a_diverged_one(
         task="sort", n="3", steps=1, learning_rate=1e-30, weights=str(tmp_path / "run"), **SMALL
     )
     begun = train(recipe, tmp_path / "other").model.state_dict()
-    last = torch.load(tmp_path / "run" / "checkpoint.ckpt", weights_only=True)["state_dict"]
-    assert all(torch.equal(begun[name], last[f"model.{name}"]) for name in begun)
+    if has_validations:
+        left = model_folder.load(tmp_path / "run").model.state_dict()
+    else:
+        module = torch.load(tmp_path / "run" / "checkpoint.ckpt", weights_only=True)["state_dict"]
+        left = {name.removeprefix("model."): tensor for name, tensor in module.items()}
+    assert all(torch.equal(begun[name], left[name]) for name in begun)
     with pytest.raises(ptrnet.InputError, match="has hidden_size 8, the recipe has 16"):
         train(Recipe.from_table(recipe.table(), hidden_size=16), tmp_path / "third")

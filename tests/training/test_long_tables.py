@@ -53,6 +53,16 @@ def test_a_table_is_trained_on_resumed_measured_and_answered(tmp_path, capsys):
     before, after = ((tmp_path / f).read_text().splitlines() for f in ("t.csv", "out.csv"))
     assert [line.rpartition(",")[0] for line in after] == before
     assert after[0].endswith(",chosen") and sum(line.endswith(",1") for line in after[1:]) == 12
+    without = ["--set-id", "order", "--output", str(tmp_path / "no")]
+    for options, message in (
+        (without, "with --chosen, --rank, --grade or --member"),
+        (
+            without[2:],
+            "needs set_id and the column of its answers, such as --set-id",
+        ),
+    ):
+        assert run(["train", "--data", data, *options]) == 2
+        assert message in capsys.readouterr().err and not (tmp_path / "no").exists()
     bad = written(tmp_path / "bad.csv", [{**row, "bought": 1} for row in rows()])
     assert run(["train", "--data", bad, *columns, *OPTIONS, "--output", str(tmp_path / "no")]) == 2
     assert "expected one chosen row" in capsys.readouterr().err and not (tmp_path / "no").exists()

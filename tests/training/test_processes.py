@@ -135,6 +135,7 @@ def test_sigterm_to_all_processes_ends_them(tmp_path, stalled_training):
     assert training.process.wait(60) == 130
     wait_until(lambda: not any(map(is_running, children)))
     assert "resume with: ptrnet train" in training.log.read_text()
+    assert load(run).trained["steps"] > 0
 
 
 def children_of(process):

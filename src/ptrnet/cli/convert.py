@@ -1,11 +1,14 @@
 """`ptrnet convert`: write the examples of a file in another format."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptrnet.cli.options import UnusedSeed, expand_option_groups
+from ptrnet.cli.options import Index, Plot, UnusedSeed, check_index, expand_option_groups
 from ptrnet.data.tables import Columns
 from ptrnet.errors import InputError
 
@@ -20,12 +23,21 @@ def convert(
     source: Annotated[
         str, typer.Argument(metavar="IN", help="The file to read; its extension is the format.")
     ],
-    output: Annotated[str, typer.Argument(metavar="OUT", help="The file to write; - prints .txt.")],
+    output: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="OUT",
+            help="The file to write; - prints .txt. May be left out with --plot.",
+            show_default=False,
+        ),
+    ] = None,
     task: Annotated[
         str | None,
         typer.Option("--task", help="The task; not needed for a format of one task, such as .tsp."),
     ] = None,
     columns: Columns,
+    plot: Plot = None,
+    index: Index = 0,
     seed: UnusedSeed = 0,
 ) -> None:
     """Write the examples of IN in the format of OUT.
@@ -39,35 +51,74 @@ def convert(
     distances between points. A .tsp does not hold unrounded Euclidean distances. TSPLIB stores the
     cities and the answer in two files: write NAME.tsp first, then NAME.tour.
 
+    --plot draws an answer that IN has, with its cost.
+
     Examples:
         ptrnet convert berlin52.opt.tour berlin52.jsonl
+        ptrnet convert berlin52.opt.tour --plot berlin52.png
         ptrnet convert offers.csv offers.jsonl --set-id order --rank place
     """
     from ptrnet import tasks
     from ptrnet.data import formats
     from ptrnet.progress import track
 
-    source_format, target = formats.format_of(source), formats.format_of(output)
+    if output is None and plot is None:
+        raise InputError(f"expected OUT, the file to write, or --plot; got: {source}")
+    source_format = formats.format_of(source)
+    target = source_format if output is None else formats.format_of(output)
     has_table = bool(columns or source_format.columns or target.columns)
     if columns.group and not has_table:
         raise InputError("--group names a column of a long table, so it needs --set-id")
     if has_table:
         if task is not None:
             raise InputError("--task has no effect with a long table")
+        if output is None or plot is not None:
+            raise InputError(
+                "--plot: a long table is not of a task that draws its answers; to draw a model's "
+                f"answers, use ptrnet solve --model MODEL {source} --set-id ... --plot"
+            )
         _convert_table(source, output, columns)
         return
     name = task or source_format.capabilities.task or target.capabilities.task
     if name is None:
+        files = (
+            f"format of {source} does" if output is None else f"formats of {source} and {output} do"
+        )
         raise InputError(
             f"expected --task, one of {', '.join([*tasks.names(), *tasks.problem_names()])}: the "
-            f"formats of {source} and {output} do not tell it"
+            f"{files} not tell it"
         )
     kind = tasks.get(name)
+    drawing: AbstractContextManager[None] = nullcontext()
+    if plot is not None:
+        drawing = _plotting(plot, source, kind, index)
+    if output is None:
+        with drawing:
+            return
     formats.check_output(output, kind, has_answers=False)
     examples = target.checked(formats.read(source, kind), kind, keep_answers=True)
     if target.extension == "tour":
         examples = _with_city_names(examples, output, kind)
-    formats.write(output, track(examples, "converting"), kind)
+    with drawing:
+        formats.write(output, track(examples, "converting"), kind)
+
+
+def _plotting(path: Path, source: str, task: "Task", index: int) -> AbstractContextManager[None]:
+    """Return a context that draws the answer to an instance of a file."""
+    from ptrnet.data import formats
+    from ptrnet.plots.answer import check_plot, plotting
+
+    check_plot(path, task)
+    if source == "-":
+        raise InputError("--plot reads IN again: expected a file, got standard input")
+    examples = list(islice(formats.read(source, task), index + 1))
+    check_index(index, len(examples))
+    if examples[index].outputs is None:
+        raise InputError(
+            f"{examples[index].source}: has no answer to draw; to compute one, use: "
+            f"ptrnet label {task.name} {source} --plot {path}"
+        )
+    return plotting(path, task, examples[index], None, author="")
 
 
 def _convert_table(source: str, output: str, columns: Columns) -> None:

@@ -99,6 +99,8 @@ def evaluate(
         ptrnet evaluate --model my-offers test.jsonl --by country --plot calibration.png
         ptrnet evaluate --model my-offers test.csv --set-id order --chosen bought
     """
+    from ptrnet.tasks import CUSTOM
+
     if random is None:
         for name, value in (("--n", n), ("--points", points)):
             if value is not None:
@@ -117,6 +119,11 @@ def evaluate(
             raise InputError("--plot reads FILE again: expected a file, got standard input")
     decoder = decoding.build(seed, flag_of)
     solver = load_solver(task, model)
+    if plot is not None and solver.task.name != CUSTOM:
+        raise InputError(
+            "--plot: only a model of your own examples has a reliability diagram, got one of task "
+            f"{solver.task.name}; to draw an answer, use --plot of ptrnet solve"
+        )
     how: dict[str, Any] = {
         "constrained": decoding.constrained,
         "augment": decoding.augment,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -92,6 +93,10 @@ Points = Annotated[
         help="With --random: uniform, mixed, gaussian, clustered, curves, stretched, grid or "
         "duplicates.  [as the model was trained]",
     ),
+]
+Plot = Annotated[Path | None, typer.Option("--plot", help="Draw one answer: FILE.png or FILE.svg.")]
+Index = Annotated[
+    int, typer.Option("--index", min=0, help="With --plot: the instance to draw; 0 is the first.")
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random numbers.")]
 # Scripts may pass --seed to every command. Commands that draw no random numbers hide the option.
@@ -209,15 +214,38 @@ def task_and_file(arguments: list[str] | None, model: str | None) -> tuple[str |
     """Return TASK and FILE. TASK is None if the user left it out and named a model instead.
 
     Raises:
-        InputError: the arguments are neither TASK FILE nor FILE with a model, or the task is
-            unknown.
+        InputError: there is no FILE, or nothing tells the task, or the task is unknown.
     """
+    match arguments or []:
+        case [path] if model is not None:
+            return None, path
+        case [_] | [_, _]:
+            return known_task_and_file(arguments, ", or FILE with --model")
+    raise _unexpected(arguments, "TASK FILE, or FILE with --model")
+
+
+def known_task_and_file(arguments: list[str] | None, otherwise: str = "") -> tuple[str, str]:
+    """Return TASK and FILE. TASK may be left out if the files of a format are of one task.
+
+    Args:
+        arguments: the words of the user.
+        otherwise: what else the command takes, for the error message.
+
+    Raises:
+        InputError: the arguments are neither TASK FILE nor such a FILE, or the task is unknown.
+    """
+    from ptrnet import tasks
+    from ptrnet.data import formats
+
+    advice = ""
     match arguments or []:
         case [task, path]:
             return _known(task), path
-        case [path] if model is not None:
-            return None, path
-    raise _unexpected(arguments, "TASK FILE, or FILE with --model")
+        case [path] if Path(path).suffix[1:].lower() in formats.names():
+            if known := formats.format_of(path).capabilities.task:
+                return known, path
+            advice = f"; TASK is one of {', '.join([*tasks.names(), *tasks.problem_names()])}"
+    raise _unexpected(arguments, f"TASK FILE{otherwise}", advice)
 
 
 def task_alone(arguments: list[str] | None, model: str | None) -> str | None:
@@ -241,8 +269,9 @@ def _known(task: str) -> str:
     return task
 
 
-def _unexpected(arguments: list[str] | None, expected: str) -> InputError:
-    return InputError(f"expected {expected}; got: {' '.join(arguments or []) or 'nothing'}")
+def _unexpected(arguments: list[str] | None, expected: str, advice: str = "") -> InputError:
+    got = " ".join(arguments or []) or "nothing"
+    return InputError(f"expected {expected}; got: {got}{advice}")
 
 
 def load_solver(task: str | None, model: str | None) -> "Solver":
@@ -251,14 +280,24 @@ def load_solver(task: str | None, model: str | None) -> "Solver":
     Raises:
         InputError: the model does not exist, or is for another task.
     """
-    from ptrnet import weights
+    from ptrnet import tasks, weights
+    from ptrnet.data.checks import labeller_advice
 
     if model is None and task not in weights.names():
-        raise InputError(f"no model for {task} is shipped; name one with --model")
+        raise InputError(
+            f"no model for {task} is shipped; train one with ptrnet train, and name its folder "
+            f"with --model{labeller_advice(tasks.get(str(task)))}"
+        )
     solver = weights.load(model or str(task))
     if task not in (None, solver.task.name):
         raise InputError(f"model {model} is for task {solver.task.name}, not for {task}")
     return solver
+
+
+def check_index(index: int, count: int) -> None:
+    """Raise InputError if there is no instance of this index."""
+    if index >= count:
+        raise InputError(f"--index: expected 0 to {count - 1}, got {index}")
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

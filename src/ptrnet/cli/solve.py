@@ -1,10 +1,9 @@
 """`ptrnet solve`: answer a file of instances with a trained model."""
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from json import dumps
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,13 +12,16 @@ from ptrnet.cli.options import (
     Arguments,
     Backend,
     End,
+    Index,
     Jobs,
     Json,
     Model,
     Open,
+    Plot,
     Points,
     Seed,
     Start,
+    check_index,
     echo,
     expand_option_groups,
     flag_of,
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from ptrnet.data.dataset import Dataset
     from ptrnet.solver import Solver
     from ptrnet.tasks.base import Task
-    from ptrnet.types import Example, Indices
+    from ptrnet.types import Example
 
 
 @expand_option_groups
@@ -56,12 +58,8 @@ def solve(
             "models of your own examples.",
         ),
     ] = "",
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="Draw one answer: FILE.png or FILE.svg.")
-    ] = None,
-    index: Annotated[
-        int, typer.Option("--index", min=0, help="The instance to draw; 0 is the first.")
-    ] = 0,
+    plot: Plot = None,
+    index: Index = 0,
     random: Annotated[
         int | None,
         typer.Option(
@@ -115,10 +113,9 @@ def solve(
     decoder = decoding.build(seed, flag_of)
     solver = load_solver(name, model)
     if plot is not None:
-        from ptrnet.plots.figure import check_picture
+        from ptrnet.plots.answer import check_plot, plotting
 
-        check_has_picture(solver.task)
-        check_picture(plot)
+        check_plot(plot, solver.task)
     how: dict[str, Any] = {
         "constrained": decoding.constrained,
         "augment": decoding.augment,
@@ -157,16 +154,16 @@ def solve(
         drawn = with_ends(_random_instance(task, points, random, seed), task, ends)
         instances = formats.output_format(output, like).checked(drawn, task)
     examples = Dataset.of(instances, task.item_size)
-    if plot is not None and index >= len(examples):
-        raise InputError(f"--index: expected 0 to {len(examples) - 1}, got {index}")
+    if plot is not None:
+        check_index(index, len(examples))
     answered = solver.predict(examples, decoder, activity="solving", **how)
-    plotting: AbstractContextManager[None] = nullcontext()
+    drawing: AbstractContextManager[None] = nullcontext()
     if plot is not None:
         # `columns` name the column to write. Only a table whose format fixes the names of columns,
         # such as .svmlight, has true answers.
         known = examples if sets is None else sets.dataset(task, with_answers=not columns)
-        plotting = _plotting(plot, task, answered[index], known.outputs(index))
-    with plotting:
+        drawing = plotting(plot, task, answered[index], known.outputs(index))
+    with drawing:
         if output != "-":
             write(answered)
     if json:
@@ -187,27 +184,6 @@ def _random_instance(task: "Task", points: str | None, n: int, seed: int) -> Ite
     checks.check_sizes(Sizes(n), task)
     (inputs,) = task.sample(np.random.default_rng(seed), 1, n)
     return [Example(inputs, source="the random instance")]
-
-
-def check_has_picture(task: "Task") -> None:
-    """Raise InputError if answers to the task cannot be drawn."""
-    if not task.has_picture:
-        raise InputError(
-            f"--plot: problem {task.name} has no picture: its class does not define `draw`"
-        )
-
-
-@contextmanager
-def _plotting(
-    path: Path, task: "Task", answered: "Example", known: "Indices | None"
-) -> Iterator[None]:
-    """Draw an answer, run the block, and write the picture if the block succeeds."""
-    from ptrnet.plots.answer import draw_answered, picture_size
-    from ptrnet.plots.figure import axes
-
-    with axes(path, *picture_size(task, answered)) as ax:
-        draw_answered(ax, task, answered, known)
-        yield
 
 
 def _document(

@@ -79,6 +79,7 @@ def train(
         output, task_or_recipe = _resumed(task_or_recipe, output, options)
     recipe, summary, data = _recipe(task_or_recipe, options)
     try:
+        from ptrnet.pretrained.model_folder import is_there
         from ptrnet.training.callbacks import Hooks
         from ptrnet.training.run import train
         from ptrnet.training.run_folder import last_numbered, next_numbered
@@ -98,6 +99,8 @@ def train(
             train(recipe, output, resume, hooks=hooks, data=data)
         except KeyboardInterrupt:
             if is_main_process():
+                if is_there(output):
+                    print(f"the best model so far is in {output}", file=sys.stderr)
                 print(f"resume with: ptrnet train --output {output} --resume", file=sys.stderr)
             raise
     if is_main_process():

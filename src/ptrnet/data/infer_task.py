@@ -122,7 +122,9 @@ def infer_task_of_sets(
     source = sets.table.source
     if not sets.columns.answer[0]:
         raise InputError(
-            f"{source}: expected the column of the answers ({', '.join(ANSWERS)}), got none"
+            f"{source}: expected the column of the answers, got none; name one of "
+            f"{short(', '.join(sets.table.columns), 200)} with --{', --'.join(ANSWERS[:-1])} or "
+            f"--{ANSWERS[-1]}"
         )
     schema, examples = sets.for_training(reading.fields, reading.missing, reading.categories)
     loosest = task_of(schema)

@@ -39,6 +39,7 @@ from ptrnet.tasks.schema import (
 )
 from ptrnet.types import Example, Floats, Indices, ranking
 
+WIDE_TABLES = "see docs/own-examples.md#wide-tables"
 _TRUE, _FALSE = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no", "")
 ANSWERS = ("chosen", "rank", "grade", "member")
 
@@ -77,7 +78,10 @@ class SetColumns(Settings):
         if len(given) > 1:
             raise InputError(f"expected one of {', '.join(ANSWERS)}, got {' and '.join(given)}")
         if given and not self.set_id:
-            raise InputError(f"{given[0]}: needs set_id, the column that says which rows are a set")
+            raise InputError(
+                f"{given[0]}: needs set_id, the column that says which rows are a set (if each row "
+                f"is a set of its own: {WIDE_TABLES})"
+            )
 
     def __bool__(self) -> bool:
         return bool(self.set_id)
@@ -475,14 +479,17 @@ class Sets:
         role, name = self.columns.answer
         column = self._sorted(self.table.cells(name))
         if role in ("chosen", "member"):
-            flags = self._split(self._flags(column, name))
+            flags = self._split(self._flags(column, name, role))
             indices: list[Indices] = [np.flatnonzero(part) for part in flags]
             for k, chosen in enumerate(indices if role == "chosen" else ()):
                 if len(chosen) != 1:
                     first = self._place(int(self.starts[k]))
+                    advice = (
+                        "use --member if sets have several" if len(chosen) else "remove the set"
+                    )
                     raise InputError(
                         f'{first}: "{name}": expected one chosen row of {self.sources[k]}, got '
-                        f"{len(chosen)}"
+                        f"{len(chosen)}; {advice}"
                     )
             return indices, None
         if role == "grade":
@@ -517,14 +524,18 @@ class Sets:
             )
         return checks.check_weights(weights, self.sources, f'"{self.weight}"')
 
-    def _flags(self, column: Sequence[Any], name: str) -> NDArray[np.bool_]:
-        flags = np.zeros(len(column), bool)
-        for k, value in enumerate(column):
-            text = "" if is_empty(value) else str(value).strip().lower()
-            if text not in (*_TRUE, *_FALSE):
-                raise InputError(f'{self._place(k)}: "{name}": expected 1 or 0, got {short(value)}')
-            flags[k] = text in _TRUE
-        return flags
+    def _flags(self, column: Sequence[Any], name: str, role: str) -> NDArray[np.bool_]:
+        texts = ["" if is_empty(value) else str(value).strip().lower() for value in column]
+        others = [k for k, text in enumerate(texts) if text not in (*_TRUE, *_FALSE)]
+        if others:
+            # Numbers of alternatives, or a name in each row. Other texts may be typing errors.
+            codes = [texts[k].removesuffix(".0").isdecimal() for k in others]
+            is_wide = role == "chosen" and (all(codes) or len(others) == len(texts))
+            raise InputError(
+                f'{self._place(others[0])}: "{name}": expected 1 or 0, got '
+                f"{short(column[others[0]])}" + is_wide * _reshaping(name)
+            )
+        return np.array([text in _TRUE for text in texts], bool)
 
     def answered(self, answers: Iterable[Indices], kind: str) -> Table:
         """Return the table with a column of answers; see `answer_cells`.
@@ -566,6 +577,21 @@ class Sets:
                 f"answers (--{role})"
             )
         return name
+
+
+def _reshaping(name: str) -> str:
+    """Return the advice to make a row of each alternative, for the end of an error message.
+
+    Args:
+        name: the column that has the number or the name of the chosen alternative.
+    """
+    return (
+        "; if each row is a set of its own, with columns such as CAR_TIME and BUS_TIME, and "
+        f'"{name}" has the number of an alternative, make a row of each alternative: '
+        'pandas.concat(wide.filter(regex=f"^{a}_").rename(columns=lambda c: c.split("_", 1)[1])'
+        f'.assign(set=wide.index, chosen=wide["{name}"].eq(k).astype(int)) '
+        f'for k, a in {{1: "CAR", 2: "BUS"}}.items()); {WIDE_TABLES}'
+    )
 
 
 # The setting of `Columns` for a new column of answers, by the kind of the answers. For all other

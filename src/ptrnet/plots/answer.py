@@ -1,19 +1,23 @@
-"""Pictures of an instance with the network's answer, and animations of the answer's steps."""
+"""Pictures of an instance with an answer, and animations of a network's steps."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ptrnet.errors import InputError
+from ptrnet.geometry.distances import EXPLICIT
 from ptrnet.labels import reference_answer
-from ptrnet.plots.figure import check_matplotlib
+from ptrnet.plots.figure import axes, check_matplotlib, check_picture
 from ptrnet.plots.labels import draw_labels, element_names, feature_names
 from ptrnet.problems import Problem
 from ptrnet.tasks.base import Bar, Drawing, Task
 from ptrnet.types import Example, Floats, Indices
 
+NETWORK = "a pointer network"
 MILLISECONDS = 500  # duration of each step of an animation
 MIN_PROBABILITY = 0.005  # lines for smaller probabilities would be too thin to see
 # These colours are visible on light and on dark backgrounds. Names, and points outside of the
@@ -25,31 +29,66 @@ MIN_NAMED_BAR = 0.02  # share of a schedule's time; shorter bars have no room fo
 MAX_COORDINATE = 1e300  # with larger coordinates, the axes' margins would be infinite
 
 
-def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None) -> None:
-    """Draw the network's answer to an example. If the true answer is better, draw it dashed, too.
+def check_plot(path: Path, task: Task) -> None:
+    """Raise InputError if no picture of an answer can be written. Call this before any work."""
+    if not task.has_picture:
+        raise InputError(
+            f"--plot: problem {task.name} has no picture: its class does not define `draw`"
+        )
+    check_picture(path)
+
+
+def check_drawable(example: Example) -> None:
+    """Raise InputError if an example has a matrix of distances instead of points."""
+    if example.distance == EXPLICIT:
+        raise InputError(
+            f"{example.source}: has distances and no coordinates, so there is no picture of it; "
+            "leave out --plot"
+        )
+
+
+@contextmanager
+def plotting(
+    path: Path, task: Task, answered: Example, known: Indices | None, author: str = NETWORK
+) -> Iterator[None]:
+    """Draw an answer, run the block, and write the picture if the block succeeds.
+
+    See `draw_answered` for the arguments and errors.
+    """
+    with axes(path, *picture_size(task, answered)) as ax:
+        draw_answered(ax, task, answered, known, author)
+        yield
+
+
+def draw_answered(
+    ax: Any, task: Task, answered: Example, known: Indices | None, author: str = NETWORK
+) -> None:
+    """Draw an answer to an example. If the true answer is better, draw it dashed, too.
 
     In a triangulation, wrong triangles are shaded and missing triangles are hatched.
 
     Args:
         ax: the axes to draw on.
         task: the task of the example.
-        answered: the example with the network's answer. The names of the elements come from the
-            example's table, or from the elements' fields.
-        known: the true answer from a file, or None. `known` is only used for problems, whose
-            labellers may take long, and for tasks without labellers. For other tasks, the first
-            labeller computes the true answer.
+        answered: the example with the answer. The names of the elements come from the example's
+            table, or from the elements' fields.
+        known: the true answer from a file, or None. If the author is a network, `known` is only
+            used for problems, whose labellers may take long, and for tasks without labellers. For
+            other tasks, the first labeller computes the true answer.
+        author: what gave the answer, for the title: a network, the name of a labeller, or an empty
+            text if the answer is from a file.
 
     Raises:
-        InputError: a coordinate is larger than `MAX_COORDINATE`.
+        InputError: a coordinate is larger than `MAX_COORDINATE`, or the example has no coordinates.
     """
     inputs, outputs = answered.inputs, answered.outputs
     assert outputs is not None
     truth, best = known, "known answer"
-    if task.labellers and not isinstance(task, Problem):
+    if author == NETWORK and task.labellers and not isinstance(task, Problem):
         truth, is_proved = reference_answer(task, answered)
         best = "optimum" if is_proved else "best known"
     is_correct = truth is not None and task.is_correct(answered.replace(outputs=truth), outputs)
-    title = _title(task, answered, truth, best)
+    title = _title(task, answered, truth, best, author)
     true_drawing = None if truth is None or is_correct else _drawing(task, answered, truth)
     # Name the axes before `draw_answer`, which places the points' names in the remaining space.
     answer = _drawing(task, answered, outputs)
@@ -65,28 +104,33 @@ def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None)
         title,
         dict.fromkeys(outputs.ravel()),
         task.fixed,
+        "network's answer" if author == NETWORK else "answer",
     )
 
 
 def _drawing(task: Task, example: Example, outputs: Indices) -> Drawing:
     """Return the drawing of an answer. An open path is drawn without the line back to its start."""
+    check_drawable(example)
     drawing = task.draw(example.inputs, outputs)
     if not example.rules.is_open:
         return drawing
     return replace(drawing, lines=[line[:-1] for line in drawing.lines])
 
 
-def _title(task: Task, answered: Example, truth: Indices | None, best: str) -> str:
+def _title(task: Task, answered: Example, truth: Indices | None, best: str, author: str) -> str:
     """Return a title with the task and the size. If the task has costs, add the cost and the gap.
 
     Args:
         task: the task.
-        answered: the example with the network's answer.
+        answered: the example with the answer.
         truth: the true answer, with which the gap is computed. None: the title has no gap.
         best: what the title calls `truth`, such as "optimum".
+        author: what gave the answer; may be empty.
     """
     kind = f"{task.name} of " if task.labellers else ""
-    title = f"{kind}{len(answered.inputs)} elements, answered by a pointer network"
+    title = f"{kind}{len(answered.inputs)} elements"
+    if author:
+        title += f", answered by {author}"
     for name, value in task.answer_stats(answered).items():
         title += f", {name} {value:,.6g}"
     if truth is None or not task.has_costs:
@@ -117,7 +161,7 @@ def _mark_items(ax: Any, points: Floats, outputs: Indices, truth: Indices) -> No
 def picture_size(task: Task, answered: Example) -> tuple[float, float]:
     """Return a width and height in inches that suit the instance."""
     assert answered.outputs is not None
-    drawing = task.draw(answered.inputs, answered.outputs)
+    drawing = _drawing(task, answered, answered.outputs)
     if drawing.bars:
         rows = 1 + max(bar.row for bar in drawing.bars)
         return 10.0, float(np.clip(1.5 + 0.35 * rows, 3.0, 10.0))
@@ -135,18 +179,20 @@ def draw_answer(
     title: str = "",
     pointed_at: Iterable[int] = (),
     num_fixed: int = 0,
+    label: str = "network's answer",
 ) -> None:
     """Draw points and the answer's lines, or the bars of a schedule.
 
     Args:
         ax: the axes to draw on.
-        answer: the network's answer.
+        answer: the answer.
         truth: the true answer, drawn dashed. None if the true answer is unknown or not better.
         names: names of the points. Names that do not fit are left out. If there are more than
             `MAX_NAMES` names, all names are left out.
         title: text above the picture.
         pointed_at: the elements of the answer. Their names are placed before all other names.
         num_fixed: the number of leading elements, such as a depot, that are drawn as squares.
+        label: the answer's name in the legend.
 
     Raises:
         InputError: a coordinate is larger than `MAX_COORDINATE`.
@@ -160,7 +206,7 @@ def draw_answer(
         raise InputError(f"coordinates beyond {MAX_COORDINATE:g} cannot be drawn")
     if truth is not None:
         _plot_lines(ax, truth, "--", TRUTH_COLOR, "true answer")
-    _plot_lines(ax, answer, "-", ANSWER_COLOR, "network's answer")
+    _plot_lines(ax, answer, "-", ANSWER_COLOR, label)
     answered = [int(i) for i in pointed_at if i >= num_fixed]
     others = np.delete(answer.points, [*range(num_fixed), *answered], axis=0)
     ax.plot(*others.T, "o", color=text_color(), ms=3, zorder=3)

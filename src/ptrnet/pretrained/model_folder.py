@@ -15,7 +15,7 @@ from safetensors.torch import save as to_bytes
 
 from ptrnet import models, tasks
 from ptrnet.errors import InputError, ModelError, short, unknown
-from ptrnet.files import atomic_path, checksum, json_checksum
+from ptrnet.files import atomic_path, checksum, exists, json_checksum
 from ptrnet.models.base import PointerModel
 from ptrnet.settings import to_mapping
 from ptrnet.tasks.base import Task
@@ -127,7 +127,12 @@ def _read_config(path: Path) -> dict[str, Any]:
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ModelError(f"{path}: no such file, so no model is there") from None
+        advice = ""
+        if exists(path.with_name(RECIPE)):
+            advice = (
+                f"; to go on with the training, run: ptrnet train --output {path.parent} --resume"
+            )
+        raise ModelError(f"{path}: no such file, so no model is there{advice}") from None
     except NotADirectoryError:
         raise ModelError(f"{path.parent}: expected a model's folder, got a file") from None
     except (OSError, ValueError, RecursionError) as error:

@@ -29,8 +29,8 @@ def folder_of(recipe: Recipe, runs: Path) -> Path:
 
 
 def is_trained(folder: Path) -> bool:
-    """Whether the training in a folder has ended."""
-    return (folder / model_folder.CONFIG).exists()
+    """Whether the training in a folder has ended. A training writes its card last."""
+    return (folder / model_folder.CARD).exists()
 
 
 def steps_done(folder: Path) -> int:

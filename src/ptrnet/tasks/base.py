@@ -117,7 +117,10 @@ class Labelling(ABC):
         from ptrnet import labellers
 
         if not self.labellers:
-            raise InputError(f"task {self.name} has no labeller: no algorithm computes its answers")
+            raise InputError(
+                f"task {self.name} has no labeller: no algorithm computes its answers; train a "
+                "model with ptrnet train, and use ptrnet solve"
+            )
         name = labeller or self.labellers[0]
         if name not in self.labellers:
             raise unknown(f"labeller of task {self.name}", name, self.labellers)

@@ -108,7 +108,10 @@ def _build_logger(name: str, output: Path) -> Logger:
 
 
 class BestWeights(pl.Callback):
-    """Stops early. Keeps the weights of the latest validation whose loss is close to the lowest.
+    """Saves the model of the latest validation whose loss is close to the lowest. Stops early.
+
+    With `patience`, the callback also keeps the weights of this validation, which the training ends
+    with.
 
     A mean loss is close to the lowest mean loss if it exceeds the lowest by at most one standard
     error. To compute this error, subtract the losses of the best validation from the losses of the
@@ -122,7 +125,7 @@ class BestWeights(pl.Callback):
 
     Args:
         patience: stop after this many validations in a row without a lower loss; 0 means never.
-        save: called whenever the weights of a validation are kept, with the step as its argument.
+        save: saves the present model; called with the step.
         groups: `(num_examples,)`, the codes of the groups of the validation examples, if known.
     """
 
@@ -133,16 +136,17 @@ class BestWeights(pl.Callback):
     ) -> None:
         self.patience, self.save, self.groups, self.waited = patience, save, groups, 0
         self.losses: Tensor | None = None  # (num_examples,) of the validation with the lowest mean
-        self.step = 0  # the step of the weights that are kept
-        self.weights: dict[str, Tensor] = {}
+        self.step = 0  # the step of the model that was saved; 0 if none was
+        self.weights: dict[str, Tensor] = {}  # of this step, if there is a patience
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         losses = torch.cat(pl_module.valid_losses).double().cpu()  # type: ignore[arg-type]
         self.waited += 1
         if self._is_as_good(losses):
             self.step = trainer.global_step
-            state = pl_module.state_dict()
-            self.weights = {name: tensor.cpu().clone() for name, tensor in state.items()}
+            if self.patience:
+                state = pl_module.state_dict()
+                self.weights = {name: tensor.cpu().clone() for name, tensor in state.items()}
             if trainer.is_global_zero:
                 self.save(self.step)
         if self.losses is None or losses.mean() < self.losses.mean():
@@ -277,8 +281,8 @@ def diverged_error(folder: Path, step: int) -> DivergedError:
     if good:
         advice = (
             f"the last good checkpoint, of step {good.content['global_step']}, is {good.path}; "
-            f"to start from it, use --weights {folder} with a smaller --learning-rate and another "
-            "--output"
+            f"to start from the best model so far, use --weights {folder} with a smaller "
+            "--learning-rate and another --output"
         )
     return DivergedError(
         f"training diverged at step {step}: the loss or the weights are not finite; {advice}"

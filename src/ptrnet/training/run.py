@@ -41,7 +41,8 @@ def train(
 ) -> model_folder.Saved:
     """Train a model. Save the model, the recipe, the logs and the last checkpoint to `output`.
 
-    With `patience`, `BestWeights` also saves the model whenever it keeps a validation's weights.
+    `BestWeights` also saves the best model so far at validations. So a training that is stopped
+    leaves this model or, if it is interrupted before the first validation, its present weights.
 
     A resumed run starts from its last checkpoint. If the machine, the software and the number of
     threads are the same, the resumed run ends with the same weights as a run that was never
@@ -60,6 +61,7 @@ def train(
         InputError: `output` holds another run, has no run to resume, or is locked by another
             training. Nothing was written.
         DivergedError: the loss is not finite. The last good checkpoint is kept.
+        KeyboardInterrupt: the training was interrupted, by Ctrl-C or SIGTERM.
     """
     end_with_launcher()
     use_compiled_kernels()
@@ -114,8 +116,14 @@ def _train(
             run_trainer(trainer, module, examples, output / checkpoint.LAST if begun else None)
         except NotFiniteError as error:  # raised by decoding, before a loss is computed
             raise diverged_error(output, trainer.global_step) from error
+        except KeyboardInterrupt:
+            if best.step == 0 < trainer.global_step and is_main_process():
+                save(trainer.global_step)
+            raise
 
     saved = _trained_model(recipe, module, best, max(step, trainer.global_step))
+    if is_main_process():  # before the mixture and the card, which may take long
+        model_folder.save(output, saved)
     share = mix_with_logits(saved.model, recipe.task, examples)
     if is_main_process():
         if share == 1:

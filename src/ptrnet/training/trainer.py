@@ -107,7 +107,7 @@ def build_trainer(recipe: Recipe, output: Path, best: BestWeights, hooks: Hooks)
                 is_likelihood=recipe.learning == "answers",
             ),
             TrainingProgress(recipe.batch_size),
-            *([best] if recipe.patience else []),
+            best,
             LogRecipe(loggers, recipe.table()),
             *hooks.callbacks,
             PeriodicCheckpoint(output / checkpoint.LAST, recipe.checkpoint_every, valid_every),

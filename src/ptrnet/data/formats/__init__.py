@@ -436,7 +436,10 @@ def num_features(path: str) -> int:
         others = _listed(name for name in names() if get(name).has("num_features"))
         advice = f"name the task, or write the examples to {others}"
         if source.extension in ("csv", "tsv", "txt"):
-            advice += "; a table with a row for each element needs set_id"
+            advice += (
+                "; a table with a row for each element needs set_id and the column of its answers, "
+                "such as --set-id order --chosen bought"
+            )
         raise InputError(
             f"{path}: a .{source.extension} file does not say how many numbers an element has; "
             f"{advice}"
