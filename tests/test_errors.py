@@ -40,16 +40,5 @@ def test_the_file_of_a_source_has_no_line_and_no_field(source, file):
     assert errors.file_of(source) == file
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "new_name"),
-    [
-        (ptrnet, "OutsideTraining", "OutOfDistributionWarning"),
-        (errors, "OutsideTraining", "OutOfDistributionWarning"),
-        (errors, "DoubtfulInput", "AmbiguousInputWarning"),
-    ],
-)
-def test_former_names_of_warnings_are_deprecated(module, name, new_name):
-    with pytest.warns(DeprecationWarning, match=f"{name} is now called {new_name}"):
-        assert getattr(module, name) is getattr(errors, new_name)
-    with pytest.raises(AttributeError, match="NoSuchName"):
-        module.NoSuchName  # noqa: B018
+def test_the_short_name_of_a_warning_is_the_same_class():
+    assert ptrnet.OutsideTraining is ptrnet.OutOfDistributionWarning

@@ -9,7 +9,7 @@ import ptrnet
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.errors import InputError, MissingExtraError
-from ptrnet.jobs import CHUNK
+from ptrnet.run import CHUNK
 
 
 def pairs_in(path, task):

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from ptrnet import tasks as tasks
     from ptrnet.data.formats import read_table
     from ptrnet.decoding import Beam, Greedy, Incremental, Reconstruct, Sample
-    from ptrnet.errors import InputError, ModelError, OutOfDistributionWarning, PtrnetError
+    from ptrnet.errors import (
+        InputError,
+        ModelError,
+        OutOfDistributionWarning,
+        OutsideTraining,
+        PtrnetError,
+    )
     from ptrnet.export.folder import export_onnx
     from ptrnet.kernels.additive import additive_scores
     from ptrnet.labels import generate, label
@@ -22,8 +28,6 @@ if TYPE_CHECKING:
     from ptrnet.solver import Answer, Solver
     from ptrnet.training.fit import fit
     from ptrnet.weights import load
-
-    OutsideTraining = OutOfDistributionWarning
 
 __version__ = VERSION
 __all__ = [
@@ -34,6 +38,7 @@ __all__ = [
     "InputError",
     "ModelError",
     "OutOfDistributionWarning",
+    "OutsideTraining",
     "PtrnetError",
     "Reconstruct",
     "Sample",
@@ -49,7 +54,6 @@ __all__ = [
 
 # Modules are imported when a name is first used, so that `ptrnet --help` need not import torch.
 # `__all__` omits PointerEstimator, because `from ptrnet import *` would then need an extra.
-# `__all__` also omits the deprecated name OutsideTraining.
 _HOMES = {
     "Answer": "solver",
     "Beam": "decoding",

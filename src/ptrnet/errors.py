@@ -5,10 +5,8 @@ A message is one line that says where the error is, what was expected and what w
 
 import difflib
 import re
-import warnings
 from collections.abc import Iterable
 from numbers import Integral
-from typing import TYPE_CHECKING
 
 
 class PtrnetError(Exception):
@@ -93,26 +91,11 @@ class OutOfDistributionWarning(UserWarning):
     """
 
 
+OutsideTraining = OutOfDistributionWarning  # a short name for filters of warnings
+
+
 class AmbiguousInputWarning(UserWarning):
     """Input can be read, but the user may have meant something else."""
-
-
-_FORMER_NAMES = {
-    "OutsideTraining": OutOfDistributionWarning,
-    "DoubtfulInput": AmbiguousInputWarning,
-}
-
-
-def _former_name(name: str) -> type[UserWarning]:
-    if name not in _FORMER_NAMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    cls = _FORMER_NAMES[name]
-    warnings.warn(f"{name} is now called {cls.__name__}", DeprecationWarning, stacklevel=2)
-    return cls
-
-
-if not TYPE_CHECKING:  # a type checker would accept any name of a module with `__getattr__`
-    __getattr__ = _former_name
 
 
 _SYNONYMS = {"gpu": "cuda"}  # by spelling, "cpu" would be the nearest name

@@ -12,6 +12,7 @@ from ptrnet.data.groups import shared_value
 from ptrnet.errors import InputError
 from ptrnet.metrics import calibration
 from ptrnet.metrics.interval import Measure, Moments, Scores, moments_of
+from ptrnet.run import Sink
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
 
@@ -73,8 +74,8 @@ def _moments(scores: Mapping[str, Scores], groups: Indices | None = None) -> dic
     return moments_of(scores, groups)
 
 
-class Evaluation:
-    """The metrics of any number of examples, which are read chunk by chunk.
+class Evaluation(Sink["Evaluation"]):
+    """The metrics of any number of examples, which are read chunk by chunk. Also the sink of a run.
 
     The memory holds one chunk at a time, and sums for each size and each value of the field `by`.
     If the examples have groups, it holds the scores of all examples instead of sums.
@@ -89,17 +90,20 @@ class Evaluation:
         groups: the codes of the groups of all examples. Empty if the examples have no groups.
     """
 
-    def __init__(self, task: Task, chunks: Iterable[Dataset], by: str | None = None) -> None:
+    def __init__(self, task: Task, chunks: Iterable[Dataset] = (), by: str | None = None) -> None:
+        super().__init__()
         self._task, self._field = task, by
         self._no_scores = _no_scores(task)
         self._empty = _moments(self._no_scores)
         self._by_size = _ScoresByValue(self._empty)
         self._by_value = _ScoresByValue(self._empty)
         self.groups = set[int]()
-        for chunk in chunks:
-            self._add(chunk)
+        for number, chunk in enumerate(chunks):
+            self.add(number, chunk)
 
-    def _add(self, data: Dataset) -> None:
+    def add(self, number: int, encoded: Dataset) -> None:
+        """Add the scores of a chunk."""
+        data = encoded
         scores: dict[str, Scores] = {}
         for name, empty in self._no_scores.items():
             values = np.array([extra.get(name, np.nan) for extra in data.carried["extra"]], float)
@@ -110,6 +114,10 @@ class Evaluation:
             self._by_value.add(by, scores, data.groups)
         if data.groups is not None:
             self.groups.update(data.groups.tolist())
+
+    def result(self) -> "Evaluation":
+        """See `ptrnet.run.Sink`."""
+        return self
 
     def __len__(self) -> int:
         return self._by_size.counts.total()

@@ -16,9 +16,6 @@ from typing import Any
 
 from ptrnet.errors import InputError, OutputError
 
-_TAG = b"\nptrnet sha256 "  # between a file's content and its checksum
-_DIGEST_SIZE = hashlib.sha256().digest_size
-
 
 class FolderExistsError(InputError):
     """A folder that we wanted to create exists and is not empty."""
@@ -51,25 +48,6 @@ def checksum(content: bytes | str | Path) -> str:
 def json_checksum(value: Any) -> str:
     """Return the SHA-256 of a value as JSON. The order of keys does not change the checksum."""
     return checksum(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
-
-
-def append_checksum(content: bytes) -> bytes:
-    """Return the content followed by its checksum. Readers of most formats ignore the checksum."""
-    return content + _TAG + hashlib.sha256(content).digest()
-
-
-def remove_checksum(stored: bytes) -> bytes:
-    """Return the content that `append_checksum` was given, or `stored` if it has no checksum.
-
-    Raises:
-        ValueError: the content does not match its checksum.
-    """
-    content, tag, digest = stored.rpartition(_TAG)
-    if not tag or len(digest) != _DIGEST_SIZE:
-        return stored
-    if hashlib.sha256(content).digest() != digest:
-        raise ValueError("the content does not match its checksum")
-    return content
 
 
 def check_writable(path: Path) -> None:

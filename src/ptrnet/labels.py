@@ -15,16 +15,8 @@ from ptrnet.data.dataset import Dataset, chunks_of, instances_of
 from ptrnet.data.random_streams import GENERATED
 from ptrnet.errors import InputError, MissingExtraError, check_int, short
 from ptrnet.geometry.distances import EXPLICIT
-from ptrnet.jobs import (
-    CHUNK,
-    Source,
-    file_source,
-    map_chunks,
-    num_unproved,
-    report_unproved,
-    write_chunks,
-)
 from ptrnet.parallel import LOCAL, check_processes
+from ptrnet.run import CHUNK, Memory, Source, file_sink, file_source, report_unproved, run
 from ptrnet.sizes import Sizes
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.tsp import with_ends
@@ -114,7 +106,7 @@ def label(
         examples = with_ends(formats.read(path, task), task, ends)
         if target is not None:
             examples = formats.output_format(target, path).checked(examples, task)
-        source = file_source(path, chunks_of(examples, task, CHUNK))
+        source = file_source(path, chunks_of(examples, task, CHUNK), target)
     function = partial(label_dataset, task, labeller, strict=strict)
     key = {"labeller": labeller or task.labellers[0], "strict": strict, "ends": list(ends)}
     labelled = _run(function, source, task, target, "labelling", key, jobs, backend)
@@ -214,7 +206,7 @@ def generate_dataset(
 ) -> Dataset:
     """Return the examples that `generate` returns. The progress bar shows the text `activity`."""
     function, source, _ = generation(task, sizes, count, seed, labeller)
-    chunks = map_chunks(function, source, activity, jobs, LOCAL)
+    chunks = run(source, function, Memory(), activity, jobs)
     return Dataset.of((row for chunk in chunks for row in chunk), task.item_size)
 
 
@@ -367,12 +359,13 @@ def _run(
     jobs: int,
     backend: str,
 ) -> Dataset | None:
-    """Run a job, and report unproved answers. Return the examples, or write them to `target`."""
+    """Report unproved answers. Return the examples, or write them to `target`."""
     if target is not None:
-        unproved = write_chunks(function, source, task, target, activity, key, jobs, backend)
-        report_unproved(unproved)
+        sink = file_sink(target, source, task, activity, key)
+        run(source, function, sink, activity, jobs, backend)
+        report_unproved(sink.unproved)
         return None
-    chunks = map_chunks(function, source, activity, jobs, backend)
-    data = Dataset.of((row for chunk in chunks for row in chunk), task.item_size)
-    report_unproved(num_unproved(data))
-    return data
+    memory = Memory()
+    chunks = run(source, function, memory, activity, jobs, backend)
+    report_unproved(memory.unproved)
+    return Dataset.of((row for chunk in chunks for row in chunk), task.item_size)

@@ -9,8 +9,8 @@ from ptrnet import load, tasks
 from ptrnet.data import formats
 from ptrnet.data.dataset import Dataset
 from ptrnet.decoding import Greedy
-from ptrnet.jobs import CHUNK
 from ptrnet.labels import generate_dataset
+from ptrnet.run import CHUNK
 from ptrnet.solver.scoring import Evaluator
 from tests.cli.test_bulk import interrupted
 
@@ -44,7 +44,7 @@ def test_fresh_instances_are_kept_with_their_scores(tmp_path, ptrnet, model, mon
     options = ("--model", model, "--random", CHUNK + 9, "--n", "3-6")
     alone = evaluated(ptrnet, *options)
     assert evaluated(ptrnet, *options, "--jobs", 2) == alone
-    monkeypatch.setattr("ptrnet.jobs._join", interrupted)
+    monkeypatch.setattr("ptrnet.run._join", interrupted)
     assert ptrnet("evaluate", *options, "--output", output)[0] == 130
     monkeypatch.undo()
     code, out, err = ptrnet("evaluate", *options, "--output", output, "--json")
@@ -127,7 +127,7 @@ def test_scores_are_kept_and_add_up(tmp_path, ptrnet, model, monkeypatch, extens
     options = ("--model", model, path, "--free")
     alone = evaluated(ptrnet, *options)
     assert alone["metrics"]["area"]["fail"]
-    monkeypatch.setattr("ptrnet.jobs._join", interrupted)
+    monkeypatch.setattr("ptrnet.run._join", interrupted)
     assert ptrnet("evaluate", *options, "--output", output)[0] == 130
     monkeypatch.undo()
     assert evaluated(ptrnet, *options, "--output", output) == alone

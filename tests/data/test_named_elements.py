@@ -11,8 +11,6 @@ import pytest
 import ptrnet
 from ptrnet import InputError
 from ptrnet.cli import run
-from ptrnet.settings import to_mapping
-from ptrnet.training.recipe import Recipe
 from ptrnet.types import Example
 
 
@@ -472,24 +470,3 @@ def test_a_training_keeps_its_rules_for_unseen_and_missing_values(tmp_path, opti
     if "missing" in options:
         with pytest.raises(InputError, match="expected a value, got none"):
             ptrnet.fit([*data, {**data[-1], "p": None, "bought": 0}], **columns, **options, **sizes)
-
-
-@pytest.mark.parametrize(("former", "present"), [("ignore", "missing"), ("refuse", "refuse")])
-def test_earlier_models_and_recipes_keep_their_rule(small, tmp_path, former, present):
-    solver, _ = model_of_rows(small)
-    solver.save_pretrained(tmp_path)
-    path = tmp_path / "config.json"
-    config = json.loads(path.read_text())
-    settings = config["task_settings"]
-    del config["config_sha256"], settings["missing"], settings["unknown"]
-    path.write_text(
-        json.dumps({**config, "task_settings": {**settings, "unknown_category": former}})
-    )
-    task = ptrnet.load(tmp_path).task
-    assert (task.unknown, task.missing) == (present, "fill")
-    recipe = Recipe.from_table(
-        {**to_mapping(task), "task": "custom", "data": "d", "valid_batches": 0}
-    )
-    lines = [line for line in recipe.toml().splitlines() if not line.startswith("unknown")]
-    (tmp_path / "r.toml").write_text("\n".join([f'unknown_category = "{former}"', *lines]))
-    assert Recipe.read(tmp_path / "r.toml") == recipe

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
-from huggingface_hub import ModelCard
 
 import ptrnet
 
@@ -67,22 +65,6 @@ def test_saving_into_the_folder_of_a_run_is_refused(small, tmp_path):
     (tmp_path / "recipe.toml").write_text("")
     with pytest.raises(ptrnet.InputError, match="holds the run of a training; name another folder"):
         small().save_pretrained(tmp_path)
-
-
-def test_scores_of_other_weights_are_left_out(tmp_path, pushed):
-    """Once, a card kept its scores although the weights had changed."""
-    solver = ptrnet.load("sort")
-    with torch.no_grad():
-        next(solver.model.parameters()).mul_(0.5)
-    solver.save_pretrained(tmp_path)
-    changed = ptrnet.load(tmp_path)
-    assert "scores" not in changed.trained and "accuracy" not in changed.card
-    assert "weights were changed after this training" in changed.card
-    solver.push_to_hub("me/sort")
-    assert ModelCard(pushed["me/sort"]).data.eval_results is None
-    solver.card = "# Mine\n"
-    solver.save_pretrained(tmp_path)
-    assert ptrnet.load(tmp_path).card.endswith("# Mine\n")
 
 
 def test_a_readme_of_the_user_is_not_overwritten(small, tmp_path):

@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -64,11 +66,15 @@ def test_many_instances_use_compiled_kernels_from_the_first_step_on(small, monke
     """So the number of processes does not change the bits."""
     seen = []
 
-    def note(predictor, chunks, jobs, backend):
-        seen.append(predictor.always_compiled)
-        return (chunk.with_answers([np.arange(3)] * len(chunk)) for chunk in chunks)
+    def answered(chunk):
+        return chunk.with_answers([np.arange(3)] * len(chunk))
 
-    monkeypatch.setattr("ptrnet.solver.solver.ordered_map", note)
+    def note(compute, chunks, jobs, backend):
+        predictor, encode = compute.args
+        seen.append(predictor.always_compiled)
+        return map(partial(compute.func, answered, encode), chunks)
+
+    monkeypatch.setattr("ptrnet.run.ordered_map", note)
     points = [Example(x) for x in np.random.default_rng(0).random((CHUNK + 1, 4, 2))]
     small().predict(points, **options)
     small().predict(points[1:], **options)

@@ -1,5 +1,7 @@
 """Each damaged checkpoint is noticed, and the one before it is used."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -40,15 +42,12 @@ def is_unchanged(read):
 
 def test_no_flipped_bit_changes_what_is_read(path):
     content, rng = path.read_bytes(), np.random.default_rng(0)
-    refused = 0
+    assert is_unchanged(checkpoint.read(path))
     for position in rng.integers(0, 8 * len(content), 200).tolist():
         damaged = bytearray(content)
         damaged[position // 8] ^= 1 << position % 8
         path.write_bytes(damaged)
-        read = read_or_none(path)
-        refused += read is None
-        assert read is None or is_unchanged(read)
-    assert refused > 190
+        assert read_or_none(path) is None
 
 
 def test_no_zeroed_sector_changes_what_is_read(path):
@@ -60,19 +59,11 @@ def test_no_zeroed_sector_changes_what_is_read(path):
         assert is_unchanged(read) if read else sector.strip(b"\0"), start
 
 
-@pytest.mark.parametrize("size", [0, 1, 100, -1, -47, -48, -100])
+@pytest.mark.parametrize("size", [0, 1, 100, -1, -32, -100])
 def test_a_truncated_checkpoint_gives_our_error_message(path, size):
     path.write_bytes(path.read_bytes()[:size])
-    read = read_or_none(path)
-    assert read is None or is_unchanged(read)  # only the checksum is cut off
-    if 0 <= size <= 1:
-        with pytest.raises(InputError, match=rf"or a damaged one \({size} bytes\)$"):
-            checkpoint.read(path)
-
-
-def test_a_checkpoint_without_a_checksum_can_be_read(tmp_path):
-    torch.save(CONTENT, tmp_path / checkpoint.LAST)
-    assert is_unchanged(checkpoint.read(tmp_path / checkpoint.LAST))
+    with pytest.raises(InputError, match=r"/checkpoint.ckpt: .* damaged one \(\d+ bytes\)$"):
+        checkpoint.read(path)
 
 
 def test_torch_can_read_our_checkpoints(path):
@@ -96,11 +87,8 @@ def test_a_damaged_last_checkpoint_falls_back_to_the_one_before(tmp_path, capsys
     capsys.readouterr()
     damage(run / "checkpoint.ckpt")
     again = train(RECIPE, run, resume=True).model.state_dict()
-    line = (
-        f"{run}/checkpoint.ckpt: damaged: the content does not match its checksum; "
-        "using the checkpoint of step 20"
-    )
-    assert line in capsys.readouterr().err
+    line = rf"^{run}/checkpoint.ckpt: not a .* damaged one .*; using the checkpoint of step 20$"
+    assert re.search(line, capsys.readouterr().err, re.MULTILINE)
     assert all(torch.equal(straight[name], again[name]) for name in straight)
     assert checkpoint.read(run / "checkpoint.ckpt")["global_step"] == 30
     assert checkpoint.read(run / "previous.ckpt")["global_step"] == 20
@@ -121,7 +109,7 @@ def test_two_damaged_checkpoints_are_refused(tmp_path):
     train(RECIPE, tmp_path / "run")
     damage(tmp_path / "run" / "checkpoint.ckpt")
     damage(tmp_path / "run" / "previous.ckpt")
-    with pytest.raises(InputError, match=r"/checkpoint\.ckpt: damaged: the content does not"):
+    with pytest.raises(InputError, match=r"/checkpoint\.ckpt: not a .* damaged one"):
         train(RECIPE, tmp_path / "run", resume=True)
 
 

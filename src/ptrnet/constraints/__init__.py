@@ -2,7 +2,6 @@
 
 from ptrnet.constraints.base import Constraint
 from ptrnet.constraints.sets import (
-    OPEN,
     Anything,
     Begun,
     ClosedSubset,
@@ -14,7 +13,6 @@ from ptrnet.constraints.sets import (
 from ptrnet.constraints.triangulations import Apexes, Triangles
 
 __all__ = [
-    "OPEN",
     "Anything",
     "Apexes",
     "Begun",

@@ -86,11 +86,6 @@ class Tour(Permutation):
         return one_hot_mask(first_element, state.tokens.shape[2])
 
 
-# An entry of `Begun.tokens` that means: the token of this step is not given. At this step,
-# `Begun.constraint` decides which tokens are allowed.
-OPEN = -1
-
-
 class Beginning(NamedTuple):
     """The state of `Begun`."""
 
@@ -104,7 +99,7 @@ class Begun:
 
     Args:
         constraint: the constraint on the tokens that follow.
-        tokens: `(B, k)` the first k tokens of each instance; `OPEN` for a token that is not given.
+        tokens: `(B, k)` the first k tokens of each instance.
     """
 
     constraint: Constraint
@@ -118,8 +113,7 @@ class Begun:
         if state.step >= self.tokens.shape[1]:
             return allowed
         given = self.tokens[:, state.step : state.step + 1]
-        is_open = (given == OPEN)[..., None]
-        return torch.where(is_open, allowed, one_hot_mask(given, allowed.shape[2]))
+        return one_hot_mask(given, allowed.shape[2]).expand_as(allowed)
 
     def advance(self, state: Beginning, parents: Tensor, tokens: Tensor) -> Beginning:
         return Beginning(self.constraint.advance(state.state, parents, tokens), state.step + 1)

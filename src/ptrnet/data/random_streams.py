@@ -13,4 +13,3 @@ CUTS = 6  # where answers are cut in training
 INSTANCE_ORDER = 7  # order of instances without answers
 EXPORTED = 8  # instances on which an exported graph is compared with its model
 DROPOUT = 9  # units that dropout leaves out at a training step
-WINDOW = 10  # which earlier batch a training learns from again (self-labelling)

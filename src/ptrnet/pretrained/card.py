@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ptrnet.metrics.interval import Measure
 
 _FENCE = "---\n"  # the line before and after the facts that the hub reads
-_FACTS = ("n", "steps", "batch_size", "seed", "changed")  # keys of `Saved.trained` in a card
+_FACTS = ("n", "steps", "batch_size", "seed")  # keys of `Saved.trained` in a card
 
 
 def read(folder: Path) -> str:

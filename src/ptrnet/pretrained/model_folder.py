@@ -1,33 +1,32 @@
 """A model on disk: `config.json` says what to build, and `model.safetensors` holds the weights.
 
 No code of the folder is executed. Every key, tensor name, shape and value is checked before a model
-is returned, and both files have checksums.
+is returned, and a checksum covers both files.
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file
+from safetensors.torch import load as from_bytes
 from safetensors.torch import save as to_bytes
 
 from ptrnet import models, tasks
 from ptrnet.errors import InputError, ModelError, short, unknown
-from ptrnet.files import atomic_path, checksum, exists, json_checksum
+from ptrnet.files import atomic_path, checksum, exists
 from ptrnet.models.base import PointerModel
 from ptrnet.settings import to_mapping
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.custom import with_present_names
 
 FORMAT = 1
 CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
 RECIPE = "recipe.toml"  # in the folder of a training, which becomes a model's folder
-# CONFIG has two checksums: `sha256` of the file TENSORS, and `config_sha256` of all other keys in
-# CONFIG. Users who edit CONFIG have to remove `config_sha256`. Users who replace TENSORS have to
-# remove both checksums.
-_CHECKSUM, _CONFIG_CHECKSUM = "sha256", "config_sha256"
+# The key of CONFIG with a checksum of its other keys and of TENSORS: safetensors has no checksums.
+# Users who edit one of the two files have to remove this key.
+_CHECKSUM = "sha256"
 _KEYS = {
     "format": int,
     "model": str,
@@ -36,7 +35,7 @@ _KEYS = {
     "task_settings": dict,
     "trained": dict,
 }
-_OPTIONAL_KEYS = {_CHECKSUM: str, _CONFIG_CHECKSUM: str}
+_OPTIONAL_KEYS = {_CHECKSUM: str}
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
@@ -72,8 +71,7 @@ def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None
     except OSError as error:
         raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
     content = to_bytes(tensors, metadata={"format": "pt"})
-    config[_CHECKSUM] = checksum(content)
-    config[_CONFIG_CHECKSUM] = json_checksum(config)
+    config[_CHECKSUM] = _checksum(config, content)
     # First write both files under temporary names, because either file is useless alone. Then
     # rename them, the configuration last: a folder with a configuration counts as a model.
     with atomic_path(folder / CONFIG) as config_path, atomic_path(folder / TENSORS) as path:
@@ -94,7 +92,13 @@ def load(folder: Path) -> Saved:
             the weights belong to another configuration. Or a tensor is missing, unknown, of another
             shape or not finite.
     """
-    config = _read_config(folder / CONFIG)
+    config, path = _read_config(folder / CONFIG), folder / TENSORS
+    content = _read(path)
+    if _CHECKSUM in config and config[_CHECKSUM] != _checksum(config, content):
+        raise ModelError(
+            f"{folder}: {CONFIG} or {TENSORS} is damaged, was edited, or belongs to another model; "
+            f'to use them nevertheless, remove "{_CHECKSUM}" from {CONFIG}'
+        )
     for kind, name, known in (
         ("task", config["task"], [*tasks.names(), *tasks.problem_names(), tasks.CUSTOM]),
         ("model", config["model"], [*models.names(), models.STATES]),
@@ -105,18 +109,15 @@ def load(folder: Path) -> Saved:
                 "--plugins FILE or PTRNET_PLUGINS"
             )
     try:
-        settings_of_task = with_present_names(config["task"], config["task_settings"])
-        task = tasks.get(config["task"], **settings_of_task)
+        task = tasks.get(config["task"], **config["task_settings"])
         settings = models.settings_of(config["model"], **config["model_settings"])
         with torch.device("meta"):  # allocate no memory: the weights come from the file
             model = models.for_task(config["model"], task, settings)
     except InputError as error:
         raise ModelError(f"{folder / CONFIG}: {error}") from None
-    path = folder / TENSORS
-    _check_content(path, config.get(_CHECKSUM))
     try:
-        tensors = load_file(path)
-    except (SafetensorError, OSError) as error:
+        tensors = from_bytes(content)
+    except SafetensorError as error:
         raise ModelError(f"{path}: not a whole safetensors file: {error}") from None
     _check_tensors(path, tensors, model)
     model.load_state_dict({k: v.float() for k, v in tensors.items()}, assign=True)
@@ -146,12 +147,6 @@ def _read_config(path: Path) -> dict[str, Any]:
         kind = {**_KEYS, **_OPTIONAL_KEYS}[key]
         if not isinstance(value, kind):
             raise ModelError(f"{path}: key {key!r} must be {kind.__name__}, got {short(value)}")
-    others = {key: config[key] for key in config if key != _CONFIG_CHECKSUM}
-    if config.get(_CONFIG_CHECKSUM) not in (None, json_checksum(others)):
-        raise ModelError(
-            f"{path}: the checksum does not match: the file is damaged or was edited; to use it "
-            f'nevertheless, remove "{_CONFIG_CHECKSUM}" from it'
-        )
     scores = config["trained"].get("scores", [])
     if not isinstance(scores, list) or not all(map(_is_score, scores)):
         raise ModelError(f"{path}: scores: expected a list of measures, got {short(scores)}")
@@ -169,19 +164,19 @@ def _is_score(score: Any) -> bool:
     )
 
 
-def _check_content(path: Path, expected: str | None) -> None:
-    """Refuse a missing file or, unless `expected` is None, a file with another checksum."""
+def _read(path: Path) -> bytes:
     try:
-        actual = checksum(path)
+        return path.read_bytes()
     except FileNotFoundError:
         raise ModelError(f"{path}: no such file") from None
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror}") from None
-    if expected not in (None, actual):
-        raise ModelError(
-            f"{path}: the checksum in {CONFIG} does not match: the file is damaged or belongs to "
-            f'another model; to use it nevertheless, remove "{_CHECKSUM}" from {CONFIG}'
-        )
+
+
+def _checksum(config: Mapping[str, Any], content: bytes) -> str:
+    """Return the checksum of a configuration and of the content of TENSORS."""
+    others = {key: config[key] for key in config if key != _CHECKSUM}
+    return checksum(json.dumps(others, sort_keys=True).encode() + content)
 
 
 def _check_tensors(path: Path, tensors: dict[str, torch.Tensor], model: PointerModel) -> None:

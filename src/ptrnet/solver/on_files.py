@@ -1,6 +1,6 @@
 """Solve and evaluate whole files in one or more processes. Answer a pipe's lines immediately."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from queue import Queue
@@ -16,9 +16,19 @@ from ptrnet.data.groups import shared_value
 from ptrnet.data.tables import Columns, Sets
 from ptrnet.errors import InputError
 from ptrnet.evaluation import Evaluation, check_room_for_scores
-from ptrnet.jobs import CHUNK, Source, file_source, map_chunks, write_chunks
 from ptrnet.labels import generation
 from ptrnet.parallel import check_processes
+from ptrnet.run import (
+    CHUNK,
+    Printed,
+    Sink,
+    Source,
+    Whole,
+    can_resume,
+    file_sink,
+    file_source,
+    run,
+)
 from ptrnet.settings import to_mapping
 from ptrnet.sizes import Sizes
 from ptrnet.solver.predict import Predictor
@@ -54,21 +64,26 @@ def solve_file(
     probability: str,
 ) -> None:
     """Answer the instances of a file, and write the answers; see `Solver.solve_file`."""
-    task = solver.task
+    task, activity = solver.task, predictor.activity
     check_processes(jobs, backend)
     instances, sets = instances_to_solve(task, path, target, ends, columns)
-    if sets is not None:
-        write = table_writer(predictor, sets, target, probability)
-        _solve_table(solver, predictor, instances, write, jobs, backend)
+    sink: Sink[None]
+    if path == target == "-" and sets is None:
+        check_no_probability(probability)
+        source = Source(_waiting(solver, predictor, instances), None, None, path)
+        run(source, predictor, Printed(task))
         return
-    check_no_probability(probability)
-    if path == target == "-":
-        formats.print_stream(_stream(solver, predictor, instances), task)
-        return
-    source = file_source(path, solver.warned(chunks_of(instances, task, CHUNK), predictor))
-    function = _for_many(predictor, source.num_rows)
-    key = {**predictor.key(), "ends": list(ends)}
-    write_chunks(function, source, task, target, predictor.activity, key, jobs, backend)
+    if sets is None:
+        check_no_probability(probability)
+        source = file_source(path, chunks_of(instances, task, CHUNK), target)
+        key = {} if source.key is None else {**predictor.key(), "ends": list(ends)}
+        sink = file_sink(target, source, task, activity, key)
+    else:
+        data = Dataset.of(instances, task.item_size)
+        source = Source(data.chunks(CHUNK), len(data), None, path)
+        sink = Whole(table_writer(predictor, sets, target, probability))
+    source = source._replace(chunks=solver.warned(source.chunks, predictor))
+    run(source, _for_many(predictor, source.num_rows), sink, activity, jobs, backend)
 
 
 def instances_to_solve(
@@ -91,31 +106,9 @@ def instances_to_solve(
     return formats.output_format(target, path).checked(instances, task), None
 
 
-def _solve_table(
-    solver: "Solver",
-    predictor: Predictor,
-    instances: Iterable[Example],
-    write: Callable[[Dataset], None],
-    jobs: int,
-    backend: str,
-) -> None:
-    """Answer the sets of a table, and write the answers by a `table_writer`."""
-    solved = solver.predict(
-        instances,
-        predictor.decoder,
-        constrained=predictor.constrained,
-        augment=predictor.augment,
-        improve=predictor.improve,
-        jobs=jobs,
-        backend=backend,
-        activity=predictor.activity,
-    )
-    write(solved)
-
-
 def table_writer(
     predictor: Predictor, sets: Sets, target: str, probability: str
-) -> Callable[[Dataset], None]:
+) -> Callable[[Sequence[Example]], None]:
     """Return a function that writes the solved sets of a table.
 
     If the target is a table or standard output, the function writes the table with a column of
@@ -140,11 +133,11 @@ def table_writer(
                 "for the probabilities (--probability)"
             )
 
-    def write(solved: Dataset) -> None:
+    def write(solved: Sequence[Example]) -> None:
         answers = (row.outputs for row in solved if row.outputs is not None)
         table = sets.answered(answers, kind)
         if probability:
-            of_sets = element_probabilities(predictor.model, own_task(task), solved)
+            of_sets = element_probabilities(predictor.model, own_task(task), Dataset.of(solved))
             column = sets.in_rows(of_sets).tolist()
             table = replace(table, columns={**table.columns, probability: column})
         formats.write_table(target, table)
@@ -159,20 +152,6 @@ def check_no_probability(probability: str) -> None:
             "probability: needs a long table (set_id), and an output that is one: .csv, .tsv or "
             ".parquet"
         )
-
-
-def _stream(
-    solver: "Solver", predictor: Predictor, examples: Iterable[Example]
-) -> Iterator[Example]:
-    """Answer each example as soon as it has been read, and yield the example with its answer.
-
-    Examples that are read while a batch is answered share the next batch. If reading fails, the
-    examples that were read before the failure are answered first.
-    """
-    for chunk in _waiting(examples):
-        data = Dataset.of(chunk, solver.task.item_size)
-        solver.warn_of(data, predictor.decoder)
-        yield from predictor(data)
 
 
 def evaluate_file(
@@ -193,11 +172,12 @@ def evaluate_file(
     if path != "-":
         formats.check_input(path)
     examples = _known(formats.read(path, task, columns), task, target, by)
-    source = file_source(path, solver.warned(chunks_of(examples, task, CHUNK), evaluator))
+    chunks = solver.warned(chunks_of(examples, task, CHUNK), evaluator)
+    source = file_source(path, chunks, target)
     if columns:  # a line of a long table is an element, so `num_rows` does not count instances
         source = source._replace(num_rows=None)
     function = _for_many(evaluator, source.num_rows)
-    key = {**evaluator.key(), **to_mapping(columns)}
+    key = {} if source.key is None else {**evaluator.key(), **to_mapping(columns)}
     # A long table has groups only if the user named their column, whatever its other columns are.
     groups = None if columns and not columns.group else Columns(group=columns.group)
     return _evaluation(task, function, source, target, key, jobs, backend, by, groups)
@@ -234,7 +214,8 @@ def evaluate_random(
     # largest size. Warn if the model was not trained on such instances.
     for size in (min(sizes), max(sizes)):
         solver.warn_of([Example(task.sample(rng, 1, size)[0])], evaluator.decoder)
-    key |= {**to_mapping(task), **evaluator.key()}
+    if can_resume(target):
+        key |= {**to_mapping(task), **evaluator.key()}
     function = partial(_evaluate_drawn, draw, _for_many(evaluator, count))
     return _evaluation(solver.task, function, source, target, key, jobs, backend)
 
@@ -256,8 +237,9 @@ def _evaluation(
     """
     activity = Evaluator.activity
     if target is None:
-        return Evaluation(task, map_chunks(function, source, activity, jobs, backend), by)
-    write_chunks(function, source, task, target, activity, key, jobs, backend)
+        return run(source, function, Evaluation(task, by=by), activity, jobs, backend)
+    sink = file_sink(target, source, task, activity, key)
+    run(source, function, sink, activity, jobs, backend)
     return Evaluation(task, chunks_of(formats.read(target, task, groups), task, CHUNK), by)
 
 
@@ -286,8 +268,14 @@ def _evaluate_drawn(draw: Callable[[int], Dataset], evaluator: Evaluator, number
 _END = EOFError()  # the reading thread sends this error after the last example
 
 
-def _waiting(examples: Iterable[Example]) -> Iterator[list[Example]]:
-    """Read examples in a thread, and yield lists of the examples read since the last list."""
+def _waiting(
+    solver: "Solver", predictor: Predictor, examples: Iterable[Example]
+) -> Iterator[Dataset]:
+    """Read examples in a thread, and yield the examples that were read since the last chunk.
+
+    So examples that are read while a batch is answered share the next batch. If reading fails, the
+    examples that were read before the failure are yielded first. Warn about each chunk.
+    """
     waiting: Queue[Example | Exception] = Queue(CHUNK)
 
     def read() -> None:
@@ -310,7 +298,9 @@ def _waiting(examples: Iterable[Example]) -> Iterator[list[Example]]:
             else:
                 chunk.append(item)
         if chunk:
-            yield chunk
+            data = Dataset.of(chunk, solver.task.item_size)
+            solver.warn_of(data, predictor.decoder)
+            yield data
         if error is _END:
             return
         if error is not None:

@@ -4,7 +4,6 @@ import os
 import tempfile
 from pathlib import Path
 from typing import Any, Self
-from zlib import crc32
 
 from ptrnet.errors import InputError
 from ptrnet.files import exists
@@ -21,15 +20,13 @@ class HubMixin:
     task: Task
     trained: dict[str, Any]
     card: str
-    # The card, and a checksum of the weights, when the solver was made. If the weights change
-    # later, this card and the scores of the training no longer describe them.
-    _described: tuple[str, int] | None
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write `config.json`, `model.safetensors` and the card, README.md, to a folder.
 
         The folder is made if it is missing. A README.md in a folder without a model is not
-        overwritten.
+        overwritten. The card and `trained["scores"]` are those of the training: if you have changed
+        the weights since then, clear both.
 
         Raises:
             InputError: the folder cannot be written, or is the run folder of a training. The
@@ -45,11 +42,11 @@ class HubMixin:
         if exists(path / RECIPE):
             raise InputError(f"{path}: holds the run of a training; name another folder")
         is_users_readme = exists(path / CARD) and not model_folder.is_there(path)
-        saved, text = self._saved()
+        saved = model_folder.Saved(self.model, self.task, self.trained)
         model_folder.save(path, saved)
         if not is_users_readme:
             name = path.resolve().name
-            text = text or card.basic(name, saved)
+            text = self.card or card.basic(name, saved)
             card.write(path, card.with_front_matter(text, name, saved))
 
     @classmethod
@@ -94,31 +91,10 @@ class HubMixin:
         """
         from ptrnet.pretrained import hub
 
-        saved, text = self._saved()
-        text = text or card.basic(repository, saved)
+        saved = model_folder.Saved(self.model, self.task, self.trained)
+        text = self.card or card.basic(repository, saved)
         with tempfile.TemporaryDirectory() as folder:
             model_folder.save(Path(folder), saved)
             name = repository.rpartition("/")[2]
             card.write(Path(folder), card.with_front_matter(text, name, saved, license))
             return hub.push(Path(folder), repository, private=private)
-
-    def _saved(self) -> tuple[model_folder.Saved, str]:
-        """Return the model to write, and the text of the model card.
-
-        If the weights have changed since this solver was made, leave out the scores and the card
-        that it had then. If the user has set another card, keep that card.
-        """
-        trained, text = self.trained, self.card
-        if self._described is not None:
-            first_card, crc = self._described
-            if crc != self._weights_crc():
-                trained = {key: value for key, value in trained.items() if key != "scores"}
-                trained["changed"] = "weights were changed after this training"
-                text = "" if text == first_card else text
-        return model_folder.Saved(self.model, self.task, trained), text
-
-    def _weights_crc(self) -> int:
-        crc = 0
-        for tensor in self.model.state_dict().values():
-            crc = crc32(tensor.detach().float().cpu().contiguous().numpy(), crc)
-        return crc

@@ -21,8 +21,8 @@ from ptrnet.data.dataset import (
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError, ModelError, check_int, short
 from ptrnet.models.base import PointerModel, num_weights
-from ptrnet.parallel import LOCAL, check_processes, ordered_map
-from ptrnet.progress import Bar
+from ptrnet.parallel import LOCAL, check_processes
+from ptrnet.run import CHUNK, Memory, Source, run
 from ptrnet.settings import from_mapping
 from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.predict import Predictor, SampledAnswers, sample_answers
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from ptrnet.metrics.interval import Measure
     from ptrnet.solver.explain import Importance
     from ptrnet.tasks.custom import Custom
-
-CHUNK = 250  # instances per chunk, with a progress bar or several processes
 
 
 class Solver(HubMixin):
@@ -77,7 +75,6 @@ class Solver(HubMixin):
                 )
         self.model, self.task, self.trained = model.eval(), task, trained or {}
         self.card = card
-        self._described = (card, self._weights_crc()) if card or "scores" in self.trained else None
 
     @property
     def _network(self) -> PointerModel:
@@ -246,11 +243,7 @@ class Solver(HubMixin):
         predictor = replace(predictor, always_compiled=len(data) > CHUNK)
         is_shared = jobs != 1 or backend != LOCAL
         chunks = self.warned(data.chunks(CHUNK) if activity or is_shared else [data], predictor)
-        solved = []
-        with Bar(activity, len(data)) as bar:
-            for chunk in ordered_map(predictor, chunks, jobs, backend):
-                solved.append(chunk)
-                bar.add(len(chunk))
+        solved = run(Source(chunks, len(data), None), predictor, Memory(), activity, jobs, backend)
         if len(solved) == 1:
             return solved[0]
         log_probs = [np.zeros(0), *(s.log_probs for s in solved if s.log_probs is not None)]

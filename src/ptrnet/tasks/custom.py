@@ -4,7 +4,7 @@ The task has no labeller, and `tasks.names()` does not list it. Its name, `custo
 files of models.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["permutation", "subset", "sequence", "set", "choice", "grades"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-# Values of the option `constraint`, an older way to give the kind.
+# Values of the option `constraint`, another way to give the kind.
 CONSTRAINTS: dict[str, Kind] = {
     "permutation": "permutation",
     "subset": "subset",
@@ -267,18 +267,6 @@ class Custom(Task):
             points = centred @ np.linalg.svd(centred, full_matrices=False)[2][:2].T
             points = np.pad(points, ((0, 0), (0, 2 - points.shape[1])))
         return Drawing(points, [points[outputs]], equal_axes=self.num_features > 2)
-
-
-def with_present_names(task: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a task's settings from a file, with the former names of settings replaced.
-
-    Earlier versions wrote `unknown_category`, "refuse" or "ignore".
-    """
-    present = dict(settings)
-    if task == Custom.name and "unknown_category" in present:
-        ignores = present.pop("unknown_category") == "ignore"
-        present["unknown"] = "missing" if ignores else "refuse"
-    return present
 
 
 def own_task(task: Task) -> Custom:

@@ -7,26 +7,23 @@ the model's probabilities without the constraint. Probability that goes to forbi
 this ranking worse.
 """
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from lightning.fabric.utilities import move_data_to_device
 from torch import Tensor
 from torch.nn import functional
 
-from ptrnet.constraints import OPEN, Begun, Constraint
 from ptrnet.data.dataset import Dataset
-from ptrnet.data.random_streams import VALID, WINDOW
+from ptrnet.data.random_streams import VALID
 from ptrnet.data.streams import FreshInstances, KnownInstances, instance_batch
 from ptrnet.decoding import Decoder, Greedy, Sample
 from ptrnet.decoding.log_probs import SequenceLogProbs, sequence_log_probs
 from ptrnet.errors import InputError
 from ptrnet.files import checksum
-from ptrnet.masks import gather_rows, length_mask
+from ptrnet.masks import gather_rows
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
 from ptrnet.training.examples import TrainingExamples
@@ -52,26 +49,6 @@ class Samples(NamedTuple):
             gather_rows(self.tokens, best), self.lengths.gather(1, best), self.costs.gather(1, best)
         )
 
-    def followed_by(self, others: "Samples") -> "Samples":
-        """Return the answers of `self`, followed by those of `others` to the same instances."""
-        longest = max(self.tokens.shape[2], others.tokens.shape[2])
-        padded = [
-            functional.pad(part.tokens, (0, longest - part.tokens.shape[2]), value=END)
-            for part in (self, others)
-        ]
-        return Samples(
-            torch.cat(padded, 1),
-            torch.cat([self.lengths, others.lengths], 1),
-            torch.cat([self.costs, others.costs], 1),
-        )
-
-
-class Answered(NamedTuple):
-    """A batch, and one answer to each of its instances."""
-
-    batch: InstanceBatch
-    answers: Samples  # K = 1
-
 
 class Sampler:
     """Decodes answers under the task's constraint, and computes the costs of the answers.
@@ -89,25 +66,11 @@ class Sampler:
 
     def sample(self, batch: InstanceBatch, size: int, seed: int) -> Samples:
         """Draw `size` answers to each instance from the model's distribution."""
-        return self._decode(batch, Sample(size, seed=seed), self.constraint)
-
-    def sample_tails(self, answered: Answered, num_kept: Tensor, size: int, seed: int) -> Samples:
-        """For each instance, draw `size` answers that begin like the known answer.
-
-        Args:
-            answered: the instances with their known answers.
-            num_kept: `(B,)` number of tokens to keep from the start of each known answer.
-            size: number of answers to each instance.
-            seed: seed of the random numbers.
-        """
-        batch, known = answered
-        tokens = known.tokens[:, 0]
-        kept = tokens.masked_fill(~length_mask(num_kept, tokens.shape[1]), OPEN)
-        return self._decode(batch, Sample(size, seed=seed), Begun(self.constraint, kept))
+        return self._decode(batch, Sample(size, seed=seed))
 
     def greedy_costs(self, batch: InstanceBatch) -> Tensor:
         """Return the costs `(B,)` of the greedy answers."""
-        return self._decode(batch, Greedy(), self.constraint).costs[:, 0]
+        return self._decode(batch, Greedy()).costs[:, 0]
 
     def log_probs(self, batch: InstanceBatch, samples: Samples) -> SequenceLogProbs:
         """Return the log-probability of each sample, with and without the constraint."""
@@ -122,10 +85,10 @@ class Sampler:
             self.constraint,
         )
 
-    def _decode(self, batch: InstanceBatch, decoder: Decoder, constraint: Constraint) -> Samples:
+    def _decode(self, batch: InstanceBatch, decoder: Decoder) -> Samples:
         lengths = batch.lengths
         tokens, answer_lengths, _ = decoder.decode(
-            self.model, batch.inputs, lengths, self._max_lengths(lengths), constraint
+            self.model, batch.inputs, lengths, self._max_lengths(lengths), self.constraint
         )
         if tokens.shape[2] == int(answer_lengths.max()):  # at least one answer has no room for END
             tokens = functional.pad(tokens, (0, 1), value=END)
@@ -214,45 +177,17 @@ class CostModule(TrainingModule):
     def __init__(self, model: PointerModel, recipe: Recipe, task: Task, costs: Costs) -> None:
         super().__init__(model, recipe)
         self.sampler = Sampler(model, task, costs)
-        # The latest batches, each with the cheapest answers found so far, on the CPU.
-        self.window = deque[Answered](maxlen=recipe.window)
 
     def training_step(self, batch: InstanceBatch, index: int) -> dict[str, Tensor]:  # type: ignore[override]
         seed = self.recipe.seed * SEED_STRIDE + self.global_step
         samples = self.sampler.sample(batch, self.recipe.samples, seed)
         if self.recipe.learning == "self-labelling":
-            loss = self._self_labelling_loss(Answered(batch, samples.cheapest()), seed)
+            best = samples.cheapest()
+            log_probs = self.sampler.log_probs(batch, best).unconstrained
+            loss = self_labelling_loss(log_probs, best.lengths)
         else:
             loss = self._reinforce_loss(batch, samples)
         return {"loss": loss, "cost": samples.costs.mean()}
-
-    def _self_labelling_loss(self, fresh: Answered, seed: int) -> Tensor:
-        learned = [fresh, self._earlier(seed)] if self.window else [fresh]
-        self.window.append(_to(fresh, "cpu"))
-        log_probs = [self.sampler.log_probs(*answered).unconstrained for answered in learned]
-        lengths = [answered.answers.lengths for answered in learned]
-        return self_labelling_loss(torch.cat(log_probs), torch.cat(lengths))
-
-    def _earlier(self, seed: int) -> Answered:
-        """Draw an earlier batch from the window.
-
-        If the recipe has `tails`, cut each answer of this batch at a random place, and sample new
-        ends (tails). If a new answer is cheaper than the known answer, keep the new answer.
-        """
-        # All processes draw the same k, so each one learns from its own part of the same earlier
-        # batch. These parts have similar sizes, so no process waits long for another.
-        rng = np.random.default_rng([self.recipe.seed, WINDOW, self.global_step])
-        k = int(rng.integers(len(self.window)))
-        drawn = _to(self.window[k], self.device)
-        if self.recipe.tails:
-            most = drawn.answers.lengths[:, 0] - 1
-            shares = torch.from_numpy(rng.random(len(most))).to(most.device)
-            num_kept = (shares * most).long()
-            tails = self.sampler.sample_tails(drawn, num_kept, self.recipe.tails, seed)
-            # If costs are equal, `cheapest` takes the first answer, so the known answer stays.
-            drawn = drawn._replace(answers=drawn.answers.followed_by(tails).cheapest())
-            self.window[k] = _to(drawn, "cpu")
-        return drawn
 
     def _reinforce_loss(self, batch: InstanceBatch, samples: Samples) -> Tensor:
         log_probs = self.sampler.log_probs(batch, samples)
@@ -260,39 +195,12 @@ class CostModule(TrainingModule):
             return reinforce_loss(log_probs, samples, self.sampler.greedy_costs(batch)[:, None])
         return reinforce_loss(log_probs, samples, mean_of_others(samples.costs))
 
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Add the windows of all processes to the checkpoint, as tensors."""
-        if not self.window:
-            return
-        own = [
-            [inputs, lengths, torch.from_numpy(np.concatenate(instances)), *answers]
-            for (inputs, lengths, instances), answers in self.window
-        ]
-        windows = [own] * self.trainer.world_size
-        if len(windows) > 1:
-            torch.distributed.all_gather_object(windows, own)
-        checkpoint["windows"] = windows
-
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Restore the window of this process."""
-        if not self.recipe.window:
-            return
-        for inputs, lengths, instances, *answers in checkpoint["windows"][self.global_rank]:
-            rows = [rows.numpy() for rows in instances.split(lengths.tolist())]
-            batch = InstanceBatch(inputs, lengths, rows)
-            self.window.append(Answered(batch, Samples(*answers)))
-
     @torch.no_grad()
     def validation_step(self, batch: InstanceBatch, index: int) -> None:  # type: ignore[override]
         costs = self.sampler.greedy_costs(batch)
         self.valid_losses.append(costs)
         values = {"valid_loss": costs.mean(), "valid_cost": costs.mean()}
         self.log_dict(values, batch_size=len(batch.lengths))
-
-
-def _to(answered: Answered, device: torch.device | str) -> Answered:
-    moved: Answered = move_data_to_device(answered, torch.device(device))
-    return moved
 
 
 class UserCosts(NamedTuple):

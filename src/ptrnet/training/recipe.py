@@ -22,7 +22,7 @@ from ptrnet.problems import Problem
 from ptrnet.settings import Option, Settings, options_of, setting, to_mapping, to_toml
 from ptrnet.sizes import Sizes
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.custom import CONSTRAINTS, Custom, with_present_names
+from ptrnet.tasks.custom import CONSTRAINTS, Custom
 
 RECIPES = Path(str(files("ptrnet") / "recipes"))  # NAME.toml of each shipped model
 LARGEST_BATCH = 2**24  # elements, padding included
@@ -105,18 +105,6 @@ class Recipe(Settings):
     )
     samples: int = setting(
         16, "learning from costs: number of answers to sample for each instance", ge=2
-    )
-    window: int = setting(
-        0,
-        "self-labelling: keep the cheapest answers to this many earlier batches, and in each step "
-        "also learn from one of them",
-        ge=0,
-    )
-    tails: int = setting(
-        0,
-        "with window: before the network learns from an earlier answer, cut it at a random place, "
-        "sample this many new tails for it, and keep the cheapest answer",
-        ge=0,
     )
     baseline: Literal["mean", "greedy"] = setting(
         "mean",
@@ -272,7 +260,7 @@ class Recipe(Settings):
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InputError(f"{path}: not a TOML file: {error}") from None
         try:
-            return cls.from_table(with_present_names(table.get("task", ""), table), **changes)
+            return cls.from_table(table, **changes)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
@@ -339,10 +327,6 @@ def _check_combination(recipe: Recipe) -> None:
         raise InputError(
             f"recipe: answers of task {recipe.task.name} may repeat elements; set repeats to true"
         )
-    if recipe.window and recipe.learning != "self-labelling":
-        raise InputError(f"recipe: window needs learning self-labelling, got {recipe.learning}")
-    if recipe.tails and not recipe.window:
-        raise InputError("recipe: tails needs window, the number of batches whose answers are kept")
     if recipe.patience and not (recipe.valid or recipe.valid_batches):
         raise InputError("recipe: patience needs validations, but valid_batches is 0")
 
@@ -434,7 +418,7 @@ def _task_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
             "constraint",
             Literal[tuple(CONSTRAINTS)],
             "",
-            "older name of --kind, in which free means sequence",
+            "another name of --kind, in which free means sequence",
         ),
         "ordered": Option(
             "ordered", bool, False, "with --data: the network sees the order of the elements"

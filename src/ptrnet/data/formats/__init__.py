@@ -35,7 +35,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from io import StringIO
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, Any
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
 _registry = Registry("file format", __name__)
 _ALIASES = {"svm": "svmlight", "libsvm": "svmlight", "dat": "tsv"}
 _CHECKED_TOGETHER = 2**14  # check examples in groups of about this many elements
-_IN_MEMORY = 2**26  # how many bytes of output are kept in memory before we use a temporary file
+IN_MEMORY = 2**26  # how many bytes of output are kept in memory before we use a temporary file
 
 
 @dataclass(frozen=True)
@@ -514,7 +513,7 @@ def _opened(path: str, target: Format) -> Iterator[IO[Any]]:
     """Open a stream for `write`. At the end, the content replaces the file or is printed."""
     text: dict[str, Any] = {"encoding": "utf-8", "newline": "\n"}
     if path == "-":
-        with SpooledTemporaryFile(_IN_MEMORY, "w+", **text) as stream:
+        with SpooledTemporaryFile(IN_MEMORY, "w+", **text) as stream:
             yield stream
             stream.seek(0)
             to_standard_output(stream)
@@ -522,15 +521,6 @@ def _opened(path: str, target: Format) -> Iterator[IO[Any]]:
     mode, options = ("wb", {}) if target.capabilities.binary else ("w", text)
     with atomic_path(Path(path)) as temporary, temporary.open(mode, **options) as stream:
         yield stream
-
-
-def print_stream(examples: Iterable[Example], task: Task) -> None:
-    """Print each example as soon as the iterable yields it, in the format of standard input."""
-    target = output_format("-", "-")
-    for example in target.checked(examples, task):
-        text = StringIO()
-        target.module.write(text, [example], task)
-        to_standard_output([text.getvalue()])
 
 
 # Commands call these functions to check their files before any work.

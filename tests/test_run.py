@@ -3,17 +3,21 @@
 import json
 import multiprocessing
 import os
+from contextlib import nullcontext
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from ptrnet import jobs, tasks
+import ptrnet
+from ptrnet import run as road
+from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError, OutputError
 from ptrnet.files import locked
-from ptrnet.jobs import CHUNK, Source, write_chunks
+from ptrnet.run import CHUNK, Source, file_sink
 from ptrnet.types import Example
 
 TASK = tasks.get("sort")
@@ -25,6 +29,13 @@ def sorted_chunk(number):
     rows = range(number * CHUNK, min(ROWS, (number + 1) * CHUNK))
     numbers = [np.random.default_rng(k).random((4, 1)) for k in rows]
     return Dataset.of([Example(x, np.argsort(x[:, 0])) for x in numbers])
+
+
+def write_chunks(function, source, task, path, activity, key, processes=1):
+    """Run a function with the sink for a file; return the number of unproved answers."""
+    sink = file_sink(path, source, task, activity, key)
+    road.run(source, function, sink, activity, processes)
+    return sink.unproved
 
 
 def run(path, function=sorted_chunk, key=None, processes=1, can_resume=True):
@@ -39,7 +50,7 @@ def interrupt(*_):
 def stop(path, monkeypatch, at="_join"):
     """Run the job until it is interrupted; return its folder."""
     with monkeypatch.context() as patch:
-        patch.setattr(jobs, at, interrupt)
+        patch.setattr(road, at, interrupt)
         with pytest.raises(KeyboardInterrupt):
             run(path)
     return path.with_name(f"{path.name}.partial")
@@ -78,7 +89,7 @@ def test_unproved_answers_of_an_earlier_run_are_counted(tmp_path, monkeypatch):
     source = Source(range(4), ROWS, {})
     arguments = (source, TASK, str(tmp_path / "a.txt"), "sorting", {})
     with monkeypatch.context() as patch:
-        patch.setattr(jobs, "_join", interrupt)
+        patch.setattr(road, "_join", interrupt)
         with pytest.raises(KeyboardInterrupt):
             write_chunks(unproved_chunk, *arguments)
     assert write_chunks(refuse, *arguments) == 8
@@ -136,14 +147,14 @@ def test_an_unfinished_job_with_another_key_is_refused_and_left_alone(tmp_path, 
     with pytest.raises(InputError, match=r"with other options \(extra was None, now"):
         run(tmp_path / "a.txt", key={"seed": 1, "extra": True})
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
-    (folder / jobs.KEY).write_text("{")
+    (folder / road.KEY).write_text("{")
     with pytest.raises(InputError, match="not readable; delete"):
         run(tmp_path / "a.txt")
 
 
 def test_the_key_holds_task_command_options_and_version(tmp_path, monkeypatch):
     folder = stop(tmp_path / "a.txt", monkeypatch)
-    key = json.loads((folder / jobs.KEY).read_text())
+    key = json.loads((folder / road.KEY).read_text())
     assert key["task"] == "sort" and key["command"] == "sorting" and key["seed"] == 1
     assert key["order"] == "given" and key["ptrnet"]
 
@@ -159,7 +170,7 @@ def test_a_job_is_not_resumed_if_a_file_that_is_read_with_its_input_changed(
     (tmp_path / name).write_text("input")
     for text in ("old", "new", "old"):
         (tmp_path / companion).write_text(text)
-        keys.append(jobs.file_source(str(tmp_path / name), []).key)
+        keys.append(road.file_source(str(tmp_path / name), [], "a.jsonl").key)
     assert keys[0] == keys[2] != keys[1]
 
 
@@ -208,7 +219,9 @@ def test_a_chunk_that_cannot_be_written_names_the_output(tmp_path, monkeypatch, 
     def fails(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(jobs, "_write_chunk", fails)
+    monkeypatch.setattr(road, "_write_chunk", fails)
+    full = SimpleNamespace(write=fails)
+    monkeypatch.setattr(road, "SpooledTemporaryFile", lambda *_, **__: nullcontext(full))
     with pytest.raises(OutputError, match=r"a\.txt: cannot be written: No space left"):
         run(tmp_path / "a.txt", can_resume=can_resume)
     assert not list(tmp_path.iterdir())
@@ -238,3 +251,22 @@ def test_chunks_of_input_that_cannot_be_read_again_are_never_resumed(tmp_path):
     run(tmp_path / "a.txt", can_resume=False)
     run(tmp_path / "expected.txt")
     assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "expected.txt").read_bytes()
+
+
+def test_nothing_is_hashed_for_a_job_that_cannot_be_resumed(tmp_path, small, monkeypatch):
+    instances, answered = tmp_path / "a.txt", tmp_path / "b.jsonl"
+    solver = small("sort")
+    ptrnet.generate("sort", 4, 3, output=instances)
+
+    def refuse(*_):
+        raise AssertionError("hashed")
+
+    solver.solve_file(instances, "-")  # loads compiled code, whose cache is hashed
+    with monkeypatch.context() as patch:
+        patch.setattr("hashlib.sha256", refuse)
+        patch.setattr("hashlib.file_digest", refuse)
+        solver.solve_file(instances, "-")
+        solver.evaluate_file(instances)
+        ptrnet.label("sort", instances, output="-")
+        with pytest.raises(AssertionError, match="hashed"):
+            solver.solve_file(instances, answered)
