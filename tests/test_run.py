@@ -261,7 +261,7 @@ def test_nothing_is_hashed_for_a_job_that_cannot_be_resumed(tmp_path, small, mon
     def refuse(*_):
         raise AssertionError("hashed")
 
-    solver.solve_file(instances, "-")  # loads compiled code, whose cache is hashed
+    solver.evaluate_file(instances)  # loads compiled code, whose cache is hashed
     with monkeypatch.context() as patch:
         patch.setattr("hashlib.sha256", refuse)
         patch.setattr("hashlib.file_digest", refuse)
