@@ -202,25 +202,6 @@ def test_random_state_may_draw_the_seed():
         weights("1")
 
 
-def test_cross_validation_in_threads_gives_the_scores_of_one_after_the_other():
-    joblib = pytest.importorskip("joblib")
-    X, y = largest_first(60)
-    options = {**FAST, "steps": 8, "recipe": {"ensemble": 2, "dropout": 0.3}}
-    estimator = ptrnet.PointerEstimator("permutation", **options)
-    expected = cross_val_score(estimator, X, y, cv=3)
-    for _ in range(2):
-        with joblib.parallel_backend("threading", n_jobs=3):
-            assert cross_val_score(estimator, X, y, cv=3).tolist() == expected.tolist()
-
-
-def test_probabilities_of_a_cross_validation_are_refused_with_a_reason():
-    X = np.random.default_rng(0).random((40, 3))
-    estimator = ptrnet.PointerEstimator("choice", **{**FAST, "steps": 2})
-    with pytest.raises(AttributeError, match="positions in an instance: instead of cross_val_pr"):
-        cross_val_predict(estimator, X, X.argmax(1)[:, None], cv=2, method="predict_proba")
-    assert not hasattr(estimator, "classes_")
-
-
 # The checks of scikit-learn have tables: a row for each instance, a column for each feature, and
 # classes as y. Here a row is a set of numbers, and y is the position of one of these numbers.
 SETS_DIFFER = "answers and probabilities are arrays of dtype object, because sets differ in size"

@@ -9,8 +9,8 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.errors import OutputError
-from ptrnet.files import atomic_folder, atomic_path
+from ptrnet.errors import InputError, OutputError
+from ptrnet.files import atomic_folder, atomic_path, check_writable
 from ptrnet.labels import generate
 from ptrnet.plots.figure import figure
 from ptrnet.types import Example
@@ -60,8 +60,9 @@ def test_links_that_lead_nowhere_are_refused_and_stay(tmp_path):
     loop.symlink_to(loop)
     broken.symlink_to(tmp_path / "none" / "a.txt")
     for path in (loop, broken):
-        with pytest.raises(OutputError, match=rf"{path.name}: cannot be written: "):
-            write(path)
+        for writing in (check_writable, write):  # commands check before they compute
+            with pytest.raises(InputError, match=rf"{path.name}: cannot be written: "):
+                writing(path)
         assert path.is_symlink()
 
 

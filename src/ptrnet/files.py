@@ -51,11 +51,18 @@ def json_checksum(value: Any) -> str:
 
 
 def check_writable(path: Path) -> None:
-    """Raise InputError for a path that is a folder, or whose parent folder is missing."""
+    """Raise InputError for a path that is a folder, or whose parent folder is missing.
+
+    If the path is a symbolic link, check its target. A link in a circle has none.
+    """
     if os.path.isdir(path):  # noqa: PTH112  Path.is_dir raises for names that are too long
         raise InputError(f"{path}: is a folder, expected a file")
-    if not os.path.isdir(path.parent):  # noqa: PTH112
-        raise InputError(f"{path}: cannot be written: there is no folder {path.parent}")
+    is_link = os.path.islink(path)  # noqa: PTH114
+    target = Path(os.path.realpath(path)) if is_link else path
+    if is_link and target.is_symlink():
+        raise InputError(f"{path}: cannot be written: it is a symbolic link to itself")
+    if not os.path.isdir(target.parent):  # noqa: PTH112
+        raise InputError(f"{path}: cannot be written: there is no folder {target.parent}")
 
 
 def to_standard_output(lines: Iterable[str]) -> None:

@@ -442,7 +442,9 @@ def _join(folder: Path, output: str, task: Task, target: formats.Format | None) 
     files = [file for _, file in sorted(_numbers(folder).items())]
     if target is not None:
         read = formats.get("jsonl").module.read_answered
-        examples = (e for file in files for e in read(str(file), task))
+        rows = enumerate((e for file in files for e in read(str(file), task)), 1)
+        # Messages must not name the files of chunks, which the user did not write.
+        examples = (example.replace(source=f"{output}: row {k}") for k, example in rows)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the instances were read, and warned of, before
             formats.write(output, examples, task)

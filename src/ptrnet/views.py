@@ -85,7 +85,9 @@ def decode_view(
     views, orders = zip(
         *(augmented_view(number, task, instance) for instance in instances), strict=True
     )
-    max_lengths = torch.tensor([task.max_length(len(instance)) for instance in instances])
+    max_lengths = torch.tensor(
+        [task.max_length(len(instance)) for instance in instances], device="cpu"
+    )
     padded = pad_instances(views, task.exact_inputs)
     inputs, lengths, most = as_parameters(model, *padded, max_lengths)
     if beginnings:

@@ -128,6 +128,25 @@ def test_files_of_tsplib_are_read(tmp_path, text, expected):
     assert example.inputs.tolist() == expected
 
 
+MATRICES = {
+    "LKH: a large number instead of no arc": ("ATSP", "9999 1 9 9 9999 1 1 9 9999", [0, 1, 2], 3),
+    "LKH: the other direction is shorter": ("ATSP", "0 9 1 1 0 9 9 1 0", [0, 2, 1], 3),
+    "OR-Tools: all distances are 0": ("TSP", "0 0 0 0 0 0 0 0 0", None, 0),
+    "python-tsp: a distance below 0": ("TSP", "0 -3 4 -3 0 5 4 5 0", None, 6),
+}
+
+
+@pytest.mark.parametrize(("kind", "weights", "tour", "length"), table(MATRICES))
+def test_tours_of_matrices_are_the_shortest(tmp_path, kind, weights, tour, length):
+    path = tmp_path / f"a.{kind.lower()}"
+    path.write_text(f"TYPE: {kind}\nDIMENSION: 3\n{FULL}EDGE_WEIGHT_SECTION\n{weights}\nEOF\n")
+    ptrnet.label("tsp", path, output=tmp_path / "a.tour")
+    (example,) = formats.read(str(path), TSP)
+    (answer,) = formats.read(str(tmp_path / "a.tour"), TSP)
+    assert tour is None or answer.outputs.tolist() == tour
+    assert TSP.costs(example, [answer.outputs]).tolist() == [length]
+
+
 def test_an_unknown_distance_is_refused_in_one_line(tmp_path):
     """Tsplib95 #13: GEOM."""
     path = tmp_path / "a.tsp"
@@ -291,6 +310,49 @@ def test_durations_that_cp_sat_cannot_add_are_refused():
         ptrnet.label("job-shop", {"jobs": [[[0, 1e19]], [[1, 1e19]]]}, labeller="cp-sat")
 
 
+FEW = {
+    "PyVRP: one customer": ([(0, 0), (3, 4)], [0, 1], 1, 10),
+    "PyVRP: all at the depot": ([(2, 2)] * 5, [0, 1, 1, 1, 1], 2, 0),
+    "PyVRP: each customer fills a vehicle": ([(0, 0), (3, 4), (0, 2)], [0, 3, 3], 3, 14),
+    "VRPy: no capacity and no demand": ([(0, 0), (3, 0), (3, 4)], [0, 0, 0], 0, 12),
+    "PyVRP: demands whose sum is infinite": (
+        [(0, 0), (3, 4), (0, 2)],
+        [0, 1e300, 1e300],
+        1e300,
+        14,
+    ),
+}
+
+
+@pytest.mark.parametrize(("position", "demand", "capacity", "cost"), table(FEW))
+@pytest.mark.parametrize("labeller", CVRP.labellers)
+def test_routes_of_few_places_are_the_shortest(labeller, position, demand, capacity, cost):
+    pytest.importorskip("pyvrp")
+    fields = {"position": position, "demand": demand, "capacity": capacity}
+    inputs = CVRP.from_fields(fields, "")
+    routes = CVRP.label(inputs[None], labeller).rows()
+    assert CVRP.costs(Example(inputs), routes).tolist() == [cost]
+
+
+LIMITS = {
+    "a tour as long as the limit, in decimals": ([(0, 0), (0.1, 0), (0.3, 0)], [0, 1, 1], 0.6, 2),
+    "four legs of a tenth": ([(0, 0), (0.1, 0), (0.1, 0.1), (0, 0.1)], [0, 1, 1, 1], 0.4, 3),
+    "OR-Tools: no limit is left at the depot": ([(1, 1)] * 4, [0, 1, 2, 3], 0, 6),
+    "OR-Tools: the best place is out of reach": ([(0, 0), (1, 0), (9, 9)], [0, 1, 5], 2, 1),
+}
+
+
+@pytest.mark.parametrize(("position", "prize", "limit", "best"), table(LIMITS))
+@pytest.mark.parametrize("labeller", ORIENTEERING.labellers)
+def test_tours_may_be_as_long_as_the_limit(labeller, position, prize, limit, best):
+    """In floats the sum of the legs is larger than the limit."""
+    if labeller != "best-tour":
+        pytest.importorskip("ortools" if labeller == "circuit" else "pyvrp")
+    inputs = ORIENTEERING.from_fields({"position": position, "prize": prize, "limit": limit}, "")
+    tours = ORIENTEERING.label(inputs[None], labeller).rows()
+    assert ORIENTEERING.costs(Example(inputs), tours).tolist() == [-best]
+
+
 LOADS = {
     "rl4co #101: three tenths": ([0.1, 0.1, 0.1], 0.3),
     "rl4co #137: seven parts of 0.7": ([0.1] * 7, 0.7),
@@ -337,6 +399,13 @@ SHOPS = {
         [[[0, 2]], [[2, 2], [2, 1], [0, 2]], [[1, 2], [2, 3], [0, 2], [0, 2]]],
         10,
     ),
+    "job-shop-lib: one machine, which is not the first": ([[[19, 3]], [[19, 1]], [[19, 2]]], 6),
+    "job-shop-lib: one job": ([[[0, 3], [1, 2], [0, 1]]], 6),
+    "job-shop-lib: equal jobs": ([[[0, 1], [1, 1]]] * 4, 5),
+    "OR-Tools: durations that float32 rounds": (
+        [[[0, 10**14], [1, 1]], [[1, 10**14], [0, 1]]],
+        10**14 + 1,
+    ),
 }
 
 
@@ -360,6 +429,16 @@ KNAPSACKS = {
     "items without weight or value": ([0, 4, 0], [0, 1, 2], 3, [0, 2]),
     "all that fits has the same value": ([2, 2, 2], [1, 1, 1], 5, None),
     "an item as heavy as the capacity": ([3, 4], [1, 1], 3, [0]),
+    "OR-Tools: weights are cut to whole numbers": ([1.9, 1.9], [1.5, 1.4], 2, [0]),
+    "OR-Tools: values are cut to whole numbers": ([1, 1], [0.1, 0.9], 1, [1]),
+    "OR-Tools: a table as long as the capacity": (
+        [10**12, 10**12 + 1, 10**6],
+        [5, 6, 1],
+        2 * 10**12 + 1,
+        [0, 1],
+    ),
+    "pulp: three tenths": ([0.1, 0.2, 0.3], [1, 1, 1.5], 0.3, [0, 1]),
+    "pulp: an infinite sum of values": ([1, 2, 3], [1e300, 1e300, 1e300], 5, None),
 }
 
 

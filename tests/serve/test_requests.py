@@ -32,12 +32,12 @@ def question(**fields):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"", "body: Invalid JSON: EOF while parsing a value at line 1 column 0"),
-        (b"{'a': 1}", "body: Invalid JSON: key must be a string at line 1 column 2"),
-        (b'{"a":\n1,}', "body: Invalid JSON: trailing comma at line 2 column 3"),
-        (b"\xff\xfe", "body: Invalid JSON: "),
-        (b"[1, 2]", "body: Input should be an object, got [1, 2]"),
-        (b"[" * 200_000, "body: Invalid JSON: recursion limit exceeded"),
+        (b"", "body: not JSON at column 1: Expecting value"),
+        (b"{'a': 1}", "body: not JSON at column 2: Expecting property name"),
+        (b'{"a":\n1,}', "body: not JSON at line 2, column "),
+        (b"\xff\xfe", "body: not UTF-8 text (byte 1)"),
+        (b"[1, 2]", "body: expected a JSON object, got a list"),
+        (b"[" * 200_000, "body: lists or objects are nested too deeply"),
         (b'{"instance": ' + b"[" * 150 + b"]" * 150 + b"}", "instance 0: "),
         (b'{"instance": [[NaN, 1]]}', "element 1, number 1: expected a finite number, got nan"),
         (
@@ -47,11 +47,11 @@ def question(**fields):
         (b'{"instance": [[' + b"9" * 400 + b", 1]]}", "instance 0: expected elements of 2"),
         (
             b'{"instance": [[' + b"9" * 5000 + b", 1]]}",
-            "body: Invalid JSON: number out of range",
+            "body: a whole number of more than 4300 digits",
         ),
         (b"{}", 'body: expected "instances" or "instance", got neither'),
         (b'{"instance": [], "instances": []}', "got both"),
-        (b'{"instances": 3}', "instances: Input should be a valid array, got 3"),
+        (b'{"instances": 3}', "instances: Input should be a valid list, got 3"),
         (b'{"instances": null}', "got neither"),
         (b'{"instances": [{"x": 1}]}', "instance 0: expected elements of 2 numbers each, got dict"),
         (b'{"instances": [[[0, 0]], [["a", "b"]]]}', "instance 1: expected elements of 2 numbers"),
@@ -77,7 +77,7 @@ def question(**fields):
         (question(decoder="sample", temperature=0), "temperature: expected a number above 0"),
         (
             question(decoder="sample", temperature=10**400),
-            "temperature: Input should be a finite number",
+            "temperature: Input should be a valid number, got 1000",
         ),
         (
             question(decoder="sample", seed=-1),

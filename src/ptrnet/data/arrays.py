@@ -11,6 +11,7 @@ This module does not import torch, pandas or polars.
 """
 
 import contextlib
+import math
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -113,7 +114,9 @@ def _objects_to_floats(array: NDArray[Any]) -> Floats:
             raise TypeError(_KINDS["c"])
         if not isinstance(value, Real | Decimal):
             raise TypeError(f"{short(value)} among the numbers")
-    return np.array([float(value) for value in flat]).reshape(array.shape)
+    # `float` refuses a signalling NaN.
+    floats = [math.nan if is_empty(value) else float(value) for value in flat]
+    return np.array(floats).reshape(array.shape)
 
 
 def _convert_nested(values: Any) -> Any:

@@ -29,7 +29,7 @@ def pad_instances(instances: Sequence[Floats], is_exact: bool = False) -> tuple[
     padded = np.zeros((len(instances), max(lengths), instances[0].shape[1]), dtype)
     for row, instance in zip(padded, instances, strict=True):
         row[: len(instance)] = instance
-    return torch.from_numpy(padded), torch.tensor(lengths)
+    return torch.from_numpy(padded), torch.tensor(lengths, device="cpu")
 
 
 def batch_of(examples: Sequence[Example], task: Task) -> Batch:
@@ -49,7 +49,9 @@ def batch_of(examples: Sequence[Example], task: Task) -> Batch:
         answers += canonical.rows()
         in_order.append(None if example.grades is None else example.grades[answer])
     batch = pad_batch(instances, answers, task, in_order)
-    weights = torch.tensor([example.weight for example in examples], dtype=torch.float32)
+    weights = torch.tensor(
+        [example.weight for example in examples], dtype=torch.float32, device="cpu"
+    )
     return batch if (weights == 1).all() else batch._replace(weights=weights)
 
 

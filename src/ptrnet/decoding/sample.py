@@ -40,7 +40,7 @@ class Sample(SampleSettings, Search):
 
     def selector(self, inputs: Tensor, lengths: Tensor) -> "GumbelSelector":
         samples = torch.arange(self.size, device=inputs.device)
-        seed = int(torch.randint(2**62, ())) if self.seed is None else self.seed
+        seed = int(torch.randint(2**62, (), device="cpu")) if self.seed is None else self.seed
         keys = splitmix64(samples + (seed * SEED_STRIDE) % 2**62)
         return GumbelSelector(
             splitmix64(hash_instance(inputs, lengths)[:, None] ^ keys), self.temperature

@@ -23,6 +23,7 @@ import onnxruntime
 
 BITS = 20  # number of bits to which coordinates are rounded, for Hilbert's curve
 MISSING = {"", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "null", "missing"}
+BOOLEANS = {"true": "1", "false": "0"}  # as Python, R and polars write them, in lower case
 
 
 def read(path: str, fields: list[dict[str, Any]]) -> Any:
@@ -49,7 +50,9 @@ def read(path: str, fields: list[dict[str, Any]]) -> Any:
         if not texts:
             gaps = [fill is not None and cell.lower() in MISSING for cell in column]
             pairs = zip(gaps, column, strict=True)
-            values = np.array(["nan" if gap else cell for gap, cell in pairs], float)
+            values = np.array(
+                ["nan" if gap else BOOLEANS.get(cell.lower(), cell) for gap, cell in pairs], float
+            )
             features.append(np.where(gaps, fill or 0, values))
             if field["marks_missing"]:
                 features.append(np.array(gaps, float))

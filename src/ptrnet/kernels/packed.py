@@ -103,7 +103,7 @@ def linear(x: Tensor, weight: Tensor) -> Tensor:
     """
     rows, columns = x.numel() // x.shape[-1], len(weight)
     panels = pack(as_array(weight).T)
-    product = torch.empty(rows, PANEL_COLUMNS * len(panels), dtype=torch.float32)
+    product = x.new_empty(rows, PANEL_COLUMNS * len(panels), dtype=torch.float32)
     a, out = as_array(x).reshape(rows, -1), as_array(product)
 
     def run(_: int, first: int, last: int) -> None:

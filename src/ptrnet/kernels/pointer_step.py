@@ -81,7 +81,7 @@ class PointerStep:
             raise ShapeError(f"expected inputs {expected}, got {received}")
         running = batch * size
         if ended is None:
-            ended = torch.zeros(batch, size, dtype=torch.bool)
+            ended = torch.zeros(batch, size, dtype=torch.bool, device="cpu")
         elif ended.shape != (batch, size):
             raise ShapeError(f"expected ended of shape {(batch, size)}, got {tuple(ended.shape)}")
         else:
@@ -113,8 +113,8 @@ class PointerStep:
 
 
 def _empty(*shape: int) -> Tensor:
-    """Return an uninitialised float32 tensor, whatever PyTorch's default type is."""
-    return torch.empty(shape, dtype=torch.float32)
+    """Return an uninitialised float32 tensor, whatever PyTorch's default type and device are."""
+    return torch.empty(shape, dtype=torch.float32, device="cpu")
 
 
 @reassociating_jit

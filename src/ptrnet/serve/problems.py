@@ -68,8 +68,6 @@ def one_line(error: Mapping[str, Any], kind: str, known: Iterable[str]) -> Input
     name = ".".join(map(str, error["loc"]))
     if error["type"] == "extra_forbidden":
         return unknown(kind, name, known)
-    if error["type"] == "json_invalid":
-        return InputError(f"body: {error['msg']}")
     got = "" if error["type"] == "missing" else f", got {short(error['input'])}"
     return InputError(f"{name or 'body'}: {error['msg']}{got}")
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from ptrnet.data import checks
 from ptrnet.data.dataset import Dataset, instances_of
+from ptrnet.data.formats.parts.json_values import parse_object
 from ptrnet.errors import InputError, short
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.problems import CLOSE, one_line, out_of_time, too_busy, too_large
@@ -152,9 +153,20 @@ def _question(instances: Any, method: Method, task: Task, limits: Limits) -> Que
 
 
 def _parse_json(kind: type[Body], body: bytes) -> Body:
-    """Parse a JSON body, and check its options. Raises InputError."""
+    """Parse a JSON body, and check its options.
+
+    pydantic's own parser would keep the last value of a duplicate key.
+
+    Raises:
+        InputError: the body is not JSON, or an option is wrong.
+    """
     try:
-        return kind.model_validate_json(body, strict=True)
+        text = body.decode("utf-8-sig")  # some clients begin with a byte order mark
+    except UnicodeDecodeError as error:
+        raise InputError(f"body: not UTF-8 text (byte {error.start + 1})") from None
+    row = parse_object(text, "body", finite=False)  # `_question` names the infinite number
+    try:
+        return kind.model_validate(row, strict=True)
     except ValidationError as error:
         raise one_line(error.errors(include_url=False)[0], "field", kind.model_fields) from None
 

@@ -202,7 +202,9 @@ def sample_answers(
     views, orders = zip(
         *(augmented_view(0, task, task.normalize(instance)) for instance in instances), strict=True
     )
-    max_lengths = torch.tensor([task.max_length(len(instance)) for instance in instances])
+    max_lengths = torch.tensor(
+        [task.max_length(len(instance)) for instance in instances], device="cpu"
+    )
     padded = pad_instances(views, task.exact_inputs)
     inputs, lengths, most = as_parameters(model, *padded, max_lengths)
     tokens, sizes, _ = decoder.decode(model, inputs, lengths, most, constraint)

@@ -22,6 +22,7 @@ Missing = Literal["fill", "refuse"]
 LARGEST_UNROUNDED = 2.0**53 - 1  # float64 rounds some larger whole numbers
 _MISSING = {"", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "null", "missing"}
 _WHOLE = re.compile(r"([+-]?[0-9]+)\.0*")  # 1.0, as pandas writes whole numbers next to gaps
+_BOOLEANS = {"true": True, "false": False}  # as texts of pandas, polars and R, in lower case
 _SHEET_ERROR = re.compile(r"#[A-Z0-9/]+[!?]")  # #DIV/0!, #NAME?
 
 
@@ -173,7 +174,7 @@ class Schema:
                         "no training example had"
                     )
             return one_hot
-        numbers = to_numbers(values, name, place)
+        numbers = to_numbers([*map(_boolean_of, values)], name, place)
         is_missing = np.isnan(numbers)
         # Compare as float32, because a column of float32 holds rounded numbers.
         with np.errstate(over="ignore"):
@@ -336,7 +337,9 @@ def is_empty(value: Any) -> bool:
     """Whether a cell holds nothing: empty text, None, NaN, or pandas' NA and NaT."""
     if value is None or type(value).__name__ == "NAType":
         return True
-    return isinstance(value, str | Real | Decimal | date) and bool(value == "" or value != value)
+    if isinstance(value, Decimal):
+        return value.is_nan()  # a signalling NaN cannot be compared
+    return isinstance(value, str | Real | date) and bool(value == "" or value != value)
 
 
 def is_missing(value: Any) -> bool:
@@ -375,14 +378,26 @@ def category_of(value: Any) -> str | None:
     return whole[1] if whole else str(value)
 
 
+def _boolean_of(value: Any) -> Any:
+    """Return the boolean that a text means, and any other value unchanged.
+
+    A column of booleans is a number, but its values are texts in a .csv file.
+    """
+    return _BOOLEANS.get(value.strip().lower(), value) if isinstance(value, str) else value
+
+
 def _text_of(value: Any, texts: Container[str]) -> str | None:
     """Return the category that a cell means; None if it cannot be a category.
 
     If a column had 10, 12.5 and XL in training, its values were read as texts. A later table
-    without XL has numbers in this column. The number 10 then means the category "10".
+    without XL has numbers in this column. The number 10 then means the category "10". The values of
+    a column of booleans in a .csv file are texts as well, such as "TRUE".
     """
     category = category_of(value)
     if not category:
         return category
-    text = next((text for text in (str(value), category) if text in texts), None)
-    return str(value) if text is None and not isinstance(value, bool | np.bool_) else text
+    is_boolean, forms = isinstance(value, bool | np.bool_), [str(value), category]
+    if is_boolean:
+        forms += [category.lower(), category.upper()]
+    text = next((text for text in forms if text in texts), None)
+    return str(value) if text is None and not is_boolean else text

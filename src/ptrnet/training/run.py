@@ -69,6 +69,8 @@ def train(
         # The caller may be in a context without gradients, such as `torch.inference_mode()`.
         locks.enter_context(torch.inference_mode(False))
         locks.enter_context(torch.enable_grad())
+        if torch.get_default_device().type != "cpu":  # the context slows each operation down
+            locks.enter_context(torch.device("cpu"))
         if is_main_process():  # before the examples are read, which may take long
             if resume:
                 locks.enter_context(run_folder.locked(output))

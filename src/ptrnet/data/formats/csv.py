@@ -185,6 +185,12 @@ def _rows(placed_lines: Iterable[tuple[str, str]], delimiter: str) -> Placed:
                 raise InputError(f"{source}: {expected}")
             yield [cell.strip() for cell in row], source
     except csv.Error as error:
+        if "field limit" in str(error):
+            limit = csv.field_size_limit()
+            raise InputError(
+                f"{source}: a cell has more than {limit:,} characters; close its quotes, or leave "
+                "out the column"
+            ) from None
         raise InputError(f"{source}: not CSV: {error}") from None
 
 

@@ -95,7 +95,7 @@ class PreparedKeys:
         self._keys, _, self._v, self.lengths, _ = arguments
         self._cuts: dict[int, list[int]] = {}  # for each number of queries, the cuts of the batch
         # Convert tensors to arrays only once: a conversion takes as long as scoring a few keys.
-        self._exponentials = as_array(torch.empty(self._keys.shape, dtype=self._v.dtype))
+        self._exponentials = as_array(self._v.new_empty(self._keys.shape))
         self._v_array, self._lengths_array = as_array(self._v), as_array(self.lengths)
         dtype, cuts = self._v.dtype, self._cuts_for(1)
         arrays = [as_array(self._keys), self._lengths_array, self._exponentials]
@@ -108,7 +108,7 @@ class PreparedKeys:
             queries = queries.to(self._v.dtype)
         if not self.is_large:
             (batch, n, _), m = self.shape, queries.shape[1]
-            scores, cuts = torch.zeros(batch, m, n, dtype=self._v.dtype), self._cuts_for(m)
+            scores, cuts = self._v.new_zeros(batch, m, n), self._cuts_for(m)
             arrays = [*self.arrays[1:], as_array(queries), as_array(scores)]
             if not _count_large(prepared_forward, cuts, self._v.dtype, arrays):
                 return scores
@@ -152,7 +152,7 @@ class _Scores(torch.autograd.Function):
         key_lengths: Tensor,
         query_lengths: Tensor,
     ) -> Tensor:
-        scores = torch.zeros(len(keys), queries.shape[1], keys.shape[1], dtype=v.dtype)
+        scores = v.new_zeros(len(keys), queries.shape[1], keys.shape[1])
         arrays = [as_array(t) for t in (keys, queries, v, key_lengths, query_lengths, scores)]
         cuts = _equal_work_cuts(key_lengths * query_lengths, len(v))
         large = _count_large(factorised_forward, cuts, v.dtype, arrays)
@@ -170,10 +170,10 @@ class _Scores(torch.autograd.Function):
         if ctx.is_large:  # type: ignore[attr-defined]
             return naive_gradients(Arguments(*ctx.saved_tensors), grad, factorised_scores)  # type: ignore[attr-defined]
         cuts = _equal_work_cuts(lengths[0] * lengths[1], len(v))
-        grad_keys, grad_queries = (torch.empty(x.shape, dtype=x.dtype) for x in (keys, queries))
+        grad_keys, grad_queries = (x.new_empty(x.shape) for x in (keys, queries))
         # Each slice adds to a separate row of `grad_v`. The rows are added in a fixed order, so
         # that every run gives the same sum. The rows are float64, because many numbers are added.
-        grad_v = torch.zeros(len(cuts) - 1, len(v), dtype=torch.float64)
+        grad_v = v.new_zeros(len(cuts) - 1, len(v), dtype=torch.float64)
         tensors = (keys, queries, v, *lengths, grad, grad_keys, grad_queries, grad_v)
         *arrays, rows = (as_array(t) for t in tensors)
 
@@ -208,7 +208,7 @@ def _equal_work_cuts(work: Tensor, units: int) -> list[int]:
     total = int(work.sum())
     if threads == 1 or total * units < MIN_ENTRIES:
         return [0, len(work)]
-    shares = torch.arange(1, threads) * total // threads
+    shares = torch.arange(1, threads, device=work.device) * total // threads
     return [0, *torch.searchsorted(work.cumsum(0), shares).tolist(), len(work)]
 
 

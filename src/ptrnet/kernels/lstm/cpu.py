@@ -139,9 +139,9 @@ def _forward(
     padding = ~length_mask(lengths, n)
     x = inputs.detach().masked_fill(padding[..., None], 0).transpose(0, 1).contiguous()
     w_hidden = w_hidden.to(dtype).contiguous()
-    h = torch.empty(n + 1, batch, units, dtype=dtype)
-    c = torch.empty(stored_steps + 1, batch, units, dtype=torch.float32)
-    gates = torch.empty(stored_steps, batch, 4 * units, dtype=dtype)
+    h = x.new_empty(n + 1, batch, units, dtype=dtype)
+    c = x.new_empty(stored_steps + 1, batch, units, dtype=torch.float32)
+    gates = x.new_empty(stored_steps, batch, 4 * units, dtype=dtype)
     h[0], c[0] = h0.detach(), c0.detach()
 
     fused_x = _fused(x)
@@ -255,7 +255,7 @@ def _backward_steps(
     arrays = (*(as_array(tensor) for tensor in tensors), lengths.numpy())
     cuts = even_cuts(batch, batch // MIN_SLICE_ROWS)
     # Each slice has a separate row of `dw`, so that no two threads add to the same number.
-    dw = torch.zeros(len(cuts) - 1, fused_x.shape[2] + 1, 4 * units, dtype=torch.float32)
+    dw = fused_x.new_zeros(len(cuts) - 1, fused_x.shape[2] + 1, 4 * units, dtype=torch.float32)
     products = products_class(units, 0, gates.dtype)(gates, saved.w_hidden)
 
     def run(k: int, first: int, last: int) -> None:
@@ -343,7 +343,7 @@ def products_class(
 
 
 def _zeros(rows: int, columns: int, dtype: torch.dtype) -> Buffer:
-    tensor = torch.zeros(rows, columns, dtype=dtype)
+    tensor = torch.zeros(rows, columns, dtype=dtype, device="cpu")
     return Buffer(tensor, as_array(tensor))
 
 

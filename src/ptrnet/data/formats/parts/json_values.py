@@ -19,17 +19,22 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import CLOSED, Example, Floats, TourRules, ranking
 
 
-def parse_object(text: str, source: str) -> dict[str, Any]:
+def parse_object(text: str, source: str, finite: bool = True) -> dict[str, Any]:
     """Parse a JSON object.
 
+    Args:
+        text: the object.
+        source: the place of the text, for messages.
+        finite: whether to refuse `NaN` and infinite numbers. If False, callers have to check
+            numbers. Parsing takes less time then.
+
     Raises:
-        InputError: the text is not a JSON object, or has a duplicate key, `NaN`, or a number that
-            is too large.
+        InputError: the text is not a JSON object, or has a duplicate key, or a number that is too
+            large.
     """
+    numbers: dict[str, Any] = {"parse_constant": _refuse, "parse_float": _finite} if finite else {}
     try:
-        row = json.loads(
-            text, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_unique
-        )
+        row = json.loads(text, object_pairs_hook=_unique, **numbers)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
     except json.JSONDecodeError as error:
