@@ -96,7 +96,7 @@ def test_an_output_that_leads_nowhere_is_refused_before_anything_is_computed(
     """GNU coreutils: a link to itself, or into a missing folder."""
     (here / "a.jsonl").write_text(LINE)
     (here / "b.jsonl").symlink_to(target)
-    monkeypatch.setattr("ptrnet.jobs.ordered_map", None)
+    monkeypatch.setattr("ptrnet.run.ordered_map", None)
     outcome = ptrnet("label", "hull", "a.jsonl", "--output", "b.jsonl")
     assert is_refused(outcome, "b.jsonl: cannot be written: ")
     assert sorted(os.listdir(here)) == ["a.jsonl", "b.jsonl"]  # noqa: PTH208
