@@ -97,3 +97,24 @@ def test_an_invalid_answer_has_no_gap_also_if_the_known_answer_is_invalid():
     scores = CVRP.score(examples, [invalid, invalid, valid])
     assert scores["valid"].tolist() == [False, False, True]
     np.testing.assert_array_equal(scores["gap"], [np.nan, np.nan, 0.0])
+
+
+@pytest.mark.parametrize("capacity", [9, 10**6, 2 * 10**12])
+def test_whole_numbers_have_no_tolerance(capacity):
+    """Once, a knapsack of 2e12 could hold 3 too much."""
+    knapsack = tasks.get("knapsack")
+    fields = {"weight": [capacity, 1], "value": [1, 1], "capacity": capacity}
+    inputs = knapsack.from_fields(fields, "")
+    assert knapsack.answer_errors(inputs, [np.array([0])]) == [None]
+    assert knapsack.answer_errors(inputs, [np.array([0, 1])]) != [None]
+    assert len(knapsack.label(inputs[None]).rows()[0]) == 1
+    demands = {"position": [[0, 0], [0, 1], [1, 0]], "demand": [0, capacity, 1]}
+    inputs = CVRP.from_fields({**demands, "capacity": capacity}, "")
+    assert CVRP.answer_errors(inputs, [np.array([1, 0, 2])]) == [None]
+    assert CVRP.answer_errors(inputs, [np.array([1, 2])]) != [None]
+
+
+def test_sums_of_fractions_have_a_tolerance():
+    knapsack = tasks.get("knapsack")
+    inputs = knapsack.from_fields({"weight": [0.1, 0.2], "value": [1, 1], "capacity": 0.3}, "")
+    assert knapsack.answer_errors(inputs, [np.array([0, 1])]) == [None]

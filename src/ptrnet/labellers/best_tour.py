@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.geometry import distances
+from ptrnet.geometry.tolerance import with_tolerance
 from ptrnet.jit import jit
 from ptrnet.types import Answers, Floats, Indices, pad_answers
 
 MAX_ELEMENTS = 21
 FAILURE = "no place can be visited within the limit"
-TOLERANCE = 1e-9  # a tour may exceed the length limit by this share
 
 
 def label(inputs: Floats) -> Answers:
@@ -39,7 +39,7 @@ def label(inputs: Floats) -> Answers:
 def _best_tour(instance: Floats, lengths: Floats) -> Indices:
     position = instance[:, :2]
     dist = distances.matrix(position, "EUC_2D" if instance[0, 4] else distances.EUCLIDEAN)
-    limit = instance[0, 3] * (1 + TOLERANCE)
+    limit = with_tolerance(instance[0, 3])
     prize = np.ascontiguousarray(instance[:, 2])
     tour = best_tour(dist, prize, limit, lengths)
     return np.array(lengthened([0, *tour.tolist()], dist, prize, limit)[1:], np.int64)

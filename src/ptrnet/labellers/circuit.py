@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.geometry import distances
-from ptrnet.labellers.best_tour import TOLERANCE, lengthened, path_length, ways_home
+from ptrnet.geometry.tolerance import with_tolerance
+from ptrnet.labellers.best_tour import lengthened, path_length, ways_home
 from ptrnet.types import Answers, Floats, Indices, pad_answers
 
 NEEDS = "ortools"
@@ -50,7 +51,7 @@ def _tour(instance: Floats) -> tuple[list[int], bool]:
     """Return the tour through an instance `(n, 5)`, and whether the tour is proved."""
     is_rounded = bool(instance[0, 4])
     dist = distances.matrix(instance[:, :2], "EUC_2D" if is_rounded else distances.EUCLIDEAN)
-    prize, limit = instance[:, 2].copy(), instance[0, 3] * (1 + TOLERANCE)
+    prize, limit = instance[:, 2].copy(), with_tolerance(instance[0, 3])
     prize[0] = 0  # every tour collects the prize of the depot
     limit = min(limit, 2 * float(dist.sum()))  # no tour is longer
     home = ways_home(dist, np.ones(len(dist), np.bool_))

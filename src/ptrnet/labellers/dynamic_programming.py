@@ -6,11 +6,10 @@ dominates. Pair a dominates pair b if a is at most as heavy as b, and at least a
 
 import numpy as np
 
+from ptrnet.geometry.tolerance import with_tolerance
 from ptrnet.types import Answers, Floats, Indices, pad_answers
 
 FAILURE = "no item fits into the capacity"
-# A knapsack may exceed its capacity by this share, because of rounding: 0.1 + 0.2 exceeds 0.3.
-TOLERANCE = 1e-9
 
 
 def label(inputs: Floats) -> Answers:
@@ -26,7 +25,7 @@ def label(inputs: Floats) -> Answers:
 
 def _best_items(instance: Floats) -> Indices:
     weights, values, (capacity, *_) = instance.T
-    limit = capacity * (1 + TOLERANCE)
+    limit = with_tolerance(capacity)
     weight, value = np.zeros(1), np.zeros(1)  # of the pairs that are not dominated
     # Each item replaces the P old pairs, numbers 0 to P - 1, by new pairs. A new pair is the old
     # pair number p, with or without the item. The item's array in `origins` has a number for each

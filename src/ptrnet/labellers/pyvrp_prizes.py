@@ -9,7 +9,8 @@ search four times as long.
 import numpy as np
 
 from ptrnet.geometry import distances
-from ptrnet.labellers.best_tour import TOLERANCE, lengthened, path_length
+from ptrnet.geometry.tolerance import SHARE, with_tolerance
+from ptrnet.labellers.best_tour import lengthened, path_length
 from ptrnet.types import Answers, Floats, pad_answers
 
 HEURISTIC = True
@@ -42,9 +43,9 @@ def _tour(instance: Floats, iterations: int) -> list[int]:
 
     is_rounded, n = bool(instance[0, 4]), len(instance)
     dist = distances.matrix(instance[:, :2], "EUC_2D" if is_rounded else distances.EUCLIDEAN)
-    prize, limit = instance[:, 2], instance[0, 3] * (1 + TOLERANCE)
+    prize, limit = instance[:, 2], with_tolerance(instance[0, 3])
     scale = 1.0 if is_rounded else LONGEST / max(dist.max(), 1e-300)
-    whole = np.ceil(dist * scale - TOLERANCE).astype(np.int64)
+    whole = np.ceil(dist * scale - SHARE).astype(np.int64)
     prizes = np.round(prize * (PRIZE / max(prize.max(), 1e-300))).astype(np.int64).tolist()
     # No tour through all places is longer than n times the longest distance. A larger limit could
     # overflow.

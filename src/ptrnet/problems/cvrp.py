@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ptrnet.errors import InputError
 from ptrnet.geometry.sampling import MIXED, sample_points
+from ptrnet.geometry.tolerance import with_tolerance
 from ptrnet.problems.base import Problem, State, at, columns, is_at, mean
 from ptrnet.problems.routes import (
     coordinates,
@@ -22,7 +23,6 @@ from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing
 from ptrnet.types import Answers, Example, Floats, Indices, pad_answers
 
-TOLERANCE = 1e-9  # a load may exceed the capacity by this share, because sums are rounded
 MAX_IMPROVED = 2000  # elements; larger instances are not improved, because that would take minutes
 LARGEST_DEMAND = 9  # of random instances
 # Values of n (with the depot) and the capacities that Kool et al. use for them. We interpolate the
@@ -114,7 +114,7 @@ class Cvrp(Problem):
             "position": from_depot(state["position"]),
             "demand": demand,
             "capacity": capacity,
-            "left": capacity * (1 + TOLERANCE),
+            "left": with_tolerance(capacity),
             "unserved": ~is_at(last, demand.shape[1]),
             "last": last,
         }
@@ -161,7 +161,7 @@ class Cvrp(Problem):
 
     def step(self, state: State, choice: Indices) -> State:
         customer, by_depot = choice // 2, choice % 2
-        full = state["capacity"] * (1 + TOLERANCE)
+        full = with_tolerance(state["capacity"])
         left = array_namespace(choice).where(by_depot != 0, full, state["left"])
         unserved = state["unserved"] & ~is_at(customer, state["unserved"].shape[1])
         left = left - at(state["demand"], customer)
@@ -191,7 +191,7 @@ class Cvrp(Problem):
         if len(inputs) > MAX_IMPROVED or not len(outputs):
             return outputs
         distances, demand = dist_matrix(inputs), np.ascontiguousarray(inputs[:, 2])
-        capacity = float(inputs[0, 3]) * (1 + TOLERANCE)
+        capacity = with_tolerance(float(inputs[0, 3]))
         while True:
             tour = np.insert(outputs, 0, 0)
             improve_routes(distances, demand, capacity, tour)

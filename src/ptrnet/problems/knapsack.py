@@ -8,12 +8,12 @@ from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from ptrnet.geometry.sampling import MIXED, sample_points
+from ptrnet.geometry.tolerance import with_tolerance
 from ptrnet.problems.base import Problem, State, at, columns, is_at, mean
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing
 from ptrnet.types import Answers, Example, Floats, Indices
 
-TOLERANCE = 1e-9  # a knapsack may exceed its capacity by this share
 SMALLEST = 0.01  # weight and value of random items with `points` "mixed"
 
 
@@ -22,9 +22,9 @@ class Knapsack(Problem):
     """The problem `knapsack`: an answer lists the items to take. The cost is minus the value.
 
     Fields of an instance: `weight` and `value` of each item, both 0 or more, and the `capacity`. A
-    knapsack may exceed the capacity by a billionth, so that 0.1 and 0.2 fit into 0.3. In random
-    instances, weights and values are uniform in [0, 1], and the capacity is a quarter of `n` by
-    default (Kwon et al. 2020).
+    knapsack may exceed the capacity by a billionth (at most 0.5), so that 0.1 and 0.2 fit into 0.3.
+    In random instances, weights and values are uniform in [0, 1], and the capacity is a quarter of
+    `n` by default (Kwon et al. 2020).
 
     With `points` "mixed", the pairs of weight and value are points of many kinds (correlated, in
     clusters, with ties), and each capacity is a random share of the total weight.
@@ -52,7 +52,7 @@ class Knapsack(Problem):
     def start(self, instance: Floats) -> State:
         state = self.unpack(instance)
         xp = array_namespace(instance)
-        left = state.pop("capacity") * (1 + TOLERANCE)
+        left = with_tolerance(state.pop("capacity"))
         return {**state, "left": left, "taken": xp.zeros_like(state["weight"], dtype=xp.bool)}
 
     def allowed(self, state: State) -> NDArray[np.bool_]:

@@ -8,6 +8,7 @@ from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from ptrnet.geometry.sampling import MIXED, sample_points
+from ptrnet.geometry.tolerance import with_tolerance
 from ptrnet.problems.base import Problem, State, at, columns, is_at, mean
 from ptrnet.problems.routes import (
     coordinates,
@@ -21,7 +22,6 @@ from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing
 from ptrnet.types import Answers, Example, Floats, Indices, pad_answers
 
-TOLERANCE = 1e-9  # a tour may exceed the length limit by this share, because sums are rounded
 # Values of n (with the depot) and the length limits that Kool et al. use for them. We interpolate
 # the limits for other values of n.
 KNOWN_SIZES, LIMITS = (21, 51, 101), (2, 3, 4)
@@ -93,7 +93,7 @@ class Orienteering(Problem):
         state = self.unpack(instance)
         xp = array_namespace(instance)
         last = xp.zeros_like(state["limit"], dtype=xp.int64)
-        left = state["limit"] * (1 + TOLERANCE)
+        left = with_tolerance(state["limit"])
         unvisited = ~is_at(last, instance.shape[1])
         return {**state, "left": left, "unvisited": unvisited, "last": last}
 
@@ -203,7 +203,7 @@ class Orienteering(Problem):
         if len(inputs) > local_search.ALL_NEAR or not len(outputs):
             return outputs
         matrix, prize = dist_matrix(inputs), np.ascontiguousarray(inputs[:, 2])
-        limit = float(inputs[0, 3]) * (1 + TOLERANCE)
+        limit = with_tolerance(float(inputs[0, 3]))
         tour = np.insert(outputs, 0, 0)
         while True:
             tour = tour[local_search.improved(matrix[np.ix_(tour, tour)], np.arange(len(tour)))]
