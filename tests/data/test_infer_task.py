@@ -1,6 +1,5 @@
 """The task inferred from a user's own examples follows its definition."""
 
-import contextlib
 import json
 from dataclasses import replace
 
@@ -10,7 +9,7 @@ import pytest
 from ptrnet import tasks
 from ptrnet.data import formats, infer_task
 from ptrnet.data.tables import Columns
-from ptrnet.errors import AmbiguousInputWarning, InputError
+from ptrnet.errors import InputError
 from ptrnet.types import Example
 
 
@@ -55,30 +54,6 @@ def test_infers_the_strictest_kind(write_examples, chunks, answers, expected, ex
     assert inferred.task.longest_answer == max(map(len, answers))
     assert inferred.task.longest_share == max(map(len, answers)) / 3
     assert inferred.examples.lengths.tolist() == [len(a) for a in answers]
-
-
-@pytest.mark.parametrize(
-    ("answers", "doubt"),
-    [
-        ([[0, 1, 1], [1, 0, 0], [1, 1, 1]], "a 0 or 1 for every element"),
-        ([[0, 1, 2, 0], [2, 1, 2]], "repeats its first index at the end"),
-        ([[2, 1, 0, 0], [1, 0, 0, 0], [0, 2, 1, 1]], "repeat indices only at their end"),
-        ([[0, 1, 1], [1, 0, 0], [1, 1, 2]], None),
-        ([[0, 1, 1], [1, 0]], None),
-        ([[0, 1, 1, 0], [2, 1, 2]], None),
-        ([[0, 1, 2, 0], [2, 1]], None),
-        ([[2, 1, 1, 0], [1, 0, 0, 0]], None),
-        ([[2, 1, 0, 0], [1, 0, 0]], None),
-        ([[], [1, 1]], None),
-        ([[0, 1], [1, 1], [2, 0]], None),
-        ([[0, 2, 0], [0, 1, 1]], None),
-    ],
-)
-def test_warns_of_masks_and_closed_and_padded_answers(write_examples, chunks, answers, doubt):
-    path = write_examples(answers)
-    with pytest.warns(AmbiguousInputWarning, match=doubt) if doubt else contextlib.nullcontext():
-        assert infer_task.infer_task(path).task.kind == "sequence"
-    assert infer_task.infer_task(path, "sequence").task.kind == "sequence"
 
 
 def test_refuses_answers_of_another_kind_and_names_the_line(write_examples, chunks):

@@ -231,7 +231,9 @@ def test_fields_next_to_the_coordinates_are_ignored_unless_ambiguous(tmp_path):
         with pytest.raises(InputError, match=r"expected (a number|elements of 2 numbers)"):
             solver.solve(gappy)
     missing = [{"id": 1, "x": 0.1}, {"id": 2, "x": 0.5, "y": 0.9}, {"id": 3, "x": 0.7, "y": 0.1}]
-    with pytest.raises(InputError, match='element 1: "y": expected a number, got None'):
+    with pytest.raises(
+        InputError, match='element 1: "y": expected a number in all cells or in none, got None'
+    ):
         solver.solve(missing)
 
 

@@ -104,7 +104,10 @@ def test_missing_extra_misshapen_and_infinite_tensors_are_refused(folder):
             {"model_settings": {"hidden_size": 10**9}},
             "expected a whole number from 1 to 65536, got 1000000000",
         ),
-        ({"model_settings": {"hidden_size": 65536}}, r"tensor .* must be \(262144,"),
+        (
+            {"model_settings": {"hidden_size": 65536}},
+            r"tensor 'decoder.b_hidden' .* \(262144,\)",
+        ),
         ({"model_settings": {"units": 5}}, "unknown setting"),
         ({"model_settings": {"features": 3}}, "unknown setting"),
         ({"model_settings": {"name": "x"}}, "unknown setting"),

@@ -1,10 +1,10 @@
 """Decide which cells of a table are numbers, and which columns are features.
 
 The readers of `.csv`, of long tables, of `.jsonl` and of frames share these rules. A column of
-texts is not a feature. But some texts are numbers in another notation, such as `1,5` or `3 kg`, and
-some numeric columns have missing cells. Unless the model reads named fields, we refuse columns with
-such cells. If we skipped these columns, we would silently read the next numeric column, perhaps a
-column of ids, as a coordinate.
+texts is not a feature. Unless the model reads named fields, we refuse a column if only some of its
+cells are numbers, or if its texts are numbers in another notation, such as `1,5` or `3 kg`. If we
+skipped these columns, we would silently read the next numeric column, perhaps a column of ids, as a
+coordinate.
 """
 
 import math
@@ -23,17 +23,12 @@ from ptrnet.tasks.schema import LARGEST_UNROUNDED, is_empty, is_missing
 _ID_NAMES = {"", "#", "id", "index", "no", "nr", "number", "node", "unnamed: 0"}
 # 007 and 1_000 do not match, because people write codes and names like this.
 _PLAIN = re.compile(r"[+-]?(0|[1-9][0-9]*|[0-9]*\.[0-9]+|(0|[1-9][0-9]*)\.)([eE][+-]?[0-9]+)?")
-_SPACES = " \u00a0\u202f"
-_UNIT = r"%|\u00b0?[NSEWO]|\u00b0|[$\u20ac\u00a3\u00a5]|[kcm]?m|[km]?g|m?s|h|min|mi|ft|lb"
-# A sign (also the typographic minus), a currency, digits (perhaps in groups of three, or with a
-# decimal comma or point), and a unit. Only the digits are required. Matches 1,234 and 52,5 and
-# $3.50 and 3 kg and 13.4E, but not 14a.
+# Digits, perhaps in groups or with a decimal comma, a currency before them, a unit behind them.
+# Matches 1,234 and 52,5 and $3.50 and 3 kg and 13.4E, but not 14a and 2020-01-02.
+_DIGITS = r"\d+(?:\.\d+)?"
 _FOREIGN = re.compile(
-    rf"[<>~]?[-+\u2212]?[$\u20ac\u00a3\u00a5]?[{_SPACES}]?"
-    rf"(?:\d{{1,3}}(?:[,.'\u2019{_SPACES}]\d{{3}})+(?:[.,]\d+)?|\d+[.,]\d+|\d+)"
-    rf"(?:[eE][-+]?\d+)?(?P<unit>[{_SPACES}]?(?:{_UNIT})|[{_SPACES}][a-zA-Z\u00b5]{{1,3}}|)"
+    rf"\W*{_DIGITS}(?:[,;'\u2019\s]+[-+]?{_DIGITS})*\W*(?:\s[^\W\d]{{1,3}})?|\W*\d+[.,]\d+[A-Z]"
 )
-_DIRECTIONS = {*"NSEWO"}
 
 
 # Numbers
@@ -98,19 +93,15 @@ def parse_column(column: Sequence[str]) -> Sequence[Any]:
 def are_foreign_numbers(texts: Collection[str]) -> bool:
     """Whether all texts are numbers, perhaps in notations that Python cannot read.
 
-    If the texts have different units, return False, unless all units are directions (N, S, E, W,
-    O). If all texts consist of digits only, return False: codes and ids are written like this.
+    If all texts consist of digits only, return False: codes and ids are written like this.
 
     Examples:
-        >>> are_foreign_numbers(["1,5", "2,25"]), are_foreign_numbers(["3 kg", "1 m"])
+        >>> are_foreign_numbers(["1,5", "2,25"]), are_foreign_numbers(["14a", "16"])
         (True, False)
     """
-    matches = [_FOREIGN.fullmatch(text.strip()) for text in texts]
-    units = {match["unit"].strip(f"\u00b0{_SPACES}") for match in matches if match} - {""}
     return (
-        bool(matches)
-        and all(matches)
-        and (len(units) <= 1 or units <= _DIRECTIONS)
+        bool(texts)
+        and all(_FOREIGN.fullmatch(text) for text in texts)
         and not all(text.strip().isdecimal() for text in texts)
     )
 
@@ -174,35 +165,21 @@ def numeric_columns(
             position k of this column, for error messages.
 
     Raises:
-        InputError: a column that is not numeric was probably meant to be numeric.
+        InputError: a column has numbers in only some cells, or in another notation.
     """
     candidates = [key for key in columns if not misfits[key]]
     named = dict(zip(columns, names, strict=True))
     numeric = without_ids(candidates, [named[key] for key in candidates], d)
     for key, bad in misfits.items():
-        values, count = [columns[key][k] for k in bad], len(columns[key])
-        is_hidden = bool(bad) and _hides_numbers(values, has_numbers=len(bad) < count)
-        # If too few columns are numeric, the user may have meant a column that is mostly numbers.
-        if is_hidden or (len(numeric) < d and 0 < len(bad) < count / 2):
-            is_foreign = is_hidden and not all(map(is_missing, values))
-            like = " such as 1234.5" if is_foreign and isinstance(values[0], str) else ""
+        texts = [value for value in (columns[key][k] for k in bad) if not is_missing(value)]
+        is_foreign = all(isinstance(text, str) for text in texts) and are_foreign_numbers(texts)
+        is_mixed = 0 < len(bad) < len(columns[key]) and not is_id(named[key])
+        if is_mixed or is_foreign:
+            like = " such as 1234.5" if is_foreign else " in all cells or in none"
             raise InputError(
-                f"{place(key, bad[0])}: expected a number{like}, got {short(values[0])}"
+                f"{place(key, bad[0])}: expected a number{like}, got {short(columns[key][bad[0]])}"
             )
     return numeric
-
-
-def _hides_numbers(misfits: Sequence[Any], has_numbers: bool) -> bool:
-    """Whether a column that is not numeric was probably meant to be numeric.
-
-    Args:
-        misfits: the values of the column that are not numbers.
-        has_numbers: whether the column also has numbers.
-    """
-    filled = [value for value in misfits if not is_missing(value)]
-    if not all(isinstance(value, str) for value in filled):
-        return False  # lists, dates and other objects are never features
-    return are_foreign_numbers(filled) or (has_numbers and all(map(is_finite_number, filled)))
 
 
 def check_id(value: Any, source: str) -> Any:

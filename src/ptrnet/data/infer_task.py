@@ -6,7 +6,7 @@ user named no kind, we infer it from all answers.
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from math import lgamma, log
@@ -83,8 +83,7 @@ def infer_task(
             an answer is not of the given kind. The message names the line.
 
     Warns:
-        AmbiguousInputWarning: no kind is given, and the answers look like masks, closed tours or
-            padded lists. Or there are no groups, but a field looks like an id of groups.
+        AmbiguousInputWarning: there are no groups, but a field looks like an id of groups.
 
     Examples:
         >>> _ = Path("mine.jsonl").write_text('{"inputs": [[2, 1], [0, 3]], "outputs": [1, 0]}\\n')
@@ -153,8 +152,6 @@ def infer_task_of(
     if not examples.lengths.any():
         raise InputError(f"{source}: every answer is empty, expected one with an element")
     repeats = _find_repeats(examples)
-    if kind is None and repeats.any():
-        _warn_of_other_forms(examples)
     schema = loosest.schema
     center, spread, lowest = feature_scaling(examples, schema.feature_names if schema else None)
     if schema is not None:
@@ -361,61 +358,6 @@ def _refuse(path: str, task: Custom, examples: Dataset, row: int) -> NoReturn:
     raise InputError(
         f"{source}: expected at most {task.max_length(n)} indices, got {len(example.outputs)}"
     )
-
-
-# Answers that were probably meant in another form
-
-
-def _warn_of_other_forms(examples: Dataset) -> None:
-    """Warn if all answers look like masks, closed tours or padded lists."""
-    for has_form, advice in _FORMS.items():
-        if has_form(examples):
-            warnings.warn(
-                f"{advice} If not, ignore this warning: answers may repeat indices.",
-                AmbiguousInputWarning,
-                stacklevel=4,
-            )
-            return
-
-
-def _are_masks(examples: Dataset) -> bool:
-    """Whether each answer has a 0 or 1 for every element.
-
-    Return False if no instance has more than two elements: 0 and 1 may then be indices.
-    """
-    is_long = examples.lengths == examples.sizes
-    return bool(examples.sizes.max() > 2 and is_long.all() and (examples.indices <= 1).all())
-
-
-def _are_closed(examples: Dataset) -> bool:
-    """Whether all answers repeat their first index at the end, and repeat no other index."""
-    flat, ends = examples.indices, np.cumsum(examples.lengths)
-    if examples.lengths.min() < 3 or (flat[ends - 1] != flat[ends - examples.lengths]).any():
-        return False
-    flat[ends - 1] = -1
-    return not _repeats(flat, examples.lengths).any()
-
-
-def _are_padded(examples: Dataset) -> bool:
-    """Whether all answers have the same length, and repeat no index except at their end."""
-    longest = int(examples.lengths.max())
-    if examples.lengths.min() < longest or longest < 3:
-        return False
-    answers = examples.indices.reshape(-1, longest)
-    is_end = np.flip(np.flip(answers == answers[:, -1:], 1).cumprod(1), 1) == 1
-    is_end &= is_end.sum(1, keepdims=True) > 1
-    distinct = np.where(is_end, -1 - np.arange(longest), answers)
-    return not _repeats(distinct.ravel(), examples.lengths).any()
-
-
-_FORMS: dict[Callable[[Dataset], bool], str] = {
-    _are_masks: "each answer has a 0 or 1 for every element. If these are masks, write the "
-    "positions of the elements that belong to the answer instead.",
-    _are_closed: "each answer repeats its first index at the end. If answers are closed cycles, "
-    "leave out the repeated index.",
-    _are_padded: "all answers have one length and repeat indices only at their end. If that is "
-    "padding, leave it out.",
-}
 
 
 def warn_of_positions(examples: Dataset) -> None:

@@ -184,7 +184,7 @@ def _check_tensors(path: Path, tensors: dict[str, torch.Tensor], model: PointerM
     for name in sorted(set(expected) ^ set(tensors)):
         state = "is missing" if name in expected else "is not one of this model's"
         raise ModelError(f"{path}: tensor {short(name)} {state}")
-    for name, tensor in tensors.items():
+    for name, tensor in sorted(tensors.items()):  # they were read in random order
         if tensor.shape != expected[name].shape:
             raise ModelError(
                 f"{path}: tensor {name!r} must be {tuple(expected[name].shape)}, "

@@ -166,6 +166,11 @@ def summary(inferred: "InferredTask", recipe: Recipe, is_guessed: bool) -> str:
     schema = inferred.task.schema
     fields = f": {schema.describe()}" if schema else ""
     hint = " (guessed; the option `kind` changes it)" if is_guessed else ""
+    if is_guessed and inferred.task.kind == "sequence":
+        hint = (
+            " (guessed, because answers repeat indices: write masks as positions, and leave out "
+            "padding and the repeated end of a cycle; the option `kind` changes it)"
+        )
     groups = inferred.examples.groups
     of_groups = "" if groups is None else f" in {len(np.unique(groups)):,} groups,"
     return (

@@ -15,8 +15,6 @@ written as a list of indices. A matrix without an answer is written as a matrix.
 """
 
 import csv
-import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TextIO
@@ -24,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ptrnet.data import cells, checks
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts.lines import all_lines, display_name
-from ptrnet.errors import AmbiguousInputWarning, InputError, short
+from ptrnet.errors import InputError, short
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT
 from ptrnet.sizes import LARGEST
 from ptrnet.tasks.base import Task
@@ -38,20 +36,13 @@ CAPABILITIES = Capabilities(
     multiple=False, answers=False, distances=(EUCLIDEAN, EXPLICIT), dictionaries=True
 )
 _NAMES = {",": "commas", "\t": "tabs", ";": "semicolons"}  # of the delimiters
-_JOINED = re.compile(r".*[;\t] *[-+.\d][-+.\deE]*")  # a number after a semicolon or a tab
-_PAIR = re.compile(r"\d+ +[-+]?[.\d]+")  # two numbers with a space between them
 
 Row = list[str]
 Placed = Iterator[tuple[Row, str]]  # rows, each with the source of the line on which it ends
 
 
 def read(path: str, task: Task, usual: str = ",") -> Iterator[Example]:
-    """See `ptrnet.data.formats`. `usual` is the delimiter of columns, unless the header has others.
-
-    Warns:
-        AmbiguousInputWarning: the first row is 0, 1, ... and may be a header. pandas numbers
-            unnamed columns like this.
-    """
+    """See `ptrnet.data.formats`. `usual` is the delimiter unless the header has another one."""
     source = display_name(path)
     rows: list[Row] = []
     places: list[str] = []
@@ -292,7 +283,8 @@ def _read_numbers(
         for k, values in parsed.items()
     }
     below = places[1:] or places
-    _check_separators(rows, below, misfits, delimiter)
+    if delimiter == ",":
+        _check_separators(rows[1:] or rows, below)
     numeric = cells.numeric_columns(
         columns, misfits, first, d, lambda k, i: f"{below[i]}: column {k + 1}"
     )
@@ -312,7 +304,7 @@ def _read_numbers(
         _check_order([name.strip().lower() for name in names], task.number_names, place)
         header, rows, places = first, rows[1:], below
     else:
-        _warn_of_numbered_columns([[row[k] for k in numeric] for row in rows], place)
+        _check_first([[row[k] for k in numeric] for row in rows], place)
     values = [
         [cells.parse_number(row[k], f"{place}: column {k + 1}") for k in numeric]
         for row, place in zip(rows, places, strict=True)
@@ -331,31 +323,14 @@ def _check_order(names: list[str], expected: Sequence[str], place: str) -> None:
             )
 
 
-def _check_separators(
-    rows: list[Row], below: list[str], misfits: Mapping[int, list[int]], delimiter: str
-) -> None:
-    """Refuse a table whose columns are separated by other marks than the delimiter.
+def _check_separators(rows: list[Row], places: list[str]) -> None:
+    """Refuse rows that all have a semicolon or a tab: it probably separates the columns.
 
     If the table has decimal commas, `csv.reader` has split its rows at these commas. The line
-    `2,5;3,5` becomes the cells `2`, `5;3` and `5`. The line `2,5 3,5` becomes `2`, `5 3` and `5`.
-
-    Args:
-        rows: the rows of the table. The first row may be the header.
-        below: the places of the rows below the first row.
-        misfits: for each column, the positions of cells below the first row that are not numbers.
-        delimiter: the delimiter of the columns.
+    `2,5;3,5` becomes the cells `2`, `5;3` and `5`.
     """
-    body = rows[1:] or rows
-    for k, bad in misfits.items():
-        if not bad:
-            continue
-        row = body[bad[0]]
-        is_alone = len(row) == 1 and any(mark in row[0] for mark in "; \t")
-        is_joined = all(_JOINED.fullmatch(body[i][k]) for i in bad)
-        is_pair = 0 < k < len(row) - 1 and all(_PAIR.fullmatch(r[k]) for r in rows)
-        if is_alone or is_joined or is_pair:
-            got = short(delimiter.join(row))
-            raise InputError(f"{below[bad[0]]}: {_separators(delimiter)}, got {got}")
+    if any(all(any(mark in cell for cell in row) for row in rows) for mark in ";\t"):
+        raise InputError(f"{places[0]}: {_separators(',')}, got {short(','.join(rows[0]))}")
 
 
 def _is_header(first: Row, numeric: list[int], ids: list[int], source: str) -> bool:
@@ -368,8 +343,6 @@ def _is_header(first: Row, numeric: list[int], ids: list[int], source: str) -> b
     titles = [k for k in (*ids, *numeric) if not cells.is_plain_number(first[k])]
     if not titles:
         return False
-    if [first[k] for k in numeric] == [str(k) for k in range(len(numeric))]:
-        return True  # pandas wrote 0, 1, ... for unnamed columns, and no name for its index
     bad = titles
     if len(titles) == len(ids) + len(numeric):
         bad = [k for k in numeric if _may_be_number(first[k])]
@@ -386,16 +359,15 @@ def _may_be_number(cell: str) -> bool:
     return cells.is_missing(cell) or cells.is_number(cell) or cells.are_foreign_numbers([cell])
 
 
-def _warn_of_numbered_columns(rows: list[Row], source: str) -> None:
-    """Warn if the first row is 0, 1, ... and all cells below it have a decimal point.
+def _check_first(rows: list[Row], source: str) -> None:
+    """Refuse a first row 0, 1, ... above cells that all have a decimal point.
 
-    pandas writes the header 0, 1, ... for unnamed columns.
+    pandas writes the header 0, 1, ... for unnamed columns, but it may also be an element.
     """
-    is_count = len(rows[0]) > 1 and rows[0] == [str(k) for k in range(len(rows[0]))]
-    if is_count and len(rows) > 1 and all("." in cell for row in rows[1:] for cell in row):
-        warnings.warn(
-            f"{source}: {','.join(rows[0])} is read as an element; if it is a header of pandas, "
-            "remove it or name the columns",
-            AmbiguousInputWarning,
-            stacklevel=2,
+    first, *others = rows
+    is_count = len(first) > 1 and first == [str(k) for k in range(len(first))]
+    if is_count and others and all("." in cell for row in others for cell in row):
+        raise InputError(
+            f"{source}: expected a header of names, or elements, got {','.join(first)}; remove a "
+            f"header of pandas, and write an element as {','.join(f'{k}.0' for k in first)}"
         )
