@@ -227,7 +227,8 @@ def check(name: str, value: Any, kind: Any, bounds: Bounds = NO_BOUNDS) -> Any:
     if typing.get_origin(kind) is Literal:
         choices = typing.get_args(kind)
         if not isinstance(value, str) or value not in choices:
-            raise unknown(name, str(value), choices)
+            kind = "value of unknown" if name == "unknown" else name  # not "unknown unknown"
+            raise unknown(kind, str(value), choices)
         return value
     if hasattr(kind, "parse") and not isinstance(value, kind):
         return kind.parse(value)

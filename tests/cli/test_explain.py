@@ -241,8 +241,8 @@ def test_a_long_table_without_its_answers_asks_for_their_columns(
     refused(
         ptrnet(*command, *named),
         ("trip '1'" if named else "trips.csv") + ": has no answer to measure against; a long table "
-        "needs --set-id and the column "
-        "of its answers (--chosen, --rank, --grade or --member), such as --set-id trip --chosen "
+        "needs set_id and the column "
+        "of its answers (chosen, rank, grade or member), such as --set-id trip --chosen "
         "bought",
     )
     assert ptrnet(*command, "--set-id", "trip", "--chosen", "bought")[0] == 0
@@ -254,5 +254,5 @@ def test_a_long_parquet_table_asks_for_set_id(tmp_path, ptrnet, refused, offers)
     parquet.write_table(table, tmp_path / "trips.parquet")
     refused(
         ptrnet("evaluate", "--model", offers[0], tmp_path / "trips.parquet"),
-        'expected a column "inputs", got trip, price, colour; a long table needs --set-id',
+        'expected a column "inputs", got trip, price, colour; a long table needs set_id (--set-id)',
     )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ptrnet
+from ptrnet.cli import run
 from ptrnet.data.infer_groups import common_id, find_id
 from ptrnet.errors import AmbiguousInputWarning
 
@@ -107,6 +108,33 @@ def test_one_line_says_what_a_split_by_set_measures(options, is_read):
     assert "--group person" in line and "\n" not in line
     assert line.endswith("the network also reads this field") == is_read
     ptrnet.fit(table, **columns, group="person", fields=["price"], **TINY)
+
+
+def test_measures_of_sets_of_the_same_persons_are_warned_of_once(tmp_path, capsys):
+    """Each set counts as one observation, so the intervals are too narrow."""
+    columns, model = {"set_id": "trip", "chosen": "bought"}, str(tmp_path / "m")
+    table = rows(person=lambda trip: f"p{trip // 4}")
+    solver = ptrnet.fit(table, **columns, **TINY, group="person", output=model)
+    cells = [[*table[0]], *(map(str, row.values()) for row in table)]
+    (tmp_path / "t.csv").write_text("".join(",".join(row) + "\n" for row in cells))
+    lines = str(tmp_path / "t.jsonl")
+    assert run(["convert", str(tmp_path / "t.csv"), lines, "--set-id=trip", "--chosen=bought"]) == 0
+    named = ["--set-id=trip", "--chosen=bought"]
+    plot = ["--plot", str(tmp_path / "p.png")]
+    expected = 'ptrnet: "person" looks like an id: 24 sets share 6 values. The intervals take each'
+    for command, group in (
+        (["evaluate", "--model", model, str(tmp_path / "t.csv"), *named, *plot], "--group=person"),
+        (["evaluate", "--model", model, lines, "--jobs=2"], "--group=person"),
+        (["explain", model, str(tmp_path / "t.csv"), *named], "--group=person"),
+    ):
+        capsys.readouterr()
+        assert run(command) == 0
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(expected) and '--group person (group="person")' in line
+        assert run([*command, group]) == 0 and not capsys.readouterr().err
+    with pytest.warns(AmbiguousInputWarning, match="too narrow"):
+        solver.explain(table, **columns)
+    solver.evaluate(table, **columns, group="person")
 
 
 def test_a_context_without_ids_gives_no_warning():

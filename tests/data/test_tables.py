@@ -3,6 +3,7 @@
 import csv
 import json
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,10 +14,12 @@ from ptrnet.cli import run
 from ptrnet.data import formats
 from ptrnet.data.arrays import rows_of
 from ptrnet.data.infer_schema import infer_schema
-from ptrnet.data.infer_task import loosest_task, task_of
+from ptrnet.data.infer_task import infer_task, loosest_task, task_of
 from ptrnet.data.tables import Columns, Sets, Table
 from ptrnet.errors import AmbiguousInputWarning
+from ptrnet.settings import to_mapping
 from ptrnet.tasks.schema import Schema
+from tests.support.small_models import small_solver
 
 TABLE = """order,price,colour,title,place
 A, 3.5,red,"one, two",2
@@ -332,14 +335,33 @@ def test_missing_cell_is_not_in_the_answer_and_is_refused_as_an_id(missing):
             ptrnet.read_table([{"id": key}], set_id="id")
 
 
-@pytest.mark.parametrize("key", ["inputs", "outputs"])
-def test_refuses_an_id_column_named_inputs_or_outputs_in_jsonl(tmp_path, capsys, key):
+@pytest.mark.parametrize("key", ["inputs", "outputs", "group"])
+def test_refuses_an_id_column_whose_name_has_a_meaning_in_jsonl(tmp_path, capsys, key):
     table, lines = write_text(tmp_path, TABLE.replace("order", key)), tmp_path / "t.jsonl"
     columns = ["--set-id", key, "--rank", "place"]
     assert run(["convert", table, str(lines), *columns]) == 2
     assert (
         f'the key "{key}" is reserved in a line' in capsys.readouterr().err and not lines.exists()
     )
+
+
+def test_sets_that_a_column_named_group_tells_are_not_written_as_lines(tmp_path, capsys):
+    """In a line, this key would say that the set is a group."""
+    table = write_text(tmp_path, TABLE.replace("order", "group"))
+    columns = Columns(set_id="group", rank="place")
+    task = infer_task(table, columns=columns).task
+    solver, lines = small_solver("custom", "set-ptr-net", **to_mapping(task)), tmp_path / "t.jsonl"
+    for write in (
+        partial(solver.solve_file, table, lines),
+        partial(solver.evaluate_file, table, lines),
+    ):
+        with pytest.raises(InputError, match=r'^set_id: the key "group" is reserved in a line'):
+            write(columns=columns)
+        assert not lines.exists()
+    assert solver.evaluate_file(table, columns=columns).groups == set()
+    lines.write_text('{"inputs": [{"x": 1}, {"x": 2}], "outputs": [1, 0], "group": "a"}\n' * 2)
+    convert = ["convert", str(lines), str(tmp_path / "b.csv"), "--set-id=group", "--rank=place"]
+    assert run(convert) == 2 and 'the key "group" is reserved' in capsys.readouterr().err
 
 
 LINE = {"inputs": [{"x": 1}, {"x": 2}], "outputs": [1, 0], "id": "a"}
@@ -350,7 +372,8 @@ LINE = {"inputs": [{"x": 1}, {"x": 2}], "outputs": [1, 0], "id": "a"}
     [
         ({"inputs": [{"x": 1}], "outputs": [0]}, [], 'expected the key "id" with the id'),
         ({"inputs": [{"x": 1}], "id": "b"}, [], "has no answer"),
-        ({**LINE, "customer": "c"}, [], "expected elements with the fields x, got"),
+        ({**LINE, "id": "b", "customer": "c"}, [], "expected elements with the fields x, got"),
+        (LINE, [], "\"id\": expected another id for each set, got 'a' twice"),
         ({**LINE, "inputs": [{"x": 1}, 3]}, [], "element 2: expected an object, got 3"),
         ({**LINE, "outputs": [1]}, ["--task", "hull"], "--task has no effect with a long table"),
         (LINE, ["--member", "y"], "got rank and member"),

@@ -20,7 +20,7 @@ from ptrnet.labellers.exact import (
     undecided,
 )
 from ptrnet.labellers.local_search import tour_by_pieces
-from ptrnet.labellers.tours import distance_matrices
+from ptrnet.labellers.tours import closed_pass, distance_matrices, tour_length
 from ptrnet.labels import label_dataset
 from ptrnet.types import Example
 
@@ -266,6 +266,17 @@ def test_a3_is_never_above_one_and_a_half_times_the_shortest():
         inputs = np.random.default_rng(n).random((100, n, 2)) ** 3
         best = lengths(inputs, exact.label(inputs).indices)
         assert (lengths(inputs, labellers.get("a3")(inputs)[0]) <= 1.5 * best).all()
+
+
+def test_2_opt_ends_for_lengths_below_0():
+    """Once, an exchange of equal edges of negative length seemed a gain."""
+    assert not closed_pass(np.full((6, 6), -2.0), np.arange(6))
+    x = np.linspace(0, 1, 6)
+    dist, tour = np.abs(x[:, None] - x) - 3, np.array([0, 3, 1, 4, 2, 5])
+    for _ in range(20):
+        if not closed_pass(dist, tour):
+            break
+    assert not closed_pass(dist, tour) and tour_length(dist, tour) == pytest.approx(2 - 18)
 
 
 def test_local_search_is_near_the_shortest():

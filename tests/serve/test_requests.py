@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+import re
 import struct
 from contextlib import suppress
 from functools import partial
@@ -13,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ptrnet import tasks
+from ptrnet.data.dataset import instances_of
 from ptrnet.errors import PtrnetError
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.problems import Problem
@@ -244,6 +246,29 @@ def test_an_instance_of_a_problem_is_an_object_as_in_its_files():
         parsed("knapsack", {"weight": [1], "value": [2]})
     with pytest.raises(Problem, match="instance 0: expected at most 2 elements, got 3"):
         parsed("knapsack", KNAPSACK, max_n=2)
+
+
+CVRP = {"position": [[0, 0], [1, 1]], "demand": [0, 1], "capacity": 3}
+
+
+@pytest.mark.parametrize(
+    ("task", "instance", "message"),
+    [
+        ("knapsack", {**KNAPSACK, "value": [True, 6, 3]}, '"value": expected a number for each of'),
+        ("knapsack", {**KNAPSACK, "capacity": True}, '"capacity": expected a number'),
+        ("job-shop", {"jobs": [[[0, True]]]}, '"jobs": job 0: expected 1 to 20 pairs'),
+        ("cvrp", {**CVRP, "position": [[0, False], [1, 1]]}, '"position": expected 2 numbers'),
+        ("cvrp", {**CVRP, "round": 1}, "unknown key 'round'; did you mean 'rounded'?"),
+        ("job-shop", {"jobs": [[[0, 1]]], "name": "x"}, "unknown key 'name' (known: jobs)"),
+    ],
+)
+def test_booleans_and_unknown_keys_of_a_problem_are_refused(task, instance, message):
+    """NumPy would read true as 1. An unknown key may be a misspelled optional one."""
+    with pytest.raises(PtrnetError) as error:
+        parsed(task, instance)
+    assert str(error.value).startswith(f"instance 0: {message}")
+    with pytest.raises(PtrnetError, match=re.escape(message)):
+        instances_of([instance], tasks.get(task))
 
 
 @settings(max_examples=50)

@@ -104,6 +104,14 @@ def test_invalid_instances_axes_and_decoders_are_refused(small):
         ptrnet.export_onnx("sort", "folder")
 
 
+def test_the_path_of_a_file_is_refused_with_the_functions_for_files(small, tmp_path):
+    hull = small("hull")
+    for ask, name in ((hull.solve, "instances"), (hull.evaluate, "examples")):
+        for path in ("points.jsonl", tmp_path / "points.jsonl"):
+            with pytest.raises(ptrnet.InputError, match=f"^{name}: .*, got the file .*solve_file"):
+                ask(path)
+
+
 def test_rules_that_no_network_obeys_are_refused(small):
     solver = small("tsp")
     example = Example(POINTS, rules=TourRules(fixed=((0, 4),)))

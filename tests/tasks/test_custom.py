@@ -118,6 +118,7 @@ def test_features_are_scaled_each_by_itself():
             "center: expected a list of numbers, got 3",
         ),
         ({**ONE, "kind": "subst"}, "task custom: unknown kind 'subst'; did you mean"),
+        ({**ONE, "unknown": "keep"}, "unknown value of unknown 'keep' .known: missing, refuse"),
         ({**ONE, "longest_answer": -1}, "longest_answer: expected .* from 0 to 100000"),
         (
             {**ONE, "longest_answer": 10**30},

@@ -205,6 +205,7 @@ def test_a_run_that_was_killed_keeps_the_best_weights(tmp_path, mine, monkeypatc
         ([([[1.0]], [0.0])], None, "example 0: outputs: expected a list of whole numbers"),
         ([([[1.0]], [[0], [0, 0]])], None, "example 0: outputs: expected a list of whole numbers"),
         ([{"inputs": [[1.0]], "outputs": [0]}], None, "example 0: expected a pair .* got dict"),
+        ([{"trip": 1, "price": 2.5}], None, "^fit: expected set_id, the column"),
         ([([[1j]], [0])], None, "example 0: inputs: expected elements of 1 number each"),
         ([([[1.0]], [True])], None, "example 0: outputs: expected a list of whole numbers"),
         ([([[1.0]], [1])], None, "example 0: outputs: index 1: expected 0 to 0, got 1"),

@@ -93,6 +93,7 @@ def test_instances_of_every_form_are_learned_from_costs():
         ((X, Y), {"weight": [0] * 20}, "^weight: expected a number above 0, got only zeros"),
         ((X, Y), {"weight": "w"}, "^weight: needs set_id"),
         ((X,), {"weight": [1] * 20, "cost": len}, "expected a cost or the weights"),
+        (("t.csv", "set"), {"cost": len}, "^fit: with a cost, expected a list of instances, got t"),
     ],
 )
 def test_invalid_inputs_are_refused_in_one_line(arguments, options, complaint):

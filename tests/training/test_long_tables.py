@@ -370,6 +370,32 @@ def test_unseen_values_of_a_validation_file_are_warned_of_once(tmp_path, capsys)
     assert "expected one of 'a', 'b', got 'zzz'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("extension", ["csv", "jsonl"])
+def test_a_frame_is_validated_on_a_file_with_the_same_columns(tmp_path, extension):
+    """Once, `fit` lost the names of the columns for the validation file."""
+    pandas = pytest.importorskip("pandas")
+    columns, options = {"set_id": "order", "chosen": "bought"}, {**TINY, "valid_batches": 1}
+    data = written(tmp_path / "t.csv", rows())
+    valid, _ = examples_file(tmp_path, "jsonl") if extension == "jsonl" else (data, columns)
+    frame = pandas.DataFrame(rows())
+    for k, given in enumerate((frame, data)):
+        output = tmp_path / f"m{k}"
+        ptrnet.fit(given, **columns, **options, valid=str(valid), output=output)
+        assert "Measured on 12 examples" in (output / "README.md").read_text()
+    recipes = [(tmp_path / f"m{k}/recipe.toml").read_text().splitlines() for k in range(2)]
+    other = [pair for pair in zip(*recipes, strict=True) if len({*pair}) > 1]
+    assert [line.split(" = ")[0] for line, _ in other] == ["data"]
+
+
+def test_fit_asks_for_the_column_of_the_sets(tmp_path):
+    """Once, it advised `ptrnet convert`."""
+    pandas, path = pytest.importorskip("pandas"), tmp_path / "t.parquet"
+    pandas.DataFrame(rows()).to_parquet(path)
+    for given in (written(tmp_path / "t.csv", rows()), path):
+        with pytest.raises(InputError, match=r"needs set_id .*--set-id"):
+            ptrnet.fit(given, **TINY)
+
+
 def examples_file(folder, extension):
     """Write examples to a file. Return its path and the names of its columns."""
     path, columns = folder / f"t.{extension}", {"set_id": "order", "chosen": "bought"}

@@ -134,6 +134,8 @@ def _convert_table(source: str, output: str, columns: Columns) -> None:
 
     formats.check_output(output)
     source_format, target = formats.check_input(source), formats.format_of(output)
+    if "jsonl" in (source_format.extension, target.extension):
+        columns.check_keys()
     if source_format.extension != "jsonl":
         sets = formats.open_sets(source, columns)
         assert sets is not None

@@ -162,8 +162,8 @@ def required_answer(example: Example, task: Task, source: str = "") -> Indices:
         advice = labeller_advice(task)
         if task.schema is not None:
             advice = (
-                "; a long table needs --set-id and the column of its answers (--chosen, --rank, "
-                "--grade or --member), such as --set-id trip --chosen bought"
+                "; a long table needs set_id and the column of its answers (chosen, rank, grade or "
+                "member), such as --set-id trip --chosen bought"
             )
         raise InputError(f"{example.source or source}: has no answer to measure against{advice}")
     return example.outputs

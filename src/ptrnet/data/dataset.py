@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import islice
+from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
@@ -315,12 +316,13 @@ def instances_of(values: Any, task: Task) -> tuple[Dataset, bool]:
         _check_width(values, task)
         return values, False
     if isinstance(values, Mapping):
-        values = task.from_fields(values, "instance 0")
+        values = task.from_dictionary(values, "instance 0")
     elif isinstance(values, list):
         values = [
-            task.from_fields(value, f"instance {k}") if isinstance(value, Mapping) else value
+            task.from_dictionary(value, f"instance {k}") if isinstance(value, Mapping) else value
             for k, value in enumerate(values)
         ]
+    _check_in_memory(values, "instances")
     values = unpack_objects(values)
     is_one = is_example(values, task) or _is_instance(values, task.num_features)
     rows = []
@@ -349,6 +351,7 @@ def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
         for row in values:
             checks.required_answer(row, task)
         return values, False
+    _check_in_memory(values, "examples")
     is_one = is_example(values, task)
     if not is_one and _is_instance(values, task.num_features):
         raise InputError(
@@ -358,6 +361,15 @@ def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
     items = [values] if is_one else split(values, "examples")
     rows = [checked_example(item, task, example_name(k, item)) for k, item in enumerate(items)]
     return Dataset.of(rows, task.item_size), is_one
+
+
+def _check_in_memory(values: Any, name: str) -> None:
+    """Refuse the path of a file, which other functions read."""
+    if isinstance(values, str | Path):
+        raise InputError(
+            f"{name}: expected a list or an array, got the file {values}; a file is read by "
+            "solve_file and evaluate_file, and a table if you give set_id"
+        )
 
 
 def _check_width(data: Dataset, task: Task) -> None:

@@ -19,8 +19,10 @@ from typing import Any
 from ptrnet.data.cells import is_finite_number, is_number
 from ptrnet.errors import AmbiguousInputWarning
 from ptrnet.tasks.schema import Element, is_missing
+from ptrnet.types import Example
 
 NAMED, UNNAMED = 3, 20  # the smallest number of different ids, by whether the name tells them
+WATCHED = 100_000  # the most examples that `warned_of_ids` looks at
 _NAMES = re.compile(
     r"id|((person|people|individual|indiv|ind|user|customer|cust|client|consumer|shopper|buyer|"
     r"panel|panell?ist|household|hh|respondent|resp|participant|subject|subj|passenger|travell?er|"
@@ -58,15 +60,19 @@ class SharedFields:
     ) -> Iterator[tuple[Sequence[Element], str]]:
         """Yield pairs of elements and sources, and collect the ids in the elements."""
         for elements, source in instances:
-            names = list(self.ids) if self._count else list(elements[0])
-            for name in names:
-                found = common_id([element.get(name) for element in elements])
-                if found is None:
-                    self.ids.pop(name, None)
-                else:
-                    self.ids.setdefault(name, []).append(found)
-            self._count += 1
+            self.add(elements)
             yield elements, source
+
+    def add(self, elements: Sequence[Element]) -> None:
+        """Collect the ids in the elements of an instance."""
+        names = list(self.ids) if self._count else list(elements[0])
+        for name in names:
+            found = common_id([element.get(name) for element in elements])
+            if found is None:
+                self.ids.pop(name, None)
+            else:
+                self.ids.setdefault(name, []).append(found)
+        self._count += 1
 
 
 def find_id(ids: Mapping[str, Sequence[Any]]) -> str | None:
@@ -93,7 +99,7 @@ def _is_sorted(name: str, ids: Sequence[Any]) -> bool:
 
 
 def warn_of_ids(ids: Mapping[str, Sequence[Any]], fields: Sequence[str], source: str) -> None:
-    """Warn about a field that looks like an id of groups.
+    """Warn about a field that looks like an id of groups, before a training.
 
     Args:
         ids: as in `find_id`.
@@ -111,3 +117,26 @@ def warn_of_ids(ids: Mapping[str, Sequence[Any]], fields: Sequence[str], source:
         AmbiguousInputWarning,
         stacklevel=4,
     )
+
+
+def warned_of_ids(examples: Iterable[Example]) -> Iterator[Example]:
+    """Yield examples to measure a model on. At the end, warn if they should have groups.
+
+    The warning is about a field that looks like an id of groups, if the examples have no groups.
+    Only the first `WATCHED` examples are looked at, so that long files do not fill the memory.
+    """
+    shared = SharedFields()
+    for k, example in enumerate(examples):
+        if k < WATCHED and example.group is None and example.elements:
+            shared.add(example.elements)
+        yield example
+    name = find_id(shared.ids)
+    if name is not None:
+        ids = shared.ids[name]
+        warnings.warn(
+            f'"{name}" looks like an id: {len(ids):,} sets share {len({*ids}):,} values. The '
+            "intervals take each set as one observation, so they are too narrow if the sets of one "
+            f'are alike; use --group {name} (group="{name}")',
+            AmbiguousInputWarning,
+            stacklevel=1,  # the same place for each caller, so equal warnings are printed once
+        )

@@ -86,6 +86,14 @@ class SetColumns(Settings):
     def __bool__(self) -> bool:
         return bool(self.set_id)
 
+    def check_keys(self) -> None:
+        """Raise InputError if lines of JSON cannot hold the ids of sets under their name."""
+        if self.set_id == KEY:
+            raise InputError(
+                f'set_id: the key "{KEY}" is reserved in a line, for the id of a group of sets; '
+                "rename the column of the table"
+            )
+
     @property
     def answer(self) -> tuple[str, str]:
         """The setting for the column of answers, such as "rank", and the name of that column.
@@ -638,8 +646,9 @@ def table_of_examples(examples: Iterable[Example], columns: Columns, source: str
         source: the name of the examples in error messages.
 
     Raises:
-        InputError: an id or an answer is missing, or an answer has an element twice. Or an element
-            has other fields than the first element, or two columns would have the same name.
+        InputError: an id or an answer is missing, two examples have the same id, or an answer has
+            an element twice. Or an element has other fields than the first element, or two columns
+            would have the same name.
     """
     role, answer = columns.answer
     if not role:
@@ -647,7 +656,7 @@ def table_of_examples(examples: Iterable[Example], columns: Columns, source: str
             f"{source}: expected the column of the answers ({', '.join(ANSWERS)}), got none"
         )
     rows: list[dict[str, Any]] = []
-    has_ids = False
+    has_ids, ids = False, set[str]()
     for number, example in enumerate(examples, 1):
         shared = {k: v for k, v in example.extra.items() if not isinstance(v, Mapping)}
         if columns.group and KEY in shared:
@@ -659,6 +668,12 @@ def table_of_examples(examples: Iterable[Example], columns: Columns, source: str
             raise InputError(
                 f'{example.source}: expected the key "{columns.set_id}" with the id of the set'
             )
+        if has_ids and str(key) in ids:
+            raise InputError(
+                f'{example.source}: "{columns.set_id}": expected another id for each set, got '
+                f"{short(key)} twice"
+            )
+        ids.add(str(key))
         elements = example.elements or ()
         if role == "grade" and example.grades is not None:
             answers = example.grades.tolist()

@@ -171,7 +171,7 @@ def exchange(dist: Floats, tour: Indices, i: int, j: int) -> bool:
     """
     a, b, c, d = tour[i], tour[i + 1], tour[j], tour[(j + 1) % len(tour)]
     before, after = dist[a, b] + dist[c, d], dist[a, c] + dist[b, d]
-    if after >= before * (1 - _ROUNDING):
+    if after >= before - _ROUNDING * abs(before):
         return False
     first, last = i + 1, j
     while first < last:

@@ -14,7 +14,7 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 from numpy.typing import NDArray
 
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, unknown
 from ptrnet.geometry.sampling import MIXED
 from ptrnet.tasks.base import Drawing, Task, duplicate_error
 from ptrnet.types import END, Answers, Example, Floats, Indices, pad_answers
@@ -257,6 +257,14 @@ class Problem(Task):
         """Return `build_constraint()`. The network gives forbidden choices probability 0 anyway."""
         return self.build_constraint()
 
+    def from_dictionary(self, fields: Mapping[str, Any], source: str) -> Floats:
+        rest = dict(fields)
+        inputs: Floats = self.read_instance(rest, source)
+        for key in rest:
+            known = {*self.optional, *self.to_fields(inputs)}
+            raise InputError(f"{source}: {unknown('key', str(key), known)}")
+        return inputs
+
     def read_instance(self, row: dict[str, Any], source: str) -> Any:
         inputs = self.from_fields(row, source)
         for name in (*self.optional, *self.to_fields(inputs)):
@@ -463,12 +471,19 @@ def columns(parts: Sequence[Any]) -> Any:
 def to_array(values: Any) -> NDArray[Any]:
     """Convert nested lists to an array, of objects if a value is not a number."""
     try:
-        array = np.asarray(values)
+        array = np.asarray(None if _has_booleans(values) else values)
         if array.dtype == object and all(type(value) in (int, float) for value in array.flat):
             array = array.astype(float)  # a whole number of more than 64 bits
     except (ValueError, OverflowError):  # lists of several lengths, or a number beyond floats
         return np.asarray(None)
     return array
+
+
+def _has_booleans(values: Any) -> bool:
+    """Whether a boolean is in nested lists. NumPy would read it as 0 or 1."""
+    if isinstance(values, list | tuple):
+        return bool in {*map(type, values)} or any(map(_has_booleans, values))
+    return isinstance(values, bool)
 
 
 def _by_size(instances: Sequence[Floats]) -> Iterator[tuple[list[int], Floats]]:

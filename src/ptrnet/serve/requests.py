@@ -147,7 +147,7 @@ def _question(instances: Any, method: Method, task: Task, limits: Limits) -> Que
         if isinstance(values, dict):
             # A `ptrnet.problems.Problem` converts the fields to an array. Other tasks return the
             # dictionary unchanged.
-            values = task.from_fields(values, source)
+            values = task.from_dictionary(values, source)
         rows.append(Example(values, source=source))
     return Question(instances_of(rows, task)[0], method)
 

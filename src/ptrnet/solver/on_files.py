@@ -13,6 +13,7 @@ from ptrnet import tasks
 from ptrnet.data import checks, formats
 from ptrnet.data.dataset import Dataset, chunks_of
 from ptrnet.data.groups import shared_value
+from ptrnet.data.infer_groups import warned_of_ids
 from ptrnet.data.tables import Columns, Sets
 from ptrnet.errors import InputError
 from ptrnet.evaluation import Evaluation, check_room_for_scores
@@ -122,6 +123,7 @@ def table_writer(
     task = predictor.task
     if target != "-" and not formats.writes_table(target, sets.table.source):
         check_no_probability(probability)
+        sets.columns.check_keys()
         return lambda solved: formats.write(target, solved, task)
     kind = getattr(task, "kind", "")
     taken = (*sets.table.columns, sets.answer_column(kind))
@@ -168,10 +170,11 @@ def evaluate_file(
     task = solver.task
     if target is not None:
         formats.check_keeps_extra(target, task)
+        columns.check_keys()
     check_processes(jobs, backend)
     if path != "-":
         formats.check_input(path)
-    examples = _known(formats.read(path, task, columns), task, target, by)
+    examples = _known(warned_of_ids(formats.read(path, task, columns)), task, target, by)
     chunks = solver.warned(chunks_of(examples, task, CHUNK), evaluator)
     source = file_source(path, chunks, target)
     if columns:  # a line of a long table is an element, so `num_rows` does not count instances

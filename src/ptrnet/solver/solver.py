@@ -636,6 +636,9 @@ class Solver(HubMixin):
         Raises:
             InputError: there is no example, or an example cannot be used or has no answer.
 
+        Warns:
+            AmbiguousInputWarning: no groups are given, but a field looks like an id of groups.
+
         Examples:
             >>> square = [[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]
             >>> ptrnet.load("hull").evaluate([(square, [0, 1, 2, 3])])["accuracy"]
@@ -704,12 +707,17 @@ class Solver(HubMixin):
         return evaluate(self.task, examples, answered, *judgements)
 
     def _with_groups(self, examples: Any, group: Any, columns: Mapping[str, str]) -> Dataset:
-        """Return examples with their groups; see `evaluate`."""
+        """Return examples with their groups, and warn if they should have some; see `evaluate`."""
         from ptrnet.data.groups import grouped
+        from ptrnet.data.infer_groups import warned_of_ids
 
         if any(columns.values()):
-            return examples_of(self._sets(examples, **columns, group=group), self.task)[0]
-        return grouped(examples_of(examples, self.task)[0], group)
+            data = examples_of(self._sets(examples, **columns, group=group), self.task)[0]
+        else:
+            data = grouped(examples_of(examples, self.task)[0], group)
+        for _ in warned_of_ids(data):
+            pass
+        return data
 
     def _sets(self, values: Any, **columns: str) -> Any:
         """Return the instances of a long table. If no column is named, return `values` as given."""

@@ -326,11 +326,12 @@ class Task(Settings, Labelling):
 
         return Free(self.min_length)
 
-    def from_fields(self, fields: Mapping[str, Any], source: str) -> Any:
+    def from_dictionary(self, fields: Mapping[str, Any], source: str) -> Any:
         """Convert a dictionary that a user gave, alone or as an item of a list.
 
-        Subclasses of `Problem` return an array `(n, d)`. Other tasks return the dictionary
-        unchanged, because their instances are lists with a dictionary for each element.
+        Subclasses of `Problem` return an array `(n, d)`, and refuse unknown keys. Other tasks
+        return the dictionary unchanged, because their instances are lists with a dictionary for
+        each element.
         """
         return fields
 

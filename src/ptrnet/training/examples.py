@@ -13,6 +13,7 @@ from ptrnet.data.groups import codes_of
 from ptrnet.data.infer_task import open_for_task
 from ptrnet.data.random_streams import VALID
 from ptrnet.data.streams import BatchStream, CutStream, DatasetStream, ExampleStream, cut_batch
+from ptrnet.data.tables import Columns
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
@@ -54,7 +55,10 @@ def open_examples(recipe: Recipe, first: int, examples: Dataset | None = None) -
         stream = _fresh_stream(recipe, task, first)
     valid = [list(part) for part in stream.held_out]
     if recipe.valid:
-        valid = [list(formats.read(recipe.valid, task, recipe.columns))]
+        columns: Columns = recipe.columns
+        if not formats.format_of(recipe.valid).has("table"):  # lines of JSON, next to a table
+            columns = Columns(group=columns.group)
+        valid = [list(formats.read(recipe.valid, task, columns))]
         if isinstance(stream, DatasetStream):
             _check_other_groups(recipe, stream.examples, valid[0])
     groups = codes_of(example for part in valid for example in sorted_by_size(part))

@@ -4,7 +4,7 @@ import contextlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -157,6 +157,8 @@ def fit(
                 raise InputError(f"fit: expected no outputs, because {examples} has the answers")
             examples = list(pairs_of(examples, outputs))
         return _fit_answers(examples, kind, group, weight, folder, hooks, recipe)
+    if isinstance(examples, str | Path):
+        raise InputError(f"fit: with a cost, expected a list of instances, got the file {examples}")
     if outputs is not None:
         raise InputError("fit: expected a cost or outputs, got both")
     if weight is not None:
@@ -222,23 +224,21 @@ def _inferred(
 ) -> tuple[InferredTask, bool]:
     """Return the examples with their inferred task, and whether the kind was guessed.
 
-    If `recipe` has names of columns (see `TrainingColumns`), the examples are a long table. Remove
-    these names from `recipe`, except that of the groups.
+    If `recipe` has names of columns (see `TrainingColumns`), the examples are a long table.
     """
     kind, reading = kind_and_reading(recipe)
-    names = {key: recipe.pop(key) for key in options_of(TrainingColumns) if key in recipe}
-    if isinstance(weight, str) or (names and weight is not None):
-        names["weight"] = weight
-    columns = TrainingColumns(**names)
-    if columns.group:
-        recipe["group"] = columns.group
+    names = options_of(TrainingColumns).keys() & recipe.keys()
+    if isinstance(weight, str) or (names - {"group"} and weight is not None):
+        names, recipe["weight"] = {*names, "weight"}, weight
+    columns = TrainingColumns(**{name: recipe[name] for name in names})
     if columns:
         if not isinstance(group, str):
             raise InputError("group: expected the name of a column, because set_id names one, too")
         return infer_task_of_sets(Sets(formats.table_of(examples), columns), kind, reading), False
-    if is_frame(examples):
+    items = [] if is_frame(examples) else split(examples, "examples")
+    has_rows = items and isinstance(items[0], Mapping) and "inputs" not in items[0]
+    if is_frame(examples) or has_rows:
         raise InputError("fit: expected set_id, the column that says which rows are a set")
-    items = split(examples, "examples")
     if not items:
         raise InputError("examples: expected at least one, got none")
     sources = [example_name(k, item) for k, item in enumerate(items)]

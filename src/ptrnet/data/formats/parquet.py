@@ -104,7 +104,7 @@ def _batches(path: str, column: str | None = None) -> Iterator["pa.RecordBatch"]
             if column is not None and column not in names:
                 raise InputError(
                     f'{path}: expected a column "{column}", got {", ".join(names)[:80] or "none"}; '
-                    "a long table needs --set-id"
+                    "a long table needs set_id (--set-id)"
                 )
             for batch in file.iter_batches(_BATCH_ROWS):
                 batch.validate(full=True)  # refuses texts that are not UTF-8
