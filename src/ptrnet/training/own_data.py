@@ -10,7 +10,7 @@ import numpy as np
 
 from ptrnet import models, tasks
 from ptrnet.data.tables import TrainingColumns
-from ptrnet.errors import InputError, short
+from ptrnet.errors import LISTED, InputError, short
 from ptrnet.models.settings import every_setting
 from ptrnet.settings import check, options_of, to_mapping
 from ptrnet.sizes import Sizes
@@ -164,7 +164,9 @@ def summary(inferred: "InferredTask", recipe: Recipe, is_guessed: bool) -> str:
     sizes, lengths = inferred.examples.sizes, inferred.examples.lengths
     d = inferred.task.num_features
     schema = inferred.task.schema
-    fields = f": {schema.describe()}" if schema else ""
+    fields = f": {schema.describe(LISTED)}" if schema else ""
+    if schema and len(schema.fields) > LISTED:
+        fields = f" from {len(schema.fields)} fields{fields}"
     hint = " (guessed; the option `kind` changes it)" if is_guessed else ""
     groups = inferred.examples.groups
     of_groups = "" if groups is None else f" in {len(np.unique(groups)):,} groups,"
