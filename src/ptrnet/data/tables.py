@@ -13,7 +13,7 @@ from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from itertools import pairwise
 from numbers import Real
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from ptrnet.data.infer_groups import common_id
 from ptrnet.data.infer_schema import Field, check_names, check_read, schema_of
 from ptrnet.errors import AmbiguousInputWarning, InputError, listed, short
 from ptrnet.files import checksum
-from ptrnet.settings import Settings, setting
+from ptrnet.settings import OWN_EXAMPLES, Settings, setting
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Kind
 from ptrnet.tasks.schema import (
@@ -61,6 +61,8 @@ class SetColumns(Settings):
         grade: the element's grade, a number. The highest grade comes first.
         member: 1 if the element belongs to the answer, 0 if not. The answer has no order.
     """
+
+    owner: ClassVar[str] = OWN_EXAMPLES
 
     set_id: str = setting("", "long table: the column whose value the rows of a set share")
     chosen: str = setting("", "long table: the column that is 1 in the chosen row of each set")
