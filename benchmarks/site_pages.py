@@ -3,7 +3,8 @@
 - It includes pages of the repository that are outside docs/.
 - Pages link to each other as files of the repository. The hook changes such links to the address of
   the target in the site, and adds linked files that are not pages.
-- It replaces `<!-- help -->` by what `ptrnet VERB --help` prints, for every verb.
+- It replaces `<!-- help -->` by what `ptrnet VERB --help` prints, for every verb, and by the
+  options that the help only has for a task or a model.
 """
 
 import contextlib
@@ -88,10 +89,31 @@ def help_texts(markdown: str) -> Iterator[str]:
     if "<!-- help -->" not in markdown:
         return
     sys.path.insert(0, str(ROOT / "src"))
+    from ptrnet import models, tasks
     from ptrnet.cli import run
     from ptrnet.cli.app import VERBS
 
-    for name in VERBS:
-        with contextlib.redirect_stdout(io.StringIO()) as printed:
-            run([name, "--help"])
-        yield f"## ptrnet {name}\n\n```text\n{printed.getvalue().strip()}\n```\n"
+    names = [*tasks.names(), *tasks.problem_names()]
+    further = {
+        "train": [*([name] for name in names), *(["--model", name] for name in models.names())],
+        "generate": [[name] for name in tasks.problem_names()],
+        "solve": [["tsp"]],
+        "label": [["tsp"]],
+    }
+    for verb in VERBS:
+        printed = set[str]()  # sections
+        for words in ([verb], *([verb, *more] for more in further.get(verb, []))):
+            with contextlib.redirect_stdout(io.StringIO()) as stream:
+                run([*words, "--help"])
+            sections = stream.getvalue().strip().split("\n\n")
+            of_model = "--model" in words
+            if len(words) > 1:
+                is_network = [part.startswith("Options for the network:") for part in sections]
+                pairs = zip(sections, is_network, strict=True)
+                sections = [part for part, is_of in pairs if is_of == of_model]
+                sections = [part for part in sections if part.startswith("Options for ")]
+            if new := [part for part in sections if of_model or part not in printed]:
+                heading = f"{'#' * min(len(words) + 1, 3)} ptrnet {' '.join(words)}"
+                text = "\n\n".join(new)
+                yield f"{heading}\n\n```text\n{text}\n```\n"
+            printed.update(sections)

@@ -98,6 +98,9 @@ class AmbiguousInputWarning(UserWarning):
     """Input can be read, but the user may have meant something else."""
 
 
+LISTED = 5  # a line for people names at most this many fields, features or values
+
+
 _SYNONYMS = {"gpu": "cuda"}  # by spelling, "cpu" would be the nearest name
 
 
@@ -119,6 +122,18 @@ def short(value: object, length: int = 40) -> str:
     if len(text) > length:
         text = text[: length - 3] + "..."
     return repr(text) if isinstance(value, str) else text
+
+
+def listed(parts: Iterable[str], most: int = LISTED) -> str:
+    """Join the first parts by commas, and count the others.
+
+    Examples:
+        >>> listed(["a", "b", "c", "d"], most=2)
+        'a, b, and 2 more'
+    """
+    parts = list(parts)
+    rest = [f"and {len(parts) - most:,} more"] if len(parts) > most else []
+    return ", ".join([*parts[:most], *rest])
 
 
 def file_of(source: str) -> str:

@@ -97,6 +97,7 @@ class Evaluation(Sink["Evaluation"]):
         self._empty = _moments(self._no_scores)
         self._by_size = _ScoresByValue(self._empty)
         self._by_value = _ScoresByValue(self._empty)
+        self._cannot_tell = [*self._no_scores]  # of the examples so far
         self.groups = set[int]()
         for number, chunk in enumerate(chunks):
             self.add(number, chunk)
@@ -108,6 +109,9 @@ class Evaluation(Sink["Evaluation"]):
         for name, empty in self._no_scores.items():
             values = np.array([extra.get(name, np.nan) for extra in data.carried["extra"]], float)
             scores[name] = values == 1 if empty.dtype == bool else values
+        for example in data if self._cannot_tell else ():
+            untold = [name for name in self._cannot_tell if not self._task.can_tell(name, example)]
+            self._cannot_tell = untold
         self._by_size.add(data.sizes.tolist(), scores, data.groups)
         if self._field is not None:
             by = [shared_value(example, self._field, "by") for example in data]
@@ -123,12 +127,26 @@ class Evaluation(Sink["Evaluation"]):
         return self._by_size.counts.total()
 
     def __repr__(self) -> str:
-        measures = (f"{name} {measure.text(4)}" for name, measure in self.measures().items())
-        return f"Evaluation of {len(self)} examples: {', '.join(measures)}"
+        measures, telling = self.measures(), self.telling_metrics()
+        texts = (f"{name} {measures[name].text(4)}" for name in telling)
+        return f"Evaluation of {len(self)} examples: {', '.join(texts)}"
 
     def measures(self) -> dict[str, Measure]:
         """The metrics over all examples."""
         return _summarize(self._task, self._by_size.total(sorted(self._by_size.counts)))
+
+    def telling_metrics(self) -> list[str]:
+        """The names of the metrics that a text for people shows.
+
+        A metric is left out if every model gets the same value on these examples: `top@5` if no
+        set has more than 5 elements. `accuracy` is left out for grades, and if there is a finer
+        metric and no answer is entirely right. See `Task.can_tell` and `Task.shows`.
+        """
+        return [
+            name
+            for name, measure in self.measures().items()
+            if name not in self._cannot_tell and self._task.shows(name, measure.value)
+        ]
 
     def by_size(self) -> dict[str, tuple[int, dict[str, Measure]]]:
         """The metrics for each size n; empty if all sizes are equal.

@@ -22,12 +22,16 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from ptrnet.errors import InputError, short, unknown
 
 T = TypeVar("T", bound="Settings")
-_HELP, _BOUNDS = "help", "bounds"  # keys of a field's metadata
+_HELP, _BOUNDS, _OWNER = "help", "bounds", "owner"  # keys of a field's metadata
+
+# Owners of settings. Other owners are names of tasks.
+OWN_EXAMPLES, ANY_TASK, COSTS = "your own examples", "tasks", "learning from costs"
+NETWORKS = "the network"
 
 
 class Bounds(NamedTuple):
@@ -69,6 +73,7 @@ def setting(
     le: float | None = None,
     lt: float | None = None,
     kw_only: bool = True,
+    owner: str = "",
 ) -> Any:
     """Declare a setting: a field of a dataclass that derives from `Settings`.
 
@@ -84,6 +89,8 @@ def setting(
         le: a number must be less than or equal to this.
         lt: a number must be less than this.
         kw_only: whether the setting is a keyword-only argument.
+        owner: what the setting belongs to. The help of a command only shows the setting if the user
+            names its owner. By default, the owner of its class (`Settings.owner`).
 
     Examples:
         >>> @dataclass(frozen=True)
@@ -93,13 +100,19 @@ def setting(
         Traceback (most recent call last):
         ptrnet.errors.InputError: rate: expected a number above 0, got -1
     """
-    metadata = {_HELP: help, _BOUNDS: Bounds(ge, gt, le, lt)}
+    metadata = {_HELP: help, _BOUNDS: Bounds(ge, gt, le, lt), _OWNER: owner}
     return field(default=default, kw_only=kw_only, metadata=metadata)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Base class of dataclasses with settings. Values are checked when an object is made."""
+    """Base class of dataclasses with settings. Values are checked when an object is made.
+
+    Attributes:
+        owner: what all settings of the class belong to; empty if they are for everything.
+    """
+
+    owner: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         for name, option in options_of(type(self)).items():
@@ -116,6 +129,7 @@ class Option:
     help: str
     bounds: Bounds = NO_BOUNDS
     may_be_none: bool = False
+    owners: tuple[str, ...] = ()  # what alone has the setting; see `setting`
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -142,7 +156,9 @@ def _options_of(cls: type) -> dict[str, Option]:
         if _HELP in f.metadata:
             kind, may_be_none = _without_none(hints[f.name])
             help, bounds = f.metadata[_HELP], f.metadata[_BOUNDS]
-            options[f.name] = Option(f.name, kind, f.default, help, bounds, may_be_none)
+            owner = f.metadata[_OWNER] or getattr(cls, "owner", "")
+            owners = (owner,) if owner else ()
+            options[f.name] = Option(f.name, kind, f.default, help, bounds, may_be_none, owners)
     return options
 
 

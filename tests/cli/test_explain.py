@@ -57,6 +57,82 @@ def test_choices_are_measured_as_choices(ptrnet, offers):
         assert row == pytest.approx(expected[metric], rel=1e-4, abs=1e-6), metric
 
 
+KINDS = {  # the metrics that say something if all sets have at most 3 elements
+    "choice": ["accuracy", "mrr", "confidence", "log_likelihood", "calibration_error"],
+    "grades": ["ndcg@1", "ndcg@10", "mrr", "map", "kendall_tau", "log_likelihood"],
+    "permutation": ["accuracy", "in_place", "kendall_tau", "log_likelihood"],
+    "set": ["accuracy", "f1", "map", "log_likelihood"],
+    "subset": ["accuracy", "same_set", "f1", "log_likelihood"],
+    "sequence": ["accuracy", "in_place", "log_likelihood"],
+}
+
+
+@pytest.fixture
+def metrics_of(tmp_path, ptrnet):
+    """Return a function that evaluates an untrained model, and returns what a text and JSON have.
+
+    The function also returns the names of the columns of the text's table of sizes.
+    """
+
+    def evaluated(kind, lines, with_right=False):
+        solver = small_solver("custom", seed=1, kind=kind, center=(0.0,), spread=(1.0,))
+        if with_right and kind != "grades":
+            answer = solver.solve(np.array(lines[0]["inputs"]))
+            lines = [{**lines[0], "outputs": answer.tolist()}, *lines[1:]]
+        solver.save_pretrained(tmp_path / "model")
+        path = tmp_path / "sets.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        words = ["evaluate", "--model", tmp_path / "model", path]
+        text = ptrnet(*words)[1].split("\n\n")
+        names = [line.split()[0] for line in text[0].splitlines()[1:]]
+        columns = text[1].splitlines()[0].split()[2:] if len(text) > 1 else names
+        assert columns == names
+        return names, list(parsed(ptrnet(*words, "--json"))["metrics"])
+
+    return evaluated
+
+
+def sets_of(kind, *sizes, lowest=0):
+    """Sets of these sizes. The answer to each begins with its largest element."""
+    rng, lines = np.random.default_rng(0), []
+    for n in sizes:
+        inputs = rng.random((n, 1)).round(3)
+        order = np.argsort(-inputs[:, 0]).tolist()
+        grades = [order.index(k) * -1 + n - 1 + lowest for k in range(n)]
+        answer = {"grades": grades} if kind == "grades" else {"outputs": order}
+        if kind in ("choice", "set", "subset", "sequence"):
+            answer = {"outputs": order[:1]}
+        lines.append({"inputs": inputs.tolist(), **answer})
+    return lines
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_text_has_the_metrics_that_say_something_about_the_kind(metrics_of, kind):
+    """Once, it had top@3 of three alternatives, and the accuracy of orders by grades."""
+    text, document = metrics_of(kind, sets_of(kind, *[2, 3] * 20), with_right=True)
+    assert text == KINDS[kind]
+    assert set(text) <= set(document)
+
+
+def test_a_larger_set_makes_a_cutoff_tell(metrics_of):
+    text, document = metrics_of("choice", sets_of("choice", 3, 3, 4))
+    assert "top@3" in text and "top@5" not in text and "top@5" in document
+    text, document = metrics_of("grades", sets_of("grades", 3, 3, 6))
+    assert "ndcg@5" in text and "accuracy" not in text and "accuracy" in document
+
+
+def test_relevance_of_elements_that_are_all_relevant_is_left_out(metrics_of):
+    text, document = metrics_of("grades", sets_of("grades", 3, 4, lowest=1))
+    assert text == ["ndcg@1", "ndcg@10", "kendall_tau", "log_likelihood"]
+    assert {"mrr", "map"} <= set(document)
+
+
+def test_exact_matches_are_left_out_if_there_are_none(metrics_of):
+    text, document = metrics_of("permutation", sets_of("permutation", *[40] * 5))
+    assert text == ["in_place", "kendall_tau", "log_likelihood"]
+    assert document[0] == "accuracy"
+
+
 def test_scores_that_are_kept_give_the_same_measures(tmp_path, ptrnet, offers):
     model, path, _ = offers
     alone = parsed(ptrnet("evaluate", "--model", model, path, "--json"))

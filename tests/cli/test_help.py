@@ -5,8 +5,9 @@ import subprocess
 import sys
 
 import pytest
+import typer
 
-from ptrnet import models
+from ptrnet import models, tasks
 from ptrnet.cli import app, run
 from ptrnet.decoding import Beam, Incremental, Reconstruct, Sample
 from ptrnet.decoding.options import AnswerOptions
@@ -51,13 +52,102 @@ def test_a_shell_completes_verbs_and_options(capfd, monkeypatch):
         assert (out.split(), err) == ([expected], "")
 
 
-def test_train_help_lists_the_values_of_each_choice(ptrnet):
-    text = "".join(ptrnet("train", "--help")[1].split())  # names may be broken
-    for values in (
-        *("one-cycle | constant", "lstm | gru", "given | lexicographic | hilbert"),
-        *(" | ".join(models.names()), "tsp exact | held-karp", "hull, delaunay, tsp or sort"),
-    ):
-        assert text.count(values.replace(" ", "")) == 1
+def options_in(text):
+    """Return the options in a help by section."""
+    sections = re.findall(r"^(\w.*):\n((?:  .*\n?)+)", text.partition("\nArguments:")[2], re.M)
+    found = {name: re.findall(r"^  --([\w-]+)", rows, re.M) for name, rows in sections}
+    return {name: options for name, options in found.items() if name.startswith("Options")}
+
+
+NETWORK = "Options for the network"
+HELPS = {
+    "train": {"Options for your own examples": ["set-id", "kind", "fields", "loss"]},
+    "train --data none.csv": {
+        "Options for your own examples": ["grade", "context"],
+        NETWORK: ["dropout", "decoder-layers"],
+    },
+    "train --model ptr-net": {"Options for your own examples": ["group"], NETWORK: ["cell"]},
+    "train hull": {
+        "Options for tasks": ["n", "labeller", "points"],
+        "Options for hull": ["start", "closed"],
+        NETWORK: ["decoder-layers"],
+    },
+    "train hull-ptr-net": {
+        "Options for tasks": ["examples"],
+        "Options for hull": ["closed"],
+        NETWORK: ["cell", "score"],
+    },
+    "train sort --model ptr-net": {"Options for tasks": ["order"], NETWORK: ["cell", "score"]},
+    "train cvrp": {
+        "Options for tasks": ["n"],
+        "Options for cvrp": ["capacity"],
+        "Options for learning from costs": ["learning", "samples", "baseline"],
+        NETWORK: ["heads"],
+    },
+    "generate job-shop": {"Options": ["n", "count"], "Options for job-shop": ["machines"]},
+    "generate hull": {"Options": ["n", "count"]},
+    "solve": {"Options for your own examples": ["set-id", "probability"], "Options": ["model"]},
+    "solve tsp": {"Options": ["model", "plot"], "Options for tsp": ["start", "end", "open"]},
+    "solve --model tsp": {"Options for tsp": ["start", "end", "open"]},
+    "solve my.csv": {"Options for your own examples": ["rank"]},
+    "label": {"Options": ["labeller"]},
+    "label tsp": {"Options": ["labeller"], "Options for tsp": ["start", "end", "open"]},
+}
+
+
+@pytest.mark.parametrize("words", HELPS)
+def test_help_shows_options_of_what_the_user_names(ptrnet, words):
+    code, out, _ = ptrnet(*words.split(), "--help")
+    sections, expected = options_in(out), HELPS[words]
+    for section, options in expected.items():
+        assert set(options) <= set(sections[section])
+    assert {*sections} - {"Options"} == {*expected} - {"Options"}
+    shown = [name for options in sections.values() for name in options]
+    assert code == 0 and len(shown) == len(set(shown))
+    if "Options for your own examples" in expected:
+        assert out.index("Options for your own examples:") < out.index("\nOptions:")
+
+
+def test_each_option_of_train_is_in_the_help_of_a_task_a_model_or_own_examples(ptrnet):
+    """The parameters of the command are the oracle, whatever the help groups."""
+    shown = set()
+    names = [*tasks.names(), *tasks.problem_names()]
+    for words in ([], *([name] for name in names), *(["--model", m] for m in models.names())):
+        shown.update(*options_in(ptrnet("train", *words, "--help")[1]).values())
+    command = typer.main.get_command(app.build(["train"])).commands["train"]
+    options = [param.opts[0] for param in command.params if param.param_type_name == "option"]
+    assert {f"--{name}" for name in shown} == {*options}
+
+
+def test_help_says_how_to_see_the_other_options(ptrnet):
+    text = " ".join(ptrnet("train", "--help")[1].partition("More options:")[2].split())
+    assert text.startswith("ptrnet train TASK --help options for all tasks, and options for cvrp, ")
+    assert "ptrnet train --data FILE --help options for the networks of your own examples" in text
+    text = ptrnet("train", "hull", "--help")[1].partition("More options:")[2]
+    assert text.split()[:3] == ["ptrnet", "train", "--help"]
+    text = ptrnet("label", "--help")[1].partition("More options:")[2]
+    assert text.split() == ["ptrnet", "label", "tsp", "--help", "options", "for", "tsp"]
+
+
+def test_an_option_that_the_help_does_not_show_is_checked(ptrnet):
+    code, _, error = ptrnet("train", "hull", "--capacity", "3")
+    assert code == 2 and "capacity" in error
+    code, _, error = ptrnet("train", "hull", "--set-id", "x")
+    assert code == 2 and "set_id" in error
+
+
+@pytest.mark.parametrize(
+    ("words", "values"),
+    [
+        ("", ["one-cycle | constant", " | ".join(models.names()), "hull, delaunay, tsp or sort"]),
+        ("tsp", ["given | lexicographic | hilbert", "tsp exact | held-karp"]),
+        ("--model ptr-net", ["lstm | gru"]),
+    ],
+)
+def test_train_help_lists_the_values_of_each_choice(ptrnet, words, values):
+    text = "".join(ptrnet("train", *words.split(), "--help")[1].split())  # names may be broken
+    for each in values:
+        assert text.count(each.replace(" ", "")) == 1
 
 
 def test_the_defaults_in_the_help_of_solve_are_the_decoders_defaults():

@@ -111,6 +111,14 @@ def test_a_line_that_cannot_be_used_leaves_nothing(ptrnet, folder, tmp_path):
     assert (code, out) == (2, "") and f"bad.jsonl:{CHUNK + 4}: " in errors
 
 
+def test_a_doubt_about_many_lines_is_printed_once(ptrnet, tmp_path):
+    """Once, it was printed for each chunk, because filters of warnings had changed."""
+    (tmp_path / "in.jsonl").write_text('{"inputs": [[0], [1]], "output": [0, 1]}\n' * 3 * CHUNK)
+    _, _, errors = ptrnet("solve", "sort", tmp_path / "in.jsonl", "--output", tmp_path / "o.jsonl")
+    lines = [line for line in errors.splitlines() if "did you mean" in line]
+    assert len(lines) == 1
+
+
 def test_one_document_is_the_same_by_many_processes(ptrnet, folder):
     command = ["solve", "--model", folder / "model", folder / "in.jsonl", "--json"]
     code, document, _ = ptrnet(*command)

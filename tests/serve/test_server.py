@@ -133,6 +133,18 @@ def test_sigterm_finishes_what_was_accepted(served, model):
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
+def test_doubtful_instances_of_requests_are_not_in_the_log(served, small, tmp_path, workers):
+    """Once, each request with equal points added a line to the log."""
+    small("delaunay").save_pretrained(tmp_path / "mine")
+    process, address = served("--model", str(tmp_path / "mine"), "--workers", workers)
+    for k in range(4):
+        points = [[0, 0], [1, 0], [0, 1], [1, 1]]
+        assert ask(address, {"instances": [points + [points[k]]] * (k + 1)})[0] == 200
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(SECONDS) == 0 and process.stderr.read() == ""
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
 def test_ctrl_c_finishes_what_was_accepted_and_exits_with_130(served, model, workers):
     process, address = served("--model", model, "--workers", workers)
     answered = []

@@ -7,6 +7,7 @@ import pytest
 
 import ptrnet
 from ptrnet.cli import run
+from ptrnet.data.dataset import Dataset
 from ptrnet.decoding import Incremental
 from ptrnet.solver.trained_range import TrainedRange
 from ptrnet.types import Example
@@ -24,15 +25,13 @@ def of_sizes(*sizes):
     return list(map(np.random.default_rng(0).random, [(n, 2) for n in sizes]))
 
 
-def test_each_class_of_sizes_is_named_once_with_its_count(small):
+def test_sizes_are_named_in_one_line_with_their_counts(small):
     solver = small()
     solver = type(solver)(solver.model, solver.task, {"n": "4-6,9"})
     messages = said(lambda: solver.solve(of_sizes(4, 6, 9, 7, 8, 12, 12, 3)))
     before = "the model was trained on instances of 4-9 elements, "
     after = "; ptrnet label hull computes answers by an algorithm"
-    assert messages == [
-        f"{before}{counted}{after}" for counted in ("2 of 8 have 12", "1 of 8 has 3")
-    ]
+    assert messages == [f"{before}2 of 8 have 12 and 1 of 8 has 3{after}"]
     assert said(lambda: solver.solve(of_sizes(7, 30, 3))) == []
     assert solver.answer(of_sizes(7)[0]).warnings == ()
     (warning,) = solver.answer(of_sizes(12)[0]).warnings
@@ -71,7 +70,7 @@ def test_far_features_are_reported_in_one_line_with_their_means(small):
     (message,) = said(lambda: trained.warn(trained.messages([far]) * 2))
     assert message == f"{FAR}feature 1 by 13 (mean 10); feature 2 by 12 (mean 0)"
     farther = Example(np.array([[10.0, -80.0]]))
-    ((_, text),) = trained.messages([near, farther, far, near])
+    ((*_, text),) = trained.messages([near, farther, far, near])
     assert text == (
         f"{FAR}feature 2 in 2 of 4 instances, by up to 16 (mean 0); "
         "feature 1 in 1 of 4 instances, by up to 13 (mean 10)"
@@ -82,7 +81,7 @@ def test_a_line_names_the_features_that_are_far_most_often(small):
     task = {"center": (0.0,) * 9, "spread": (1.0,) * 9, "kind": "sequence"}
     trained = TrainedRange(small("custom", **task).task, {})
     instances = [Example(50 * np.tri(9)[k : k + 1]) for k in range(9)]
-    ((_, text),) = trained.messages(instances)
+    ((*_, text),) = trained.messages(instances)
     assert text.startswith(
         f"{FAR}feature 1 in 9 of 9 instances, by up to 50 (mean 0); feature 2 in 8"
     )
@@ -103,6 +102,33 @@ def test_a_file_gives_one_line_for_each_kind_of_warning(small, tmp_path, capsys)
         "ptrnet: in 600 of 600 instances, the model cannot tell some elements apart: they are "
         "equal in float32, in which it computes",
     ]
+
+
+def test_a_line_names_the_first_fields_with_values_that_training_did_not_see(small):
+    fields = tuple(f"f{k}" for k in range(8))
+    task = {"fields": fields, "categories": (("a", "b"),) * 8, "kind": "choice"}
+    task = small("custom", **task, center=(0.0,) * 16, spread=(1.0,) * 16).task
+    elements = [dict.fromkeys(fields, "z")]
+    inputs = task.schema.encode(elements, "x")
+    (message,) = TrainedRange(task, {}).messages([Example(inputs, elements=elements)])
+    assert message.text.count("'z' (1 element)") == 5
+    assert message.text.endswith("; \"f4\": 'z' (1 element); 3 more fields")
+
+
+def test_a_stream_gives_a_line_for_each_kind_at_once_and_one_for_all_that_followed(small):
+    task = {"center": (0.0,) * 9, "spread": (1.0,) * 9, "kind": "sequence"}
+    solver = small("custom", **task)
+    chunks = [Dataset.of([Example(np.full((5, 9), k) * np.eye(9)[k % 9])]) for k in range(60)]
+    lines = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in solver.warned(chunks, solver.predictor(None, True, 1), at_once=True):
+            lines.append(len(caught))
+    assert lines == [0] * 11 + [1] * 49
+    first, last = (str(warning.message) for warning in caught)
+    assert first == f"{FAR}feature 3 in 1 of 12 instances, by up to 11 (mean 0)"
+    assert last.startswith(f"{FAR}feature 3 in 6 of 60 instances, by up to 56 (mean 0); feature ")
+    assert last.endswith("; 4 more features")
 
 
 @pytest.mark.parametrize(("gap", "is_said"), [(1.0, False), (0.0, False), (1e-7, True)])

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 import torch
 
+from ptrnet import tasks
+from ptrnet.tasks.custom import Custom
 from ptrnet.training.callbacks import BestWeights, TrainingProgress
+
+
+def own(kind):
+    return Custom(kind=kind, center=(0.0,), spread=(1.0,))
+
+
+FINER = ("permutation", "subset", "sequence", "set")  # kinds with a finer metric
 
 
 @pytest.fixture
@@ -74,7 +83,30 @@ def test_a_resumed_run_keeps_the_same_weights(validate):
 
 @pytest.mark.parametrize("metric", ["gap", "kendall_tau", "f1", "in_place", "ndcg@10"])
 def test_the_progress_line_shows_the_metric_of_the_task(metric):
-    progress = TrainingProgress(batch_size=1)
+    progress = TrainingProgress(batch_size=1, task=tasks.get("hull"))
     metrics = {"valid_loss": 1.0, "valid_accuracy": 0.5, f"valid_{metric}": 0.125}
     progress.on_validation_end(SimpleNamespace(callback_metrics=metrics), None)
     assert progress.valid == f" valid {metric} 0.125"
+
+
+@pytest.mark.parametrize(
+    ("task", "right", "status"),
+    [
+        (tasks.get("hull"), 0.0, "loss 1.500 accuracy 0.0%"),
+        (own("choice"), 0.0, "loss 1.500 accuracy 0.0%"),
+        (own("grades"), 0.5, "loss 1.500"),
+        *((own(kind), 0.0, "loss 1.500") for kind in FINER),
+        *((own(kind), 0.0004, "loss 1.500") for kind in FINER),
+        *((own(kind), 0.5, "loss 1.500 accuracy 50.0%") for kind in FINER),
+    ],
+)
+def test_the_progress_line_has_an_accuracy_that_says_something(task, right, status, capsys):
+    progress, logged = TrainingProgress(batch_size=4, task=task), {}
+    trainer = SimpleNamespace(global_step=0, max_steps=1, is_global_zero=True)
+    progress.on_train_start(trainer, None)
+    trainer.global_step = 1
+    module = SimpleNamespace(log_dict=logged.update)
+    progress.on_train_batch_end(trainer, module, {"loss": 1.5, "accuracy": right})
+    progress.on_train_end(trainer, None)
+    assert capsys.readouterr().err.startswith(f"step 1/1 {status} ")
+    assert logged["accuracy"] == right

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -170,8 +171,8 @@ def test_one_line_names_the_fields_whose_whole_numbers_may_be_codes(tmp_path, ca
     data = written(tmp_path / "t.csv", table)
     line = (
         "read as numbers: 7 fields of few whole numbers: purpose (1 to 10), code0 (0 to 3), "
-        "code1 (1 to 4), code2 (2 to 5), code3 (3 to 6), ...; if they are codes, list them in the "
-        "option `categories`"
+        "code1 (1 to 4), code2 (2 to 5), code3 (3 to 6), and 2 more; if they are codes, list them "
+        "in the option `categories`"
     )
     for given in (table, data):
         ptrnet.fit(given, **TAKEN, **TINY)
@@ -460,3 +461,17 @@ def test_errors_in_a_file_have_the_words_of_the_command(tmp_path, capsys, name, 
     assert not output.exists()
     with pytest.raises(ptrnet.InputError, match=r"expected no outputs, because .* has the answers"):
         ptrnet.fit(path, [[0]])
+
+
+def test_an_ensemble_warns_in_one_line_of_the_examples_that_its_networks_hold_out():
+    """Once, each network had a line of its own. Each field has six values far from the others."""
+    rng, table = np.random.default_rng(0), []
+    for k in range(400):
+        for j in range(2):
+            fields = {f"x{f}": 1e3 * (j == 0 and k % 66 == f) + rng.random() for f in range(5)}
+            table.append({"s": k, "y": j, **fields})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ptrnet.fit(table, set_id="s", chosen="y", steps=1, ensemble=3)
+    lines = [str(w.message) for w in caught if w.category is ptrnet.OutOfDistributionWarning]
+    assert len(lines) == 1 and "of 120 instances" in lines[0]

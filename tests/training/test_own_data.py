@@ -1,5 +1,6 @@
 """The defaults of a training on own examples, and options that replace them."""
 
+import csv
 import json
 
 import numpy as np
@@ -182,3 +183,36 @@ def test_choices_by_a_rule_are_learned_with_calibrated_probabilities(tmp_path):
     best = np.log(shares[np.arange(300), chosen[1200:]]).mean()
     pairs = list(zip(inputs[1200:], chosen[1200:, None], strict=True))
     assert model.log_likelihoods(pairs).mean() > best - 0.05
+
+
+def test_a_messy_table_gives_a_line_for_each_kind_of_doubt_and_a_short_summary(tmp_path):
+    """Once, each doubtful column had its own line, and the summary listed all columns."""
+    path, k = tmp_path / "t.csv", range(12)
+    columns = [f"{kind}{j}" for kind in ("typo", "empty", "comma", "tiny", "x") for j in range(7)]
+    rows = [
+        ["0.5.1" if i == j else i for j in range(7)]
+        + [""] * 7
+        + [f"{i},5" for j in range(7)]
+        + [i * 1e-300 for j in range(7)]
+        + [i * j for j in range(1, 8)]
+        for i in k
+    ]
+    lines = [["s", "y", *columns], *([i // 2, i % 2, *row] for i, row in zip(k, rows, strict=True))]
+    with path.open("w", newline="") as stream:
+        csv.writer(stream).writerows(lines)
+    with pytest.warns(AmbiguousInputWarning) as caught:
+        _, summary, _ = infer_recipe(str(path), {"set_id": "s", "chosen": "y"})
+    assert [str(warning.message) for warning in caught] == [
+        f"{path}:2: \"typo0\": expected a number, as in most rows, got '0.5.1'; because of such "
+        'cells, 7 columns are read as texts: "typo0", "typo1", "typo2", "typo3", "typo4", and 2 '
+        "more",
+        '"empty0", "empty1", "empty2", "empty3", "empty4", and 2 more: no training example has a '
+        "value, so the model does not read these fields",
+        '"comma0", "comma1", "comma2", "comma3", "comma4", and 2 more: texts such as \'0,5\' are '
+        "read as categories; write numbers as 1234.5, without quotes or units",
+        "'tiny0', 'tiny1', 'tiny2', 'tiny3', 'tiny4', and 2 more: all values are within 1e-299 of "
+        "each other, so the model reads them as equal; write them in a smaller unit",
+    ]
+    first, _ = summary.splitlines()
+    assert "features from 28 fields: typo0 (0.5.1, 1, 10, " in first
+    assert first.endswith(", and 23 more; answers of 1 to 1 indices, taken as choice")

@@ -281,7 +281,15 @@ def test_the_values_of_an_option_are_in_its_help():
     options = recipe_options()
     assert options["cell"].help.endswith(": lstm | gru")
     assert options["model"].help.endswith(": " + " | ".join(models.names()))
-    assert options["start"].help.startswith("task hull: ")
+
+
+def test_options_have_the_owners_that_the_help_groups_them_by():
+    owners = {name: option.owners for name, option in recipe_options().items()}
+    assert owners["start"] == ("hull",) and owners["capacity"] == ("cvrp",)
+    assert owners["n"] == owners["points"] == ("tasks",)
+    assert owners["set_id"] == owners["kind"] == ("your own examples",)
+    assert owners["samples"] == ("learning from costs",) and owners["cell"] == ("the network",)
+    assert owners["steps"] == owners["hidden_size"] == ()
 
 
 def test_a_recipe_converts_texts_to_objects():

@@ -48,9 +48,10 @@ def run(arguments: list[str]) -> int:
         verbs = arguments[:1] if arguments[0] in VERBS else VERBS
         command = typer.main.get_command(build(verbs))
         with warnings.catch_warnings():
-            warnings.simplefilter("always", OutOfDistributionWarning)
-            warnings.simplefilter("default", AmbiguousInputWarning)  # print equal warnings once
-            warnings.showwarning = partial(_print_warning, warnings.showwarning)
+            # Not "default": Python forgets what it has shown whenever a filter changes.
+            for category in (OutOfDistributionWarning, AmbiguousInputWarning):
+                warnings.simplefilter("always", category)
+            warnings.showwarning = partial(_print_warning, set(), warnings.showwarning)
             return command.main(arguments, prog_name="ptrnet", standalone_mode=False) or 0
     except PtrnetError as error:
         return _print_error(str(error), error.exit_code)
@@ -128,12 +129,16 @@ def _with_plugins(arguments: list[str]) -> list[str]:
     return rest
 
 
-def _print_warning(otherwise: Any, message: Any, category: type, *place: Any) -> None:
-    """Print a warning of ptrnet as one line. Pass all other warnings to `otherwise`."""
+def _print_warning(
+    printed: set[str], otherwise: Any, message: Any, category: type, *place: Any
+) -> None:
+    """Print a warning of ptrnet as one line, once. Pass all other warnings to `otherwise`."""
     from ptrnet.errors import AmbiguousInputWarning, OutOfDistributionWarning
 
     if issubclass(category, OutOfDistributionWarning | AmbiguousInputWarning):
-        print(f"ptrnet: {message}", file=sys.stderr)
+        if str(message) not in printed:
+            printed.add(str(message))
+            print(f"ptrnet: {message}", file=sys.stderr)
     else:
         otherwise(message, category, *place)
 

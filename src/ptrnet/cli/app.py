@@ -1,12 +1,15 @@
 """The program: its commands and `--version`."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from inspect import getdoc
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
+from ptrnet.cli.options import owners_named
+from ptrnet.settings import ANY_TASK, COSTS, NETWORKS, OWN_EXAMPLES
 from ptrnet.version import VERSION
 
 # The commands, in the order of the help. Each is a function or a `typer.Typer` in a module
@@ -30,6 +33,9 @@ VERBS = (
 )
 
 
+_WORDS = "ptrnet.words"  # key of the arguments in the context of a command
+
+
 def build(verbs: Sequence[str] = VERBS) -> typer.Typer:
     """Return the program with the commands `verbs`. Import only the modules of these commands."""
     app = typer.Typer(
@@ -44,9 +50,69 @@ def build(verbs: Sequence[str] = VERBS) -> typer.Typer:
         if isinstance(command, typer.Typer):  # a command with subcommands
             app.add_typer(command, name=verb)
         else:
-            app.command()(command)
+            app.command(cls=GroupedCommand)(command)
     _keep_lines_of_examples(app)
     return app
+
+
+class GroupedCommand(TyperCommand):
+    """A command whose help groups options by their owners, and leaves out owners not named."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep the arguments, because `--help` prints the help before they are parsed."""
+        ctx.meta[_WORDS] = list(args)
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each owner that the arguments name, and say how to see others."""
+        named = owners_named(self.make_parser(ctx).parse_args(ctx.meta.get(_WORDS, []))[0])
+        first = [OWN_EXAMPLES] if OWN_EXAMPLES in named else []
+        sections: dict[str, list[Any]] = {key: [] for key in ("Arguments", *first, "", *named)}
+        hidden: set[str] = set()
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            owners = (getattr(param, "rich_help_panel", None) or "").split(",")
+            if param.param_type_name == "argument":
+                owners = ["Arguments"]
+            shown = [o for o in owners if o in sections and _has(named.get(o), param.name)]
+            if record is not None and shown:
+                sections[shown[0]].append(record)
+            elif record is not None:
+                hidden.update(owners)
+        titles = {"Arguments": "Arguments", "": "Options"}
+        for owner, records in sections.items():
+            if records:
+                with formatter.section(titles.get(owner, f"Options for {owner}")):
+                    formatter.write_dl(records)
+        if hidden:
+            with formatter.section("More options"):
+                formatter.write_dl(_ways_to_see(hidden, named, ctx.command_path))
+
+
+def _has(names: Collection[str] | None, name: str) -> bool:
+    """Whether `names` has a name. None has every name."""
+    return names is None or name in names
+
+
+def _ways_to_see(
+    hidden: Collection[str], named: Collection[str], command: str
+) -> list[tuple[str, str]]:
+    """Return commands that show hidden options, and what these options are for."""
+    tasks = sorted({*hidden} - {OWN_EXAMPLES, ANY_TASK, COSTS, NETWORKS})
+    ways = []
+    if OWN_EXAMPLES in hidden:
+        ways.append((f"{command} --help", f"options for {OWN_EXAMPLES}"))
+    if ANY_TASK in hidden or len(tasks) > 1:
+        every = "options for all tasks, and " * (ANY_TASK in hidden)
+        ways.append((f"{command} TASK --help", f"{every}options for {', '.join(tasks)}"))
+    elif tasks:
+        ways.append((f"{command} {tasks[0]} --help", f"options for {tasks[0]}"))
+    if NETWORKS in hidden:
+        if NETWORKS not in named:
+            what = f"options for the networks of {OWN_EXAMPLES}"
+            ways.append((f"{command} --data FILE --help", what))
+        ways.append((f"{command} --model NAME --help", "options for that network"))
+    return ways
 
 
 def _keep_lines_of_examples(app: typer.Typer) -> None:

@@ -1,5 +1,6 @@
 """`ptrnet evaluate`: compare a model's answers with a file's."""
 
+from collections.abc import Sequence
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -84,9 +85,12 @@ def evaluate(
 
     Every metric has a 95% interval, and the number of examples over which it is taken. If instances
     have different sizes, a table has a row for each size n. If there are more than 12 sizes, each
-    row is a range of sizes. With --by, each row is a value of a field instead. TASK may be left out
-    with --model. With --random there is no FILE: ptrnet draws the instances, and the task's first
-    labeller answers them.
+    row is a range of sizes. With --by, each row is a value of a field instead. The text leaves out
+    metrics that say nothing about the examples, such as top@5 of three alternatives. --json has
+    them, too.
+
+    TASK may be left out with --model. With --random there is no FILE: ptrnet draws the instances,
+    and the task's first labeller answers them.
 
     Files of any length are read and answered in chunks. --output keeps each example's scores. If
     a command with --output is stopped, run it again to continue. With --set-id, FILE is a long
@@ -147,8 +151,11 @@ def evaluate(
         **({"groups": len(evaluation.groups)} if evaluation.groups else {}),
     }
     column, rows = ("n", evaluation.by_size()) if by is None else (by, evaluation.by_value())
-    report = _json if json else _text
-    echo(report(header, evaluation.measures(), column, rows))
+    measures = evaluation.measures()
+    if json:
+        echo(_json(header, measures, column, rows))
+    else:
+        echo(_text(header, measures, column, rows, evaluation.telling_metrics()))
 
 
 def _plot(picture: Path, solver: "Solver", path: str, columns: Columns) -> None:
@@ -172,17 +179,20 @@ def _document(count: int, measures: "Measures") -> dict[str, Any]:
     return {"instances": count, "metrics": metrics}
 
 
-def _text(header: "Header", measures: "Measures", column: str, rows: "Rows") -> str:
-    """Return a line for each measure over all instances, then a table by n, or by a field."""
+def _text(
+    header: "Header", measures: "Measures", column: str, rows: "Rows", shown: Sequence[str]
+) -> str:
+    """Return a line for each metric in `shown` over all instances, then a table by n or a field."""
     groups = f" in {header['groups']} groups" if "groups" in header else ""
     lines = ["{instances} instances{0}, model {model}, {decoder} decoding".format(groups, **header)]
-    for metric, m in measures.items():
+    for metric in shown:
+        m = measures[metric]
         value, interval = m.value_and_interval(4)
         interval = f"  95%: {interval}" if interval else ""
         lines.append(f"{metric:<18}{value:>10}{interval}  over {m.count}")
     if rows:
-        table = [[column, "instances", *measures]]
+        table = [[column, "instances", *shown]]
         for name, (count, metrics) in rows.items():
-            table.append([name, str(count), *(m.text(3) for m in metrics.values())])
+            table.append([name, str(count), *(metrics[metric].text(3) for metric in shown)])
         lines += ["", *aligned(table)]
     return "\n".join(lines)

@@ -29,7 +29,7 @@ def _problem_settings() -> dict[str, Option]:
     shared = options_of(Problem)
     kinds = [tasks.kind(name) for name in [*tasks.names(), *tasks.problem_names()]]
     return {
-        name: replace(option, help=f"{kind.name}: {option.help}")
+        name: replace(option, owners=(kind.name,))
         for kind in kinds
         if issubclass(kind, Problem)
         for name, option in options_of(kind).items()

@@ -1,7 +1,9 @@
 """Options, groups of options and the arguments `[TASK] FILE`, which several commands share."""
 
 import inspect
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from importlib import import_module
@@ -11,7 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ptrnet.errors import InputError
-from ptrnet.settings import Option, Settings, options_of
+from ptrnet.settings import (
+    ANY_TASK,
+    COSTS,
+    NETWORKS,
+    OWN_EXAMPLES,
+    Option,
+    Settings,
+    options_of,
+)
 
 if TYPE_CHECKING:
     from ptrnet.solver import Solver
@@ -70,13 +80,24 @@ Labeller = Annotated[
         "tsp: exact, held-karp, a1, a2, a3, local-search; sort: argsort.",
     ),
 ]
+# The panel of an option has its owners (`Option.owners`), separated by commas.
 Start = Annotated[
     int | None,
-    typer.Option("--start", help="tsp: the first city, a 0-based index, or the id in a .tsp file."),
+    typer.Option(
+        "--start",
+        help="The first city, a 0-based index, or the id in a .tsp file.",
+        rich_help_panel="tsp",
+    ),
 ]
-End = Annotated[int | None, typer.Option("--end", help="tsp: the last city, in the same way.")]
+End = Annotated[
+    int | None,
+    typer.Option("--end", help="The last city, in the same way.", rich_help_panel="tsp"),
+]
 Open = Annotated[
-    bool, typer.Option("--open", help="tsp: a path without the way back from the last city.")
+    bool,
+    typer.Option(
+        "--open", help="A path without the way back from the last city.", rich_help_panel="tsp"
+    ),
 ]
 Model = Annotated[
     str | None,
@@ -142,7 +163,12 @@ def parameter_of(
     kind = setting.type if setting.type in (int, float, bool) else str
     flags = [_FLAGS[setting.name]] if setting.name in _FLAGS else []
     completion = completion or (complete_choices if setting.choices else None)
-    option = typer.Option(*flags, help=setting.help, autocompletion=completion)
+    option = typer.Option(
+        *flags,
+        help=setting.help,
+        autocompletion=completion,
+        rich_help_panel=",".join(setting.owners) or None,
+    )
     return inspect.Parameter(
         setting.name,
         inspect.Parameter.KEYWORD_ONLY,
@@ -208,6 +234,53 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     expanded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return expanded
+
+
+def owners_named(given: Mapping[str, Any]) -> dict[str, set[str] | None]:
+    """Return the owners of settings (`Option.owners`) that the arguments of a command name.
+
+    Args:
+        given: the arguments and options that the user gave, by name. They need not be valid.
+
+    Returns:
+        For each owner the names of its options that the help shows; None means all. If the
+        arguments name no task, the owners are those of your own examples.
+    """
+    words = (given.get(name) for name in ("task_or_recipe", "arguments", "task"))
+    firsts = (word[0] if isinstance(word, tuple) and word else word for word in words)
+    word = next((word for word in firsts if isinstance(word, str)), None)
+    if "task_or_recipe" in given:
+        return _owners_of_training(word, given)
+    from ptrnet import tasks
+    from ptrnet.training.recipe import RECIPES
+
+    names = [*tasks.names(), *tasks.problem_names()]
+    if word not in names and (path := RECIPES / f"{given.get('model')}.toml").is_file():
+        word = tomllib.loads(path.read_text(encoding="utf-8"))["task"]  # of the shipped model
+    return {ANY_TASK: None, word: None} if word in names else {OWN_EXAMPLES: None}
+
+
+def _owners_of_training(word: str | None, given: Mapping[str, Any]) -> dict[str, set[str] | None]:
+    """Return the owners for `ptrnet train`; see `owners_named`. `word` is TASK, MODEL or RECIPE."""
+    from ptrnet import models
+    from ptrnet.training.own_data import SEQUENCES, SETS
+    from ptrnet.training.recipe import Recipe
+
+    owners: dict[str, set[str] | None] = {OWN_EXAMPLES: None}
+    model = given.get("model")
+    networks = [model] if model else [SETS, SEQUENCES] if given.get("data") else []
+    with suppress(InputError):
+        if word:
+            changes = {"model": model} if model else {}
+            is_file = word.endswith(".toml")
+            recipe = Recipe.read(Path(word)) if is_file else Recipe.named(word, **changes)
+            owners = {ANY_TASK: None, recipe.task.name: None}
+            owners |= {COSTS: None} if recipe.task.has_costs else {}
+            networks = [recipe.model]
+    with suppress(InputError):  # the name of the model is unknown
+        if networks:
+            owners[NETWORKS] = {name for each in networks for name in models.setting_names(each)}
+    return owners
 
 
 def task_and_file(arguments: list[str] | None, model: str | None) -> tuple[str | None, str]:

@@ -32,6 +32,7 @@ from ptrnet.cli.options import (
 from ptrnet.data.tables import Columns, SetColumns
 from ptrnet.decoding.options import AnswerOptions
 from ptrnet.errors import InputError
+from ptrnet.settings import OWN_EXAMPLES
 
 if TYPE_CHECKING:
     from ptrnet.data.dataset import Dataset
@@ -54,8 +55,8 @@ def solve(
         str,
         typer.Option(
             "--probability",
-            help="Long table: add a column of this name with the probability of each row. Only for "
-            "models of your own examples.",
+            help="Long table: add a column of this name with the probability of each row.",
+            rich_help_panel=OWN_EXAMPLES,
         ),
     ] = "",
     plot: Plot = None,

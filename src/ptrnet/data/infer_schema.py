@@ -9,7 +9,7 @@ import numpy as np
 
 from ptrnet.data.cells import are_foreign_numbers, is_finite_number
 from ptrnet.data.dataset import Dataset
-from ptrnet.errors import AmbiguousInputWarning, InputError, short
+from ptrnet.errors import AmbiguousInputWarning, InputError, listed, short
 from ptrnet.tasks.schema import (
     Element,
     Level,
@@ -164,10 +164,6 @@ class Field:
         Raises:
             InputError: there are too many different texts, or some texts are numbers in quotes
                 and all others are missing values.
-
-        Warns:
-            AmbiguousInputWarning: all texts are numbers, in quotes or in a notation that we do not
-                read. At least one text has a point or a comma.
         """
         if self.is_number:
             return ()
@@ -185,17 +181,20 @@ class Field:
                 f'"{self.name}": expected numbers or texts, got numbers in quotes and '
                 f"{short(min(others))}; write numbers without quotes, or rename the category"
             )
-        with_points = [text.replace(",", ".", 1) for text in self.texts]
-        if any("." in text for text in with_points) and (
-            all(map(is_finite_number, with_points)) or are_foreign_numbers(self.texts)
-        ):
-            warnings.warn(
-                f'"{self.name}": texts such as {short(min(self.texts))} are read as categories; '
-                "write numbers as 1234.5, without quotes or units",
-                AmbiguousInputWarning,
-                stacklevel=4,
-            )
         return tuple(sorted(self.texts))
+
+    @property
+    def has_foreign_numbers(self) -> bool:
+        """Whether all texts are numbers, in quotes or in a notation that we do not read.
+
+        At least one text has a point or a comma.
+        """
+        if self.is_number or any(isinstance(text, Level) for text in self.texts):
+            return False
+        with_points = [text.replace(",", ".", 1) for text in self.texts]
+        return any("." in text for text in with_points) and (
+            all(map(is_finite_number, with_points)) or are_foreign_numbers(self.texts)
+        )
 
 
 def _kind_of(value: Any) -> str:
@@ -225,23 +224,35 @@ def schema_of(fields: Sequence[Field], missing: Missing = "fill") -> Schema:
         InputError: a value is missing and `missing` is "refuse", or all fields are empty.
 
     Warns:
-        AmbiguousInputWarning: a field is empty in all examples. The model does not read this field.
+        AmbiguousInputWarning: fields are empty in all examples. The model does not read them. Or
+            fields have numbers in a notation that we do not read, which become categories.
     """
     gaps = [field for field in fields if field.missing and (field.is_number or missing == "refuse")]
     if gaps and missing == "refuse":
         raise InputError(f'{gaps[0].missing}: "{gaps[0].name}": expected a value, got none')
-    if empty := ", ".join(f'"{field.name}"' for field in fields if field.is_empty):
-        fields = [field for field in fields if not field.is_empty]
+    if empty := listed(f'"{field.name}"' for field in fields if field.is_empty):
+        read = [field for field in fields if not field.is_empty]
+        those = "the field" if len(fields) - len(read) == 1 else "these fields"
+        fields = read
         if not fields:
             raise InputError(f"{empty}: expected a value in some example, got none")
         warnings.warn(
-            f"{empty}: no training example has a value, so the model does not read the field",
+            f"{empty}: no training example has a value, so the model does not read {those}",
+            AmbiguousInputWarning,
+            stacklevel=4,
+        )
+    categories = tuple(field.categories() for field in fields)
+    if foreign := [field for field in fields if field.has_foreign_numbers]:
+        names = listed(f'"{field.name}"' for field in foreign)
+        warnings.warn(
+            f"{names}: texts such as {short(min(foreign[0].texts))} are read as categories; write "
+            "numbers as 1234.5, without quotes or units",
             AmbiguousInputWarning,
             stacklevel=4,
         )
     return Schema(
         tuple(field.name for field in fields),
-        tuple(field.categories() for field in fields),
+        categories,
         fills=tuple((field.name, field.mean) for field in gaps),
         common=tuple(field.common for field in fields),
     )

@@ -21,7 +21,7 @@ from ptrnet.data.dataset import Dataset
 from ptrnet.data.infer_groups import SharedFields, warn_of_ids
 from ptrnet.data.infer_schema import context_of, infer_schema
 from ptrnet.data.tables import ANSWERS, Columns, Sets
-from ptrnet.errors import AmbiguousInputWarning, InputError, short
+from ptrnet.errors import AmbiguousInputWarning, InputError, listed, short
 from ptrnet.tasks.custom import MAX_LENGTH, MIN_SPREAD, Custom, Kind
 from ptrnet.tasks.schema import Missing, Schema
 from ptrnet.types import Example, Floats, Indices
@@ -240,8 +240,8 @@ def feature_scaling(
     because we divide by deviations.
 
     Warns:
-        AmbiguousInputWarning: a feature is not constant, but its deviation is below MIN_SPREAD. The
-            message has the feature's name from `names`, or its number.
+        AmbiguousInputWarning: features are not constant, but their deviations are below
+            MIN_SPREAD. The message has their names from `names`, or their numbers.
 
     We read the elements four times: for the smallest values, the largest values, the mean, and the
     squared deviations. A single pass could add up the squares of the values instead. But if values
@@ -257,11 +257,12 @@ def feature_scaling(
     squares = [((part / unit - mean) ** 2).sum(0) for part in parts]
     spread = np.sqrt(np.sum(squares, axis=0) / count) * unit
     is_varied = (lowest < highest) & (spread >= MIN_SPREAD)
-    for k in np.flatnonzero((lowest < highest) & ~is_varied).tolist():
+    narrow = np.flatnonzero((lowest < highest) & ~is_varied).tolist()
+    if narrow:
+        which = listed(short(names[k]) if names else f"number {k + 1}" for k in narrow)
         warnings.warn(
-            f"{short(names[k]) if names else f'number {k + 1}'}: all values are within "
-            f"{highest[k] - lowest[k]:.0e} of each other, so the model reads them as equal; write "
-            "them in a smaller unit",
+            f"{which}: all values are within {(highest - lowest)[narrow].max():.0e} of each other, "
+            "so the model reads them as equal; write them in a smaller unit",
             AmbiguousInputWarning,
             stacklevel=4,
         )

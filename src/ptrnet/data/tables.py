@@ -13,7 +13,7 @@ from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from itertools import pairwise
 from numbers import Real
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,9 @@ from ptrnet.data.dataset import Dataset
 from ptrnet.data.groups import KEY, code_of
 from ptrnet.data.infer_groups import common_id
 from ptrnet.data.infer_schema import Field, check_names, check_read, schema_of
-from ptrnet.errors import AmbiguousInputWarning, InputError, short
+from ptrnet.errors import AmbiguousInputWarning, InputError, listed, short
 from ptrnet.files import checksum
-from ptrnet.settings import Settings, setting
+from ptrnet.settings import OWN_EXAMPLES, Settings, setting
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Kind
 from ptrnet.tasks.schema import (
@@ -61,6 +61,8 @@ class SetColumns(Settings):
         grade: the element's grade, a number. The highest grade comes first.
         member: 1 if the element belongs to the answer, 0 if not. The answer has no order.
     """
+
+    owner: ClassVar[str] = OWN_EXAMPLES
 
     set_id: str = setting("", "long table: the column whose value the rows of a set share")
     chosen: str = setting("", "long table: the column that is 1 in the chosen row of each set")
@@ -400,7 +402,7 @@ class Sets:
         ]
         check_names(names, source)
         check_read("categories", categories, names)
-        seen = []
+        seen, of_texts = [], []
         for name in names:
             if name not in self.names and self.table.default is None:
                 raise InputError(
@@ -412,30 +414,36 @@ class Sets:
             values = self.table.columns[name] if is_raw else self.table.values(name)
             summary.add(values, self.codes, self.table.place)
             if not (summary.is_number or summary.is_category):
-                self._warn_of_typos(name)
+                of_texts.append(name)
             if fields or summary.is_category or not summary.is_like_names:
                 seen.append(summary)
+        self._warn_of_typos(of_texts)
         if not seen:
             raise InputError(f"{source}: expected a field to learn from, got none")
         schema = schema_of(seen, missing)
         return schema, self._dataset(self.table.encode(schema)[self.rows], True)
 
-    def _warn_of_typos(self, name: str) -> None:
-        """Warn if a column of texts has more numbers than texts: its first text may be a typo.
+    def _warn_of_typos(self, names: Sequence[str]) -> None:
+        """Warn of columns of texts with more numbers than texts: their first texts may be typos.
 
         Only files of text have such columns. In other tables, numbers next to texts are refused.
         """
-        if not self.table.is_text or name not in self.table.columns:
-            return
-        parsed = cells.parse_cells(self.table.cells(name))
-        texts = [k for k, value in enumerate(parsed) if isinstance(value, str)]
-        if sum(isinstance(value, int | float) for value in parsed) > len(texts) > 0:
-            warnings.warn(
-                f'{self.table.place(texts[0])}: "{name}": expected a number, as in most rows, got '
-                f"{short(parsed[texts[0]])}; because of this cell, the column is read as texts",
-                AmbiguousInputWarning,
-                stacklevel=2,
-            )
+        typos = {}
+        for name in names:
+            if not self.table.is_text or name not in self.table.columns:
+                continue
+            parsed = cells.parse_cells(self.table.cells(name))
+            texts = [k for k, value in enumerate(parsed) if isinstance(value, str)]
+            if sum(isinstance(value, int | float) for value in parsed) > len(texts) > 0:
+                place, text = self.table.place(texts[0]), short(parsed[texts[0]])
+                typos[name] = f'{place}: "{name}": expected a number, as in most rows, got {text}'
+        if typos:
+            advice = "because of this cell, the column is read as texts"
+            if len(typos) > 1:
+                columns = listed(f'"{name}"' for name in typos)
+                advice = f"because of such cells, {len(typos)} columns are read as texts: {columns}"
+            first = next(iter(typos.values()))
+            warnings.warn(f"{first}; {advice}", AmbiguousInputWarning, stacklevel=3)
 
     def _dataset(self, features: Floats, with_answers: bool, least: int = 1) -> Dataset:
         """Return the sets with these features, `(number of rows, d)`.

@@ -27,7 +27,7 @@ from prometheus_client.multiprocess import mark_process_dead
 from uvicorn.supervisors import Multiprocess
 
 from ptrnet import runtime, weights
-from ptrnet.errors import InputError, OutOfDistributionWarning
+from ptrnet.errors import AmbiguousInputWarning, InputError, OutOfDistributionWarning
 from ptrnet.kernels.eager import use_compiled_kernels
 from ptrnet.serve.app import create_app
 from ptrnet.serve.limits import Limits
@@ -138,6 +138,7 @@ def prepare(settings: Settings, models: Mapping[str, Solver]) -> FastAPI:
     """Warm up the models, tune this process for serving, and return the app."""
     warm_up(models)
     warnings.simplefilter("ignore", OutOfDistributionWarning)  # the answers carry these warnings
+    warnings.simplefilter("ignore", AmbiguousInputWarning)  # each request would add to the log
     runtime.share_arena()
     token = None if settings.token_file is None else read_token(settings.token_file)
     workers = settings.workers

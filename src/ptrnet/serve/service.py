@@ -130,7 +130,7 @@ class Service:
             **_header(name, solver, method),
             instances=len(data),
             metrics={metric: measure.to_dict() for metric, measure in measures.items()},
-            warnings=[text for _, text in solver.messages_of(data, method.decoder)],
+            warnings=[m.text for m in solver.messages_of(data, method.decoder)],
             seconds=perf_counter() - start,
         )
 
@@ -193,7 +193,7 @@ def _answer(solver: Solver, method: Method, solved: Example) -> Answer:
         outputs=solved.outputs.tolist(),
         log_likelihood=solved.log_prob,
         cost=finite_cost(solver.task, solved),
-        warnings=[text for _, text in solver.messages_of([solved], method.decoder)],
+        warnings=[m.text for m in solver.messages_of([solved], method.decoder)],
         scores=scores,
         probabilities=probabilities,
     )

@@ -71,7 +71,8 @@ def solve_file(
     sink: Sink[None]
     if path == target == "-" and sets is None:
         check_no_probability(probability)
-        source = Source(_waiting(solver, predictor, instances), None, None, path)
+        waiting = solver.warned(_waiting(instances, task), predictor, at_once=True)
+        source = Source(waiting, None, None, path)
         run(source, predictor, Printed(task))
         return
     if sets is None:
@@ -271,13 +272,11 @@ def _evaluate_drawn(draw: Callable[[int], Dataset], evaluator: Evaluator, number
 _END = EOFError()  # the reading thread sends this error after the last example
 
 
-def _waiting(
-    solver: "Solver", predictor: Predictor, examples: Iterable[Example]
-) -> Iterator[Dataset]:
+def _waiting(examples: Iterable[Example], task: Task) -> Iterator[Dataset]:
     """Read examples in a thread, and yield the examples that were read since the last chunk.
 
     So examples that are read while a batch is answered share the next batch. If reading fails, the
-    examples that were read before the failure are yielded first. Warn about each chunk.
+    examples that were read before the failure are yielded first.
     """
     waiting: Queue[Example | Exception] = Queue(CHUNK)
 
@@ -301,9 +300,7 @@ def _waiting(
             else:
                 chunk.append(item)
         if chunk:
-            data = Dataset.of(chunk, solver.task.item_size)
-            solver.warn_of(data, predictor.decoder)
-            yield data
+            yield Dataset.of(chunk, task.item_size)
         if error is _END:
             return
         if error is not None:

@@ -197,7 +197,7 @@ class Solver(HubMixin):
             cost=cost_of(self.task, answered),
             decoder=decoder.name,
             seconds=seconds,
-            warnings=tuple(text for _, text in self.messages_of([answered], decoder)),
+            warnings=tuple(m.text for m in self.messages_of([answered], decoder)),
             task=self.task,
             elements=_pointed_at(answered),
             example=answered,
@@ -271,16 +271,28 @@ class Solver(HubMixin):
         if predictor.decoder.needs_circular and None not in (ends.start, ends.end):
             raise InputError(f"{predictor.decoder.name} decoding does not keep both ends of a tour")
 
-    def warned(self, chunks: Iterable[Dataset], predictor: Predictor) -> Iterator[Dataset]:
+    def warned(
+        self, chunks: Iterable[Dataset], predictor: Predictor, at_once: bool = False
+    ) -> Iterator[Dataset]:
         """Yield the chunks. At the end, warn about the out-of-distribution instances of all chunks.
 
         This generator runs in the user's process, even if other processes answer the chunks.
+
+        Args:
+            chunks: the instances.
+            predictor: the function that answers them.
+            at_once: whether to warn already before the first chunk of each kind, because the end
+                may never come. At the end, only warn if more features or values were found.
         """
-        tally = Tally(self.trained_range, not predictor.decoder.needs_decomposable)
+        tally, kinds = Tally(self.trained_range, not predictor.decoder.needs_decomposable), set()
         for chunk in chunks:
             for example in chunk:
                 self._check_readable(example)
                 tally.add(example)
+            if at_once:
+                new = [message for message in tally.messages() if message.kind not in kinds]
+                kinds |= {message.kind for message in new}
+                self.trained_range.warn(new)
             yield chunk
         self.trained_range.warn(tally.messages())
 

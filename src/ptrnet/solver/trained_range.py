@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from ptrnet.data.checks import labeller_advice
-from ptrnet.errors import InputError, OutOfDistributionWarning, short
+from ptrnet.errors import LISTED, InputError, OutOfDistributionWarning, short
 from ptrnet.geometry.points import first_equal
 from ptrnet.sizes import Sizes
 from ptrnet.tasks import CUSTOM
@@ -29,12 +29,12 @@ MAX_DEVIATIONS = 10.0  # warn if a feature is more standard deviations from its 
 MIN_SPREAD = 3e-4
 # Never warn about the spread of at most this many elements: their middle half is too small.
 MIN_QUARTERED = 4
-LISTED = 5  # a message names at most this many features, and values of a field
 
 
 class Message(NamedTuple):
-    """A warning about one or several instances."""
+    """A warning about one or several instances. There is at most one message of each kind."""
 
+    kind: str
     subjects: frozenset[Hashable]  # not shown if earlier messages had all of these subjects
     text: str
 
@@ -44,8 +44,7 @@ class TrainedRange:
 
     `warn` shows one message for each of these kinds:
 
-    - fewer elements than in any instance of the training
-    - more elements than in any instance of the training
+    - fewer or more elements than in any instance of the training
     - features that are far from their mean in the training
     - values that training did not see, which the model treats as missing
     - elements that the model can hardly tell apart
@@ -80,7 +79,7 @@ class TrainedRange:
 
     def warn(self, messages: Iterable[Message]) -> None:
         """Warn with each message, unless all of its subjects have been warned of before."""
-        for subjects, text in messages:
+        for _, subjects, text in messages:
             if not subjects <= self._said:
                 self._said |= subjects
                 warnings.warn(text, OutOfDistributionWarning, stacklevel=2)
@@ -148,16 +147,16 @@ class Tally:
     def messages(self) -> Iterator[Message]:
         """Yield a message for each kind that occurred."""
         advice = labeller_advice(self._task)
-        for side, sizes in self._sizes.items():
+        if self._sizes:
             text = f"the model was trained on instances of {self._trained.sizes_text} elements, "
-            text += f"{self._have(sizes)}{advice}"
-            if self._has_table and side == "more":
+            text += f"{' and '.join(map(self._have, self._sizes.values()))}{advice}"
+            if self._has_table:
                 text += "; a table is read as one instance: ptrnet convert --set-id splits it"
-            yield Message(frozenset([side]), text)
+            yield Message("sizes", frozenset(self._sizes), text)
         if self._far:
-            yield Message(frozenset(self._far), self._far_text())
+            yield Message("far", frozenset(self._far), self._far_text())
         if self._unseen:
-            yield Message(frozenset(self._unseen), self._unseen_text())
+            yield Message("unseen", frozenset(self._unseen), self._unseen_text())
         if self._num_equal:
             which = f"elements {self._equal[0] + 1} and {self._equal[1] + 1}"
             text = (
@@ -165,14 +164,14 @@ class Tally:
                 f"{which if self._count == 1 else 'some elements'} apart: they are equal in "
                 "float32, in which it computes"
             )
-            yield Message(frozenset(["float32"]), text)
+            yield Message("float32", frozenset(["float32"]), text)
         if self._num_spread:
             text = (
                 f"{self._among(self._num_spread)}half of the elements lie within "
                 f"1/{self._extent:,.0f} of the instance's extent: the model can hardly tell them "
                 f"apart, because others are far away{advice}"
             )
-            yield Message(frozenset(["spread"]), text)
+            yield Message("spread", frozenset(["spread"]), text)
 
     def _have(self, sizes: Counter[int]) -> str:
         low, high, count = min(sizes), max(sizes), sizes.total()
@@ -185,9 +184,11 @@ class Tally:
         return "" if self._count == 1 else f"in {count} of {self._count} instances, "
 
     def _unseen_text(self) -> str:
+        by_field: dict[str, Counter[str]] = defaultdict(Counter)
+        for (field, value), count in self._unseen.items():
+            by_field[field][value] = count
         parts = []
-        for field in dict.fromkeys(field for field, _ in self._unseen):
-            values = Counter({v: n for (name, v), n in self._unseen.items() if name == field})
+        for field, values in list(by_field.items())[:LISTED]:
             shown = [
                 f"{short(value) if value else 'no value'} ({n} element{'s' * (n > 1)})"
                 for value, n in values.most_common(LISTED)
@@ -195,6 +196,8 @@ class Tally:
             if len(values) > LISTED:
                 shown.append(f"{len(values) - LISTED} more ({values.total()} elements in all)")
             parts.append(f'"{field}": {", ".join(shown)}')
+        if len(by_field) > LISTED:
+            parts.append(f"{len(by_field) - LISTED} more fields")
         return f"treated as missing, because no training example had it: {'; '.join(parts)}"
 
     def _far_text(self) -> str:

@@ -466,6 +466,18 @@ class Task(Settings, Labelling):
         """
         return {}
 
+    def can_tell(self, metric: str, example: Example) -> bool:
+        """Whether two answers to the example may get different values of a metric.
+
+        A text for people leaves out a metric that tells no two answers to any example apart. It
+        also leaves out a metric that always equals another one.
+        """
+        return True
+
+    def shows(self, metric: str, value: float | None) -> bool:
+        """Whether a value of a metric, over many answers, belongs into a text for people."""
+        return True
+
     def summarize(self, moments: Mapping[str, "Moments"]) -> dict[str, "Measure"]:
         """Summarize the scores of each metric: a share or a mean with a confidence interval."""
         from ptrnet.metrics.interval import summarize

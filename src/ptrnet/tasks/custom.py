@@ -246,6 +246,26 @@ class Custom(Task):
             return ranking.score_members(list(map(grades_of, examples)), scores)
         return {}
 
+    def can_tell(self, metric: str, example: Example) -> bool:
+        from ptrnet.metrics.sequence import grades_of
+
+        kind, _, cutoff = metric.partition("@")
+        if kind == "top" or (kind == "ndcg" and metric != self.metric):
+            return len(example.inputs) > int(cutoff)
+        if metric == "map" or (metric == "mrr" and self.kind == "grades"):
+            is_relevant = grades_of(example) > 0
+            return bool(is_relevant.any() and not is_relevant.all())
+        return True
+
+    def shows(self, metric: str, value: float | None) -> bool:
+        """As in `Task`. Exact matches are not shown if a finer metric is, and no answer matches.
+
+        An order by grades never has to match from the first to the last element.
+        """
+        if self.metric == "accuracy" or metric not in ("accuracy", "same_set"):
+            return True
+        return self.kind != "grades" and value != 0
+
     @property
     def metric(self) -> str:
         """The main metric of the kind; higher is better."""

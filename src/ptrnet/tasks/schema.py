@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.errors import InputError, short
+from ptrnet.errors import InputError, listed, short
 
 Element = Mapping[str, Any]
 Place = Callable[[int], str]  # gives the name of element k for messages
@@ -116,8 +116,11 @@ class Schema:
             for field, texts, common in zip(self.fields, self.categories, self.common, strict=True)
         ]
 
-    def describe(self) -> str:
-        """Describe the fields in words: `price (a number), colour (blue, red)`."""
+    def describe(self, most: int | None = None) -> str:
+        """Describe the fields in words: `price (a number), colour (blue, red)`.
+
+        If there are more than `most` fields, only describe the first of them.
+        """
         fills, words = dict(self.fills), []
         for field, texts, common in zip(self.fields, self.categories, self.common, strict=True):
             what = _listed(texts) if texts else "a number"
@@ -125,7 +128,7 @@ class Schema:
             what += f", often {_listed(map(_written, common))}" * bool(common)
             what += ", of the whole set" * (field in self.context)
             words.append(f"{field} ({what})")
-        return ", ".join(words)
+        return listed(words, most or len(words))
 
     def encode(self, elements: Iterable[Element], source: str) -> NDArray[np.float64]:
         """Return the features of each element, `(n, d)`.

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from ptrnet.errors import DivergedError, InputError, MissingExtraError, ModelError, unknown
 from ptrnet.metrics.interval import Moments
+from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import METRICS
 from ptrnet.training import checkpoint as run_checkpoint
 from ptrnet.types import Indices
@@ -296,11 +297,13 @@ LINE_EVERY = 60.0  # seconds between lines if standard error is not a terminal
 class TrainingProgress(pl.Callback):
     """Shows and logs the mean of each metric over the last LOG_EVERY steps.
 
+    The text leaves out an accuracy that says nothing; see `Task.shows`.
+
     If standard error is not a terminal, the callback prints lines instead of a progress bar.
     """
 
-    def __init__(self, batch_size: int) -> None:
-        self.batch_size = batch_size
+    def __init__(self, batch_size: int, task: Task) -> None:
+        self.batch_size, self.task = batch_size, task
         self.console = Console(stderr=True)
         self.recent: list[dict[str, Any]] = []
         self.valid = ""
@@ -318,8 +321,8 @@ class TrainingProgress(pl.Callback):
             disable=not self.console.is_terminal,
             speed_estimate_period=120,
         )
-        self.task = self.bar.add_task("", total=trainer.max_steps, status="")
-        self.bar.update(self.task, completed=trainer.global_step)
+        self.bar_task = self.bar.add_task("", total=trainer.max_steps, status="")
+        self.bar.update(self.bar_task, completed=trainer.global_step)
         self.first_step = trainer.global_step
         self.started = self.last_log
         self.bar.start()
@@ -336,9 +339,11 @@ class TrainingProgress(pl.Callback):
         means = {key: sum(float(o[key]) for o in self.recent) / len(self.recent) for key in outputs}
         self.recent, self.last_log = [], now
         pl_module.log_dict({**means, "examples_per_second": rate})
-        metrics = " ".join(f"{key} {_text(key, value)}" for key, value in means.items())
+        # Round as the text does, so that it does not show an accuracy of 0.0%.
+        shown = {k: v for k, v in means.items() if self.task.shows(k, round(v, 3))}
+        metrics = " ".join(f"{key} {_text(key, value)}" for key, value in shown.items())
         status = f"{metrics} {rate:,.0f} examples/s{self.valid}"
-        self.bar.update(self.task, completed=step, status=status)
+        self.bar.update(self.bar_task, completed=step, status=status)
         if not self.console.is_terminal and (
             now - self.last_line > LINE_EVERY or step == trainer.max_steps
         ):

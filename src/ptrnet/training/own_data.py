@@ -10,7 +10,7 @@ import numpy as np
 
 from ptrnet import models, tasks
 from ptrnet.data.tables import TrainingColumns
-from ptrnet.errors import InputError, short
+from ptrnet.errors import LISTED, InputError, listed, short
 from ptrnet.models.settings import every_setting
 from ptrnet.settings import check, options_of, to_mapping
 from ptrnet.sizes import Sizes
@@ -45,7 +45,6 @@ MANY = 5_000  # with at least this many examples, we may use a decoder for answe
 # We use gains 2^grade - 1 only if no grade is larger than this. The gain of a larger grade would
 # make the gains of all other grades negligible.
 LARGEST_GAIN = 30.0
-CODES_SHOWN = 5  # how many of the fields that may be codes the summary names
 
 
 def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, "Dataset"]:
@@ -164,7 +163,9 @@ def summary(inferred: "InferredTask", recipe: Recipe, is_guessed: bool) -> str:
     sizes, lengths = inferred.examples.sizes, inferred.examples.lengths
     d = inferred.task.num_features
     schema = inferred.task.schema
-    fields = f": {schema.describe()}" if schema else ""
+    fields = f": {schema.describe(LISTED)}" if schema else ""
+    if schema and len(schema.fields) > LISTED:
+        fields = f" from {len(schema.fields)} fields{fields}"
     hint = " (guessed; the option `kind` changes it)" if is_guessed else ""
     if is_guessed and inferred.task.kind == "sequence":
         hint = (
@@ -188,11 +189,10 @@ def _possible_codes(inferred: "InferredTask") -> str:
     found = {} if schema is None else whole_number_fields(inferred.examples, schema)
     if not found:
         return ""
-    shown = [f"{name} ({low} to {high})" for name, (low, high) in found.items()][:CODES_SHOWN]
-    shown += ["..."] * (len(found) > CODES_SHOWN)
+    shown = listed(f"{name} ({low} to {high})" for name, (low, high) in found.items())
     return (
         f"\nread as numbers: {len(found)} field{'s' * (len(found) > 1)} of few whole numbers: "
-        f"{', '.join(shown)}; if they are codes, list them in the option `categories`"
+        f"{shown}; if they are codes, list them in the option `categories`"
     )
 
 

@@ -19,7 +19,18 @@ from ptrnet.data.tables import NO_COLUMNS, TrainingColumns
 from ptrnet.errors import InputError, unknown
 from ptrnet.models.settings import ModelSettings, every_setting
 from ptrnet.problems import Problem
-from ptrnet.settings import Option, Settings, options_of, setting, to_mapping, to_toml
+from ptrnet.settings import (
+    ANY_TASK,
+    COSTS,
+    NETWORKS,
+    OWN_EXAMPLES,
+    Option,
+    Settings,
+    options_of,
+    setting,
+    to_mapping,
+    to_toml,
+)
 from ptrnet.sizes import Sizes
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import CONSTRAINTS, Custom
@@ -69,18 +80,25 @@ class Recipe(Settings):
     columns: TrainingColumns = NO_COLUMNS
     model: str = setting("ptr-net", "architecture of the network")
     labeller: str = setting(
-        "", "algorithm that answers fresh examples; without it, the first one of the task"
+        "",
+        "algorithm that answers fresh examples; without it, the first one of the task",
+        owner=ANY_TASK,
     )
     data: str = setting("", "file of examples to train on; without it, ptrnet draws fresh examples")
     examples: int = setting(
-        0, "number of drawn examples, which each epoch uses once; 0: no example is used twice", ge=0
+        0,
+        "number of drawn examples, which each epoch uses once; 0: no example is used twice",
+        ge=0,
+        owner=ANY_TASK,
     )
     augment: bool = setting(
         False,
         "with data: shuffle the elements and, if the task allows it, rotate or mirror points, or "
         "read instances backwards",
     )
-    n: Sizes = setting(Sizes("5-50"), "sizes of the instances, such as 50, 5-50 or 5,10,20-30")
+    n: Sizes = setting(
+        Sizes("5-50"), "sizes of the instances, such as 50, 5-50 or 5,10,20-30", owner=ANY_TASK
+    )
     steps: int = setting(
         60_000,
         "updates of the weights; for your own examples, the default follows from their number",
@@ -92,24 +110,31 @@ class Recipe(Settings):
         "learn only the tokens after a random cut of the answers, from this many copies of each "
         "tour, which begin at random cities; 0: learn whole answers",
         ge=0,
+        owner=ANY_TASK,
     )
     learning: Literal["answers", "self-labelling", "reinforce"] = setting(
         "answers",
         "what to learn from: known answers; or, if only costs are known, the cheapest of the "
         "model's own samples (self-labelling), or all samples (reinforce)",
+        owner=COSTS,
     )
     loss: Literal["tokens", "gains"] = setting(
         "tokens",
         "loss of known answers. tokens: cross-entropy of every token; gains: cross-entropy of the "
         "first token only, whose right probabilities are in proportion to 2^grade - 1",
+        owner=OWN_EXAMPLES,
     )
     samples: int = setting(
-        16, "learning from costs: number of answers to sample for each instance", ge=2
+        16,
+        "learning from costs: number of answers to sample for each instance",
+        ge=2,
+        owner=COSTS,
     )
     baseline: Literal["mean", "greedy"] = setting(
         "mean",
         "reinforce: compare a sample's cost with the mean of the other samples, or with the greedy "
         "answer",
+        owner=COSTS,
     )
     weights: str = setting(
         "",
@@ -391,10 +416,8 @@ def recipe_options() -> dict[str, Option]:
 
     If an option has a list of values, its help text ends with this list.
     """
-    options = dict(options_of(Recipe))
-    options.update(options_of(TrainingColumns))
-    options.update(_task_options(options))
-    options.update(_model_options(options))
+    own = options_of(Recipe)
+    options = {**options_of(TrainingColumns), **_task_options(own), **own, **_model_options(own)}
     names = {"model": " | ".join(models.names()), "labeller": _labellers()}
     return {
         name: replace(option, help=f"{option.help}: {known}") if known else option
@@ -413,16 +436,14 @@ def _task_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
     """Return the settings of all tasks, except settings that are inferred from examples."""
     custom, shared = options_of(Custom), options_of(Task)
     options = {
-        "kind": replace(custom["kind"], default="guessed", help="kind of the answers in --data"),
+        "kind": replace(custom["kind"], default="guessed", help="kind of the answers"),
         "constraint": Option(
             "constraint",
             Literal[tuple(CONSTRAINTS)],
             "",
             "another name of --kind, in which free means sequence",
         ),
-        "ordered": Option(
-            "ordered", bool, False, "with --data: the network sees the order of the elements"
-        ),
+        "ordered": Option("ordered", bool, False, "the network sees the order of the elements"),
         "fields": replace(
             custom["fields"],
             type=str,
@@ -448,20 +469,27 @@ def _task_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
             help="whether the model treats values that no example has as missing, or refuses them",
         ),
     }
+    options = {k: replace(option, owners=(OWN_EXAMPLES,)) for k, option in options.items()}
     for task in [*tasks.names(), *tasks.problem_names()]:
         for name, option in options_of(tasks.kind(task)).items():
             if name in of_recipe:
                 raise InputError(
                     f"task {task}: setting {name}: a recipe has a field of that name; rename it"
                 )
-            prefix = "" if name in shared else f"task {task}: "
-            options[name] = replace(option, help=prefix + option.help)
+            known = options[name].owners if name in options else ()
+            owners = (ANY_TASK,) if name in shared else (*known, task)
+            options[name] = replace(option, owners=owners)
     return options
 
 
 def _model_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
     """Return every setting of any model, except `n`, which is a field of `Recipe`."""
-    options = {name: option for name, option in every_setting().items() if name != "n"}
+    shared = options_of(ModelSettings)
+    options = {
+        name: replace(option, owners=() if name in shared else (NETWORKS,))
+        for name, option in every_setting().items()
+        if name != "n"
+    }
     for name in options.keys() & of_recipe.keys():
         raise InputError(f"model setting {name}: a recipe has a field of that name; rename it")
     return options

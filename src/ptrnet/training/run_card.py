@@ -1,5 +1,6 @@
 """Write the card (`README.md`) of a trained model: the network, the training and the scores."""
 
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +11,7 @@ import torch
 from ptrnet.data.dataset import Dataset
 from ptrnet.data.groups import codes_of
 from ptrnet.decoding import Greedy
+from ptrnet.errors import OutOfDistributionWarning
 from ptrnet.evaluation import Evaluation, with_scores
 from ptrnet.metrics.interval import Measure
 from ptrnet.models.base import num_weights
@@ -39,7 +41,7 @@ USAGE = """\
     ptrnet evaluate --model MODEL FILE
 
 MODEL is the folder of this file, or its id on the hub."""
-LISTED = ("accuracy", "gap")  # metrics that lists of models show
+LISTED = ("accuracy", "gap")  # metrics that lists of models show, and the main one of own kinds
 
 
 class Card(NamedTuple):
@@ -105,13 +107,13 @@ def write_card(
                 " Each example is answered by the one network that did not learn from it. The"
                 " scores of the whole ensemble should be better."
             )
-        free, constrained = _measures(saved, parts)
-        rows = [[metric, free[metric].text(4), constrained[metric].text(4)] for metric in free]
+        (free, _), (constrained, telling) = _measures(saved, parts)
+        rows = [[metric, free[metric].text(4), constrained[metric].text(4)] for metric in telling]
         table = markdown_table(["metric", "unconstrained", "constrained"], rows)
         saved.trained["scores"] = [
             {"n": str(recipe.n), "metric": metric, **constrained[metric].to_dict()}
-            for metric in LISTED
-            if metric in constrained
+            for metric in dict.fromkeys([*LISTED, getattr(saved.task, "metric", "")])
+            if metric in telling
         ]
         model_folder.save(folder, saved)
     Card(
@@ -167,18 +169,26 @@ def _split(recipe: Recipe, parts: Sequence[Sequence[Example]]) -> str:
 
 def _measures(
     saved: model_folder.Saved, parts: Sequence[Sequence[Example]]
-) -> list[dict[str, Measure]]:
-    """Measure greedy decoding, first without and then with the task's constraint."""
+) -> list[tuple[dict[str, Measure], list[str]]]:
+    """Measure greedy decoding, first without and then with the task's constraint.
+
+    Also return the metrics that a text for people shows.
+    """
     networks = [saved.model] if len(parts) == 1 else saved.model.networks()
-    # Use the same solvers twice, because a solver does not repeat its warnings.
+    whole = Solver(saved.model, saved.task, saved.trained)
+    whole.warn_of((example for part in parts for example in part), Greedy())
     solvers = [Solver(network, saved.task, saved.trained) for network in networks]
     measures = []
-    for name, constrained in (("unconstrained", False), ("constrained", True)):
-        scored = (
-            _scored(solver, part, constrained, f"measuring, {name}")
-            for solver, part in zip(solvers, parts, strict=True)
-        )
-        measures.append(Evaluation(saved.task, scored).measures())
+    with warnings.catch_warnings():
+        # Each network would warn of its own part once more.
+        warnings.simplefilter("ignore", OutOfDistributionWarning)
+        for name, constrained in (("unconstrained", False), ("constrained", True)):
+            scored = (
+                _scored(solver, part, constrained, f"measuring, {name}")
+                for solver, part in zip(solvers, parts, strict=True)
+            )
+            evaluation = Evaluation(saved.task, scored)
+            measures.append((evaluation.measures(), evaluation.telling_metrics()))
     return measures
 
 

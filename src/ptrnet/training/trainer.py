@@ -106,7 +106,7 @@ def build_trainer(recipe: Recipe, output: Path, best: BestWeights, hooks: Hooks)
                 valid_every,
                 is_likelihood=recipe.learning == "answers",
             ),
-            TrainingProgress(recipe.batch_size),
+            TrainingProgress(recipe.batch_size, recipe.task),
             best,
             LogRecipe(loggers, recipe.table()),
             *hooks.callbacks,
