@@ -265,7 +265,7 @@ def test_a_disk_that_fails_anywhere_is_one_line(ptrnet, tmp_path, monkeypatch, n
     def failing(*_, **__):
         raise OSError(number, os.strerror(number), "a/hparams.yaml")
 
-    monkeypatch.setattr("ptrnet.labels.write_chunks", failing)
+    monkeypatch.setattr("ptrnet.labels.run", failing)
     code, _, errors = ptrnet(*GENERATE, "--count", 10, "--output", tmp_path / "a.txt")
     assert (code, errors) == (2, f"ptrnet: a/hparams.yaml: {os.strerror(number)}\n")
 
