@@ -30,6 +30,7 @@ from ptrnet.metrics.interval import Measure
 from ptrnet.models.base import num_weights
 from ptrnet.pretrained import card as pretrained_card
 from ptrnet.pretrained import model_folder
+from ptrnet.solver.scoring import measures_of
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run_card import Card, markdown_table
 from ptrnet.types import Example
@@ -182,7 +183,7 @@ def scores(solver: Solver, n: int, beam: int) -> dict:
     main, *others = CONSTRAINED[solver.task.name]
     test = examples(solver.task.name, n, FEWER.get((solver.task.name, n), COUNT))
     some = test[: FREE_COUNTS.get(solver.task.name, COUNT)]
-    free = solver.measure(some, Greedy(), constrained=False)
+    free = measures_of(solver, some, Greedy(), constrained=False)
     greedy = measured(solver, test, Greedy())
     few = test[: beam_count(solver.task.name)]
     beams = measured(solver, few, Beam(beam))

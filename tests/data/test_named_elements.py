@@ -11,6 +11,7 @@ import pytest
 import ptrnet
 from ptrnet import InputError
 from ptrnet.cli import run
+from ptrnet.solver.trained_range import TrainedRange
 from ptrnet.types import Example
 
 
@@ -370,14 +371,16 @@ def test_every_form_of_a_table_treats_unseen_values_as_missing(small, tmp_path):
     frame.to_parquet(tmp_path / "t.parquet")
     tables = [frame, polars.DataFrame(ROWS), ROWS, tmp_path / "t.csv", tmp_path / "t.parquet"]
     for table in tables:
-        solver.__dict__.pop("trained_range", None)  # it does not repeat warnings
+        solver.trained_range = TrainedRange(
+            solver.task, solver.trained
+        )  # it does not repeat warnings
         found, messages = warned(lambda t=table: solver.predict_proba(t, set_id="trip"))
         np.testing.assert_allclose(found, expected, rtol=1e-5)
         assert messages == [WARNING]
         assert warned(lambda t=table: solver.predict_proba(t, set_id="trip"))[1] == []
     sets = [ROWS[k : k + 2] for k in (0, 2, 4)]
     for instances in (sets, [pandas.DataFrame(rows) for rows in sets]):
-        solver.__dict__.pop("trained_range", None)
+        solver.trained_range = TrainedRange(solver.task, solver.trained)
         found, messages = warned(lambda i=instances: np.concatenate(solver.predict_proba(i)))
         np.testing.assert_allclose(found, expected, rtol=1e-5)
         assert messages == [WARNING]

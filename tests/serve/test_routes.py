@@ -295,7 +295,7 @@ def test_the_description_names_every_route(with_client):
 def test_slow_metrics_do_not_delay_answers(with_client, models, monkeypatch):
     """Measuring a large hull takes seconds. Once, all other answers waited for it."""
     measured = Event()
-    monkeypatch.setattr("ptrnet.solver.Solver.score", lambda *_: measured.wait(20) and {})
+    monkeypatch.setattr("ptrnet.serve.service.score_answers", lambda *_: measured.wait(20) and {})
     points = [[0.1, 0.2], [0.8, 0.3], [0.4, 0.9]]
 
     async def scenario(client):

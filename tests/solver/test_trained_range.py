@@ -8,7 +8,7 @@ import pytest
 import ptrnet
 from ptrnet.cli import run
 from ptrnet.data.dataset import Dataset
-from ptrnet.decoding import Incremental
+from ptrnet.decoding import Greedy, Incremental
 from ptrnet.solver.trained_range import TrainedRange
 from ptrnet.types import Example
 
@@ -122,7 +122,7 @@ def test_a_stream_gives_a_line_for_each_kind_at_once_and_one_for_all_that_follow
     lines = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for _ in solver.warned(chunks, solver.predictor(None, True, 1), at_once=True):
+        for _ in solver.trained_range.warned(chunks, Greedy(), at_once=True):
             lines.append(len(caught))
     assert lines == [0] * 11 + [1] * 49
     first, last = (str(warning.message) for warning in caught)

@@ -12,6 +12,7 @@ import ptrnet
 from ptrnet import tasks, weights
 from ptrnet.labellers import held_karp
 from ptrnet.pretrained import model_folder
+from ptrnet.solver.scoring import measures_of
 from ptrnet.types import Example
 
 SHIPPED = pytest.mark.parametrize("name", weights.names())
@@ -126,7 +127,7 @@ def test_gap_of_unseen_problems(name, n, labeller, gap):
             instances, task.label(np.stack(instances), labeller).rows(), strict=True
         )
     ]
-    measures = ptrnet.load(name).measure(known)
+    measures = measures_of(ptrnet.load(name), known)
     assert measures["gap"].value < gap and measures["valid"].value == 1
 
 

@@ -47,12 +47,13 @@ def explain(
     from ptrnet.data.infer_groups import warned_of_ids
     from ptrnet.plots.figure import axes, check_picture
     from ptrnet.plots.importance import bars_height, draw_importance
+    from ptrnet.solver.explain import importance_of
 
     if plot is not None:
         check_picture(plot)
     solver = load_solver(None, model)
     examples = list(warned_of_ids(formats.read(file, solver.task, columns)))
-    importance = solver.importance(examples, repeats, seed, activity="explaining")
+    importance = importance_of(solver, examples, repeats, seed, activity="explaining")
     if plot is not None:
         with axes(plot, 6.0, bars_height(len(importance.losses))) as ax:
             draw_importance(ax, importance.losses, importance.metric)

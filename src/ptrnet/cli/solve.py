@@ -100,7 +100,13 @@ def solve(
     """
     from ptrnet.data import formats
     from ptrnet.data.dataset import Dataset
-    from ptrnet.solver.on_files import check_no_probability, instances_to_solve, table_writer
+    from ptrnet.solver.on_files import (
+        check_ends,
+        check_no_probability,
+        instances_to_solve,
+        table_writer,
+    )
+    from ptrnet.solver.predict import predictor_of
     from ptrnet.tasks.tsp import with_ends
     from ptrnet.types import Ends
 
@@ -138,8 +144,8 @@ def solve(
         )
         return
     ends, task, sets = Ends(start, end, open), solver.task, None
-    predictor = solver.predictor(decoder, decoding.constrained, decoding.augment)
-    solver.check_ends(predictor, ends)
+    predictor = predictor_of(solver.model, task, decoder, decoding.constrained, decoding.augment)
+    check_ends(predictor, ends)
     like = path or f"drawn.{task.stdout_format}"
     write: Callable[[Dataset], None] = partial(formats.write, output, task=task, like=like)
     if path is not None:

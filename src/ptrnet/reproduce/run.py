@@ -21,6 +21,7 @@ from ptrnet.reproduce.records import Record
 from ptrnet.reproduce.tables import Budget, Line, Row
 from ptrnet.reproduce.testsets import SEED, count_for, open_test_set
 from ptrnet.reproduce.trainings import folder_of, solver_of
+from ptrnet.solver.scoring import measures_of
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Example
 from ptrnet.version import VERSION
@@ -104,7 +105,8 @@ def _run_job(job: Job, runs: Path) -> Record:
     solver = solver_of(job.line, recipe, runs)
     test = open_test_set(solver.task, job.row.n, job.instances)
     how = job.line.decoding
-    measures = solver.measure(
+    measures = measures_of(
+        solver,
         test,
         how.build(),
         constrained=how.constrained,

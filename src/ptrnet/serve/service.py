@@ -22,7 +22,7 @@ from ptrnet.serve.schemas import Answer, EvaluateResponse, Method, SolveResponse
 from ptrnet.serve.tracing import ExactAnswers, compare, steps_of
 from ptrnet.solver import Solver
 from ptrnet.solver.answer import finite_cost
-from ptrnet.solver.scoring import to_probabilities
+from ptrnet.solver.scoring import score_answers, to_probabilities
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import own_task
 from ptrnet.types import Example
@@ -124,13 +124,13 @@ class Service:
         data, method = await self._parse(body, parse, solver)
         answered = await self._answered(name, method, data)
         measures = await asyncio.get_running_loop().run_in_executor(
-            self._measuring, partial(solver.score, data, answered)
+            self._measuring, partial(score_answers, solver, data, answered)
         )
         return EvaluateResponse(
             **_header(name, solver, method),
             instances=len(data),
             metrics={metric: measure.to_dict() for metric, measure in measures.items()},
-            warnings=[m.text for m in solver.messages_of(data, method.decoder)],
+            warnings=[m.text for m in solver.trained_range.messages_of(data, method.decoder)],
             seconds=perf_counter() - start,
         )
 
@@ -193,7 +193,7 @@ def _answer(solver: Solver, method: Method, solved: Example) -> Answer:
         outputs=solved.outputs.tolist(),
         log_likelihood=solved.log_prob,
         cost=finite_cost(solver.task, solved),
-        warnings=[m.text for m in solver.messages_of([solved], method.decoder)],
+        warnings=[m.text for m in solver.trained_range.messages_of([solved], method.decoder)],
         scores=scores,
         probabilities=probabilities,
     )

@@ -1,16 +1,21 @@
 """Permutation importance (Breiman 2001): how much worse a model gets if a field is shuffled."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptrnet.data.dataset import Dataset
+from ptrnet.data.dataset import Dataset, examples_of
+from ptrnet.decoding import Greedy
+from ptrnet.errors import InputError, check_int
 from ptrnet.metrics.interval import Measure, Moments
 from ptrnet.progress import track
-from ptrnet.solver.predict import Predictor
-from ptrnet.tasks.custom import Custom
+from ptrnet.solver.predict import Predictor, predictor_of
+from ptrnet.tasks.custom import Custom, own_task
 from ptrnet.types import Floats
+
+if TYPE_CHECKING:
+    from ptrnet.solver.solver import Solver
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,29 @@ def importance_of_fields(
     measures = {field: Moments.of(loss, data.groups).measure() for field, loss in losses.items()}
     by_loss = dict(sorted(measures.items(), key=lambda row: -(row[1].value or 0)))
     return Importance(task.metric, Moments.of(complete, data.groups).measure(), by_loss)
+
+
+def importance_of(
+    solver: "Solver", examples: Any, repeats: int = 5, seed: int = 0, activity: str = ""
+) -> Importance:
+    """Return the measures of `Solver.explain`. All arguments are also those of `explain`.
+
+    Args:
+        solver: a model of the user's own examples.
+        examples: the examples.
+        repeats: how often to shuffle each field, 1 or more.
+        seed: the seed of the shuffles, 0 or more.
+        activity: the label of a progress bar. If the label is empty, there is no bar.
+    """
+    check_int("repeats", repeats, 1)
+    check_int("seed", seed, 0)
+    task = own_task(solver.task)
+    data, _ = examples_of(examples, task)
+    if not len(data):
+        raise InputError("examples: expected at least one, got none")
+    solver.trained_range.warn_of(data, Greedy())
+    predictor = predictor_of(solver.model.eval(), task)
+    return importance_of_fields(predictor, task, data, repeats, seed, activity)
 
 
 def field_columns(task: Custom) -> dict[str, slice]:

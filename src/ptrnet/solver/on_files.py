@@ -34,6 +34,7 @@ from ptrnet.settings import to_mapping
 from ptrnet.sizes import Sizes
 from ptrnet.solver.predict import Predictor
 from ptrnet.solver.scoring import Evaluator, element_probabilities
+from ptrnet.tasks import tsp
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import own_task
 from ptrnet.tasks.tsp import with_ends
@@ -66,12 +67,15 @@ def solve_file(
 ) -> None:
     """Answer the instances of a file, and write the answers; see `Solver.solve_file`."""
     task, activity = solver.task, predictor.activity
+    check_ends(predictor, ends)
     check_processes(jobs, backend)
     instances, sets = instances_to_solve(task, path, target, ends, columns)
     sink: Sink[None]
     if path == target == "-" and sets is None:
         check_no_probability(probability)
-        waiting = solver.warned(_waiting(instances, task), predictor, at_once=True)
+        waiting = solver.trained_range.warned(
+            _waiting(instances, task), predictor.decoder, at_once=True
+        )
         source = Source(waiting, None, None, path)
         run(source, predictor, Printed(task))
         return
@@ -84,8 +88,17 @@ def solve_file(
         data = Dataset.of(instances, task.item_size)
         source = Source(data.chunks(CHUNK), len(data), None, path)
         sink = Whole(table_writer(predictor, sets, target, probability))
-    source = source._replace(chunks=solver.warned(source.chunks, predictor))
+    source = source._replace(chunks=solver.trained_range.warned(source.chunks, predictor.decoder))
     run(source, _for_many(predictor, source.num_rows), sink, activity, jobs, backend)
+
+
+def check_ends(predictor: Predictor, ends: Ends) -> None:
+    """Raise InputError if the task or the search cannot obey the given ends of tours."""
+    tsp.check_ends(predictor.task, ends)
+    if not predictor.constrained and ends != Ends():
+        raise InputError("start, end and open need constrained decoding")
+    if predictor.decoder.needs_circular and None not in (ends.start, ends.end):
+        raise InputError(f"{predictor.decoder.name} decoding does not keep both ends of a tour")
 
 
 def instances_to_solve(
@@ -176,7 +189,7 @@ def evaluate_file(
     if path != "-":
         formats.check_input(path)
     examples = _known(warned_of_ids(formats.read(path, task, columns)), task, target, by)
-    chunks = solver.warned(chunks_of(examples, task, CHUNK), evaluator)
+    chunks = solver.trained_range.warned(chunks_of(examples, task, CHUNK), evaluator.decoder)
     source = file_source(path, chunks, target)
     if columns:  # a line of a long table is an element, so `num_rows` does not count instances
         source = source._replace(num_rows=None)
@@ -217,7 +230,7 @@ def evaluate_random(
     # The evaluator itself does not warn. So draw an instance of the smallest size and one of the
     # largest size. Warn if the model was not trained on such instances.
     for size in (min(sizes), max(sizes)):
-        solver.warn_of([Example(task.sample(rng, 1, size)[0])], evaluator.decoder)
+        solver.trained_range.warn_of([Example(task.sample(rng, 1, size)[0])], evaluator.decoder)
     if can_resume(target):
         key |= {**to_mapping(task), **evaluator.key()}
     function = partial(_evaluate_drawn, draw, _for_many(evaluator, count))

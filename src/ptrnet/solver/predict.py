@@ -14,7 +14,8 @@ from torch import Tensor
 from ptrnet.constraints import Constraint
 from ptrnet.data.batches import bucket_by_size, pad_instances
 from ptrnet.data.dataset import Dataset
-from ptrnet.decoding import Decoder
+from ptrnet.decoding import Decoder, Greedy
+from ptrnet.errors import InputError, check_int, short
 from ptrnet.kernels.eager import use_compiled_kernels
 from ptrnet.kernels.threads import one_thread
 from ptrnet.models.base import PointerModel, as_parameters
@@ -163,6 +164,31 @@ class Predictor:
             "augment": int(self.augment),
             "improve": self.improve,
         }
+
+
+def predictor_of(
+    model: PointerModel,
+    task: Task,
+    decoder: Decoder | None = None,
+    constrained: bool = True,
+    augment: int = 1,
+    improve: bool = True,
+) -> Predictor:
+    """Return the function that answers chunks of instances. See `Predictor` for the arguments.
+
+    Raises:
+        InputError: the decoder cannot be used with the task, or `augment` is below 1.
+    """
+    decoder = Greedy() if decoder is None else decoder
+    if not isinstance(decoder, Decoder):
+        raise InputError(f"decoder: expected one such as ptrnet.Beam(8), got {short(decoder)}")
+    needs_more = (decoder.needs_decomposable and not task.decomposable) or (
+        decoder.needs_circular and not task.circular
+    )
+    if needs_more:
+        raise InputError(f"{decoder.name} decoding cannot be used with task {task.name}")
+    check_int("augment", augment, 1)
+    return Predictor(model, task, decoder, constrained, augment, improve=improve)
 
 
 def _batches(

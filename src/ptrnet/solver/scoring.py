@@ -3,9 +3,9 @@
 A high score means that the element is likely to come first, or to be in the answer.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from ptrnet.data.batches import (
     token_log_likelihoods,
 )
 from ptrnet.data.dataset import Dataset
-from ptrnet.decoding import Greedy
+from ptrnet.decoding import Decoder, Greedy
 from ptrnet.decoding.log_probs import check_finite
 from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
@@ -31,6 +31,10 @@ from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.types import END, Batch, Example, Floats, Indices, pad_answers
 from ptrnet.views import augmented_view
+
+if TYPE_CHECKING:
+    from ptrnet.metrics.interval import Measure
+    from ptrnet.solver.solver import Solver
 
 # Maximum number of elements in a batch with known answers. If the answers are known, we compute all
 # steps of a batch at once, so two such batches take no longer than one of twice this size.
@@ -53,6 +57,34 @@ class Evaluator(Predictor):
 
         answered = super().__call__(data)
         return with_scores(self.task, data, answered, *judgements_of(self.model, self.task, data))
+
+
+def measures_of(
+    solver: "Solver", examples: Iterable[Example], decoder: Decoder | None = None, **how: Any
+) -> "dict[str, Measure]":
+    """Return the measures of `Solver.evaluate` as objects.
+
+    Args:
+        solver: the model.
+        examples: examples with the true answers.
+        decoder: as in `Solver.predict`.
+        how: other arguments of `Solver.predict`.
+
+    Examples:
+        >>> data = ptrnet.generate("hull", n="5-10", count=100, seed=1)
+        >>> measures_of(ptrnet.load("hull"), data)["accuracy"].text(3)
+        '1.000 (0.963 to 1.000)'
+    """
+    data = Dataset.of(examples, solver.task.item_size)
+    return score_answers(solver, data, solver.predict(data, decoder, **how))
+
+
+def score_answers(solver: "Solver", examples: Dataset, answered: Dataset) -> "dict[str, Measure]":
+    """Return the measures of `Solver.evaluate` for answers that were computed before."""
+    from ptrnet.evaluation import evaluate
+
+    judgements = judgements_of(solver.model.eval(), solver.task, examples)
+    return evaluate(solver.task, examples, answered, *judgements)
 
 
 class Judgements(NamedTuple):

@@ -1,8 +1,7 @@
 """`Solver`: a trained model with its task, which answers instances in memory and in files."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property
 from os import fspath
 from pathlib import Path
 from time import perf_counter
@@ -19,23 +18,21 @@ from ptrnet.data.dataset import (
     one_example,
 )
 from ptrnet.decoding import Decoder, Greedy
-from ptrnet.errors import InputError, ModelError, check_int, short
+from ptrnet.errors import InputError, ModelError
 from ptrnet.models.base import PointerModel, num_weights
 from ptrnet.parallel import LOCAL, check_processes
 from ptrnet.run import CHUNK, Memory, Source, run
 from ptrnet.settings import from_mapping
 from ptrnet.solver.answer import Answer, cost_of
-from ptrnet.solver.predict import Predictor, SampledAnswers, sample_answers
+from ptrnet.solver.predict import Predictor, SampledAnswers, predictor_of, sample_answers
 from ptrnet.solver.saving import HubMixin
-from ptrnet.solver.trained_range import Message, Tally, TrainedRange
+from ptrnet.solver.trained_range import TrainedRange
 from ptrnet.tasks.base import Task
 from ptrnet.types import Ends, Example, Floats
 
 if TYPE_CHECKING:
     from ptrnet.data.tables import Columns, Sets
     from ptrnet.evaluation import Evaluation
-    from ptrnet.metrics.interval import Measure
-    from ptrnet.solver.explain import Importance
     from ptrnet.tasks.custom import Custom
 
 
@@ -74,6 +71,7 @@ class Solver(HubMixin):
                     f"the task {task.name} needs a network of {needed} {what}, got one of {built}"
                 )
         self.model, self.task, self.trained = model.eval(), task, trained or {}
+        self.trained_range = TrainedRange(task, self.trained)
         self.card = card
 
     @property
@@ -82,11 +80,6 @@ class Solver(HubMixin):
         if any(part.training for part in self.model.modules()):
             self.model.eval()
         return self.model
-
-    @cached_property
-    def trained_range(self) -> TrainedRange:
-        """The range of the training data, with messages about instances outside of this range."""
-        return TrainedRange(self.task, self.trained)
 
     def solve(
         self,
@@ -179,9 +172,9 @@ class Solver(HubMixin):
         instances = self._sets(instances, set_id=set_id)
         data, is_one = instances_of(instances, self.task)
         for example in data:
-            self._check_readable(example)
+            self.trained_range.check_readable(example)
         began = perf_counter()
-        predictor = self.predictor(decoder, constrained, augment, improve)
+        predictor = self._predictor(decoder, constrained, augment, improve)
         solved = list(predictor(data))
         seconds = (perf_counter() - began) / max(1, len(solved))
         decoder = predictor.decoder
@@ -197,7 +190,7 @@ class Solver(HubMixin):
             cost=cost_of(self.task, answered),
             decoder=decoder.name,
             seconds=seconds,
-            warnings=tuple(m.text for m in self.messages_of([answered], decoder)),
+            warnings=tuple(m.text for m in self.trained_range.messages_of([answered], decoder)),
             task=self.task,
             elements=_pointed_at(answered),
             example=answered,
@@ -239,10 +232,12 @@ class Solver(HubMixin):
         """
         check_processes(jobs, backend)
         data = self._dataset(data)
-        predictor = self.predictor(decoder, constrained, augment, improve)
+        predictor = self._predictor(decoder, constrained, augment, improve)
         predictor = replace(predictor, always_compiled=len(data) > CHUNK)
         is_shared = jobs != 1 or backend != LOCAL
-        chunks = self.warned(data.chunks(CHUNK) if activity or is_shared else [data], predictor)
+        chunks = self.trained_range.warned(
+            data.chunks(CHUNK) if activity or is_shared else [data], predictor.decoder
+        )
         solved = run(Source(chunks, len(data), None), predictor, Memory(), activity, jobs, backend)
         if len(solved) == 1:
             return solved[0]
@@ -250,78 +245,10 @@ class Solver(HubMixin):
         answers = [s.outputs(row) for s in solved for row in range(len(s))]
         return data.with_answers(answers, np.concatenate(log_probs))
 
-    def predictor(
+    def _predictor(
         self, decoder: Decoder | None, constrained: bool, augment: int, improve: bool = True
     ) -> Predictor:
-        """Return the function that answers a chunk of instances.
-
-        Raises InputError if an option is invalid.
-        """
-        decoder = decoder or Greedy()
-        self._check_options(decoder, augment)
-        return Predictor(self._network, self.task, decoder, constrained, augment, improve=improve)
-
-    def check_ends(self, predictor: Predictor, ends: Ends) -> None:
-        """Raise InputError if the task or the search cannot obey the given ends of tours."""
-        from ptrnet.tasks.tsp import check_ends
-
-        check_ends(self.task, ends)
-        if not predictor.constrained and ends != Ends():
-            raise InputError("start, end and open need constrained decoding")
-        if predictor.decoder.needs_circular and None not in (ends.start, ends.end):
-            raise InputError(f"{predictor.decoder.name} decoding does not keep both ends of a tour")
-
-    def warned(
-        self, chunks: Iterable[Dataset], predictor: Predictor, at_once: bool = False
-    ) -> Iterator[Dataset]:
-        """Yield the chunks. At the end, warn about the out-of-distribution instances of all chunks.
-
-        This generator runs in the user's process, even if other processes answer the chunks.
-
-        Args:
-            chunks: the instances.
-            predictor: the function that answers them.
-            at_once: whether to warn already before the first chunk of each kind, because the end
-                may never come. At the end, only warn if more features or values were found.
-        """
-        tally, kinds = Tally(self.trained_range, not predictor.decoder.needs_decomposable), set()
-        for chunk in chunks:
-            for example in chunk:
-                self._check_readable(example)
-                tally.add(example)
-            if at_once:
-                new = [message for message in tally.messages() if message.kind not in kinds]
-                kinds |= {message.kind for message in new}
-                self.trained_range.warn(new)
-            yield chunk
-        self.trained_range.warn(tally.messages())
-
-    def warn_of(self, examples: Iterable[Example], decoder: Decoder) -> None:
-        """Warn about out-of-distribution instances: one line for each kind, with counts.
-
-        Raises:
-            InputError: no network can read an instance, for example a matrix of distances.
-        """
-        examples = list(examples)
-        for example in examples:
-            self._check_readable(example)
-        self.trained_range.warn(self.messages_of(examples, decoder))
-
-    def _check_readable(self, example: Example) -> None:
-        """Raise InputError if no network can read an instance."""
-        if reason := self.task.unreadable(example):
-            raise InputError(f"{example.source}: {reason}")
-
-    def _check_options(self, decoder: Decoder, augment: int) -> None:
-        """Raise InputError if the decoder cannot be used with the task, or `augment` is invalid."""
-        if not isinstance(decoder, Decoder):
-            raise InputError(f"decoder: expected one such as ptrnet.Beam(8), got {short(decoder)}")
-        needs_more = (decoder.needs_decomposable and not self.task.decomposable) or (
-            decoder.needs_circular and not self.task.circular
-        )
-        if needs_more:
-            raise InputError(f"{decoder.name} decoding cannot be used with task {self.task.name}")
-        check_int("augment", augment, 1)
+        return predictor_of(self._network, self.task, decoder, constrained, augment, improve)
 
     def sample(
         self,
@@ -367,7 +294,7 @@ class Solver(HubMixin):
         data, _ = instances_of(instances, self.task)
         if not len(data):
             raise InputError("instances: expected at least one, got none")
-        self.warn_of(data, Greedy())
+        self.trained_range.warn_of(data, Greedy())
         task = self.task
         constraint = task.build_constraint() if constrained else task.free_constraint()
         return sample_answers(
@@ -377,11 +304,6 @@ class Solver(HubMixin):
             Sample(size, temperature, seed),
             constraint,
         )
-
-    def messages_of(self, examples: Iterable[Example], decoder: Decoder) -> list[Message]:
-        """Return a message for each way in which instances are out of distribution."""
-        # `Incremental` reads only small groups of elements, so the sizes of instances do not matter
-        return self.trained_range.messages(examples, not decoder.needs_decomposable)
 
     def log_likelihoods(self, examples: Any) -> Any:
         """Return the log-probability that the model gives to each example's answer.
@@ -486,29 +408,10 @@ class Solver(HubMixin):
         Examples:
             >>> model.explain(offers, set_id="order", chosen="bought")["importance"]
         """
+        from ptrnet.solver.explain import importance_of
+
         data = self._with_groups(examples, group, columns)
-        return self.importance(data, repeats, seed).to_dict()
-
-    def importance(
-        self, examples: Any, repeats: int = 5, seed: int = 0, activity: str = ""
-    ) -> "Importance":
-        """Return the measures of `explain` as objects.
-
-        Args:
-            examples: as in `explain`. `repeats` and `seed` are also as in `explain`.
-            activity: the label of a progress bar. If the label is empty, there is no bar.
-        """
-        from ptrnet.solver.explain import importance_of_fields
-
-        check_int("repeats", repeats, 1)
-        check_int("seed", seed, 0)
-        task = self._own_task()
-        data, _ = self._known(examples)
-        if not len(data):
-            raise InputError("examples: expected at least one, got none")
-        return importance_of_fields(
-            self.predictor(None, True, 1), task, data, repeats, seed, activity
-        )
+        return importance_of(self, data, repeats, seed).to_dict()
 
     def plot_reliability(
         self, examples: Any, ax: Any = None, *, group: Any = "", **columns: str
@@ -542,7 +445,7 @@ class Solver(HubMixin):
 
         task = self._own_task()
         data = self._with_groups(examples, group, columns)
-        self.warn_of(data, Greedy())
+        self.trained_range.warn_of(data, Greedy())
         ax = axes_or_new(ax)
         draw_reliability(ax, *claims_of(self._network, task, data))
         return ax
@@ -560,7 +463,7 @@ class Solver(HubMixin):
         """
         task, sets = self._own_task(), self._table(instances, set_id=set_id)
         data, is_one = instances_of(instances if sets is None else sets.dataset(task), task)
-        self.warn_of(data, Greedy())
+        self.trained_range.warn_of(data, Greedy())
         numbers = compute(self._network, task, data)
         if sets is None and not is_one:
             return numbers
@@ -656,67 +559,15 @@ class Solver(HubMixin):
             >>> ptrnet.load("hull").evaluate([(square, [0, 1, 2, 3])])["accuracy"]
             {'value': 1.0, 'low': 0.20654931437723745, 'high': 1.0, 'count': 1}
         """
+        from ptrnet.solver.scoring import measures_of
+
         data = self._with_groups(examples, group, columns)
         if not len(data):
             raise InputError("examples: expected at least one, got none")
-        measures = self.measure(
-            data, decoder, constrained=constrained, augment=augment, improve=improve
+        measures = measures_of(
+            self, data, decoder, constrained=constrained, augment=augment, improve=improve
         )
         return {metric: measure.to_dict() for metric, measure in measures.items()}
-
-    def measure(
-        self,
-        examples: Iterable[Example],
-        decoder: Decoder | None = None,
-        *,
-        constrained: bool = True,
-        augment: int = 1,
-        improve: bool = True,
-        activity: str = "",
-    ) -> "dict[str, Measure]":
-        """Return the measures of `evaluate` as objects.
-
-        Args:
-            examples: examples with the true answers.
-            decoder: as in `predict`. All arguments after `decoder` are also as in `predict`.
-
-        Examples:
-            >>> data = ptrnet.generate("hull", n="5-10", count=100, seed=1)
-            >>> ptrnet.load("hull").measure(data)["accuracy"].text(3)
-            '1.000 (0.963 to 1.000)'
-        """
-        examples = self._dataset(examples)
-        answered = self.predict(
-            examples,
-            decoder,
-            constrained=constrained,
-            augment=augment,
-            improve=improve,
-            activity=activity,
-        )
-        return self.score(examples, answered)
-
-    def score(
-        self, examples: Iterable[Example], answered: Iterable[Example]
-    ) -> "dict[str, Measure]":
-        """Return the measures of `evaluate` for answers that were computed before.
-
-        Args:
-            examples: examples with the true answers.
-            answered: the same examples with the model's answers, from `predict`.
-
-        Examples:
-            >>> model, data = ptrnet.load("hull"), ptrnet.generate("hull", n=9, count=100, seed=1)
-            >>> answered = model.predict(data, ptrnet.Beam(4))
-            >>> model.score(data, answered)["accuracy"].text(3)
-            '1.000 (0.963 to 1.000)'
-        """
-        from ptrnet.evaluation import evaluate
-        from ptrnet.solver.scoring import judgements_of
-
-        examples, answered = self._dataset(examples), self._dataset(answered)
-        judgements = judgements_of(self._network, self.task, examples)
-        return evaluate(self.task, examples, answered, *judgements)
 
     def _with_groups(self, examples: Any, group: Any, columns: Mapping[str, str]) -> Dataset:
         """Return examples with their groups, and warn if they should have some; see `evaluate`."""
@@ -748,7 +599,7 @@ class Solver(HubMixin):
     def _known(self, values: Any) -> tuple[Dataset, bool]:
         """Validate examples as `examples_of` does, and warn of them."""
         data, is_one = examples_of(values, self.task)
-        self.warn_of(data, Greedy())
+        self.trained_range.warn_of(data, Greedy())
         return data, is_one
 
     def _dataset(self, rows: Iterable[Example]) -> Dataset:
@@ -819,10 +670,9 @@ class Solver(HubMixin):
         from ptrnet.solver import on_files
 
         predictor, ends = (
-            self.predictor(decoder, constrained, augment, improve),
+            self._predictor(decoder, constrained, augment, improve),
             Ends(start, end, open),
         )
-        self.check_ends(predictor, ends)
         columns = NO_COLUMNS if columns is None else columns
         on_files.solve_file(
             self, predictor, fspath(file), fspath(output), ends, jobs, backend, columns, probability
@@ -875,7 +725,7 @@ class Solver(HubMixin):
         from ptrnet.solver import on_files
         from ptrnet.solver.scoring import Evaluator
 
-        evaluator = Evaluator(**vars(self.predictor(decoder, constrained, augment, improve)))
+        evaluator = Evaluator(**vars(self._predictor(decoder, constrained, augment, improve)))
         target = None if output is None else fspath(output)
         columns = NO_COLUMNS if columns is None else columns
         return on_files.evaluate_file(
@@ -928,7 +778,7 @@ class Solver(HubMixin):
         from ptrnet.solver import on_files
         from ptrnet.solver.scoring import Evaluator
 
-        evaluator = Evaluator(**vars(self.predictor(decoder, constrained, augment, improve)))
+        evaluator = Evaluator(**vars(self._predictor(decoder, constrained, augment, improve)))
         target = None if output is None else fspath(output)
         return on_files.evaluate_random(
             self, evaluator, count, n, points, seed, target, jobs, backend
@@ -1033,7 +883,7 @@ class Solver(HubMixin):
             return points.example
         example = one_example(points, self.task)
         if example.outputs is not None:
-            self.warn_of([example], Greedy())
+            self.trained_range.warn_of([example], Greedy())
             return example
         return self.predict([example])[0]
 

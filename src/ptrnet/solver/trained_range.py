@@ -17,6 +17,8 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats
 
 if TYPE_CHECKING:
+    from ptrnet.data.dataset import Dataset
+    from ptrnet.decoding import Decoder
     from ptrnet.tasks.custom import Custom
 
 MAX_DEVIATIONS = 10.0  # warn if a feature is more standard deviations from its mean than this
@@ -76,6 +78,52 @@ class TrainedRange:
         for example in examples:
             tally.add(example)
         return list(tally.messages())
+
+    def messages_of(self, examples: Iterable[Example], decoder: "Decoder") -> list[Message]:
+        """Return the messages about instances that a decoder answers."""
+        # `Incremental` reads only small groups of elements, so the sizes of instances do not matter
+        return self.messages(examples, not decoder.needs_decomposable)
+
+    def check_readable(self, example: Example) -> None:
+        """Raise InputError if no network can read an instance, such as a matrix of distances."""
+        if reason := self.task.unreadable(example):
+            raise InputError(f"{example.source}: {reason}")
+
+    def warn_of(self, examples: Iterable[Example], decoder: "Decoder") -> None:
+        """Warn about out-of-distribution instances: one line for each kind, with counts.
+
+        Raises:
+            InputError: no network can read an instance.
+        """
+        examples = list(examples)
+        for example in examples:
+            self.check_readable(example)
+        self.warn(self.messages_of(examples, decoder))
+
+    def warned(
+        self, chunks: Iterable["Dataset"], decoder: "Decoder", at_once: bool = False
+    ) -> Iterator["Dataset"]:
+        """Yield the chunks. At the end, warn about the out-of-distribution instances of all chunks.
+
+        This generator runs in the user's process, even if other processes answer the chunks.
+
+        Args:
+            chunks: the instances.
+            decoder: the search that answers them.
+            at_once: whether to warn already before the first chunk of each kind, because the end
+                may never come. At the end, only warn if more features or values were found.
+        """
+        tally, kinds = Tally(self, not decoder.needs_decomposable), set()
+        for chunk in chunks:
+            for example in chunk:
+                self.check_readable(example)
+                tally.add(example)
+            if at_once:
+                new = [message for message in tally.messages() if message.kind not in kinds]
+                kinds |= {message.kind for message in new}
+                self.warn(new)
+            yield chunk
+        self.warn(tally.messages())
 
     def warn(self, messages: Iterable[Message]) -> None:
         """Warn with each message, unless all of its subjects have been warned of before."""

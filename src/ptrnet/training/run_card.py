@@ -176,7 +176,7 @@ def _measures(
     """
     networks = [saved.model] if len(parts) == 1 else saved.model.networks()
     whole = Solver(saved.model, saved.task, saved.trained)
-    whole.warn_of((example for part in parts for example in part), Greedy())
+    whole.trained_range.warn_of((example for part in parts for example in part), Greedy())
     solvers = [Solver(network, saved.task, saved.trained) for network in networks]
     measures = []
     with warnings.catch_warnings():
