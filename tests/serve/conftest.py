@@ -7,7 +7,6 @@ from threading import Event
 import httpx
 import pytest
 
-from ptrnet.serve import batching
 from ptrnet.serve.app import create_app
 from ptrnet.solver import Solver
 
@@ -59,6 +58,16 @@ def with_client(models):
     return call
 
 
+@pytest.fixture
+def send(with_client):
+    """Return a function that sends one request to these models, and returns the response."""
+
+    def call(method, path, limits=None, **content):
+        return with_client(lambda client: client.request(method, path, **content), limits)
+
+    return call
+
+
 class BlockingSolver(Solver):
     """A solver that waits until `go` is set before it answers."""
 
@@ -73,11 +82,8 @@ class BlockingSolver(Solver):
 
 
 @pytest.fixture
-def blocking(models, monkeypatch):
+def blocking(models):
     """The model of hulls, which waits until `blocking.go` is set before it answers."""
-    monkeypatch.setattr(
-        batching, "BATCH_SECONDS", 60
-    )  # so that waiting does not count as slow decoding
     models["hull"] = BlockingSolver(models["hull"])
     yield models["hull"]
     models["hull"].go.set()

@@ -59,10 +59,10 @@ async def call(app, messages, headers=()):
 BODY = json.dumps(QUESTION).encode()
 
 
-def test_a_client_that_leaves_frees_its_place(with_client, blocking):
+def test_a_client_that_leaves_frees_its_place_and_is_not_decoded(with_client, blocking):
     async def leaving(client):
         yield {"type": "http.request", "body": BODY, "more_body": False}
-        await until(lambda: num_waiting(client) == 1)
+        await until(lambda: num_waiting(client) == 2)
         yield {"type": "http.disconnect"}
 
     async def leaving_early():
@@ -70,13 +70,18 @@ def test_a_client_that_leaves_frees_its_place(with_client, blocking):
         yield {"type": "http.disconnect"}
 
     async def scenario(client):
+        first = asyncio.create_task(client.post(SOLVE, json=QUESTION))
+        await until(lambda: blocking.batches)
         await call(client.app, leaving(client))
-        await until(lambda: num_waiting(client) == 0)
+        await until(lambda: num_waiting(client) == 1)
         await call(client.app, leaving_early())
+        last = asyncio.create_task(client.post(SOLVE, json={"instance": TRIANGLE * 5}))
+        await until(lambda: num_waiting(client) == 2)
         blocking.go.set()
-        return (await client.post(SOLVE, json=QUESTION)).status_code
+        return [(await task).status_code for task in (first, last)]
 
-    assert with_client(scenario, Limits(queue=1)) == 200
+    assert with_client(scenario, Limits(queue=2)) == [200, 200]
+    assert blocking.batches == [[3], [15]]
 
 
 async def parts(*bodies, pause=0.0):
@@ -126,20 +131,15 @@ def test_bodies_that_arrive_share_a_budget(with_client):
 
 
 @pytest.mark.parametrize(
-    ("limits", "body", "message"),
+    ("limits", "body", "place"),
     [
         (Limits(max_body=30), QUESTION, "body: expected at most 30 bytes"),
         (Limits(max_n=2), QUESTION, "instance 0: expected at most 2 elements, got 3"),
-        (
-            Limits(max_elements=8),
-            {"instances": [TRIANGLE] * 3},
-            "at most 8 elements in all instances, got 9 or more",
-        ),
+        (Limits(max_elements=8), {"instances": [TRIANGLE] * 3}, "at most 8 elements in all, got 9"),
         (
             Limits(max_prefix_elements=20),
             {"instance": TRIANGLE, "decoder": "beam", "beam_size": 4, "augment": 2},
-            "elements times prefixes times views to be at most 20 (an instance counts as at least "
-            "8 elements), got 8 elements times 8 (prefixes times views)",
+            "got 8 elements times 8",
         ),
         (
             Limits(),  # 70 bytes, for which the parser once took 2 GB
@@ -149,16 +149,16 @@ def test_bodies_that_arrive_share_a_budget(with_client):
         (
             Limits(),
             {"instance": TRIANGLE, "decoder": "beam", "beam_size": 10**300},
-            "elements times prefixes times views",
+            "got 8 elements times 10",
         ),
     ],
 )
-def test_too_large_bodies_get_status_413(with_client, limits, body, message):
+def test_too_large_bodies_get_status_413(with_client, limits, body, place):
     async def scenario(client):
         return await client.post(SOLVE, json=body), num_waiting(client)
 
     response, taken = with_client(scenario, limits)
-    assert message in problem(response, 413) and taken == 0
+    assert place in problem(response, 413) and taken == 0
 
 
 def test_limits_are_above_0():

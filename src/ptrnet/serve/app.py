@@ -13,7 +13,7 @@ from starlette.types import Scope
 from ptrnet.page import files
 from ptrnet.serve import problems, routes
 from ptrnet.serve.limits import Limits
-from ptrnet.serve.metrics import CountingMiddleware, Metrics
+from ptrnet.serve.metrics import CountingMiddleware
 from ptrnet.serve.service import Service
 from ptrnet.solver import Solver
 from ptrnet.version import VERSION
@@ -25,7 +25,6 @@ def create_app(
     *,
     token: str | None = None,
     origins: Sequence[str] = (),
-    threads: int | None = None,
 ) -> FastAPI:
     """Return the service as an ASGI app.
 
@@ -34,15 +33,12 @@ def create_app(
         limits: `Limits()` if None.
         token: the bearer token that requests must carry. If None, the service needs no token.
         origins: the origins of other web pages that may send requests (CORS).
-        threads: number of PyTorch threads for each of the two decoding threads. If None,
-            PyTorch's default.
     """
-    metrics = Metrics()
-    service = Service(models, limits or Limits(), metrics, threads)
+    service = Service(models, limits or Limits())
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with service:
+        async with service.batcher:
             yield
 
     app = FastAPI(
@@ -54,15 +50,10 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.service = service
-    if token is None:
-        app.include_router(routes.router)
-    else:
-        app.state.token = token
-        app.include_router(
-            routes.router,
-            dependencies=[Depends(routes.check_token)],
-            responses=routes.TOKEN_REFUSED,
-        )
+    app.state.token = token
+    guards = [] if token is None else [Depends(routes.check_token)]
+    refused = {} if token is None else routes.TOKEN_REFUSED
+    app.include_router(routes.router, dependencies=guards, responses=refused)
     app.include_router(routes.probes)
     app.add_route("/", _index, include_in_schema=False)
     app.mount(f"/{files.BELOW}", _PageFiles(directory=files.FOLDER))
@@ -75,7 +66,7 @@ def create_app(
             allow_headers=["Authorization", "Content-Type"],
             expose_headers=["Retry-After"],
         )
-    app.add_middleware(CountingMiddleware, metrics=metrics)
+    app.add_middleware(CountingMiddleware, metrics=service.metrics)
     return app
 
 
