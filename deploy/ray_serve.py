@@ -26,7 +26,7 @@ def build() -> FastAPI:
     names = os.environ.get("PTRNET_MODELS", "").split() or weights.names()
     models = weights.load_named(names)
     warm_up(models)
-    return create_app(models, token=read_token(file) if file else None, threads=1)
+    return create_app(models, token=read_token(file) if file else None)
 
 
 # On a running cluster, replicas have the environment of the cluster, not that of `serve run`.

@@ -7,7 +7,6 @@ from threading import Event
 import httpx
 import pytest
 
-from ptrnet.serve import batching
 from ptrnet.serve.app import create_app
 from ptrnet.solver import Solver
 
@@ -73,11 +72,8 @@ class BlockingSolver(Solver):
 
 
 @pytest.fixture
-def blocking(models, monkeypatch):
+def blocking(models):
     """The model of hulls, which waits until `blocking.go` is set before it answers."""
-    monkeypatch.setattr(
-        batching, "BATCH_SECONDS", 60
-    )  # so that waiting does not count as slow decoding
     models["hull"] = BlockingSolver(models["hull"])
     yield models["hull"]
     models["hull"].go.set()

@@ -1,7 +1,8 @@
 """The trace of a search has exactly the steps of the solver."""
 
+import asyncio
 import math
-import time
+from contextlib import suppress
 from threading import Event
 
 import numpy as np
@@ -170,8 +171,7 @@ def test_a_slow_labeller_does_not_delay_answers(with_client, models, monkeypatch
     assert len(calls) == 2  # the second request joins the running computation
 
 
-def test_the_newest_exact_answer_is_computed_first_and_the_oldest_only_if_asked_again(monkeypatch):
-    monkeypatch.setattr(tracing, "MAX_WAITING", 2)
+def test_an_exact_answer_is_computed_once_and_not_for_callers_who_left(monkeypatch):
     released, called = Event(), []
 
     def computed(task, example):
@@ -181,23 +181,22 @@ def test_the_newest_exact_answer_is_computed_first_and_the_oldest_only_if_asked_
 
     monkeypatch.setattr(tracing, "exact_of", computed)
     task, answers = tasks.get("hull"), tracing.ExactAnswers()
-    inputs = RNG.random((5, 3, 2))
+    inputs = RNG.random((4, 3, 2))
 
     def ask(k):
-        return answers.submit(task, Example(inputs[k], source=str(k)))
+        return answers.get(task, Example(inputs[k], source=str(k)))
 
-    first = ask(0)
-    while not first.running():
-        time.sleep(0.001)
-    futures = [ask(k) for k in (1, 2, 3)]
-    assert ask(2) is futures[1]
-    released.set()
-    for future in futures[1:]:
-        future.result(20)
-    assert called == ["0", "2", "3"] and not futures[0].done()
-    assert ask(0) is first
-    ask(1).result(20)
-    assert called == ["0", "2", "3", "1"]
+    async def main():
+        for k in (0, 1):  # both callers leave, the second one while the thread is busy
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ask(k), 0.05)
+        waiting = asyncio.gather(ask(0), ask(2), ask(2), ask(3))
+        await asyncio.sleep(0.05)
+        released.set()
+        await waiting
+
+    asyncio.run(main())
+    assert called == ["0", "2", "3"]
 
 
 def test_a_failed_exact_answer_is_computed_again(monkeypatch):
@@ -207,14 +206,16 @@ def test_a_failed_exact_answer_is_computed_again(monkeypatch):
     def exact_of(task, example):
         if error := errors.pop(0):
             raise error
-        return
 
     monkeypatch.setattr(tracing, "exact_of", exact_of)
-    answers = tracing.ExactAnswers()
-    example = Example(np.zeros((3, 2)))
-    with pytest.raises(MemoryError):
-        answers.submit(tasks.get("hull"), example).result(60)
-    assert answers.submit(tasks.get("hull"), example).result(60) is None
+    answers, example = tracing.ExactAnswers(), Example(np.zeros((3, 2)))
+
+    async def main():
+        with pytest.raises(MemoryError):
+            await answers.get(tasks.get("hull"), example)
+        return await answers.get(tasks.get("hull"), example)
+
+    assert asyncio.run(main()) is None
 
 
 def test_numbers_beyond_floats_are_null(with_client, models):

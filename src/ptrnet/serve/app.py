@@ -25,7 +25,6 @@ def create_app(
     *,
     token: str | None = None,
     origins: Sequence[str] = (),
-    threads: int | None = None,
 ) -> FastAPI:
     """Return the service as an ASGI app.
 
@@ -34,11 +33,9 @@ def create_app(
         limits: `Limits()` if None.
         token: the bearer token that requests must carry. If None, the service needs no token.
         origins: the origins of other web pages that may send requests (CORS).
-        threads: number of PyTorch threads for each of the two decoding threads. If None,
-            PyTorch's default.
     """
     metrics = Metrics()
-    service = Service(models, limits or Limits(), metrics, threads)
+    service = Service(models, limits or Limits(), metrics)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

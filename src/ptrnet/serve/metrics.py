@@ -1,7 +1,6 @@
 """Prometheus metrics of requests, instances, batches and the queue."""
 
 import os
-from http import HTTPStatus
 from time import perf_counter
 
 from prometheus_client import (
@@ -23,32 +22,28 @@ class Metrics:
     """Metrics of this process, or of all workers if `SHARED` is set."""
 
     def __init__(self) -> None:
-        registry = CollectorRegistry()
-        self._registry = registry
-        self._requests = Counter(
+        self._registry = registry = CollectorRegistry()
+        self.requests = Counter(
             "ptrnet_requests",
             "Requests, by route and status.",
             ["route", "status"],
             registry=registry,
         )
-        self._seconds = Histogram(
+        self.seconds = Histogram(
             "ptrnet_request_seconds",
             "From the headers of a request to the end of its response.",
             ["route"],
             buckets=_SECONDS,
             registry=registry,
         )
-        self._instances = Counter(
+        self.instances = Counter(
             "ptrnet_instances", "Answered instances.", ["model"], registry=registry
         )
-        self._batch_instances = Histogram(
+        self.batch_instances = Histogram(
             "ptrnet_batch_instances", "Instances in a batch.", buckets=_SIZES, registry=registry
         )
-        self._batch_seconds = Histogram(
-            "ptrnet_batch_seconds",
-            "Time to decode a batch.",
-            buckets=_SECONDS,
-            registry=registry,
+        self.batch_seconds = Histogram(
+            "ptrnet_batch_seconds", "Time to decode a batch.", buckets=_SECONDS, registry=registry
         )
         self.in_queue = Gauge(
             "ptrnet_queue",
@@ -56,20 +51,6 @@ class Metrics:
             registry=registry,
             multiprocess_mode="livesum",
         )
-
-    def request(self, route: str, status: int, seconds: float) -> None:
-        """Count a request, and record its time."""
-        self._requests.labels(route, status).inc()
-        self._seconds.labels(route).observe(seconds)
-
-    def answered(self, model: str, count: int) -> None:
-        """Count the instances of an answered request."""
-        self._instances.labels(model).inc(count)
-
-    def batch(self, count: int, seconds: float) -> None:
-        """Record the size and the time of a batch."""
-        self._batch_instances.observe(count)
-        self._batch_seconds.observe(seconds)
 
     def text(self) -> bytes:
         """Return all metrics in the text format of Prometheus."""
@@ -96,7 +77,7 @@ class CountingMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        start, status = perf_counter(), int(HTTPStatus.INTERNAL_SERVER_ERROR)
+        start, status = perf_counter(), 500
 
         async def send_and_note(message: Message) -> None:
             nonlocal status
@@ -109,4 +90,5 @@ class CountingMiddleware:
             # Record the route's path, which has {name} instead of a model's name. The web page and
             # all unknown URLs count as "none", so that clients cannot create labels at will.
             route = getattr(scope.get("route"), "path", "none")
-            self._metrics.request(route, status, perf_counter() - start)
+            self._metrics.requests.labels(route, status).inc()
+            self._metrics.seconds.labels(route).observe(perf_counter() - start)

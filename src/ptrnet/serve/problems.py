@@ -14,47 +14,11 @@ from ptrnet.serve.schemas import MethodOptions
 
 PROBLEM = "application/problem+json"
 CLOSE = {"Connection": "close"}  # do not read the rest of the body
+RETRY = {"Retry-After": "1"}  # seconds
 
 
-class Problem(Exception):
-    """Raised to refuse a request.
-
-    Args:
-        status: HTTP status of the response.
-        detail: one line that says what was expected, what was given, and where.
-        headers: additional headers of the response.
-    """
-
-    def __init__(
-        self, status: HTTPStatus, detail: str, headers: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(detail)
-        self.status, self.detail, self.headers = status, detail, dict(headers or {})
-
-    def response(self) -> Response:
-        """Return the problem document."""
-        document = {
-            "type": "about:blank",
-            "title": self.status.phrase,
-            "status": int(self.status),
-            "detail": " ".join(self.detail.split()),
-        }
-        return Response(json.dumps(document), self.status, self.headers, PROBLEM)
-
-
-def too_large(detail: str) -> Problem:
-    """Return Problem 413, for a request that exceeds a limit."""
-    return Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail)
-
-
-def too_busy(detail: str) -> Problem:
-    """Return Problem 429, for a request that the client may send again in a second."""
-    return Problem(HTTPStatus.TOO_MANY_REQUESTS, detail, {"Retry-After": "1"})
-
-
-def out_of_time(detail: str, headers: Mapping[str, str] | None = None) -> Problem:
-    """Return Problem 503, for a request whose deadline has passed."""
-    return Problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers)
+class Problem(HTTPException):
+    """Raised to refuse a request. Its detail is one line: what was expected, given, and where."""
 
 
 def one_line(error: Mapping[str, Any], kind: str, known: Iterable[str]) -> InputError:
@@ -76,25 +40,29 @@ def add_handlers(app: FastAPI) -> None:
     """Register a handler that turns every error of the app into a problem document."""
 
     async def answer(request: Request, error: Exception) -> Response:
-        return _problem_of(error, request).response()
+        problem = _problem_of(error, request)
+        document = {
+            "type": "about:blank",
+            "title": HTTPStatus(problem.status_code).phrase,
+            "status": problem.status_code,
+            "detail": " ".join(problem.detail.split()),
+        }
+        return Response(json.dumps(document), problem.status_code, problem.headers, PROBLEM)
 
-    for kind in (Problem, PtrnetError, RequestValidationError, HTTPException, Exception):
+    for kind in (PtrnetError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, answer)
 
 
-def _problem_of(error: Exception, request: Request) -> Problem:
+def _problem_of(error: Exception, request: Request) -> HTTPException:
     if isinstance(error, Problem):
         return error
     if isinstance(error, PtrnetError):
-        return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
+        return Problem(422, str(error))
     if isinstance(error, RequestValidationError):  # FastAPI checks only the options in the URL
         first = error.errors()[0]
         option = {**first, "loc": first["loc"][1:]}  # drop the leading "query"
-        complaint = one_line(option, "option", MethodOptions.model_fields)
-        return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(complaint))
-    if isinstance(error, HTTPException):
-        status = HTTPStatus(error.status_code)
-        address = f"{request.method} {request.url.path[:200]}"
-        return Problem(status, f"{address}: {status.phrase.lower()}", error.headers)
-    detail = "a defect of ptrnet; the log of the service says more"
-    return Problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail)
+        return Problem(422, str(one_line(option, "option", MethodOptions.model_fields)))
+    if isinstance(error, HTTPException):  # Starlette's: an unknown address or method
+        detail = f"{request.method} {request.url.path[:200]}: {error.detail.lower()}"
+        return Problem(error.status_code, detail, error.headers)
+    return Problem(500, "a defect of ptrnet; the log of the service says more")

@@ -17,9 +17,11 @@ from pydantic import BaseModel, ValidationError
 from ptrnet.data import checks
 from ptrnet.data.dataset import Dataset, instances_of
 from ptrnet.data.formats.parts.json_values import parse_object
+from ptrnet.decoding.search import Search
+from ptrnet.decoding.trace import Traced
 from ptrnet.errors import InputError, short
 from ptrnet.serve.limits import Limits
-from ptrnet.serve.problems import CLOSE, one_line, out_of_time, too_busy, too_large
+from ptrnet.serve.problems import CLOSE, RETRY, Problem, one_line
 from ptrnet.serve.schemas import EvaluateRequest, Method, MethodOptions, SolveRequest, TraceRequest
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
@@ -67,22 +69,20 @@ class BodyReader:
             async with asyncio.timeout(self._limits.body_seconds):
                 async for part in request.stream():
                     is_large = is_large or len(body) + len(part) > limit
-                    if not is_large:
-                        self._reserve(len(part))
-                        body += part
+                    if is_large:
+                        continue
+                    if len(part) > self._free:
+                        raise Problem(429, "too many bodies arrive at the same time", RETRY)
+                    self._free -= len(part)
+                    body += part
         except TimeoutError:
             seconds = self._limits.body_seconds
-            raise out_of_time(f"body: not complete after {seconds:g} seconds", CLOSE) from None
+            raise Problem(503, f"body: not complete after {seconds:g} seconds", CLOSE) from None
         finally:
             self._free += len(body)
         if is_large:
-            raise too_large(f"body: expected at most {limit} bytes")
+            raise Problem(413, f"body: expected at most {limit} bytes")
         return bytes(body)
-
-    def _reserve(self, count: int) -> None:
-        if count > self._free:
-            raise too_busy("too many bodies arrive at the same time; try again")
-        self._free -= count
 
 
 def parse_solve(body: bytes, task: Task, limits: Limits) -> Question:
@@ -120,10 +120,14 @@ def parse_trace(body: bytes, task: Task, limits: Limits) -> Question:
     steps = task.max_length(max(n, task.min_elements)) + 1
     tokens = task.num_specials + n * task.ways
     if steps * method.decoder.size * tokens > limits.max_trace:
-        raise too_large(
+        raise Problem(
+            413,
             f"a trace of {n} elements: expected at most {limits.max_trace} probabilities, "
-            f"got {steps} steps times {short(method.decoder.size)} prefixes times {tokens} tokens"
+            f"got {steps} steps times {short(method.decoder.size)} prefixes times {tokens} tokens",
         )
+    assert isinstance(method.decoder, Search)  # those of DECODERS_TRACED are
+    # A `Traced` equals no other decoder, so the trace gets a batch of its own.
+    method = method._replace(decoder=Traced(method.decoder))
     return _question([request.instance], method, task, limits)
 
 
@@ -196,18 +200,17 @@ def _check_sizes(lengths: Iterable[int], method: Method, limits: Limits) -> None
         total += max(n, 1)
         per_prefix += max(n, _MIN_ELEMENTS)
         if n > limits.max_n:
-            raise too_large(f"instance {k}: expected at most {limits.max_n} elements, got {n}")
+            raise Problem(413, f"instance {k}: expected at most {limits.max_n} elements, got {n}")
         if total > limits.max_elements:
-            raise too_large(
-                f"expected at most {limits.max_elements} elements in all instances, "
-                f"got {total} or more"
-            )
+            limit = limits.max_elements
+            raise Problem(413, f"expected at most {limit} elements in all, got {total} or more")
     prefixes = method.decoder.size * method.augment
     if prefixes * per_prefix > limits.max_prefix_elements and prefixes > 1:
-        raise too_large(
+        raise Problem(
+            413,
             f"expected elements times prefixes times views to be at most "
             f"{limits.max_prefix_elements} (an instance counts as at least {_MIN_ELEMENTS} "
-            f"elements), got {per_prefix} elements times {short(prefixes)} (prefixes times views)"
+            f"elements), got {per_prefix} elements times {short(prefixes)} (prefixes times views)",
         )
 
 

@@ -3,7 +3,6 @@
 import hmac
 from collections.abc import Awaitable, Callable
 from functools import partial
-from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -47,7 +46,7 @@ async def check_token(
     if not hmac.compare_digest(token.encode(), expected.encode()):
         detail = "Authorization: expected Bearer and the token of the service"
         headers = {"WWW-Authenticate": "Bearer", **CLOSE}
-        raise Problem(HTTPStatus.UNAUTHORIZED, detail, headers)
+        raise Problem(401, detail, headers)
 
 
 # Dependencies are `async`. FastAPI would run ordinary functions in a thread, which takes longer.
@@ -180,7 +179,7 @@ async def healthz() -> dict[str, str]:
 async def readyz(service: TheService) -> dict[str, str]:
     """Readiness check: 503 if the queue is full."""
     if service.is_full:
-        raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "the queue is full")
+        raise Problem(503, "the queue is full")
     return {"status": "ready"}
 
 
@@ -212,12 +211,12 @@ def _media_type(request: Request, *expected: str) -> str:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in expected:
         detail = f"Content-Type: expected {' or '.join(expected)}, got {kind[:60] or 'none'}"
-        raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
+        raise Problem(415, detail)
     encoding = request.headers.get("content-encoding", "identity")
     if encoding.lower() != "identity":
         detail = f"Content-Encoding: expected none, got {encoding[:40]!r}"
-        raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
+        raise Problem(415, detail)
     if kind == JSON and request.query_params:
         detail = "the options of a JSON request belong in its body, not in the address"
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
+        raise Problem(422, detail)
     return kind

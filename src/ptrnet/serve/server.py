@@ -92,6 +92,8 @@ def serve(settings: Settings, host: str, port: int) -> None:
         with tempfile.TemporaryDirectory() as folder:
             os.environ[SHARED] = folder
             os.environ[SETTINGS] = json.dumps(asdict(settings))
+            # Workers read this when they import torch. They share the cores.
+            os.environ["OMP_NUM_THREADS"] = str(max(1, torch.get_num_threads() // settings.workers))
             print(started, file=sys.stderr)
             config = uvicorn.Config(
                 "ptrnet.serve.server:create_worker",
@@ -141,11 +143,7 @@ def prepare(settings: Settings, models: Mapping[str, Solver]) -> FastAPI:
     warnings.simplefilter("ignore", AmbiguousInputWarning)  # each request would add to the log
     runtime.share_arena()
     token = None if settings.token_file is None else read_token(settings.token_file)
-    workers = settings.workers
-    threads = None if workers == 1 else max(1, torch.get_num_threads() // workers)
-    app = create_app(
-        models, settings.limits, token=token, origins=settings.origins, threads=threads
-    )
+    app = create_app(models, settings.limits, token=token, origins=settings.origins)
     # All objects that exist now will stay. Without this call, a full garbage collection would visit
     # these objects every few seconds. Each time, requests would wait for more than 0.1 s.
     gc.freeze()

@@ -2,23 +2,26 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import asynccontextmanager
-from functools import partial
-from http import HTTPStatus
+from contextlib import asynccontextmanager, suppress
 from time import perf_counter
 from typing import Any, Self, TypeVar
 
 from ptrnet.data.dataset import Dataset
-from ptrnet.decoding.search import Search
 from ptrnet.decoding.trace import Traced
 from ptrnet.errors import unknown
 from ptrnet.serve.batching import SCORES, Batcher
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.metrics import Metrics
-from ptrnet.serve.problems import Problem, out_of_time, too_busy
+from ptrnet.serve.problems import RETRY, Problem
 from ptrnet.serve.requests import BodyReader, Question
-from ptrnet.serve.schemas import Answer, EvaluateResponse, Method, SolveResponse, TraceResponse
+from ptrnet.serve.schemas import (
+    Answer,
+    EvaluateResponse,
+    ExactAnswer,
+    Method,
+    SolveResponse,
+    TraceResponse,
+)
 from ptrnet.serve.tracing import ExactAnswers, compare, steps_of
 from ptrnet.solver import Solver
 from ptrnet.solver.answer import finite_cost
@@ -27,7 +30,6 @@ from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import own_task
 from ptrnet.types import Example
 
-SMALL_BODY = 16_384  # bytes; parsing a body of this size is faster than handing it to a thread
 EXACT_SECONDS = 1.0  # how long a trace waits for the exact answer after the model's answer
 
 Result = TypeVar("Result")
@@ -35,33 +37,25 @@ Parse = Callable[[bytes, Task, Limits], Question]
 
 
 class Service:
-    """The models, and the queue, threads and caches that requests share.
+    """The models, and the queue, thread and cache that requests share.
 
     The queue has a fixed number of places. A request takes a place when its body is complete, so
     that slow senders do not block other requests. The request holds the place until it is answered.
 
-    Use the service as an asynchronous context manager, which starts and stops the decoding threads.
+    Use the service as an asynchronous context manager, which starts and stops the decoding thread.
 
     Args:
         models: the models to serve. The keys are the models' names in the URL.
         limits: limits of a request and of the queue.
         metrics: where requests and batches are recorded.
-        threads: number of PyTorch threads for each of the two decoding threads. If None,
-            PyTorch's default.
     """
 
-    def __init__(
-        self, models: Mapping[str, Solver], limits: Limits, metrics: Metrics, threads: int | None
-    ) -> None:
+    def __init__(self, models: Mapping[str, Solver], limits: Limits, metrics: Metrics) -> None:
         self.models, self.limits, self.metrics = models, limits, metrics
         self.num_waiting = 0  # requests that hold a place in the queue
         self.bodies = BodyReader(limits)
-        self._batcher = Batcher(metrics, threads)
+        self._batcher = Batcher(metrics)
         self._exact = ExactAnswers()
-        # Each executor has one thread, because more threads that run Python would slow down the
-        # event loop. There are two executors, so that slow evaluations do not delay parsing.
-        self._parsing: Executor = ThreadPoolExecutor(1, "parsing")
-        self._measuring: Executor = ThreadPoolExecutor(1, "measuring")
 
     async def __aenter__(self) -> Self:
         await self._batcher.__aenter__()
@@ -69,14 +63,11 @@ class Service:
 
     async def __aexit__(self, *error: object) -> None:
         await self._batcher.__aexit__(*error)
-        self._parsing.shutdown()
-        self._measuring.shutdown()
 
     def model(self, name: str) -> Solver:
         """Return a model by its name. Raises Problem 404, which suggests a similar name."""
         if name not in self.models:
-            detail = str(unknown("model", name, self.models))
-            raise Problem(HTTPStatus.NOT_FOUND, detail)
+            raise Problem(404, str(unknown("model", name, self.models)))
         return self.models[name]
 
     @property
@@ -87,7 +78,7 @@ class Service:
     def check_room(self) -> None:
         """Raise Problem 429 if the queue is full."""
         if self.is_full:
-            raise too_busy(f"all {self.limits.queue} places of the queue are taken; try again")
+            raise Problem(429, f"all {self.limits.queue} places of the queue are taken", RETRY)
 
     @asynccontextmanager
     async def admitted(self) -> AsyncIterator[None]:
@@ -103,8 +94,7 @@ class Service:
             async with asyncio.timeout(self.limits.answer_seconds):
                 yield
         except TimeoutError:
-            seconds = self.limits.answer_seconds
-            raise out_of_time(f"no answer after {seconds:g} seconds") from None
+            raise Problem(503, f"no answer after {self.limits.answer_seconds:g} seconds") from None
         finally:
             self.num_waiting -= 1
             self.metrics.in_queue.dec()
@@ -112,8 +102,7 @@ class Service:
     async def solve(self, name: str, body: bytes, parse: Parse) -> SolveResponse:
         """Answer the instances of a body."""
         start, solver = perf_counter(), self.models[name]
-        data, method = await self._parse(body, parse, solver)
-        answered = await self._answered(name, method, data)
+        (_, method), answered = await self._answered(name, body, parse)
         answers = [_answer(solver, method, example) for example in answered]
         seconds = perf_counter() - start
         return SolveResponse(**_header(name, solver, method), answers=answers, seconds=seconds)
@@ -121,11 +110,8 @@ class Service:
     async def evaluate(self, name: str, body: bytes, parse: Parse) -> EvaluateResponse:
         """Compare the model's answers with the true answers of a body."""
         start, solver = perf_counter(), self.models[name]
-        data, method = await self._parse(body, parse, solver)
-        answered = await self._answered(name, method, data)
-        measures = await asyncio.get_running_loop().run_in_executor(
-            self._measuring, partial(score_answers, solver, data, answered)
-        )
+        (data, method), answered = await self._answered(name, body, parse)
+        measures = await asyncio.to_thread(score_answers, solver, data, answered)
         return EvaluateResponse(
             **_header(name, solver, method),
             instances=len(data),
@@ -141,18 +127,16 @@ class Service:
         """
         start, solver = perf_counter(), self.models[name]
         task = solver.task
-        data, method = await self._parse(body, parse, solver)
-        assert isinstance(method.decoder, Search)
-        traced = Traced(method.decoder)  # equals no other decoder, so the trace gets its own batch
-        labelling = self._exact.submit(task, data[0])
-        (solved,) = await self._answered(name, method._replace(decoder=traced), data)
-        await asyncio.wait([asyncio.wrap_future(labelling)], timeout=EXACT_SECONDS)
-        pending = not labelling.done()
-        exact = None if pending else labelling.result()
+        (_, method), (solved,) = await self._answered(name, body, parse)
+        assert isinstance(method.decoder, Traced)
+        tokens, steps = await asyncio.to_thread(steps_of, task, solved, method.decoder)
+        exact: ExactAnswer | None = None
+        pending = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(EXACT_SECONDS):
+                exact = await self._exact.get(task, solved)
+                pending = False
         correct, metrics = compare(task, solved, exact)
-        tokens, steps = await asyncio.get_running_loop().run_in_executor(
-            self._parsing, partial(steps_of, task, solved, traced)
-        )
         return TraceResponse(
             **_header(name, solver, method),
             special_names=list(task.special_names),
@@ -166,17 +150,16 @@ class Service:
             seconds=perf_counter() - start,
         )
 
-    async def _parse(self, body: bytes, parse: Parse, solver: Solver) -> Question:
-        if len(body) <= SMALL_BODY:
-            return parse(body, solver.task, self.limits)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._parsing, parse, body, solver.task, self.limits)
+    async def _answered(self, name: str, body: bytes, parse: Parse) -> tuple[Question, Dataset]:
+        """Return the question in a body, and its instances with the answers of a model.
 
-    async def _answered(self, name: str, method: Method, data: Dataset) -> Dataset:
-        """Return the instances with the answers of a model, and count them."""
-        answered = await self._batcher.solve(self.models[name], method, data)
-        self.metrics.answered(name, len(answered))
-        return answered
+        A thread parses the body, because a large one would hold up the event loop.
+        """
+        solver = self.models[name]
+        question = await asyncio.to_thread(parse, body, solver.task, self.limits)
+        answered = await self._batcher.solve(solver, question.method, question.data)
+        self.metrics.instances.labels(name).inc(len(answered))
+        return question, answered
 
 
 def _header(name: str, solver: Solver, method: Method) -> dict[str, Any]:

@@ -1,10 +1,10 @@
 """Traces: the steps of a search, and the exact answer for comparison."""
 
-from collections import OrderedDict, deque
+import asyncio
 from collections.abc import Hashable
 from concurrent.futures import Future
 from math import isfinite
-from threading import Condition, Thread
+from threading import Thread
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from ptrnet.views import augmented_view
 
 DIGITS = 6  # decimal places of the probabilities
 MAX_ANSWERS = 1024  # number of exact answers in the cache
-MAX_WAITING = 16  # maximum length of each task's queue; a full queue drops its oldest entry
 
 
 def steps_of(task: Task, example: Example, traced: Traced) -> tuple[list[int], list[TraceStep]]:
@@ -103,53 +102,48 @@ def exact_of(task: Task, example: Example) -> ExactAnswer | None:
     )
 
 
-_Work = tuple[Task, Example, Future[ExactAnswer | None]]
-
-
 class ExactAnswers:
-    """Computes and caches exact answers, in one thread for each task.
+    """Computes and caches exact answers, one at a time for each task.
 
-    A thread computes the latest submission first, because a user who has waited long has probably
-    left. The threads are daemons, because an exact tour may take a minute and must not keep the
-    process alive.
+    The threads are daemons, because an exact tour may take a minute and must not keep the process
+    alive.
     """
 
     def __init__(self) -> None:
-        self._futures: OrderedDict[Hashable, Future[ExactAnswer | None]] = OrderedDict()
-        self._waiting: dict[str, deque[_Work]] = {}  # by task
-        self._changed = Condition()
+        self._futures: dict[Hashable, Future[ExactAnswer | None]] = {}
+        self._latest: dict[str, Future[ExactAnswer | None]] = {}  # by the name of the task
 
-    def submit(self, task: Task, example: Example) -> "Future[ExactAnswer | None]":
-        """Return a future of the exact answer to an instance (see `exact_of`).
+    async def get(self, task: Task, example: Example) -> ExactAnswer | None:
+        """Return the exact answer to an instance (see `exact_of`).
 
-        If the cache has a future of the same instance, and its computation has not failed, return
-        that future.
+        A caller waits while the thread of its task computes the answer to another instance. If the
+        caller leaves meanwhile, its own computation never begins. If it leaves later, the cache
+        keeps the answer for the next caller.
         """
         key = (task, example.inputs.shape, example.inputs.tobytes())
-        with self._changed:
-            if task.name not in self._waiting:
-                waiting = self._waiting[task.name] = deque(maxlen=MAX_WAITING)
-                Thread(target=self._work, args=(waiting,), daemon=True).start()
-            future = self._futures.pop(key, None)
-            if future is None or (future.done() and future.exception() is not None):
-                future = Future()
-            self._futures[key] = future
-            if len(self._futures) > MAX_ANSWERS:
-                self._futures.popitem(last=False)
-            if not (future.running() or future.done()):
-                self._waiting[task.name].append((task, example, future))
-                self._changed.notify_all()
-            return future
+        while key not in self._futures:
+            latest = self._latest.get(task.name)
+            if latest is None or latest.done():
+                self._start(key, task, example)
+            else:
+                await asyncio.wait([asyncio.wrap_future(latest)])
+        try:
+            return await asyncio.wrap_future(self._futures[key])
+        except Exception:  # such as a lack of memory; the next caller tries again
+            self._futures.pop(key, None)
+            raise
 
-    def _work(self, waiting: deque[_Work]) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: waiting)
-                task, example, future = waiting.pop()
-                if future.done():  # the instance was submitted twice, and its answer is ready
-                    continue
-                future.set_running_or_notify_cancel()
+    def _start(self, key: Hashable, task: Task, example: Example) -> None:
+        future: Future[ExactAnswer | None] = Future()
+        future.set_running_or_notify_cancel()  # so that a caller who leaves does not cancel it
+
+        def compute() -> None:
             try:
                 future.set_result(exact_of(task, example))
             except Exception as error:
                 future.set_exception(error)
+
+        if len(self._futures) == MAX_ANSWERS:
+            del self._futures[next(iter(self._futures))]
+        self._latest[task.name] = self._futures[key] = future
+        Thread(target=compute, daemon=True).start()
