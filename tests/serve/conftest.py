@@ -58,6 +58,16 @@ def with_client(models):
     return call
 
 
+@pytest.fixture
+def send(with_client):
+    """Return a function that sends one request to these models, and returns the response."""
+
+    def call(method, path, limits=None, **content):
+        return with_client(lambda client: client.request(method, path, **content), limits)
+
+    return call
+
+
 class BlockingSolver(Solver):
     """A solver that waits until `go` is set before it answers."""
 

@@ -1,4 +1,4 @@
-"""Each malformed body is refused in one line."""
+"""Each malformed body is refused in one line that says where the mistake is."""
 
 import io
 import json
@@ -20,10 +20,9 @@ from ptrnet.serve.limits import Limits
 from ptrnet.serve.problems import Problem
 from ptrnet.serve.requests import parse_array, parse_evaluate, parse_solve
 from ptrnet.serve.schemas import MethodOptions
-from tests.serve.conftest import problem
+from tests.serve.conftest import SOLVE, TRIANGLE, problem
 
-TRIANGLE = [[0, 0], [1, 0], [0, 1]]
-SOLVE, EVALUATE = "/v1/models/hull/solve", "/v1/models/hull/evaluate"
+EVALUATE = "/v1/models/hull/evaluate"
 JSON, NPY = {"Content-Type": "application/json"}, {"Content-Type": "application/x-npy"}
 
 
@@ -31,91 +30,68 @@ def question(**fields):
     return json.dumps({"instance": TRIANGLE, **fields}).encode()
 
 
+def instance(text):
+    return b'{"instance": ' + text + b"}"
+
+
 @pytest.mark.parametrize(
-    ("body", "message"),
+    ("body", "place"),
     [
-        (b"", "body: not JSON at column 1: Expecting value"),
-        (b"{'a': 1}", "body: not JSON at column 2: Expecting property name"),
-        (b'{"a":\n1,}', "body: not JSON at line 2, column "),
+        (b"", "body: not JSON"),
+        (b"{'a': 1}", "not JSON at column 2"),
+        (b'{"a":\n1,}', "not JSON at line 2, column "),
         (b"\xff\xfe", "body: not UTF-8 text (byte 1)"),
-        (b"[1, 2]", "body: expected a JSON object, got a list"),
-        (b"[" * 200_000, "body: lists or objects are nested too deeply"),
-        (b'{"instance": ' + b"[" * 150 + b"]" * 150 + b"}", "instance 0: "),
-        (b'{"instance": [[NaN, 1]]}', "element 1, number 1: expected a finite number, got nan"),
-        (
-            b'{"instance": [[1e999, 1]]}',
-            "instance 0: element 1, number 1: expected a finite number, got inf",
-        ),
-        (b'{"instance": [[' + b"9" * 400 + b", 1]]}", "instance 0: expected elements of 2"),
-        (
-            b'{"instance": [[' + b"9" * 5000 + b", 1]]}",
-            "body: a whole number of more than 4300 digits",
-        ),
-        (b"{}", 'body: expected "instances" or "instance", got neither'),
+        (b"[1, 2]", "body: "),
+        (b"[" * 200_000, "body: lists or objects are nested"),
+        (b"{}", "got neither"),
         (b'{"instance": [], "instances": []}', "got both"),
-        (b'{"instances": 3}', "instances: Input should be a valid list, got 3"),
+        (b'{"instances": 3}', "instances: "),
         (b'{"instances": null}', "got neither"),
-        (b'{"instances": [{"x": 1}]}', "instance 0: expected elements of 2 numbers each, got dict"),
-        (b'{"instances": [[[0, 0]], [["a", "b"]]]}', "instance 1: expected elements of 2 numbers"),
-        (b'{"instance": [[true, 1]]}', "instance 0: expected elements of 2 numbers each, got bool"),
-        (b'{"instance": [[1, 2], [3]]}', "instance 0: expected elements of 2 numbers each"),
-        (b'{"instance": [[1, 2, 3]]}', "instance 0: expected shape (n, 2) for hull, got (1, 3)"),
-        (b'{"instance": []}', "instance 0: expected at least one element"),
-        (question(decoderr="beam"), "unknown field 'decoderr'; did you mean 'decoder'?"),
+        (b'{"instances": [{"x": 1}]}', "instance 0: "),
+        (b'{"instances": [[[0, 0]], [["a", "b"]]]}', "instance 1: "),
+        (instance(b"[" * 150 + b"]" * 150), "instance 0: "),
+        (instance(b"[[NaN, 1]]"), "instance 0: element 1, number 1: "),
+        (instance(b"[[1e999, 1]]"), "instance 0: element 1, number 1: "),
+        (instance(b"[[" + b"9" * 400 + b", 1]]"), "instance 0: "),
+        (instance(b"[[" + b"9" * 5000 + b", 1]]"), "body: a whole number of more than 4300 digits"),
+        (instance(b"[[true, 1]]"), "instance 0: "),
+        (instance(b"[[1, 2], [3]]"), "instance 0: "),
+        (instance(b"[[1, 2, 3]]"), "instance 0: expected shape (n, 2)"),
+        (instance(b"[]"), "instance 0: "),
+        (question(decoderr="beam"), "'decoderr'; did you mean 'decoder'?"),
         (question(outputs=[0, 1]), "unknown field 'outputs'"),
-        (question(decoder="bean"), "unknown decoder 'bean'; did you mean 'beam'?"),
-        (question(decoder="reconstruct"), "unknown decoder 'reconstruct' (known: beam, greedy"),
-        (question(decoder=["beam"]), "decoder: Input should be a valid string, got ['beam']"),
-        (question(beam_size=4), "beam_size has no effect with greedy decoding"),
-        (question(decoder="beam", beam_size=0), "beam_size: expected a whole number of 1 or more"),
-        (
-            question(decoder="beam", beam_size=True),
-            "beam_size: Input should be a valid integer",
-        ),
-        (
-            question(decoder="beam", beam_size=2.5),
-            "a valid integer, got 2.5",
-        ),
-        (question(decoder="sample", temperature=0), "temperature: expected a number above 0"),
-        (
-            question(decoder="sample", temperature=10**400),
-            "temperature: Input should be a valid number, got 1000",
-        ),
-        (
-            question(decoder="sample", seed=-1),
-            "seed: Input should be greater than or equal to 0, got -1",
-        ),
-        (question(augment=0), "augment: Input should be greater than or equal to 1, got 0"),
-        (question(constrained=1), "constrained: Input should be a valid boolean, got 1"),
+        (question(decoder="bean"), "'bean'; did you mean 'beam'?"),
+        (question(decoder="reconstruct"), "unknown decoder 'reconstruct'"),
+        (question(decoder=["beam"]), "decoder: "),
+        (question(beam_size=4), "beam_size has no effect"),
+        (question(decoder="beam", beam_size=0), "beam_size: "),
+        (question(decoder="beam", beam_size=True), "beam_size: "),
+        (question(decoder="beam", beam_size=2.5), "beam_size: "),
+        (question(decoder="sample", temperature=0), "temperature: "),
+        (question(decoder="sample", temperature=10**400), "temperature: "),
+        (question(decoder="sample", seed=-1), "seed: "),
+        (question(augment=0), "augment: "),
+        (question(constrained=1), "constrained: "),
     ],
 )
-def test_a_wrong_json_body_is_refused_in_one_line(with_client, body, message):
-    async def scenario(client):
-        return await client.post(SOLVE, content=body, headers=JSON)
-
-    assert message in problem(with_client(scenario), 422)
+def test_a_wrong_json_body_is_refused_in_one_line(send, body, place):
+    assert place in problem(send("POST", SOLVE, content=body, headers=JSON), 422)
 
 
 @pytest.mark.parametrize(
-    ("fields", "message"),
+    ("fields", "place"),
     [
-        ({"instances": [TRIANGLE]}, "to all 1 instances, got None"),
-        ({"instances": [], "outputs": []}, "one or more"),
-        (
-            {"instances": [TRIANGLE], "outputs": [[0, 1], [2]]},
-            "to all 1 instances, got 2 of them",
-        ),
+        ({"instances": [TRIANGLE]}, "outputs: "),
+        ({"instances": [], "outputs": []}, "instances: "),
+        ({"instances": [TRIANGLE], "outputs": [[0, 1], [2]]}, "outputs: "),
         ({"instances": [TRIANGLE], "outputs": [[0, 1, 3]]}, 'instance 0: "outputs": index 3'),
-        ({"instances": [TRIANGLE], "outputs": [[0, 1, 1]]}, "each index at most once"),
-        ({"instance": TRIANGLE, "outputs": [0.5]}, '"outputs": expected a list of whole numbers'),
-        ({"instance": TRIANGLE, "outputs": [10**400]}, "whole numbers, got a number too large"),
+        ({"instances": [TRIANGLE], "outputs": [[0, 1, 1]]}, 'instance 0: "outputs": '),
+        ({"instance": TRIANGLE, "outputs": [0.5]}, 'instance 0: "outputs": '),
+        ({"instance": TRIANGLE, "outputs": [10**400]}, 'instance 0: "outputs": '),
     ],
 )
-def test_wrong_answers_to_evaluate_are_refused(with_client, fields, message):
-    async def scenario(client):
-        return await client.post(EVALUATE, json=fields)
-
-    assert message in problem(with_client(scenario), 422)
+def test_wrong_answers_to_evaluate_are_refused(send, fields, place):
+    assert place in problem(send("POST", EVALUATE, json=fields), 422)
 
 
 def saved(array, **options):
@@ -134,69 +110,60 @@ DESCRIPTION = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }"
 
 
 @pytest.mark.parametrize(
-    ("body", "message"),
+    ("body", "kind"),
     [
-        (b"", "body: not a .npy file"),
-        (b"PK\x03\x04" + b"\0" * 40, "body: not a .npy file"),
-        (pickle.dumps(TRIANGLE), "body: not a .npy file"),
-        (saved(np.array([{}, 1], object), allow_pickle=True), "Object arrays cannot be loaded"),
+        (b"", "not a .npy file"),
+        (b"PK\x03\x04" + b"\0" * 40, "not a .npy file"),
+        (pickle.dumps(TRIANGLE), "not a .npy file"),
+        (saved(np.array([{}, 1], object), allow_pickle=True), "not a .npy file: Object"),
         (saved(np.array([["a", "b"]])), "got type <U1"),
         (saved(np.ones((2, 2), complex)), "got type complex128"),
-        (saved(np.ones(3)), "expected shape (n, d) or (B, n, d), got (3,)"),
-        (saved(np.ones((2, 2, 2, 2))), "expected shape (n, d) or (B, n, d)"),
-        (saved(np.ones((4, 3))), "expected shape (n, 2) for hull, got (4, 3)"),
-        (saved(np.ones((0, 2))), "instance 0: expected 1 to 100000 elements, got 0"),
-        (saved(np.full((3, 2), np.nan)), "expected a finite number, got nan"),
-        (saved(np.ones((3, 2)))[:-1], "body: not a .npy file: EOF"),
-        (saved(np.ones((3, 2)))[:40], "body: not a .npy file"),
-        (with_header(DESCRIPTION % ("<f8", (10**9, 2))), "body: not a .npy file"),
-        (with_header(DESCRIPTION % ("<f8", (10**15, 2))), "body: not a .npy file"),
-        (with_header(DESCRIPTION % ("<f8", (-1, 2))), "body: not a .npy file"),
-        (with_header(DESCRIPTION % ("|O", (1, 2)), b"\0" * 16), "Object arrays cannot be loaded"),
-        (with_header("__import__('os').abort()"), "body: not a .npy file"),
-        (with_header("(" * 9000), "body: not a .npy file"),
-        (with_header("{}", version=b"\x07\x00"), "body: not a .npy file"),
+        (saved(np.ones(3)), "got (3,)"),
+        (saved(np.ones((2, 2, 2, 2))), "got (2, 2, 2, 2)"),
+        (saved(np.ones((4, 3))), "got (4, 3)"),
+        (saved(np.ones((0, 2))), "instance 0: "),
+        (saved(np.full((3, 2), np.nan)), "got nan"),
+        (saved(np.ones((3, 2)))[:-1], "not a .npy file"),
+        (saved(np.ones((3, 2)))[:40], "not a .npy file"),
+        (with_header(DESCRIPTION % ("<f8", (10**9, 2))), "not a .npy file"),
+        (with_header(DESCRIPTION % ("<f8", (10**15, 2))), "not a .npy file"),
+        (with_header(DESCRIPTION % ("<f8", (-1, 2))), "not a .npy file"),
+        (with_header(DESCRIPTION % ("|O", (1, 2)), b"\0" * 16), "not a .npy file: Object"),
+        (with_header("__import__('os').abort()"), "not a .npy file"),
+        (with_header("(" * 9000), "not a .npy file"),
+        (with_header("{}", version=b"\x07\x00"), "not a .npy file"),
     ],
 )
-def test_wrong_arrays_are_refused(with_client, body, message):
-    async def scenario(client):
-        return await client.post(SOLVE, content=body, headers=NPY)
-
-    assert message in problem(with_client(scenario), 422)
+def test_wrong_arrays_are_refused(send, body, kind):
+    assert kind in problem(send("POST", SOLVE, content=body, headers=NPY), 422)
 
 
 @pytest.mark.parametrize(
-    ("query", "message"),
+    ("query", "place"),
     [
         ("bean_size=4", "unknown option 'bean_size'; did you mean 'beam_size'?"),
-        ("decoder=beam&beam_size=four", "beam_size: Input should be a valid integer"),
-        ("constrained=perhaps", "constrained: Input should be a valid boolean"),
-        ("decoder=sample&temperature=nan", "temperature: Input should be a finite number"),
-        ("decoder=sample&temperature=-1.5e0", "temperature: expected a number above 0"),
+        ("decoder=beam&beam_size=four", "beam_size: "),
+        ("constrained=perhaps", "constrained: "),
+        ("decoder=sample&temperature=nan", "temperature: "),
+        ("decoder=sample&temperature=-1.5e0", "temperature: "),
     ],
 )
-def test_options_of_the_address_are_checked(with_client, query, message):
-    async def scenario(client):
-        return await client.post(f"{SOLVE}?{query}", content=saved(np.ones((3, 2))), headers=NPY)
-
-    assert message in problem(with_client(scenario), 422)
+def test_options_of_the_address_are_checked(send, query, place):
+    body = saved(np.ones((3, 2)))
+    assert place in problem(send("POST", f"{SOLVE}?{query}", content=body, headers=NPY), 422)
 
 
-def test_other_media_types_are_refused(with_client):
-    async def scenario(client):
-        text = await client.post(SOLVE, content=question(), headers={"Content-Type": "text/plain"})
-        packed = await client.post(
-            SOLVE, content=question(), headers={**JSON, "Content-Encoding": "gzip"}
-        )
-        array = await client.post(EVALUATE, content=saved(np.ones((3, 2))), headers=NPY)
-        both = await client.post(f"{SOLVE}?decoder=beam", content=question(), headers=JSON)
-        return text, packed, array, both
-
-    text, packed, array, both = with_client(scenario)
-    assert "expected application/json or application/x-npy, got text/plain" in problem(text, 415)
-    assert "Content-Encoding: expected none, got 'gzip'" in problem(packed, 415)
-    assert "expected application/json, got application/x-npy" in problem(array, 415)
-    assert "options of a JSON request belong in its body" in problem(both, 422)
+@pytest.mark.parametrize(
+    ("path", "headers", "status", "place"),
+    [
+        (SOLVE, {"Content-Type": "text/plain"}, 415, "Content-Type: "),
+        (SOLVE, {**JSON, "Content-Encoding": "gzip"}, 415, "Content-Encoding: "),
+        (EVALUATE, NPY, 415, "Content-Type: "),
+        (f"{SOLVE}?decoder=beam", JSON, 422, "not in the address"),
+    ],
+)
+def test_other_media_types_are_refused(send, path, headers, status, place):
+    assert place in problem(send("POST", path, content=question(), headers=headers), status)
 
 
 VALUES = st.recursive(

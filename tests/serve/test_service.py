@@ -131,20 +131,15 @@ def test_bodies_that_arrive_share_a_budget(with_client):
 
 
 @pytest.mark.parametrize(
-    ("limits", "body", "message"),
+    ("limits", "body", "place"),
     [
         (Limits(max_body=30), QUESTION, "body: expected at most 30 bytes"),
         (Limits(max_n=2), QUESTION, "instance 0: expected at most 2 elements, got 3"),
-        (
-            Limits(max_elements=8),
-            {"instances": [TRIANGLE] * 3},
-            "at most 8 elements in all, got 9",
-        ),
+        (Limits(max_elements=8), {"instances": [TRIANGLE] * 3}, "at most 8 elements in all, got 9"),
         (
             Limits(max_prefix_elements=20),
             {"instance": TRIANGLE, "decoder": "beam", "beam_size": 4, "augment": 2},
-            "elements times prefixes times views to be at most 20 (an instance counts as at least "
-            "8 elements), got 8 elements times 8 (prefixes times views)",
+            "got 8 elements times 8",
         ),
         (
             Limits(),  # 70 bytes, for which the parser once took 2 GB
@@ -154,16 +149,16 @@ def test_bodies_that_arrive_share_a_budget(with_client):
         (
             Limits(),
             {"instance": TRIANGLE, "decoder": "beam", "beam_size": 10**300},
-            "elements times prefixes times views",
+            "got 8 elements times 10",
         ),
     ],
 )
-def test_too_large_bodies_get_status_413(with_client, limits, body, message):
+def test_too_large_bodies_get_status_413(with_client, limits, body, place):
     async def scenario(client):
         return await client.post(SOLVE, json=body), num_waiting(client)
 
     response, taken = with_client(scenario, limits)
-    assert message in problem(response, 413) and taken == 0
+    assert place in problem(response, 413) and taken == 0
 
 
 def test_limits_are_above_0():

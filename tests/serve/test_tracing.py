@@ -23,12 +23,9 @@ RNG = np.random.default_rng(5)
 DECODERS = [({}, Greedy()), ({"decoder": "beam", "beam_size": 3}, Beam(3))]
 
 
-def trace_of(with_client, task, instance, limits=None, **options):
-    async def scenario(client):
-        body = {"instance": instance, **options}
-        return await client.post(f"/v1/models/{task}/trace", json=body)
-
-    return with_client(scenario, limits)
+def trace_of(send, task, instance, limits=None, **options):
+    body = {"instance": instance, **options}
+    return send("POST", f"/v1/models/{task}/trace", limits, json=body)
 
 
 def add_problem(models, name, n):
@@ -51,9 +48,9 @@ def tokens_of(steps, step, k):
 
 @pytest.mark.parametrize(("options", "decoder"), DECODERS, ids=("greedy", "beam"))
 @pytest.mark.parametrize("task", ["hull", "tsp", "sort", "delaunay"])
-def test_a_trace_ends_in_the_solvers_answer(with_client, models, task, options, decoder):
+def test_a_trace_ends_in_the_solvers_answer(send, models, task, options, decoder):
     instance = RNG.random((7, models[task].task.num_features))
-    response = trace_of(with_client, task, instance.tolist(), **options)
+    response = trace_of(send, task, instance.tolist(), **options)
     TypeAdapter(TraceResponse).validate_json(response.text, strict=True)
     trace, expected = response.json(), models[task].answer(instance, decoder, improve=False)
     assert trace["answer"]["outputs"] == expected.outputs.tolist()
@@ -66,11 +63,11 @@ def test_a_trace_ends_in_the_solvers_answer(with_client, models, task, options, 
 
 
 @pytest.mark.parametrize("settings", [{}, {"order": "lexicographic"}], ids=("given", "sorted"))
-def test_probabilities_are_the_models(with_client, models, small, settings):
+def test_probabilities_are_the_models(send, models, small, settings):
     """For greedy decoding they equal `Solver.attention`, which is computed in another way."""
     models["hull"] = small("hull", scale=8.0, **settings)
     instance = RNG.random((6, 2))
-    trace = trace_of(with_client, "hull", instance.tolist()).json()
+    trace = trace_of(send, "hull", instance.tolist()).json()
     outputs = np.array(trace["tokens"][:-1]) - 1
     expected, _ = models["hull"].attention(Example(instance, outputs))
     steps = [step["probabilities"][0] for step in trace["steps"]]
@@ -86,22 +83,22 @@ def test_probabilities_are_the_models(with_client, models, small, settings):
 
 
 @pytest.mark.parametrize(("options", "decoder"), DECODERS, ids=("greedy", "beam"))
-def test_elements_of_a_problem_with_two_ways_have_two_tokens(with_client, models, options, decoder):
+def test_elements_of_a_problem_with_two_ways_have_two_tokens(send, models, options, decoder):
     fields = add_problem(models, "cvrp", 7)
     task = models["cvrp"].task
-    trace = trace_of(with_client, "cvrp", fields, **options).json()
+    trace = trace_of(send, "cvrp", fields, **options).json()
     assert trace["tokens"] and {len(step["probabilities"][0]) for step in trace["steps"]} == {15}
     answer = models["cvrp"].answer(task.from_fields(fields, ""), decoder, improve=False)
     expected = answer.outputs.tolist()
     assert trace["answer"]["outputs"] == expected
     assert task.from_tokens(np.array(trace["tokens"][:-1])).tolist() == expected
-    response = trace_of(with_client, "cvrp", fields, Limits(max_trace=104), **options)
+    response = trace_of(send, "cvrp", fields, Limits(max_trace=104), **options)
     assert "prefixes times 15 tokens" in problem(response, 413)
 
 
-def test_each_prefix_extends_one_before_it(with_client, models):
+def test_each_prefix_extends_one_before_it(send, models):
     instance = RNG.random((6, 2)).tolist()
-    steps = trace_of(with_client, "tsp", instance, decoder="beam", beam_size=4).json()["steps"]
+    steps = trace_of(send, "tsp", instance, decoder="beam", beam_size=4).json()["steps"]
     before = [0.0]
     for step in steps:
         assert len(step["probabilities"]) == len(before)
@@ -115,11 +112,11 @@ def test_each_prefix_extends_one_before_it(with_client, models):
         assert before == sorted(before, reverse=True) and len(before) <= 4
 
 
-def test_a_trace_includes_the_exact_answer(with_client, models, monkeypatch):
+def test_a_trace_includes_the_exact_answer(send, models, monkeypatch):
     monkeypatch.setattr(service, "EXACT_SECONDS", 60)  # the labeller may have to be compiled
     instance = RNG.random((6, 2))
     for task in ("hull", "delaunay"):
-        trace = trace_of(with_client, task, instance.tolist()).json()
+        trace = trace_of(send, task, instance.tolist()).json()
         (expected,) = models[task].task.unpad(models[task].task.label(instance[None]))
         exact = trace["exact"]
         assert exact["outputs"] == expected.tolist() and exact["proved"] and not trace["pending"]
@@ -128,10 +125,10 @@ def test_a_trace_includes_the_exact_answer(with_client, models, monkeypatch):
         assert trace["correct"] == (measures["accuracy"]["value"] == 1)
 
 
-def test_answers_of_a_heuristic_count_as_not_proved(with_client, models, monkeypatch):
+def test_answers_of_a_heuristic_count_as_not_proved(send, models, monkeypatch):
     monkeypatch.setattr(service, "EXACT_SECONDS", 60)
     for name, is_proved in (("job-shop", False), ("knapsack", True)):
-        trace = trace_of(with_client, name, add_problem(models, name, 4)).json()
+        trace = trace_of(send, name, add_problem(models, name, 4)).json()
         assert trace["exact"]["proved"] == is_proved
         assert (trace["correct"] is None) != is_proved
 
@@ -218,43 +215,38 @@ def test_a_failed_exact_answer_is_computed_again(monkeypatch):
     assert asyncio.run(main()) is None
 
 
-def test_numbers_beyond_floats_are_null(with_client, models):
+def test_numbers_beyond_floats_are_null(send, models):
     """Lengths of these tours overflow; JSON has no infinity."""
     far = [[1e308, 0], [-1e308, 1], [0, 1e308]]
-    assert trace_of(with_client, "tsp", far).json()["answer"]["cost"] is None
-
-    async def scenario(client):
-        body = {"instance": far, "outputs": [0, 1, 2]}
-        return await client.post("/v1/models/tsp/evaluate", json=body)
-
-    assert with_client(scenario).json()["metrics"]["length"]["value"] is None
+    assert trace_of(send, "tsp", far).json()["answer"]["cost"] is None
+    body = {"instance": far, "outputs": [0, 1, 2]}
+    measured = send("POST", "/v1/models/tsp/evaluate", json=body)
+    assert measured.json()["metrics"]["length"]["value"] is None
 
 
-def test_a_task_without_labellers_has_no_exact_answer(with_client, models, small):
+def test_a_task_without_labellers_has_no_exact_answer(send, models, small):
     models["own"] = small("custom", center=(0.5,), spread=(0.3,), kind="subset")
-    trace = trace_of(with_client, "own", [[0.1], [0.7], [0.4]]).json()
+    trace = trace_of(send, "own", [[0.1], [0.7], [0.4]]).json()
     assert (trace["exact"], trace["pending"], trace["metrics"]) == (None, False, {})
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "detail"),
+    ("body", "status", "place"),
     [
-        ({}, 422, "instance: Field required"),
-        ({"instances": [[[0, 0]]]}, 422, "instance: Field required"),
-        ({"instance": 3}, 422, "instance 0: expected shape (n, 2) for hull, got ()"),
+        ({}, 422, "instance: "),
+        ({"instances": [[[0, 0]]]}, 422, "instance: "),
+        ({"instance": 3}, 422, "instance 0: "),
         ({"instance": [[0, 0]], "decoder": "sample"}, 422, "unknown decoder 'sample'"),
-        ({"instance": [[0, 0]], "beam_size": 3}, 422, "beam_size has no effect with greedy"),
+        ({"instance": [[0, 0]], "beam_size": 3}, 422, "beam_size has no effect"),
         ({"instance": [[0, 0]], "augment": 3}, 422, "unknown field 'augment'"),
         (
             {"instance": [[0, 0]] * 40, "decoder": "beam", "beam_size": 5},
             413,
-            "a trace of 40 elements: expected at most 5000 probabilities, got 41 steps times 5",
+            "at most 5000 probabilities, got 41 steps times 5",
         ),
-        ({"instance": [[0, 0]], "decoder": "beam", "beam_size": 10**9}, 413, "expected at most"),
+        ({"instance": [[0, 0]], "decoder": "beam", "beam_size": 10**9}, 413, "at most 5000"),
     ],
 )
-def test_invalid_requests_are_refused(with_client, models, body, status, detail):
-    async def scenario(client):
-        return await client.post("/v1/models/hull/trace", json=body)
-
-    assert detail in problem(with_client(scenario, Limits(max_trace=5000)), status)
+def test_invalid_requests_are_refused(send, body, status, place):
+    response = send("POST", "/v1/models/hull/trace", Limits(max_trace=5000), json=body)
+    assert place in problem(response, status)

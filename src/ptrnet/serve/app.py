@@ -51,15 +51,10 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.service = service
-    if token is None:
-        app.include_router(routes.router)
-    else:
-        app.state.token = token
-        app.include_router(
-            routes.router,
-            dependencies=[Depends(routes.check_token)],
-            responses=routes.TOKEN_REFUSED,
-        )
+    app.state.token = token
+    guards = [] if token is None else [Depends(routes.check_token)]
+    refused = {} if token is None else routes.TOKEN_REFUSED
+    app.include_router(routes.router, dependencies=guards, responses=refused)
     app.include_router(routes.probes)
     app.add_route("/", _index, include_in_schema=False)
     app.mount(f"/{files.BELOW}", _PageFiles(directory=files.FOLDER))

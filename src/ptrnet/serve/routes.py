@@ -1,7 +1,7 @@
 """HTTP routes of the service."""
 
 import hmac
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Annotated, Any
 
@@ -56,14 +56,6 @@ async def _service(request: Request) -> Service:
 
 
 TheService = Annotated[Service, Depends(_service)]
-
-
-async def _known(name: str, service: TheService) -> str:
-    service.model(name)
-    return name
-
-
-ModelName = Annotated[str, Depends(_known)]
 TOKEN_REFUSED: dict[int | str, dict[str, Any]] = {
     401: {"description": "No token, or a wrong one.", "content": {PROBLEM: {}}}
 }
@@ -100,7 +92,7 @@ def _body(kind: type[SolveRequest] | type[TraceRequest], *others: str) -> dict[s
     openapi_extra=_body(SolveRequest, NPY),
 )
 async def solve(
-    name: ModelName,
+    name: str,
     request: Request,
     service: TheService,
     options: Annotated[MethodOptions, Query()],
@@ -109,9 +101,8 @@ async def solve(
 
     With a .npy body, pass the options in the URL: `?decoder=beam&beam_size=4`.
     """
-    is_array = _media_type(request, JSON, NPY) == NPY
-    parse = partial(parse_array, options) if is_array else parse_solve
-    return await _respond(request, service, name, service.solve, parse)
+    parsers: dict[str, Parse] = {JSON: parse_solve, NPY: partial(parse_array, options)}
+    return await _respond(request, service, name, service.solve, parsers)
 
 
 @router.post(
@@ -120,12 +111,9 @@ async def solve(
     responses=REFUSALS,
     openapi_extra=_body(EvaluateRequest),
 )
-async def evaluate(
-    name: ModelName, request: Request, service: TheService
-) -> EvaluateResponse | Response:
+async def evaluate(name: str, request: Request, service: TheService) -> EvaluateResponse | Response:
     """Compare the model's answers with the true answers in `outputs`."""
-    _media_type(request, JSON)
-    return await _respond(request, service, name, service.evaluate, parse_evaluate)
+    return await _respond(request, service, name, service.evaluate, {JSON: parse_evaluate})
 
 
 @router.post(
@@ -134,13 +122,12 @@ async def evaluate(
     responses=REFUSALS,
     openapi_extra=_body(TraceRequest),
 )
-async def trace(name: ModelName, request: Request, service: TheService) -> TraceResponse | Response:
+async def trace(name: str, request: Request, service: TheService) -> TraceResponse | Response:
     """Answer one instance, and return the probabilities and the beam at each step.
 
     If the exact answer is ready within a second of the model's answer, the response includes it.
     """
-    _media_type(request, JSON)
-    return await _respond(request, service, name, service.trace, parse_trace)
+    return await _respond(request, service, name, service.trace, {JSON: parse_trace})
 
 
 @router.get("/v1/models")
@@ -188,9 +175,23 @@ async def _respond(
     service: Service,
     name: str,
     answer: Callable[[str, bytes, Parse], Awaitable[Result]],
-    parse: Parse,
+    parsers: Mapping[str, Parse],
 ) -> Result | Response:
-    """Read the body, and pass it to `answer`. Stop if the client disconnects."""
+    """Read the body, and pass it to `answer` with its parser. Stop if the client disconnects.
+
+    Args:
+        request: the request.
+        service: the service.
+        name: name of the model.
+        answer: a method of the service.
+        parsers: parsers of bodies by media type.
+
+    Raises:
+        Problem: 404, 413, 415, 422, 429 or 503.
+        InputError: see `parsers`.
+    """
+    service.model(name)
+    parse = parsers[_media_type(request, parsers)]
     service.check_room()  # checked first: if the queue is full, we do not read the body
     try:
         body = await service.bodies.read(request)
@@ -201,7 +202,7 @@ async def _respond(
     return Response(status_code=CLIENT_LEFT) if response is None else response
 
 
-def _media_type(request: Request, *expected: str) -> str:
+def _media_type(request: Request, expected: Iterable[str]) -> str:
     """Return the media type of the body.
 
     Raises:
@@ -210,12 +211,11 @@ def _media_type(request: Request, *expected: str) -> str:
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in expected:
-        detail = f"Content-Type: expected {' or '.join(expected)}, got {kind[:60] or 'none'}"
-        raise Problem(415, detail)
+        wanted = " or ".join(expected)
+        raise Problem(415, f"Content-Type: expected {wanted}, got {kind[:60] or 'none'}")
     encoding = request.headers.get("content-encoding", "identity")
     if encoding.lower() != "identity":
-        detail = f"Content-Encoding: expected none, got {encoding[:40]!r}"
-        raise Problem(415, detail)
+        raise Problem(415, f"Content-Encoding: expected none, got {encoding[:40]!r}")
     if kind == JSON and request.query_params:
         detail = "the options of a JSON request belong in its body, not in the address"
         raise Problem(422, detail)
