@@ -13,7 +13,7 @@ from starlette.types import Scope
 from ptrnet.page import files
 from ptrnet.serve import problems, routes
 from ptrnet.serve.limits import Limits
-from ptrnet.serve.metrics import CountingMiddleware, Metrics
+from ptrnet.serve.metrics import CountingMiddleware
 from ptrnet.serve.service import Service
 from ptrnet.solver import Solver
 from ptrnet.version import VERSION
@@ -34,12 +34,11 @@ def create_app(
         token: the bearer token that requests must carry. If None, the service needs no token.
         origins: the origins of other web pages that may send requests (CORS).
     """
-    metrics = Metrics()
-    service = Service(models, limits or Limits(), metrics)
+    service = Service(models, limits or Limits())
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with service:
+        async with service.batcher:
             yield
 
     app = FastAPI(
@@ -67,7 +66,7 @@ def create_app(
             allow_headers=["Authorization", "Content-Type"],
             expose_headers=["Retry-After"],
         )
-    app.add_middleware(CountingMiddleware, metrics=metrics)
+    app.add_middleware(CountingMiddleware, metrics=service.metrics)
     return app
 
 

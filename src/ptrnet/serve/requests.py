@@ -6,7 +6,7 @@ options. `_question` checks each instance once, by the rules of the model's task
 
 import asyncio
 import io
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -40,6 +40,9 @@ class Question(NamedTuple):
 
     data: Dataset  # includes the true answers if the request has them
     method: Method
+
+
+Parse = Callable[[bytes, Task, Limits], Question]
 
 
 class BodyReader:

@@ -15,6 +15,7 @@ from ptrnet.serve.problems import CLOSE, PROBLEM, Problem
 from ptrnet.serve.requests import (
     JSON,
     NPY,
+    Parse,
     parse_array,
     parse_evaluate,
     parse_solve,
@@ -31,7 +32,7 @@ from ptrnet.serve.schemas import (
     TraceRequest,
     TraceResponse,
 )
-from ptrnet.serve.service import Parse, Result, Service, while_connected
+from ptrnet.serve.service import Result, Service, while_connected
 
 CLIENT_LEFT = 499  # seen only in the metrics, because the client has closed the connection
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from time import perf_counter
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from ptrnet.data.dataset import Dataset
 from ptrnet.decoding.trace import Traced
@@ -13,7 +13,7 @@ from ptrnet.serve.batching import SCORES, Batcher
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.metrics import Metrics
 from ptrnet.serve.problems import RETRY, Problem
-from ptrnet.serve.requests import BodyReader, Question
+from ptrnet.serve.requests import BodyReader, Parse, Question
 from ptrnet.serve.schemas import (
     Answer,
     EvaluateResponse,
@@ -26,14 +26,12 @@ from ptrnet.serve.tracing import ExactAnswers, compare, steps_of
 from ptrnet.solver import Solver
 from ptrnet.solver.answer import finite_cost
 from ptrnet.solver.scoring import score_answers, to_probabilities
-from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import own_task
 from ptrnet.types import Example
 
 EXACT_SECONDS = 1.0  # how long a trace waits for the exact answer after the model's answer
 
 Result = TypeVar("Result")
-Parse = Callable[[bytes, Task, Limits], Question]
 
 
 class Service:
@@ -42,27 +40,16 @@ class Service:
     The queue has a fixed number of places. A request takes a place when its body is complete, so
     that slow senders do not block other requests. The request holds the place until it is answered.
 
-    Use the service as an asynchronous context manager, which starts and stops the decoding thread.
-
     Args:
         models: the models to serve. The keys are the models' names in the URL.
         limits: limits of a request and of the queue.
-        metrics: where requests and batches are recorded.
     """
 
-    def __init__(self, models: Mapping[str, Solver], limits: Limits, metrics: Metrics) -> None:
-        self.models, self.limits, self.metrics = models, limits, metrics
+    def __init__(self, models: Mapping[str, Solver], limits: Limits) -> None:
+        self.models, self.limits, self.metrics = models, limits, Metrics()
         self.num_waiting = 0  # requests that hold a place in the queue
-        self.bodies = BodyReader(limits)
-        self._batcher = Batcher(metrics)
+        self.bodies, self.batcher = BodyReader(limits), Batcher(self.metrics)
         self._exact = ExactAnswers()
-
-    async def __aenter__(self) -> Self:
-        await self._batcher.__aenter__()
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self._batcher.__aexit__(*error)
 
     def model(self, name: str) -> Solver:
         """Return a model by its name. Raises Problem 404, which suggests a similar name."""
@@ -157,7 +144,7 @@ class Service:
         """
         solver = self.models[name]
         question = await asyncio.to_thread(parse, body, solver.task, self.limits)
-        answered = await self._batcher.solve(solver, question.method, question.data)
+        answered = await self.batcher.solve(solver, question.method, question.data)
         self.metrics.instances.labels(name).inc(len(answered))
         return question, answered
 
