@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -29,6 +30,9 @@ from ptrnet.solver.scoring import score_answers, to_probabilities
 from ptrnet.tasks.custom import own_task
 from ptrnet.types import Example
 
+# Number of bytes. It is faster to parse a smaller body than to hand it to a thread. A larger body
+# would hold up the event loop.
+SMALL_BODY = 16_384
 EXACT_SECONDS = 1.0  # how long a trace waits for the exact answer after the model's answer
 
 Result = TypeVar("Result")
@@ -138,12 +142,10 @@ class Service:
         )
 
     async def _answered(self, name: str, body: bytes, parse: Parse) -> tuple[Question, Dataset]:
-        """Return the question in a body, and its instances with the answers of a model.
-
-        A thread parses the body, because a large one would hold up the event loop.
-        """
+        """Return the question in a body, and its instances with the answers of a model."""
         solver = self.models[name]
-        question = await asyncio.to_thread(parse, body, solver.task, self.limits)
+        parse = partial(parse, body, solver.task, self.limits)
+        question = parse() if len(body) <= SMALL_BODY else await asyncio.to_thread(parse)
         answered = await self.batcher.solve(solver, question.method, question.data)
         self.metrics.instances.labels(name).inc(len(answered))
         return question, answered
