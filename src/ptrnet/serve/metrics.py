@@ -1,6 +1,8 @@
 """Prometheus metrics of requests, instances, batches and the queue."""
 
 import os
+from collections.abc import Iterable
+from pathlib import Path
 from time import perf_counter
 
 from prometheus_client import (
@@ -8,9 +10,10 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
+    Metric,
     generate_latest,
-    multiprocess,
 )
+from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"  # environment variable: folder in which workers share metrics
@@ -57,8 +60,31 @@ class Metrics:
         registry = self._registry
         if SHARED in os.environ:
             registry = CollectorRegistry()
-            multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+            _SharedMetrics(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry)
+
+
+class _SharedMetrics(MultiProcessCollector):
+    """Collector of the metrics of all workers.
+
+    A worker's file is empty for a moment after its creation. Work around the exception that it
+    causes, see https://github.com/prometheus/client_python/issues/1199.
+    """
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the metrics in all files except empty ones."""
+        files = list(Path(os.environ[SHARED]).glob("*.db"))
+        paths = [str(file) for file in files if not _is_empty(file)]
+        merged: Iterable[Metric] = self.merge(paths)  # type: ignore[no-untyped-call]
+        return merged
+
+
+def _is_empty(file: Path) -> bool:
+    """Whether a file is empty, or was removed since its worker ended."""
+    try:
+        return file.stat().st_size == 0
+    except FileNotFoundError:
+        return True
 
 
 class CountingMiddleware:
