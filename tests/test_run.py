@@ -12,12 +12,13 @@ import pytest
 
 import ptrnet
 from ptrnet import run as road
-from ptrnet import tasks
+from ptrnet import sinks, tasks
 from ptrnet.data import formats
 from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError, OutputError
 from ptrnet.files import locked
-from ptrnet.run import CHUNK, Source, file_sink
+from ptrnet.run import CHUNK, Source
+from ptrnet.sinks import file_sink
 from ptrnet.types import Example
 
 TASK = tasks.get("sort")
@@ -50,7 +51,7 @@ def interrupt(*_):
 def stop(path, monkeypatch, at="_join"):
     """Run the job until it is interrupted; return its folder."""
     with monkeypatch.context() as patch:
-        patch.setattr(road, at, interrupt)
+        patch.setattr(sinks, at, interrupt)
         with pytest.raises(KeyboardInterrupt):
             run(path)
     return path.with_name(f"{path.name}.partial")
@@ -89,7 +90,7 @@ def test_unproved_answers_of_an_earlier_run_are_counted(tmp_path, monkeypatch):
     source = Source(range(4), ROWS, {})
     arguments = (source, TASK, str(tmp_path / "a.txt"), "sorting", {})
     with monkeypatch.context() as patch:
-        patch.setattr(road, "_join", interrupt)
+        patch.setattr(sinks, "_join", interrupt)
         with pytest.raises(KeyboardInterrupt):
             write_chunks(unproved_chunk, *arguments)
     assert write_chunks(refuse, *arguments) == 8
@@ -147,14 +148,14 @@ def test_an_unfinished_job_with_another_key_is_refused_and_left_alone(tmp_path, 
     with pytest.raises(InputError, match=r"with other options \(extra was None, now"):
         run(tmp_path / "a.txt", key={"seed": 1, "extra": True})
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
-    (folder / road.KEY).write_text("{")
+    (folder / sinks.KEY).write_text("{")
     with pytest.raises(InputError, match="not readable; delete"):
         run(tmp_path / "a.txt")
 
 
 def test_the_key_holds_task_command_options_and_version(tmp_path, monkeypatch):
     folder = stop(tmp_path / "a.txt", monkeypatch)
-    key = json.loads((folder / road.KEY).read_text())
+    key = json.loads((folder / sinks.KEY).read_text())
     assert key["task"] == "sort" and key["command"] == "sorting" and key["seed"] == 1
     assert key["order"] == "given" and key["ptrnet"]
 
@@ -170,7 +171,7 @@ def test_a_job_is_not_resumed_if_a_file_that_is_read_with_its_input_changed(
     (tmp_path / name).write_text("input")
     for text in ("old", "new", "old"):
         (tmp_path / companion).write_text(text)
-        keys.append(road.file_source(str(tmp_path / name), [], "a.jsonl").key)
+        keys.append(sinks.file_source(str(tmp_path / name), [], "a.jsonl").key)
     assert keys[0] == keys[2] != keys[1]
 
 
@@ -219,9 +220,9 @@ def test_a_chunk_that_cannot_be_written_names_the_output(tmp_path, monkeypatch, 
     def fails(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(road, "_write_chunk", fails)
+    monkeypatch.setattr(sinks, "_write_chunk", fails)
     full = SimpleNamespace(write=fails)
-    monkeypatch.setattr(road, "SpooledTemporaryFile", lambda *_, **__: nullcontext(full))
+    monkeypatch.setattr(sinks, "SpooledTemporaryFile", lambda *_, **__: nullcontext(full))
     with pytest.raises(OutputError, match=r"a\.txt: cannot be written: No space left"):
         run(tmp_path / "a.txt", can_resume=can_resume)
     assert not list(tmp_path.iterdir())

@@ -16,7 +16,8 @@ from ptrnet.data.random_streams import GENERATED
 from ptrnet.errors import InputError, MissingExtraError, check_int, short
 from ptrnet.geometry.distances import EXPLICIT
 from ptrnet.parallel import LOCAL, check_processes
-from ptrnet.run import CHUNK, Memory, Source, file_sink, file_source, report_unproved, run
+from ptrnet.run import CHUNK, Memory, Source, report_unproved, run
+from ptrnet.sinks import file_sink, file_source
 from ptrnet.sizes import Sizes
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.tsp import with_ends

@@ -2,49 +2,24 @@
 
 `solve`, `label`, `evaluate` and `generate` all call `run`. A source has the chunks: of a file, a
 pipe, a table or values in memory. A function maps a chunk to a dataset, in this process or in many
-(`ptrnet.parallel`). A sink takes the datasets in order:
-
-- `Memory` keeps them, and `Whole` writes them together at the end, for files of one instance.
-- `Lines` writes lines to a file or to standard output, and publishes them at the end.
-- `Printed` prints the lines of each chunk immediately, for pipes.
-- `Resumable` writes lines to a file, and a stopped run can be resumed.
-
-While OUTPUT is computed, `Resumable` keeps a folder `OUTPUT.partial/` next to it, with the run's
-key and the finished chunks. The key (`job.json`) is everything that decides the result. Each chunk
-is a file of lines. The file's name is `NUMBER-UNPROVED-CHECKSUM.EXTENSION`, where UNPROVED is the
-number of answers without a proof. If the same run is started again, it skips a chunk if the content
-of its file has the checksum that the name says. At the end the chunks are joined, and the folder is
-removed.
+(`ptrnet.parallel`). A sink takes the datasets in order: `Memory` keeps them, and `Whole` writes
+them together at the end. `ptrnet.sinks` has the sinks that write lines.
 """
 
-import json
-import shutil
 import sys
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from io import StringIO
-from pathlib import Path
-from tempfile import SpooledTemporaryFile
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from ptrnet.data import formats
 from ptrnet.data.dataset import Dataset
-from ptrnet.errors import InputError, KilledError, OutputError, short
-from ptrnet.files import atomic_path, check_writable, checksum, locked, to_standard_output
 from ptrnet.parallel import LOCAL, ordered_map
 from ptrnet.progress import Bar
-from ptrnet.settings import to_mapping
-from ptrnet.tasks.base import Task
 from ptrnet.types import Example
-from ptrnet.version import VERSION
 
 # Rows of a chunk. If a run is stopped, chunks that are not written yet are lost. `generate` has a
 # random generator for each chunk, so another CHUNK would change the examples that a seed gives.
 CHUNK = 250
-KEY = "job.json"
-_DIGITS = 32  # hexadecimal digits of a chunk's SHA-256 in its file name: 128 bits are enough
 
 Result = TypeVar("Result")
 
@@ -188,125 +163,6 @@ class Whole(Sink[None]):
         self._write(self._examples)
 
 
-class Lines(Sink[None]):
-    """Write lines to a file or to standard output ("-"), which shows them after the last one."""
-
-    def __init__(self, output: str, target: formats.Format, task: Task) -> None:
-        self.output, self.target = output, target
-        # We pass the format's extension, because a module cannot be sent to another process.
-        self.encode = partial(_lines_of, task, target.extension)
-
-    @contextmanager
-    def opened(self) -> Iterator[Mapping[int, int]]:
-        folder = None if self.output == "-" else str(Path(self.output).resolve().parent)
-        with SpooledTemporaryFile(formats.IN_MEMORY, dir=folder) as self._stream:
-            yield {}
-
-    def add(self, number: int, encoded: str) -> None:
-        with _writing(self.output):
-            self._stream.write(encoded.encode())
-
-    def result(self) -> None:
-        self._stream.seek(0)
-        if self.output == "-":
-            to_standard_output(line.decode() for line in self._stream)
-            return
-        with atomic_path(Path(self.output)) as temporary, temporary.open("wb") as stream:
-            shutil.copyfileobj(self._stream, stream)
-
-
-class Printed(Sink[None]):
-    """Print the lines of each chunk as soon as it is computed, in the format of standard input."""
-
-    def __init__(self, task: Task) -> None:
-        self.encode = partial(_lines_of, task, formats.output_format("-", "-").extension)
-
-    def add(self, number: int, encoded: str) -> None:
-        to_standard_output([encoded])
-
-    def result(self) -> None:
-        """Return nothing, because everything is printed."""
-
-
-class Resumable(Sink[None]):
-    """Write lines to a file. After a stop, the same run continues after the finished chunks.
-
-    Args:
-        output: the file.
-        target: its format. Chunks of a binary format cannot be joined, so we keep lines of JSON,
-            and convert them at the end.
-        task: the task of the examples.
-        key: everything that decides the result, as JSON.
-    """
-
-    def __init__(
-        self, output: str, target: formats.Format, task: Task, key: Mapping[str, Any]
-    ) -> None:
-        self.output, self.target, self.task, self.key = output, target, task, key
-        self.extension = "jsonl" if target.capabilities.binary else target.extension
-        self.encode = partial(_counted_lines_of, task, self.extension)
-
-    @contextmanager
-    def opened(self) -> Iterator[Mapping[int, int]]:
-        with _claimed(self.output, self.key) as self._folder:
-            done, self.unproved = _finished(self._folder, self.extension)
-            yield done
-
-    def add(self, number: int, encoded: tuple[bytes, int]) -> None:
-        lines, unproved = encoded
-        with _writing(self.output):
-            _write_chunk(self._folder / _chunk_name(number, unproved, lines, self.extension), lines)
-
-    def result(self) -> None:
-        with _writing(self.output):
-            is_binary = self.target.capabilities.binary
-            _join(self._folder, self.output, self.task, self.target if is_binary else None)
-
-
-def can_resume(output: str | None) -> bool:
-    """Whether a stopped run that writes to `output` may be resumed. None: it writes no file."""
-    return output not in (None, "-") and formats.format_of(output).capabilities.multiple
-
-
-def file_source(path: str, chunks: Iterable[Dataset], output: str | None) -> Source:
-    """Return the source of a run that reads a file. It is hashed only if the run can be resumed.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
-    if path == "-" or not Path(path).is_file():
-        return Source(chunks, None, None, path)
-    key = None
-    if can_resume(output):
-        key = {"file": str(Path(path).resolve()), "sha256": formats.content_checksum(path)}
-    return Source(chunks, formats.count_instances(path), key, path)
-
-
-def file_sink(
-    output: str, source: Source, task: Task, activity: str, key: Mapping[str, Any]
-) -> Sink[None]:
-    """Return the sink for a file.
-
-    Args:
-        output: the file, or "-" for standard output. Standard output has the format of the
-            source's file. If the source has no path, the format is `task.stdout_format`.
-        source: the source. If it has a key, the run can be resumed.
-        task: the task of the examples.
-        activity: the verb of the run, a part of its key.
-        key: everything else that decides the result, as JSON: options, the weights' checksum.
-    """
-    like = source.path or f"drawn.{task.stdout_format}"
-    target = formats.output_format(output, like)
-    if output != "-":
-        check_writable(Path(output))
-    if source.key is not None and can_resume(output):
-        own = {"ptrnet": VERSION, "task": task.name, **to_mapping(task), "command": activity}
-        return Resumable(output, target, task, {**own, **key, **source.key})
-    if not target.capabilities.multiple or target.capabilities.binary:
-        return Whole(partial(formats.write, output, task=task, like=source.path))
-    return Lines(output, target, task)
-
-
 def report_unproved(count: int) -> None:
     """If there are unproved answers, print their number on standard error."""
     if count:
@@ -321,135 +177,3 @@ def report_unproved(count: int) -> None:
 def num_unproved(data: Dataset) -> int:
     """Return the number of answers without a proof, although their labeller promises a proof."""
     return sum(extra.get("proved") is False for extra in data.carried.get("extra", ()))
-
-
-def _lines_of(task: Task, extension: str, data: Dataset) -> str:
-    text = StringIO()
-    formats.get(extension).module.write(text, data, task)
-    return text.getvalue()
-
-
-def _counted_lines_of(task: Task, extension: str, data: Dataset) -> tuple[bytes, int]:
-    return _lines_of(task, extension, data).encode(), num_unproved(data)
-
-
-@contextmanager
-def _claimed(output: str, key: Mapping[str, Any]) -> Iterator[Path]:
-    """Yield the folder of a run's chunks, locked against other runs. Remove the folder on success.
-
-    After an interrupt, a killed worker process or a full disk, a folder with chunks stays, so that
-    it can be resumed. Any other error would occur again. After such an error, a folder that
-    this run created is removed, and the folder of an earlier run is kept.
-    """
-    path = Path(output)
-    check_writable(path)
-    folder = path.with_name(f"{path.name}.partial")
-    with ExitStack() as stack:
-        with _writing(output):
-            folder.mkdir(exist_ok=True)
-            stack.enter_context(locked(folder, wait=False))
-            is_new = not (folder / KEY).exists()
-            _claim(folder, key, is_new)
-        try:
-            yield folder
-        except BaseException as error:
-            is_stop = isinstance(error, KeyboardInterrupt | KilledError | OSError | OutputError)
-            if _numbers(folder) and (is_stop or not is_new):
-                print(
-                    f"the finished part is kept in {folder}; the same command continues from there",
-                    file=sys.stderr,
-                )
-            elif is_new:
-                shutil.rmtree(folder)
-            raise
-        shutil.rmtree(folder)
-
-
-@contextmanager
-def _writing(output: str) -> Iterator[None]:
-    """Raise OutputError instead of OSError."""
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(f"{output}: cannot be written: {error.strerror or error}") from None
-
-
-def _claim(folder: Path, key: Mapping[str, Any], is_new: bool) -> None:
-    """Write the key of a new job, or raise InputError if the folder belongs to another job."""
-    text = json.dumps(key, indent=1) + "\n"
-    if is_new:
-        with atomic_path(folder / KEY) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-        return
-    key = json.loads(text)  # converts tuples to lists, as in the file
-    try:
-        former = json.loads((folder / KEY).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        former = None
-    if not isinstance(former, dict):
-        raise InputError(f"{folder / KEY}: not readable; delete {folder}")
-    for name in dict.fromkeys([*key, *former]):
-        if former.get(name) != key.get(name):
-            raise InputError(
-                f"{folder}: holds an unfinished job with other options ({name} was "
-                f"{short(former.get(name), 100)}, now {short(key.get(name), 100)}); finish that "
-                "job, or delete the folder"
-            )
-
-
-def _numbers(folder: Path) -> dict[int, Path]:
-    """Return the chunk files by number."""
-    files = folder.glob("*-*.*")
-    return {int(file.name.partition("-")[0]): file for file in files}
-
-
-def _finished(folder: Path, extension: str) -> tuple[dict[int, int], int]:
-    """Return the number of rows of each finished chunk, and their total of unproved answers.
-
-    Remove damaged files.
-    """
-    done, total = {}, 0
-    for number, file in _numbers(folder).items():
-        lines, unproved = file.read_bytes(), file.name.split("-")[1]
-        if file.name == _chunk_name(number, unproved, lines, extension):
-            done[number] = lines.count(b"\n")
-            total += int(unproved)
-        else:
-            print(
-                f"{file}: incomplete or damaged; its examples are computed again", file=sys.stderr
-            )
-            file.unlink()
-    if done:
-        print(f"resuming after {sum(done.values()):,} examples in {folder}", file=sys.stderr)
-    return done, total
-
-
-def _chunk_name(number: int, unproved: int | str, lines: bytes, extension: str) -> str:
-    """Return a chunk's name, whose checksum tells a later run whether the file is complete."""
-    return f"{number:06}-{unproved}-{checksum(lines)[:_DIGITS]}.{extension}"
-
-
-def _write_chunk(path: Path, lines: bytes) -> None:
-    try:
-        path.write_bytes(lines)
-    except OSError:
-        path.unlink(missing_ok=True)
-        raise
-
-
-def _join(folder: Path, output: str, task: Task, target: formats.Format | None) -> None:
-    """Write the output: the joined lines of the chunks, or a file of the binary format `target`."""
-    files = [file for _, file in sorted(_numbers(folder).items())]
-    if target is not None:
-        read = formats.get("jsonl").module.read_answered
-        rows = enumerate((e for file in files for e in read(str(file), task)), 1)
-        # Messages must not name the files of chunks, which the user did not write.
-        examples = (example.replace(source=f"{output}: row {k}") for k, example in rows)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the instances were read, and warned of, before
-            formats.write(output, examples, task)
-    else:
-        with atomic_path(Path(output)) as temporary, temporary.open("wb") as stream:
-            for file in files:
-                with file.open("rb") as lines:
-                    shutil.copyfileobj(lines, stream)

@@ -21,9 +21,9 @@ import pathlib
 import signal
 import sys
 import threading
-from ptrnet import run as road
+from ptrnet import sinks
 
-write, interrupted = road._write_chunk, threading.Event()
+write, interrupted = sinks._write_chunk, threading.Event()
 
 def write_and_wait(*arguments):
     write(*arguments)
@@ -34,7 +34,7 @@ def interrupt(*arguments):
     interrupted.set()
     signal.default_int_handler(*arguments)
 
-road._write_chunk = write_and_wait
+sinks._write_chunk = write_and_wait
 signal.signal(signal.SIGINT, interrupt)
 """
 PROGRAM = WAITING + "from ptrnet.cli import run; sys.exit(run(sys.argv[1:]))"
@@ -111,14 +111,14 @@ def test_ptrnet_generate_in_python_resumes_a_job_of_the_command(
 ):
     whole, output = tmp_path / "whole.txt", tmp_path / "a.txt"
     ptrnet(*SORT, "--output", whole)
-    monkeypatch.setattr("ptrnet.run._join", interrupted)
+    monkeypatch.setattr("ptrnet.sinks._join", interrupted)
     assert ptrnet(*SORT, "--output", output)[0] == 130
     monkeypatch.undo()
     library.generate("sort", n="5", count=1000, output=output)
     assert "resuming after 1,000 examples" in capsys.readouterr().err
     assert output.read_bytes() == whole.read_bytes()
     output.unlink()
-    monkeypatch.setattr("ptrnet.run._join", interrupted)
+    monkeypatch.setattr("ptrnet.sinks._join", interrupted)
     assert ptrnet("label", "sort", whole, "--output", output)[0] == 130
     monkeypatch.undo()
     with pytest.raises(library.InputError, match=r"unfinished job with other options \(command"):
@@ -131,7 +131,7 @@ def test_ptrnet_generate_in_python_resumes_a_job_of_the_command(
 def test_a_job_resumes_only_if_the_files_content_is_the_same(ptrnet, tmp_path, capsys, monkeypatch):
     source, output = tmp_path / "in.txt", tmp_path / "a.txt"
     source.write_text("0.5 0.25\n" * 300)
-    monkeypatch.setattr("ptrnet.run._join", interrupted)
+    monkeypatch.setattr("ptrnet.sinks._join", interrupted)
     assert ptrnet("label", "sort", source, "--output", output)[0] == 130
     monkeypatch.undo()
     before = source.stat()

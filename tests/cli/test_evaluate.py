@@ -44,7 +44,7 @@ def test_fresh_instances_are_kept_with_their_scores(tmp_path, ptrnet, model, mon
     options = ("--model", model, "--random", CHUNK + 9, "--n", "3-6")
     alone = evaluated(ptrnet, *options)
     assert evaluated(ptrnet, *options, "--jobs", 2) == alone
-    monkeypatch.setattr("ptrnet.run._join", interrupted)
+    monkeypatch.setattr("ptrnet.sinks._join", interrupted)
     assert ptrnet("evaluate", *options, "--output", output)[0] == 130
     monkeypatch.undo()
     code, out, err = ptrnet("evaluate", *options, "--output", output, "--json")
@@ -127,7 +127,7 @@ def test_scores_are_kept_and_add_up(tmp_path, ptrnet, model, monkeypatch, extens
     options = ("--model", model, path, "--free")
     alone = evaluated(ptrnet, *options)
     assert alone["metrics"]["area"]["fail"]
-    monkeypatch.setattr("ptrnet.run._join", interrupted)
+    monkeypatch.setattr("ptrnet.sinks._join", interrupted)
     assert ptrnet("evaluate", *options, "--output", output)[0] == 130
     monkeypatch.undo()
     assert evaluated(ptrnet, *options, "--output", output) == alone

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import ptrnet as library
-from ptrnet import run as road
-from ptrnet import tasks
+from ptrnet import sinks, tasks
 from ptrnet.data import formats
 from ptrnet.run import CHUNK
 from ptrnet.types import Example
@@ -49,13 +48,13 @@ def folder(tmp_path_factory):
 def test_a_stopped_job_resumes_to_the_same_file(ptrnet, folder, tmp_path, monkeypatch):
     """One process starts the job, two resume it: the answers equal the library's in one call."""
     solve = ["solve", "--model", folder / "model", folder / "in.jsonl"]
-    output, write = tmp_path / "out.jsonl", road._write_chunk
+    output, write = tmp_path / "out.jsonl", sinks._write_chunk
 
     def write_and_stop(*arguments):
         write(*arguments)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(road, "_write_chunk", write_and_stop)
+    monkeypatch.setattr(sinks, "_write_chunk", write_and_stop)
     assert ptrnet(*solve, "--output", output, "--jobs", 1)[0] == 130
     monkeypatch.undo()
     (first,) = (tmp_path / "out.jsonl.partial").glob("000000-*.jsonl")
@@ -81,7 +80,7 @@ def test_a_job_with_other_options_is_not_resumed(
 ):
     solve = ["solve", "--model", folder / "model", folder / "in.jsonl"]
     solve += ["--output", tmp_path / "out.jsonl"]
-    monkeypatch.setattr("ptrnet.run._join", interrupted)
+    monkeypatch.setattr("ptrnet.sinks._join", interrupted)
     assert ptrnet(*solve)[0] == 130
     monkeypatch.undo()
     code, _, errors = ptrnet(*solve, *other)
@@ -90,7 +89,7 @@ def test_a_job_with_other_options_is_not_resumed(
 
 def test_a_job_with_another_network_is_not_resumed(folder, tmp_path, monkeypatch):
     solver = library.load(folder / "model")
-    monkeypatch.setattr("ptrnet.run._join", interrupted)
+    monkeypatch.setattr("ptrnet.sinks._join", interrupted)
     with pytest.raises(KeyboardInterrupt):
         solver.solve_file(folder / "in.jsonl", tmp_path / "out.jsonl")
     monkeypatch.undo()

@@ -76,7 +76,7 @@ def _load_memmap(folder: Path) -> Any:
 @contextlib.contextmanager
 def never_finished() -> Iterator[None]:
     """Stop a job before its end, so that it leaves its folder."""
-    stop = mock.patch("ptrnet.run._join", side_effect=KeyboardInterrupt)
+    stop = mock.patch("ptrnet.sinks._join", side_effect=KeyboardInterrupt)
     with stop, contextlib.suppress(KeyboardInterrupt), _silent():
         yield
 

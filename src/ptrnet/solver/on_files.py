@@ -19,18 +19,9 @@ from ptrnet.errors import InputError
 from ptrnet.evaluation import Evaluation, check_room_for_scores
 from ptrnet.labels import generation
 from ptrnet.parallel import check_processes
-from ptrnet.run import (
-    CHUNK,
-    Printed,
-    Sink,
-    Source,
-    Whole,
-    can_resume,
-    file_sink,
-    file_source,
-    run,
-)
+from ptrnet.run import CHUNK, Sink, Source, Whole, run
 from ptrnet.settings import to_mapping
+from ptrnet.sinks import Printed, can_resume, file_sink, file_source
 from ptrnet.sizes import Sizes
 from ptrnet.solver.predict import Predictor
 from ptrnet.solver.scoring import Evaluator, element_probabilities
