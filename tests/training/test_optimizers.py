@@ -5,7 +5,8 @@ import torch
 
 from ptrnet import models
 from ptrnet.training import optimizers
-from ptrnet.training.optimizers import AdadeltaThenRMSprop, Muon, MuonAndAdamW, orthogonal
+from ptrnet.training.optimizers.adadelta_rmsprop import AdadeltaThenRMSprop
+from ptrnet.training.optimizers.muon import Muon, MuonAndAdamW, orthogonal
 from ptrnet.training.recipe import Recipe
 
 

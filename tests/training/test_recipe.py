@@ -12,6 +12,7 @@ from ptrnet.errors import InputError
 from ptrnet.settings import to_mapping
 from ptrnet.training import optimizers
 from ptrnet.training.recipe import OF_MACHINE, RECIPES, Recipe, recipe_options
+from ptrnet.training.schedule import scheduler
 
 
 def test_shipped_recipe_files_can_be_read():
@@ -106,7 +107,7 @@ def test_invalid_recipes_are_refused(tmp_path, text, complaint):
 def learning_rates(**fields):
     recipe = Recipe.from_table(task="hull", steps=100, learning_rate=2.0, **fields)
     optimizer = optimizers.optimizer(recipe, torch.nn.Linear(1, 1))
-    schedule = optimizers.scheduler(recipe, optimizer)
+    schedule = scheduler(recipe, optimizer)
     rates = []
     for _ in range(100):
         rates.append(optimizer.param_groups[0]["lr"])
@@ -137,7 +138,7 @@ def test_each_cycle_repeats_the_schedule_of_a_shorter_training(schedule):
         task="hull", steps=50, learning_rate=2.0, schedule=schedule, warmup=0.1
     )
     optimizer = optimizers.optimizer(recipe, torch.nn.Linear(1, 1))
-    once = [2.0 * optimizers.scheduler(recipe, optimizer).lr_lambdas[0](k) for k in range(50)]
+    once = [2.0 * scheduler(recipe, optimizer).lr_lambdas[0](k) for k in range(50)]
     assert rates == pytest.approx(once * 2)
 
 

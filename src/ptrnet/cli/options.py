@@ -46,7 +46,10 @@ def _completion(package: str) -> Callable[[str], list[str]]:
 
 complete_tasks, complete_labellers = _completion("tasks"), _completion("labellers")
 complete_models = _completion("weights")  # the shipped models
-complete_architectures = _completion("models")
+complete_architectures, complete_optimizers = (
+    _completion("models"),
+    _completion("training.optimizers"),
+)
 
 Arguments = Annotated[
     list[str] | None,
@@ -77,7 +80,7 @@ Labeller = Annotated[
         "--labeller",
         autocompletion=complete_labellers,
         help="The algorithm, by default the task's first. hull: monotone-chain; delaunay: qhull; "
-        "tsp: exact, held-karp, a1, a2, a3, local-search; sort: argsort.",
+        "tsp: exact, held-karp, local-search; sort: argsort; and those of plug-ins.",
     ),
 ]
 # The panel of an option has its owners (`Option.owners`), separated by commas.
