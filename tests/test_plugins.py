@@ -100,8 +100,8 @@ def test_a_plugin_that_fails_gives_one_line(ptrnet, tmp_path):
         ("import ptrnet.models as m; m.register('ptr-net', 3)", "derived from PointerModel, got 3"),
         (
             "import ptrnet.models as m\nfrom ptrnet.models.ptr_net import PtrNet\n"
-            "m.register('seq2seq', PtrNet)",
-            "model 'seq2seq' is there already; choose another name",
+            "m.register('set-ptr-net', PtrNet)",
+            "model 'set-ptr-net' is there already; choose another name",
         ),
         ("import ptrnet.tasks as t; t.register(int)", "derived from Task, got <class 'int'>"),
         *(

@@ -99,7 +99,7 @@ def test_the_package_works_by_itself(clean):
     code = (
         "import sys, ptrnet; assert 'site-packages' in ptrnet.__file__;"
         "print(sorted(map(int, ptrnet.load('hull').solve([[0, 0], [1, 0], [.4, .3], [0, 1]]))));"
-        "from ptrnet.reproduce import tables; assert len(tables.names()) == 6;"
+        "from ptrnet_lab.reproduce import tables; assert len(tables.names()) == 6;"
         "from ptrnet.cli import run; print([run(a.split()) for a in sys.argv[1:]])"
     )
     done = run(clean / "python", "-c", code, *lines)
