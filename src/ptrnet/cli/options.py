@@ -46,10 +46,8 @@ def _completion(package: str) -> Callable[[str], list[str]]:
 
 complete_tasks, complete_labellers = _completion("tasks"), _completion("labellers")
 complete_models = _completion("weights")  # the shipped models
-complete_architectures, complete_optimizers = (
-    _completion("models"),
-    _completion("training.optimizers"),
-)
+complete_architectures = _completion("models")
+complete_optimizers = _completion("training.optimizers")
 
 Arguments = Annotated[
     list[str] | None,

@@ -72,10 +72,14 @@ def register(name: str, module: ModuleType | str, task: str = "") -> None:
         added.append(name)
 
 
-def added_to(task: str) -> tuple[str, ...]:
-    """Return the names of the labellers that plug-ins added to a task."""
+def names_for(task: Any) -> tuple[str, ...]:
+    """Return the names of a task's labellers: its own, then those that plug-ins add.
+
+    Args:
+        task: a task, or its class.
+    """
     load()
-    return tuple(_of_task.get(task, ()))
+    return (*task.labellers, *_of_task.get(task.name, ()))
 
 
 def get(name: str) -> Labeller:

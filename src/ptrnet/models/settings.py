@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ptrnet.errors import InputError
+from ptrnet.plugins import load
 from ptrnet.settings import Option, Settings, options_of, setting
 
 MAX_UNITS = 65_536  # a square matrix of this size takes 17 GB in float32
@@ -155,6 +156,7 @@ def every_setting() -> dict[str, Option]:
 
     If a subclass redefines a setting of its base class, use the definition of the base class.
     """
+    load()  # plug-ins define settings, too
     settings: dict[str, Option] = {}
     classes: list[type[ModelSettings]] = [ModelSettings]
     for cls in classes:  # the list grows in the loop: breadth first

@@ -433,9 +433,7 @@ def recipe_options() -> dict[str, Option]:
 
 def _labellers() -> str:
     """Return the names of the labellers of each task that has two or more labellers."""
-    choices = (
-        (name, (*tasks.kind(name).labellers, *labellers.added_to(name))) for name in tasks.names()
-    )
+    choices = ((name, labellers.names_for(tasks.kind(name))) for name in tasks.names())
     return "; ".join(f"{name} {' | '.join(names)}" for name, names in choices if len(names) > 1)
 
 

@@ -32,7 +32,7 @@ def rows(
     for name in tasks.names() if task is None else [task]:
         kind = tasks.get(name)
         checks.check_sizes(sizes, kind)
-        for labeller in kind.labellers:
+        for labeller in labellers.names_for(kind):
             size = int(min(sizes[0], labellers.max_elements(labeller)))
             try:
                 kind.check_labeller(labeller)

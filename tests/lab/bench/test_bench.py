@@ -7,7 +7,7 @@ import pytest
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.export import folder
 from ptrnet_lab import bench
-from ptrnet_lab.bench import harness
+from ptrnet_lab.bench import harness, label
 from ptrnet_lab.bench.harness import format_table
 
 SMALL = {
@@ -39,6 +39,11 @@ def test_each_measurement_gives_rows(quick, measurement):
         if table["other"] is not None:
             assert table["other"]["ms"] > 0 and table["other"]["ratio"] > 0
         assert row.name in format_table(rows)
+
+
+def test_all_labellers_of_tours_are_measured(monkeypatch):
+    monkeypatch.setattr(label, "_rows_of", lambda instances, repeats: [instances.labeller])
+    assert [*label.rows("tsp")] == ["exact", "held-karp", "local-search", "a1", "a2", "a3"]
 
 
 def test_progress_of_data_names_the_examples_that_steps_train_on(quick, monkeypatch):

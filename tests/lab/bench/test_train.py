@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from ptrnet import models
+from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch
 from ptrnet_lab import bench
 from ptrnet_lab.bench import train
@@ -27,6 +28,14 @@ def test_training_step_includes_waiting_for_data():
         step()
     assert len(trained_on) == 3 and step.batch.inputs.shape == (2, 3, 2)
     assert 20 <= step.waiting_ms <= 1000 * (perf_counter() - start) / 2
+
+
+@pytest.mark.parametrize(("task", "labeller"), [("tsp", "a1"), ("hull", None)])
+def test_fresh_tours_are_labelled_by_a_fast_algorithm(monkeypatch, task, labeller):
+    used = []
+    monkeypatch.setattr(train, "ExampleStream", lambda *_, labeller: used.append(labeller) or [])
+    train.TrainingStep.on_fresh_examples(lambda recipe: None, Recipe.from_table(task=task))
+    assert used == [labeller]
 
 
 def test_ptr_net_is_compared_with_the_naive_one(quick):

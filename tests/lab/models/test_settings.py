@@ -1,5 +1,7 @@
 """The settings of the lab's models, alone and in recipes."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -49,6 +51,16 @@ def test_error_about_another_size_names_both(small, name):
     log_probs = solver.model.log_probs(padded, torch.tensor([6, 6]), torch.tensor([[3, 0], [6, 0]]))
     alone = solver.model.log_probs(padded[:, :6], None, torch.tensor([[3, 0], [6, 0]]))
     assert torch.equal(log_probs, alone)
+
+
+def test_a_setting_of_a_plug_in_is_known_before_the_plug_in_is_used():
+    code = (
+        "from ptrnet.training.recipe import Recipe\n"
+        "try: Recipe.from_table(task='hull', threshold=0.3)\n"
+        "except ValueError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.startswith("unknown setting of model ptr-net 'threshold'"), done.stderr
 
 
 def test_a_recipe_keeps_the_settings(tmp_path):
