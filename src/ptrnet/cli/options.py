@@ -252,6 +252,8 @@ def owners_named(given: Mapping[str, Any]) -> dict[str, set[str] | None]:
     word = next((word for word in firsts if isinstance(word, str)), None)
     if "task_or_recipe" in given:
         return _owners_of_training(word, given)
+    if word is None and "model" not in given:  # import no tasks and no plug-ins
+        return {OWN_EXAMPLES: None}
     from ptrnet import tasks
     from ptrnet.training.recipe import RECIPES
 
