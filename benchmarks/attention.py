@@ -20,8 +20,8 @@ import torch  # noqa: E402
 from torch import Tensor  # noqa: E402
 from torch.nn.functional import scaled_dot_product_attention  # noqa: E402
 
-from ptrnet.bench.harness import Side, describe, interleaved, machine, spread, versions  # noqa: E402
 from ptrnet.models.parts.attention import attend, split_heads  # noqa: E402
+from ptrnet_lab.bench.harness import Side, describe, interleaved, machine, spread, versions  # noqa: E402
 
 BATCH, UNITS, HEADS = 128, 256, 4
 Attention = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]

@@ -12,9 +12,9 @@ from importlib.util import find_spec
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from ptrnet.bench.harness import Side, describe, interleaved, machine, ratio, spread, versions
 from ptrnet.errors import PtrnetError
 from ptrnet.kernels.additive import factorised_scores, naive_scores
+from ptrnet_lab.bench.harness import Side, describe, interleaved, machine, ratio, spread, versions
 
 BATCH, UNITS, ROUNDS, CALLS = 128, 512, 15, 10
 SIZES = ((50, 13), (200, 20), (200, 200))

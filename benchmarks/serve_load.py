@@ -34,7 +34,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ptrnet.bench.harness import describe, machine, versions
+from ptrnet_lab.bench.harness import describe, machine, versions
 
 N = 50  # points of a hull
 RNG = np.random.default_rng(0)

@@ -89,9 +89,7 @@ def help_texts(markdown: str) -> Iterator[str]:
     if "<!-- help -->" not in markdown:
         return
     sys.path.insert(0, str(ROOT / "src"))
-    from ptrnet import models, tasks
-    from ptrnet.cli import run
-    from ptrnet.cli.app import VERBS
+    from ptrnet import cli, models, tasks
 
     names = [*tasks.names(), *tasks.problem_names()]
     further = {
@@ -100,11 +98,11 @@ def help_texts(markdown: str) -> Iterator[str]:
         "solve": [["tsp"]],
         "label": [["tsp"]],
     }
-    for verb in VERBS:
+    for verb in cli.names():
         printed = set[str]()  # sections
         for words in ([verb], *([verb, *more] for more in further.get(verb, []))):
             with contextlib.redirect_stdout(io.StringIO()) as stream:
-                run([*words, "--help"])
+                cli.run([*words, "--help"])
             sections = stream.getvalue().strip().split("\n\n")
             of_model = "--model" in words
             if len(words) > 1:

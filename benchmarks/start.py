@@ -10,7 +10,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from ptrnet.bench.harness import Side, describe, interleaved, machine, ratio, spread, versions
+from ptrnet_lab.bench.harness import Side, describe, interleaved, machine, ratio, spread, versions
 
 ROUNDS = 15
 CAPITALS = Path(__file__).parents[1] / "examples" / "capitals.csv"

@@ -13,10 +13,10 @@ runtime.tune()
 from collections.abc import Callable  # noqa: E402
 
 from ptrnet import models  # noqa: E402
-from ptrnet.bench.harness import Side, describe, interleaved, machine, ratio, spread, versions  # noqa: E402
-from ptrnet.bench.train import ptrnet_step  # noqa: E402
 from ptrnet.data.streams import ExampleStream  # noqa: E402
 from ptrnet.training.recipe import Recipe  # noqa: E402
+from ptrnet_lab.bench.harness import Side, describe, interleaved, machine, ratio, spread, versions  # noqa: E402
+from ptrnet_lab.bench.train import ptrnet_step  # noqa: E402
 
 ROUNDS = 7
 FREE_RUNNING = ("soft-ptr-net", "hard-ptr-net", "multi-ptr-net")

@@ -100,8 +100,8 @@ def test_a_plugin_that_fails_gives_one_line(ptrnet, tmp_path):
         ("import ptrnet.models as m; m.register('ptr-net', 3)", "derived from PointerModel, got 3"),
         (
             "import ptrnet.models as m\nfrom ptrnet.models.ptr_net import PtrNet\n"
-            "m.register('seq2seq', PtrNet)",
-            "model 'seq2seq' is there already; choose another name",
+            "m.register('set-ptr-net', PtrNet)",
+            "model 'set-ptr-net' is there already; choose another name",
         ),
         ("import ptrnet.tasks as t; t.register(int)", "derived from Task, got <class 'int'>"),
         *(
@@ -176,6 +176,99 @@ def test_labels_of_a_plug_in_are_checked(ptrnet, tmp_path):
         if complaint:
             assert "labeller toplab" in done.stderr and complaint in done.stderr
     assert not (tmp_path / "top_1.py.jsonl").exists()
+
+
+LISTING = """
+from ptrnet import cli, labellers, models
+from ptrnet.training import optimizers
+
+labellers.register("longest-first", "parts.longest_first", task="sort")
+labellers.register("missing", "parts.missing", task="sort")
+labellers.register("idle", "parts.net", task="sort")
+models.register("my-net", "parts.net:MyNet")
+models.register("no-net", "parts.optimizer:build")
+optimizers.register("rprop", "parts.optimizer:build")
+cli.register("say-hello", "parts.hello")
+cli.register("wave", "parts.hello")
+"""
+PARTS = {
+    "longest_first": """
+import numpy as np
+from ptrnet.types import Answers
+
+def label(inputs):
+    order = np.argsort(-inputs[:, :, 0], axis=1)
+    return Answers(order, np.full(len(inputs), inputs.shape[1]))
+""",
+    "net": "from ptrnet.models.ptr_net import PtrNet\nclass MyNet(PtrNet): pass\n",
+    "optimizer": """
+import torch
+
+def build(recipe, network):
+    print("built", recipe.learning_rate)
+    return torch.optim.Rprop(network.parameters(), recipe.learning_rate)
+""",
+    "hello": "def say_hello():\n    'Say hello.'\n    print('hello')\n",
+}
+
+
+@pytest.fixture
+def listed(tmp_path):
+    """Install a package with one part of each kind, which it registers by the names of modules."""
+    (tmp_path / "parts").mkdir()
+    for name, text in PARTS.items():
+        (tmp_path / "parts" / f"{name}.py").write_text(text)
+    (tmp_path / "listing.py").write_text(LISTING)
+    info = tmp_path / "mine-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[ptrnet.plugins]\nmine = listing\n")
+    return (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nfrom ptrnet.cli import run as ptrnet\n"
+    )
+
+
+def test_parts_that_are_registered_by_the_names_of_modules_can_be_used(run, listed, tmp_path):
+    done = run(
+        listed + "ptrnet(['say-hello'])\n"
+        "words = 'train sort --model my-net --optimizer rprop --labeller longest-first'.split()\n"
+        f"assert ptrnet([*words, *{SMALL}, '--output', 'm']) == 0\n"
+        "words = 'label sort a.txt --output -'.split()\n"
+        "open('a.txt', 'w').write('0.2 0.9 0.5\\n')\n"
+        "assert ptrnet([*words, '--labeller', 'longest-first']) == 0\n"
+    )
+    assert done.stdout.splitlines() == ["hello", "built 0.002", "m", "0.2 0.9 0.5 output 2 3 1"]
+
+
+def test_a_module_of_a_plug_in_is_imported_when_it_is_used(run, listed):
+    """Names of ptrnet's own do not even load the plug-ins of installed packages."""
+    loaded = "print(sorted(n for n in sys.modules if n.startswith(('listing', 'parts'))))\n"
+    done = run(
+        f"{listed}import ptrnet as p, numpy as np\nfrom ptrnet import models\n"
+        f"p.load('sort').solve(np.ones((3, 1)))\n{loaded}models.names()\n{loaded}"
+        f"models.kind('my-net')\n{loaded}"
+    )
+    assert done.stdout.splitlines() == [
+        "[]",
+        "['listing']",
+        "['listing', 'parts', 'parts.net']",
+    ], done.stderr
+
+
+def test_a_named_module_that_cannot_be_used_gives_one_line(run, listed):
+    cases = {
+        "label sort a.txt --labeller missing": "plug-in parts.missing: ModuleNotFoundError",
+        "label sort a.txt --labeller idle": "register a labeller: expected a module with `label`",
+        "label sort a.txt --labeller idel": "did you mean 'idle'? (known: argsort, idle, longest",
+        "train sort --model no-net": "register a model: expected a class derived from PointerModel",
+        "train sort --optimizer rprob": "unknown optimizer 'rprob'; did you mean 'rprop'?",
+        "wave": "register command wave: expected parts.hello to have wave",
+    }
+    done = run(f"{listed}print([ptrnet(words.split()) for words in {list(cases)}])")
+    lines = done.stderr.splitlines()
+    assert done.stdout == f"{[2] * len(cases)}\n" and len(lines) == len(cases), done.stderr
+    for line, message in zip(lines, cases.values(), strict=True):
+        assert message in line
 
 
 REGISTERING = """

@@ -30,13 +30,17 @@ def built(tmp_path_factory):
 
 def test_wheel_and_source_contain_the_whole_package(built):
     tracked = subprocess.run(
-        ["git", "ls-files", "-z", "src/ptrnet"], cwd=ROOT, capture_output=True, check=True
+        ["git", "ls-files", "-z", "src"], cwd=ROOT, capture_output=True, check=True
     )
     files = {name.removeprefix("src/") for name in tracked.stdout.decode().split("\0") if name}
-    assert {"ptrnet/py.typed", "ptrnet/weights/hull/model.safetensors"} <= files
+    assert {
+        "ptrnet/py.typed",
+        "ptrnet/weights/hull/model.safetensors",
+        "ptrnet_lab/plugin.py",
+    } <= files
     wheel = set(zipfile.ZipFile(built[0]).namelist())
     assert files <= wheel
-    assert all(name.startswith(("ptrnet/", "ptrnet-")) for name in wheel)
+    assert all(name.startswith(("ptrnet/", "ptrnet_lab/", "ptrnet-")) for name in wheel)
     with tarfile.open(built[1]) as archive:
         source = {name.partition("/")[2] for name in archive.getnames()}
     assert {f"src/{name}" for name in files} | {
@@ -99,7 +103,8 @@ def test_the_package_works_by_itself(clean):
     code = (
         "import sys, ptrnet; assert 'site-packages' in ptrnet.__file__;"
         "print(sorted(map(int, ptrnet.load('hull').solve([[0, 0], [1, 0], [.4, .3], [0, 1]]))));"
-        "from ptrnet.reproduce import tables; assert len(tables.names()) == 6;"
+        "assert 'seq2seq' in ptrnet.models.names();"
+        "from ptrnet_lab.reproduce import tables; assert len(tables.names()) == 6;"
         "from ptrnet.cli import run; print([run(a.split()) for a in sys.argv[1:]])"
     )
     done = run(clean / "python", "-c", code, *lines)

@@ -7,14 +7,15 @@ import sys
 import pytest
 import typer
 
-from ptrnet import models, tasks
-from ptrnet.cli import app, run
+from ptrnet import cli, models, tasks
+from ptrnet.cli import run
+from ptrnet.cli.app import build
 from ptrnet.decoding import Beam, Incremental, Reconstruct, Sample
 from ptrnet.decoding.options import AnswerOptions
 from ptrnet.settings import options_of
 
 
-@pytest.mark.parametrize("verb", ["", *app.VERBS, "models show"])
+@pytest.mark.parametrize("verb", ["", *cli.names(), "models show"])
 def test_help_has_examples_one_a_line(ptrnet, verb):
     code, out, _ = ptrnet(*verb.split(), "--help")
     assert code == 0 and (not verb or re.search(r"\n  Examples:\n      ptrnet .*\n", out))
@@ -114,7 +115,7 @@ def test_each_option_of_train_is_in_the_help_of_a_task_a_model_or_own_examples(p
     names = [*tasks.names(), *tasks.problem_names()]
     for words in ([], *([name] for name in names), *(["--model", m] for m in models.names())):
         shown.update(*options_in(ptrnet("train", *words, "--help")[1]).values())
-    command = typer.main.get_command(app.build(["train"])).commands["train"]
+    command = typer.main.get_command(build({"train": cli.command("train")})).commands["train"]
     options = [param.opts[0] for param in command.params if param.param_type_name == "option"]
     assert {f"--{name}" for name in shown} == {*options}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ptrnet.cli import app
+from ptrnet import cli
 
 ROOT = Path(__file__).parents[2]
 ELSEWHERE = ("reproduce", "bench", "push", "serve", "export", "check")
@@ -61,7 +61,7 @@ def files(ptrnet, tmp_path, monkeypatch):
     write("mine.jsonl", "".join(lines))
 
 
-@pytest.mark.parametrize("verb", [verb for verb in app.VERBS if verb not in ELSEWHERE])
+@pytest.mark.parametrize("verb", [verb for verb in cli.names() if verb not in ELSEWHERE])
 def test_the_examples_of_help_run(ptrnet, files, verb):
     out = ptrnet(verb, "--help")[1]
     commands = [line.strip() for line in out.splitlines() if line.startswith("      ptrnet ")]

@@ -23,7 +23,6 @@ SETTINGS = [
     *APEXES,
     ("tsp", {"order": "lexicographic"}),
 ]
-MIXTURES = ("soft-ptr-net", "hard-ptr-net", "multi-ptr-net")
 INFERRED = {"center": (0.4, 0.6, 0.5), "spread": (0.2, 0.3, 1.0), "longest_share": 1.5}
 CUSTOM = [("custom", {**INFERRED, "kind": kind}) for kind in KINDS if kind != "permutation"]
 EVERY_SETTING = [*SETTINGS, *CUSTOM]
@@ -65,7 +64,7 @@ def serves(task, model, *rest):
     """
     kind = tasks.kind(task[0])
     any_order = model == "set-ptr-net" and tasks.get(task[0], **task[1]).repeats
-    is_tied = any_order or (task in APEXES and model in MIXTURES)
+    is_tied = any_order or (task in APEXES and "teacher_forcing" in models.setting_names(model))
     if is_tied and any(isinstance(value, Beam) for value in rest):
         return False
     for decoder in (value for value in rest if isinstance(value, Decoder)):

@@ -11,7 +11,9 @@ from ptrnet.problems.check import all_answers
 from ptrnet.types import Answers, Example, pad_answers
 
 NAMES = [*tasks.names(), *tasks.problem_names()]
-LABELLERS = [(name, labeller) for name in NAMES for labeller in tasks.get(name).labellers]
+LABELLERS = [
+    (name, labeller) for name in NAMES for labeller in labellers.names_for(tasks.kind(name))
+]
 
 
 def knapsacks(rng, n):

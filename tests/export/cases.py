@@ -8,14 +8,19 @@ from tests.support.small_models import SIZES
 
 APEXES = {"sequence": "apexes"}
 SCALE = {"center": (0.4, 0.6), "spread": (0.2, 0.3)}
+
+
+def of_cells(name):
+    """Return settings of recurrent layers and scores, as far as the model has them."""
+    known = models.setting_names(name)
+    return {k: v for k, v in {"cell": "gru", "layers": 2, "score": "dot"}.items() if k in known}
+
+
 SETTINGS = [
     *((name, "hull", {}, {}) for name in models.names()),
-    ("ptr-net", "hull", {"closed": True}, {"cell": "gru"}),
+    *((name, "sort", {}, of_cells(name)) for name in models.names() if of_cells(name)),
+    ("ptr-net", "hull", {"closed": True}, {"score": "general"}),
     ("ptr-net", "delaunay", {"separator": True}, {"bidirectional": True, "layers": 2}),
-    ("memory-ptr-net", "sort", {}, {"score": "general", "layers": 2}),
-    ("hard-ptr-net", "hull", {}, {"cell": "gru", "score": "dot"}),
-    ("seq2seq", "sort", {}, {"cell": "gru", "bidirectional": True}),
-    ("seq2seq-attention", "hull", {}, {"cell": "gru", "score": "dot"}),
     ("transformer-ptr-net", "hull", {}, {"edge_frames": True, "octaves": 2}),
     ("transformer-ptr-net", "hull", {"start": "lowest-index"}, {"see_indices": True}),
     ("transformer-ptr-net", "delaunay", APEXES, {"edge_frames": True, "frame_edge": "open"}),

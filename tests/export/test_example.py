@@ -22,10 +22,9 @@ CASES = [
     ("ptr-net", "hull", {}, {}),
     ("remaining-ptr-net", "hull", {"closed": True}, {"repeats": True}),
     ("transformer-ptr-net", "hull", {"order": "hilbert"}, {"see_indices": True}),
-    ("memory-ptr-net", "sort", {}, {}),
-    ("soft-ptr-net", "tsp", {"order": "lexicographic"}, {}),
+    ("ptr-net", "sort", {}, {}),
+    ("ptr-net", "tsp", {"order": "lexicographic"}, {}),
     ("remaining-ptr-net", "tsp", {}, {}),
-    ("seq2seq", "tsp", {}, {}),
     *(
         ("ptr-net", "custom", {**STANDARD, "kind": kind, "longest_share": 1.5}, {})
         for kind in KINDS

@@ -37,7 +37,7 @@ def test_the_folder_has_graphs_manifest_and_example(tmp_path):
 
 
 def test_an_empty_folder_is_filled(tmp_path):
-    ptrnet.export_onnx(build("seq2seq"), tmp_path, instances=3)
+    ptrnet.export_onnx(build("ptr-net"), tmp_path, instances=3)
     assert {file.name for file in tmp_path.iterdir()} == FILES
 
 
@@ -45,7 +45,7 @@ def test_a_link_to_an_empty_folder_is_filled(tmp_path):
     """Once, nothing was written, without a message."""
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    ptrnet.export_onnx(build("seq2seq"), tmp_path / "link", instances=3)
+    ptrnet.export_onnx(build("ptr-net"), tmp_path / "link", instances=3)
     assert {file.name for file in (tmp_path / "real").iterdir()} == FILES
 
 
@@ -59,7 +59,7 @@ def test_two_exports_to_one_folder_do_not_mix(tmp_path, monkeypatch):
 
     monkeypatch.setattr(export_folder, "write_graphs", write_and_let_others)
     with pytest.raises(InputError, match=r"out: another process wrote it in the meantime$"):
-        ptrnet.export_onnx(build("seq2seq"), path, instances=3)
+        ptrnet.export_onnx(build("ptr-net"), path, instances=3)
     assert [file.name for file in tmp_path.rglob("*")] == ["out", "other"]
 
 

@@ -104,8 +104,8 @@ def test_declared_inputs_and_outputs_equal_those_of_the_graphs(exported):
 
 
 def test_exporting_does_not_change_the_model(tmp_path):
-    """The exporter once put models into training mode: those that run free then took teachers."""
-    solver = build("soft-ptr-net")
+    """The exporter once put models into training mode, in which some compute something else."""
+    solver = build("ptr-net")
     before = {key: value.clone() for key, value in solver.model.state_dict().items()}
     write_graphs(solver.model, tmp_path)
     assert not any(module.training for module in solver.model.modules())

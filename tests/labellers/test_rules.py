@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from ptrnet import labellers, tasks
-from ptrnet.errors import InputError
 from ptrnet.labellers.rules import doubled, halved
 from ptrnet.types import CLOSED, TourRules
 
@@ -110,20 +109,6 @@ def test_a_one_way_street_is_driven_in_its_direction():
     for name in ("exact", "held-karp", "local-search"):
         answers, _ = TSP.label_with_proof(dist[None], name, "EXPLICIT")
         assert answers.indices.tolist() == [[0, 2, 1, 3]]
-
-
-def test_labellers_that_take_no_rules_name_those_that_do():
-    points, directed = np.random.default_rng(4).random((1, 5, 2)), np.arange(25.0).reshape(1, 5, 5)
-    for call in (
-        lambda: TSP.label_with_proof(points, "a1", rules=TourRules(is_open=True)),
-        lambda: TSP.label_with_proof(directed, "a1", "EXPLICIT"),
-    ):
-        with pytest.raises(
-            InputError, match=r"a1: expected .*limit: exact, held-karp, local-search$"
-        ):
-            call()
-    symmetric = directed + directed.swapaxes(1, 2)
-    assert TSP.label_with_proof(symmetric, "a2", "EXPLICIT")[1].all()
 
 
 def test_a_tour_of_doubled_cities_is_read_in_either_direction():

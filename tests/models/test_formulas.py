@@ -1,6 +1,7 @@
-"""Compare every recurrent model with its formula, in plain loops and float64.
+"""Compare recurrent models with their formulas, in plain loops and float64.
 
 The formulas use nothing of a model but its weights, by their names in the state.
+`tests/lab` has the formulas of the lab's models.
 """
 
 import math
@@ -9,7 +10,6 @@ import pytest
 import torch
 
 from ptrnet import models
-from tests.models.gradients import check_gradients
 
 OPTIONS = [
     {},
@@ -56,10 +56,10 @@ def softmax(u):
 
 
 class Formulas:
-    """The formulas on the weights of a model as lists."""
+    """The formula of the Ptr-Net, on the weights of a model as lists."""
 
-    def __init__(self, name, model):
-        self.name, self.settings = name, model.settings()
+    def __init__(self, model):
+        self.settings = model.settings()
         self.w = {key: value.tolist() for key, value in model.state_dict().items()}
 
     def cell(self, layer, x, state):
@@ -125,15 +125,14 @@ class Formulas:
         both = plus(times(self.w["key.weight"], e), times(self.w["query.weight"], d))
         return dot(self.w["v"], [math.tanh(s) for s in both])
 
-    def log_probs(self, points, targets, free_running):
-        formula = self.over_a_dictionary if "embedding.weight" in self.w else self.over_inputs
-        logs = [[math.log(p) for p in row] for row in formula(points, targets, free_running)]
+    def log_probs(self, points, targets):
+        logs = [[math.log(p) for p in row] for row in self.probabilities(points, targets)]
         return torch.tensor(logs, dtype=torch.float64)
 
-    def over_inputs(self, points, targets, free_running):
+    def probabilities(self, points, targets):
+        """Yield the probabilities of all tokens for each step."""
         outputs, states = self.read("encoder", points)
-        if self.name == "memory-ptr-net":
-            outputs, _ = self.read("memory", points)
+        outputs = self.remembered(points, outputs)
         slots = self.w["special_states"] + outputs
         inputs = self.w["special_inputs"] + points
         x = inputs[0]
@@ -141,44 +140,22 @@ class Formulas:
             d, states = self.decode(x, states)
             a = softmax([self.score(e, d) for e in slots])
             yield a
-            x = self.mixture(a, inputs) if free_running else inputs[target]
+            x = self.next_input(a, inputs, target)
 
-    def mixture(self, a, inputs):
-        columns = list(zip(*inputs, strict=True))
-        if self.name == "soft-ptr-net":
-            return [dot(a, column) for column in columns]
-        likely = [j for j, p in enumerate(a) if p >= self.settings.get("threshold", 2)]
-        likely = likely or [a.index(max(a))]
-        return [sum(column[j] for j in likely) / len(likely) for column in columns]
+    def remembered(self, points, outputs):
+        """Return the vectors that the decoder's states are compared with."""
+        return outputs
 
-    def over_a_dictionary(self, points, targets, free_running):
-        outputs, states = self.read("encoder", points)
-        attends, last = self.name == "seq2seq-attention", 0
-        d, mixed = states[-1][0], [0.0] * self.settings["hidden_size"]
-        for target in targets:
-            x = self.w["embedding.weight"][last]
-            d, states = self.decode(x + d + mixed if attends else x, states)
-            seen = d
-            if attends:
-                a = softmax([self.score(e, d) for e in outputs])
-                mixed = [dot(a, column) for column in zip(*outputs, strict=True)]
-                seen = d + mixed
-            yield softmax(plus(times(self.w["output.weight"], seen), self.w["output.bias"]))
-            last = target
-
-
-FREE_RUNNING = ["soft-ptr-net", "hard-ptr-net", "multi-ptr-net"]
+    def next_input(self, a, inputs, target):
+        return inputs[target]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(map(str, o.values())) or "-")
-@pytest.mark.parametrize("name", NAMES)
-def test_log_probs_equal_the_formula(name, options):
-    model = build(name, options).eval()
+def test_log_probs_of_ptr_net_equal_the_formula(options):
+    model = build("ptr-net", options).eval()
     points = torch.rand(1, N, 2, dtype=torch.float64)
     log_probs = model.log_probs(points, None, torch.tensor([TARGETS]))[0]
-    expected = Formulas(name, model).log_probs(
-        points[0].tolist(), TARGETS, free_running=name in FREE_RUNNING
-    )
+    expected = Formulas(model).log_probs(points[0].tolist(), TARGETS)
     torch.testing.assert_close(log_probs, expected, rtol=0, atol=1e-11)
 
 
@@ -204,39 +181,3 @@ def test_padding_and_single_steps_change_nothing(name, options):
         real = log_probs[b, : ends[b], : n + 2]
         torch.testing.assert_close(real, alone[: ends[b]], rtol=1e-10, atol=1e-10)
         assert (log_probs[b, :, n + 2 :] == -torch.inf).all()
-
-
-@pytest.mark.parametrize("teacher_forcing", [True, False])
-@pytest.mark.parametrize("name", FREE_RUNNING)
-def test_decoder_reads_true_elements_only_in_training_with_teacher_forcing(name, teacher_forcing):
-    model = build(name, {}, teacher_forcing=teacher_forcing).train()
-    points = torch.rand(1, N, 2, dtype=torch.float64)
-    log_probs = model.log_probs(points, None, torch.tensor([TARGETS]))[0]
-    formulas = Formulas(name, model)
-    rows = {
-        free_running: formulas.log_probs(points[0].tolist(), TARGETS, free_running)
-        for free_running in (True, False)
-    }
-    torch.testing.assert_close(log_probs, rows[not teacher_forcing], rtol=0, atol=1e-11)
-    assert (rows[True] - rows[False]).abs().max() > 1e-3
-
-
-@pytest.mark.parametrize("threshold", [0.05, 0.2, 0.9])
-def test_multi_ptr_net_equals_the_formula_at_other_thresholds(threshold):
-    model = build("multi-ptr-net", {}, threshold=threshold).eval()
-    points = torch.rand(1, N, 2, dtype=torch.float64)
-    log_probs = model.log_probs(points, None, torch.tensor([TARGETS]))[0]
-    expected = Formulas("multi-ptr-net", model).log_probs(
-        points[0].tolist(), TARGETS, free_running=True
-    )
-    torch.testing.assert_close(log_probs, expected, rtol=0, atol=1e-11)
-
-
-@pytest.mark.parametrize("name", [*FREE_RUNNING, "seq2seq-attention", "memory-ptr-net"])
-def test_gradients_equal_finite_differences(name):
-    """Choices of elements without a gradient do not change by a small step, either."""
-    settings = {"teacher_forcing": False} if name in FREE_RUNNING else {}
-    model = build(name, {}, **settings).train()
-    points, targets = torch.rand(3, N, 2, dtype=torch.float64), torch.tensor([TARGETS] * 3)
-
-    check_gradients(model, points, targets, 1e-6)

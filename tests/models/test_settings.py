@@ -6,10 +6,8 @@ import pytest
 import torch
 
 from ptrnet import models
-from ptrnet.errors import InputError, ModelError
+from ptrnet.errors import InputError
 from ptrnet.models.settings import every_setting
-
-ONE_N = ["seq2seq", "seq2seq-attention"]
 
 
 def known(name, options):
@@ -20,14 +18,10 @@ def known(name, options):
 @pytest.mark.parametrize(
     ("name", "settings", "words"),
     [
-        ("ptr-net", {"threshold": 0.5}, "unknown setting of model ptr-net 'threshold'"),
-        ("soft-ptr-net", {"teacher_forcin": False}, "did you mean 'teacher_forcing'"),
-        ("multi-ptr-net", {"threshold": 0.0}, "expected a number from 1e-06 to 1, got 0.0"),
-        (
-            "multi-ptr-net",
-            {"threshold": float("nan")},
-            "a finite number from 1e-06 to 1, got nan",
-        ),
+        ("ptr-net", {"nearest": 5}, "unknown setting of model ptr-net 'nearest'"),
+        ("remaining-ptr-net", {"see_distance": False}, "did you mean 'see_distances'"),
+        ("set-ptr-net", {"dropout": -0.1}, "dropout: expected a .*number.* got -0.1"),
+        ("set-ptr-net", {"dropout": float("nan")}, "dropout: expected a finite number .* got nan"),
         ("ptr-net", {"cell": "rnn"}, "model ptr-net: unknown cell 'rnn'"),
         ("ptr-net", {"cell": 3}, "model ptr-net: unknown cell '3'"),
         (
@@ -45,33 +39,12 @@ def known(name, options):
         ("ptr-net", {"n": 5}, "unknown setting of model ptr-net 'n'"),
         ("transformer-ptr-net", {"hidden_size": 6}, "expected a multiple of 4 heads, got 6"),
         ("transformer-ptr-net", {"cell": "gru"}, "unknown setting of model transf.* 'cell'"),
-        ("seq2seq", {"n": 5, "score": "dot"}, "unknown setting of model seq2seq 'score'"),
-        ("seq2seq", {}, "setting n of model seq2seq is missing"),
-        (
-            "seq2seq-attention",
-            {"n": 10**9},
-            "n: expected .* from 1 to 65536, got 1000000000",
-        ),
     ],
 )
 def test_bad_settings_are_refused_in_one_line(name, settings, words):
     with pytest.raises(InputError, match=words) as error:
         models.build(name, 2, 1, **settings)
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("name", ONE_N)
-def test_error_about_another_size_names_both(small, name):
-    solver = small("hull", name)
-    other = torch.rand(9, 2).numpy()
-    with pytest.raises(ModelError, match=r"n = 6 answers .* got one of 9") as error:
-        solver.solve([torch.rand(6, 2).numpy(), other])
-    assert "\n" not in str(error.value)
-    assert len(solver.solve(other[:6])) >= 1
-    padded = torch.rand(2, 8, 2)
-    log_probs = solver.model.log_probs(padded, torch.tensor([6, 6]), torch.tensor([[3, 0], [6, 0]]))
-    alone = solver.model.log_probs(padded[:, :6], None, torch.tensor([[3, 0], [6, 0]]))
-    assert torch.equal(log_probs, alone)
 
 
 def test_tensors_of_ptr_net_keep_their_names():

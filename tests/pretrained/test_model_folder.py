@@ -206,15 +206,15 @@ def test_a_full_disk_while_saving_keeps_the_old_model(small, folder, monkeypatch
 
 def test_a_configuration_is_unchanged_after_write_and_read(small, tmp_path):
     """Otherwise a model would answer with a different setting."""
-    small("sort", "multi-ptr-net").save_pretrained(tmp_path)
+    small("sort", "set-ptr-net").save_pretrained(tmp_path)
     path = tmp_path / "config.json"
     text = path.read_text()
     path.write_text(json.dumps(json.loads(text)))  # other spaces do not change the content
     model_folder.load(tmp_path)
-    path.write_text(text.replace('"threshold": 0.1', '"threshold": 0.3'))
+    path.write_text(text.replace('"dropout": 0.0', '"dropout": 0.3'))
     refused(tmp_path, 'was edited, .*; to use them nevertheless, remove "sha256" from config.json')
     edit_config(tmp_path)
-    assert model_folder.load(tmp_path).model.settings()["threshold"] == 0.3
+    assert model_folder.load(tmp_path).model.settings()["dropout"] == 0.3
 
 
 def test_a_network_without_a_name_is_not_saved(small, tmp_path):
@@ -254,7 +254,7 @@ def test_a_model_is_named_without_importing_other_networks():
     code = (
         "import sys; from ptrnet import models; from ptrnet.pretrained import model_folder;"
         "model = models.build('set-ptr-net', 2, 1, hidden_size=8);"
-        "print(model_folder.registered_name(model), 'ptrnet.models.hard_ptr_net' in sys.modules)"
+        "print(model_folder.registered_name(model), 'ptrnet.models.ptr_net' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "set-ptr-net False\n", done.stderr

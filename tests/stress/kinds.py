@@ -17,10 +17,10 @@ from ptrnet.data import formats
 from ptrnet.data.stored import open_file
 from ptrnet.labels import generate_dataset
 from ptrnet.pretrained import model_folder
-from ptrnet.reproduce import records, testsets
 from ptrnet.serve.requests import parse_npy
 from ptrnet.training import checkpoint
 from ptrnet.types import Example
+from ptrnet_lab.reproduce import records, testsets
 from tests.stress import rereading
 from tests.support.small_models import small_solver
 
@@ -53,7 +53,7 @@ def _make_checkpoint(folder: Path) -> None:
 
 
 def _make_model(folder: Path) -> None:
-    small_solver("sort", "multi-ptr-net").save_pretrained(folder)
+    small_solver("sort").save_pretrained(folder)
 
 
 def _load_model(folder: Path) -> Any:

@@ -46,7 +46,7 @@ def test_any_start_and_direction_of_a_shortest_tour_is_correct():
 
 
 def test_the_error_of_a_labeller_names_other_labellers_for_the_size():
-    with pytest.raises(ValueError, match=r"held-karp: .* at most 20 .* got 21; .* size: exact, a1"):
+    with pytest.raises(ValueError, match=r"held-karp: .* at most 20 .* got 21; .* size: exact, "):
         TASK.check_max_elements("held-karp", 21)
-    with pytest.raises(ValueError, match=r"got 100; labellers for .* a1, a2, a3, local-search$"):
+    with pytest.raises(ValueError, match=r"got 100; labellers for this size: local-search"):
         TASK.check_max_elements(None, 100)

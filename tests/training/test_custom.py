@@ -232,7 +232,6 @@ def test_invalid_examples_are_refused(tmp_path, examples, kind, complaint):
         ({"data": "x.jsonl"}, "fit: data cannot be given, because it follows from the examples"),
         ({"devices": 2}, "fit: trains in one process"),
         ({"labeller": "qhull"}, "task custom has no labeller"),
-        ({"model": "seq2seq"}, "model seq2seq needs a single n"),
         ({"center": (10**400,)}, "fit: center cannot be given"),
     ],
 )

@@ -50,7 +50,7 @@ def test_a_replayed_graph_equals_the_plain_computation(name, precision):
     model = model_of(name)
     graph_losses = graphs.GraphLosses(model)
     for seed, steps, scale in ((0, 5, 1.0), (1, 5, 1.0), (2, 3, 0.5), (3, 9, 1.0), (4, 5, 2.0)):
-        batch = batch_of(seed, steps, ragged="seq2seq" not in name)
+        batch = batch_of(seed, steps, ragged="n" not in models.setting_names(name))
         with torch.autocast("cuda", torch.bfloat16, enabled=precision == "bfloat16"):
             loss, right, grads = with_gradients(graph_losses(batch), model, scale)
             plain = with_gradients(mean_loss(model, batch), model, scale)
@@ -149,7 +149,7 @@ def test_replayed_losses_equal_plain_ones_without_a_gpu(monkeypatch, name):
     model = models.build(name, 2, 1, hidden_size=16, **one_n).double()
     graph_losses = graphs.GraphLosses(model)
     for seed, steps, scale in ((0, 5, 1.0), (1, 5, 0.5), (2, 9, 1.0), (3, 5, 2.0)):
-        batch = batch_of(seed, steps, ragged="seq2seq" not in name, device="cpu")
+        batch = batch_of(seed, steps, ragged="n" not in models.setting_names(name), device="cpu")
         batch = batch._replace(inputs=batch.inputs.double())
         actual = with_gradients(graph_losses(batch), model, scale)
         expected = with_gradients(mean_loss(model, batch), model, scale)
@@ -185,7 +185,7 @@ def test_batches_find_the_graph_of_their_shape(monkeypatch):
     monkeypatch.setattr(graphs, "MAX_GRAPHS", 3)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
     torch.manual_seed(0)
-    model = models.build("hard-ptr-net", 2, 1, hidden_size=16)
+    model = models.build("ptr-net", 2, 1, hidden_size=16)
     graph_losses = graphs.GraphLosses(model)
     num_graphs = []
     for steps, training in ((5, True), (8, True), (5, False), (9, True), (17, True), (3, False)):

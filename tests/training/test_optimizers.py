@@ -5,43 +5,8 @@ import torch
 
 from ptrnet import models
 from ptrnet.training import optimizers
-from ptrnet.training.optimizers import AdadeltaThenRMSprop, Muon, MuonAndAdamW, orthogonal
+from ptrnet.training.optimizers.muon import Muon, MuonAndAdamW, orthogonal
 from ptrnet.training.recipe import Recipe
-
-
-def gradient(parameter, step):
-    parameter.grad = torch.sin(torch.arange(6.0) + step).reshape(2, 3) * parameter.detach()
-
-
-@pytest.mark.parametrize("stop", [2, 5, 8])
-def test_adadelta_is_followed_by_rmsprop_also_after_a_resume(stop):
-    """Adadelta for five steps, then RMSprop for five; and the same with a stop in between."""
-    start = torch.linspace(-1, 1, 6).reshape(2, 3)
-    parameter = torch.nn.Parameter(start.clone())
-    expected = torch.nn.Parameter(start.clone())
-    adadelta = torch.optim.Adadelta([expected], lr=0.7)
-    rmsprop = torch.optim.RMSprop([expected], lr=0.7e-3)
-    optimizer = AdadeltaThenRMSprop([parameter], 0.7, switch=5)
-    for step in range(10):
-        if step == stop:
-            state = optimizer.state_dict()
-            parameter = torch.nn.Parameter(parameter.detach().clone())
-            optimizer = AdadeltaThenRMSprop([parameter], 0.7, switch=5)
-            optimizer.load_state_dict(state)
-        for p, o in ((parameter, optimizer), (expected, adadelta if step < 5 else rmsprop)):
-            gradient(p, step)
-            o.step()
-        assert torch.equal(parameter, expected)
-
-
-def test_the_schedule_applies_to_both_optimizers():
-    parameter = torch.nn.Parameter(torch.ones(2))
-    optimizer = AdadeltaThenRMSprop([parameter], 1.0, switch=1)
-    optimizer.param_groups[0]["lr"] = 0.0
-    for _ in range(3):
-        parameter.grad = torch.ones(2)
-        optimizer.step()
-    assert torch.equal(parameter, torch.ones(2))
 
 
 @pytest.mark.parametrize("shape", [(6, 40), (40, 6)], ids=str)

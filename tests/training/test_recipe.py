@@ -1,7 +1,6 @@
 import json
 import math
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from ptrnet.errors import InputError
 from ptrnet.settings import to_mapping
 from ptrnet.training import optimizers
 from ptrnet.training.recipe import OF_MACHINE, RECIPES, Recipe, recipe_options
+from ptrnet.training.schedule import scheduler
 
 
 def test_shipped_recipe_files_can_be_read():
@@ -106,7 +106,7 @@ def test_invalid_recipes_are_refused(tmp_path, text, complaint):
 def learning_rates(**fields):
     recipe = Recipe.from_table(task="hull", steps=100, learning_rate=2.0, **fields)
     optimizer = optimizers.optimizer(recipe, torch.nn.Linear(1, 1))
-    schedule = optimizers.scheduler(recipe, optimizer)
+    schedule = scheduler(recipe, optimizer)
     rates = []
     for _ in range(100):
         rates.append(optimizer.param_groups[0]["lr"])
@@ -137,7 +137,7 @@ def test_each_cycle_repeats_the_schedule_of_a_shorter_training(schedule):
         task="hull", steps=50, learning_rate=2.0, schedule=schedule, warmup=0.1
     )
     optimizer = optimizers.optimizer(recipe, torch.nn.Linear(1, 1))
-    once = [2.0 * optimizers.scheduler(recipe, optimizer).lr_lambdas[0](k) for k in range(50)]
+    once = [2.0 * scheduler(recipe, optimizer).lr_lambdas[0](k) for k in range(50)]
     assert rates == pytest.approx(once * 2)
 
 
@@ -186,36 +186,32 @@ def test_a_labeller_is_needed_only_where_examples_are_fresh():
 
 
 def test_settings_of_the_model_are_keys_of_the_recipe(tmp_path):
-    table = {"task": "sort", "model": "multi-ptr-net", "threshold": 0.3, "teacher_forcing": False}
-    recipe = Recipe.from_table({**table, "cell": "gru", "layers": 2, "hidden_size": 8})
+    table = {"task": "tsp", "model": "remaining-ptr-net", "nearest": 5, "see_distances": True}
+    recipe = Recipe.from_table({**table, "encoder_layers": 2, "hidden_size": 8, "cuts": 1})
     (tmp_path / "r.toml").write_text(recipe.toml())
     again = Recipe.read(tmp_path / "r.toml")
     assert again.table() == recipe.table()
     assert to_mapping(again.network) == {
         "hidden_size": 8,
         "ensemble": 1,
-        "cell": "gru",
-        "layers": 2,
-        "bidirectional": False,
-        "score": "additive",
-        "teacher_forcing": False,
-        "threshold": 0.3,
+        "heads": 4,
+        "encoder_layers": 2,
+        "feed_forward": 512,
+        "octaves": 0,
+        "nearest": 5,
+        "repeats": False,
+        "align": False,
+        "see_distances": True,
     }
 
 
 @pytest.mark.parametrize(
     ("table", "complaint"),
     [
-        ({"threshold": 0.3}, "unknown setting of model ptr-net 'threshold'"),
-        ({"model": "soft-ptr-net", "teacher_forcin": False}, "did you mean 'teacher_forcing'"),
-        (
-            {"model": "seq2seq", "n": "5", "score": "dot"},
-            "unknown setting of model seq2seq 'score'",
-        ),
+        ({"nearest": 3}, "unknown setting of model ptr-net 'nearest'"),
+        ({"model": "remaining-ptr-net", "nearst": 3}, "did you mean 'nearest'"),
         ({"cell": "lsmt"}, "did you mean 'lstm'"),
         ({"layers": 0}, "model ptr-net: layers: expected a whole number from 1 to 64, got 0"),
-        ({"model": "seq2seq"}, "model seq2seq needs a single n, such as 5; got 5-50"),
-        ({"model": "seq2seq-attention", "n": "5,7"}, "needs a single n, such as 5; got 5,7"),
     ],
 )
 def test_settings_that_the_model_lacks_are_refused(table, complaint):
@@ -242,13 +238,6 @@ def test_answers_of_indices_need_a_model_that_sees_them(table):
 def test_answers_of_elements_need_no_indices():
     for table in ({"task": "hull"}, {"task": "sort"}, {"task": "hull", "start": "lower-left"}):
         assert Recipe.from_table({**table, **TRANSFORMER}).network.hidden_size == 8
-
-
-def test_a_model_of_fixed_size_takes_n_from_the_recipe():
-    recipe = Recipe.from_table({"task": "sort", "model": "seq2seq", "n": "7", "hidden_size": 8})
-    assert (recipe.network.hidden_size, recipe.network.n) == (8, 7)
-    with pytest.raises(InputError, match="the network only works for n = 7, got 8"):
-        replace(recipe, n="8")
 
 
 @pytest.mark.parametrize("name", ["delaunay", "tsp"])

@@ -273,35 +273,6 @@ def test_a_file_that_cannot_be_trained_on_leaves_no_folder(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("model", ["seq2seq", "seq2seq-attention"])
-def test_a_model_of_one_n_trains_and_answers(tmp_path, model):
-    """It sorts two numbers. A file of other sizes is refused before the training starts."""
-    other = tmp_path / "other.txt"
-    other.write_text("0.1 0.2 0.3 output 1 2 3\n")
-    recipe = Recipe.from_table(
-        task="sort",
-        model=model,
-        n="2",
-        steps=200,
-        hidden_size=32,
-        batch_size=64,
-        valid_every=200,
-        valid_batches=1,
-        learning_rate=0.01,
-    )
-    refused = Recipe.from_table({**recipe.table(), "valid": str(other)})
-    with pytest.raises(InputError, match=r"n = 2 answers .* got one of 3"):
-        train(refused, tmp_path / "run")
-    saved = train(recipe, tmp_path / "run")
-    assert saved.model.settings()["n"] == 2
-    from ptrnet.solver import Solver
-
-    solver = Solver(*load(tmp_path / "run"))
-    examples = list(_examples(solver.task))
-    answers = [e.outputs for e in solver.predict(examples, constrained=False)]
-    assert solver.task.measure(examples, answers)["accuracy"].value > 0.85
-
-
 def test_a_thread_that_cannot_write_prints_no_traceback(capfd):
     """On a full disk TensorBoard's thread prints nothing; other threads still print tracebacks."""
 

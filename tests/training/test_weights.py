@@ -56,7 +56,7 @@ def test_a_resumed_training_does_not_load_the_given_weights_again(tmp_path, monk
     ("changes", "message"),
     [
         ({"hidden_size": 16}, "has hidden_size 8, the recipe has 16"),
-        ({"model": "soft-ptr-net"}, "has model ptr-net, the recipe has soft-ptr-net"),
+        ({"model": "set-ptr-net"}, "has model ptr-net, the recipe has set-ptr-net"),
         ({"task": "hull"}, "has features 1, the recipe has 2"),
         ({"weights": "nothing"}, "unknown model 'nothing'"),
     ],

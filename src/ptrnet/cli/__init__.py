@@ -1,4 +1,7 @@
-"""The command line. Each command has a file, which parses, calls the library, and prints."""
+"""The command line. Each command has a file, which parses, calls the library, and prints.
+
+Plug-ins register further commands. This module must not import typer, because plug-ins import it.
+"""
 
 import errno
 import os
@@ -7,10 +10,63 @@ import traceback
 import warnings
 from functools import partial
 from io import TextIOWrapper
+from types import ModuleType
 from typing import Any
+
+from ptrnet.errors import InputError
+from ptrnet.plugins import Registry
+
+# The commands of ptrnet, in the order of the help.
+VERBS = (
+    "solve",
+    "evaluate",
+    "explain",
+    "train",
+    "generate",
+    "label",
+    "convert",
+    "check",
+    "models",
+    "push",
+    "export",
+    "serve",
+    "plot",
+)
+_registry = Registry("command", __name__, ("app", "options"))
 
 # Error codes of a full, broken or read-only disk. Code that writes files may raise such errors.
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+
+
+def names() -> list[str]:
+    """Return the names of all commands, in the order of the help: first those of ptrnet."""
+    return [*VERBS, *(name for name in _registry.names() if name not in VERBS)]
+
+
+def register(name: str, module: ModuleType | str) -> None:
+    """Add a command to the program.
+
+    Args:
+        name: the word after `ptrnet`.
+        module: a module with a function of this name, for `typer.Typer.command`, or with a
+            `typer.Typer` of this name. A hyphen becomes an underscore. Or the name of such a
+            module, which is then imported only for the command itself and for the list of commands.
+
+    Raises:
+        InputError: the name is taken.
+
+    Examples:
+        >>> cli.register("inspect", "mine.inspect")
+    """
+    _registry.register(name, module)
+
+
+def command(name: str) -> Any:
+    """Return a command: a function, or a `typer.Typer` if it has subcommands."""
+    module, member = _registry.get(name), name.replace("-", "_")
+    if not hasattr(module, member):
+        raise InputError(f"register command {name}: expected {module.__name__} to have {member}")
+    return getattr(module, member)
 
 
 def main() -> None:
@@ -42,17 +98,17 @@ def run(arguments: list[str]) -> int:
     try:
         # Plug-ins come first, because settings of tasks and models become options.
         arguments = _with_plugins(arguments) or ["--help"]
-        from ptrnet.cli.app import VERBS, build
+        from ptrnet.cli.app import build
 
         # Import only the command's own module. Help and unknown commands need all modules.
-        verbs = arguments[:1] if arguments[0] in VERBS else VERBS
-        command = typer.main.get_command(build(verbs))
+        verbs = arguments[:1] if arguments[0] in _registry else names()
+        program = typer.main.get_command(build({verb: command(verb) for verb in verbs}))
         with warnings.catch_warnings():
             # Not "default": Python forgets what it has shown whenever a filter changes.
             for category in (OutOfDistributionWarning, AmbiguousInputWarning):
                 warnings.simplefilter("always", category)
             warnings.showwarning = partial(_print_warning, set(), warnings.showwarning)
-            return command.main(arguments, prog_name="ptrnet", standalone_mode=False) or 0
+            return program.main(arguments, prog_name="ptrnet", standalone_mode=False) or 0
     except PtrnetError as error:
         return _print_error(str(error), error.exit_code)
     except usage_error as error:
@@ -110,7 +166,6 @@ def _with_plugins(arguments: list[str]) -> list[str]:
         InputError: the option has no file, or a file instead of TASK does not define a problem.
     """
     from ptrnet import plugins
-    from ptrnet.errors import InputError
 
     rest, words = [], iter(arguments)
     for word in words:

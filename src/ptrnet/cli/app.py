@@ -1,7 +1,6 @@
 """The program: its commands and `--version`."""
 
-from collections.abc import Collection, Sequence
-from importlib import import_module
+from collections.abc import Collection, Mapping
 from inspect import getdoc
 from typing import Annotated, Any
 
@@ -12,32 +11,11 @@ from ptrnet.cli.options import owners_named
 from ptrnet.settings import ANY_TASK, COSTS, NETWORKS, OWN_EXAMPLES
 from ptrnet.version import VERSION
 
-# The commands, in the order of the help. Each is a function or a `typer.Typer` in a module
-# of the same name.
-VERBS = (
-    "solve",
-    "evaluate",
-    "explain",
-    "train",
-    "generate",
-    "label",
-    "convert",
-    "check",
-    "models",
-    "push",
-    "export",
-    "serve",
-    "reproduce",
-    "plot",
-    "bench",
-)
-
-
 _WORDS = "ptrnet.words"  # key of the arguments in the context of a command
 
 
-def build(verbs: Sequence[str] = VERBS) -> typer.Typer:
-    """Return the program with the commands `verbs`. Import only the modules of these commands."""
+def build(commands: Mapping[str, Any]) -> typer.Typer:
+    """Return the program with these commands: functions, or `typer.Typer`s, by name."""
     app = typer.Typer(
         name="ptrnet",
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -45,12 +23,11 @@ def build(verbs: Sequence[str] = VERBS) -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     app.callback()(ptrnet)
-    for verb in verbs:
-        command = getattr(import_module(f"ptrnet.cli.{verb}"), verb)
+    for name, command in commands.items():
         if isinstance(command, typer.Typer):  # a command with subcommands
-            app.add_typer(command, name=verb)
+            app.add_typer(command, name=name)
         else:
-            app.command(cls=GroupedCommand)(command)
+            app.command(name, cls=GroupedCommand)(command)
     _keep_lines_of_examples(app)
     return app
 
@@ -142,6 +119,6 @@ def ptrnet(
 ) -> None:
     """ptrnet trains and runs models whose answer is made of positions in their own input.
 
-    Every command accepts --plugins FILE.py, a file with your own tasks, models, labellers and
-    formats.
+    Every command accepts --plugins FILE.py, a file with your own tasks, models, labellers,
+    formats, optimizers and commands.
     """

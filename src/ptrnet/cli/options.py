@@ -47,6 +47,7 @@ def _completion(package: str) -> Callable[[str], list[str]]:
 complete_tasks, complete_labellers = _completion("tasks"), _completion("labellers")
 complete_models = _completion("weights")  # the shipped models
 complete_architectures = _completion("models")
+complete_optimizers = _completion("training.optimizers")
 
 Arguments = Annotated[
     list[str] | None,
@@ -77,7 +78,7 @@ Labeller = Annotated[
         "--labeller",
         autocompletion=complete_labellers,
         help="The algorithm, by default the task's first. hull: monotone-chain; delaunay: qhull; "
-        "tsp: exact, held-karp, a1, a2, a3, local-search; sort: argsort.",
+        "tsp: exact, held-karp, local-search; sort: argsort; and those of plug-ins.",
     ),
 ]
 # The panel of an option has its owners (`Option.owners`), separated by commas.
@@ -251,6 +252,8 @@ def owners_named(given: Mapping[str, Any]) -> dict[str, set[str] | None]:
     word = next((word for word in firsts if isinstance(word, str)), None)
     if "task_or_recipe" in given:
         return _owners_of_training(word, given)
+    if word is None and "model" not in given:  # import no tasks and no plug-ins
+        return {OWN_EXAMPLES: None}
     from ptrnet import tasks
     from ptrnet.training.recipe import RECIPES
 

@@ -13,6 +13,7 @@ from ptrnet.cli.options import (
     add_settings,
     complete_architectures,
     complete_labellers,
+    complete_optimizers,
     complete_tasks,
     echo,
 )
@@ -176,5 +177,9 @@ def _recipe(
 add_settings(
     train,
     recipe_options().values(),
-    {"model": complete_architectures, "labeller": complete_labellers},
+    {
+        "model": complete_architectures,
+        "labeller": complete_labellers,
+        "optimizer": complete_optimizers,
+    },
 )

@@ -243,7 +243,7 @@ def write_graph(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, p
     """Write a module as a graph into a file, and return the inputs and outputs of this graph.
 
     The file contains the weights, too. The graph has no input that the module does not use. For
-    example, the step of a `FreeRunningPtrNet` does not use the tokens.
+    example, the step of a network may not use the tokens.
 
     Raises:
         ModelError: the module uses an operator that the exporter does not know.

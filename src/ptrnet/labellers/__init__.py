@@ -29,11 +29,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError, MissingExtraError
-from ptrnet.plugins import Registry
+from ptrnet.plugins import Registry, load
 from ptrnet.types import Answers, Floats
 
 Labeller = Callable[..., Answers]
-_registry = Registry("labeller", __name__, unlisted=("compiled", "edge_queue", "rules", "tours"))
+
+
+def _check(name: str, module: Any) -> None:
+    if not callable(getattr(module, "label", None)):
+        raise InputError(f"register a labeller: expected a module with `label`, got {module!r}")
+
+
+_NO_LABELLERS = ("compiled", "edge_queue", "rules", "tours")
+_registry = Registry("labeller", __name__, _NO_LABELLERS, check=_check)
+_of_task: dict[str, list[str]] = {}  # the labellers that plug-ins add to a task, by its name
 
 
 def names() -> list[str]:
@@ -41,19 +50,36 @@ def names() -> list[str]:
     return _registry.names()
 
 
-def register(name: str, module: ModuleType) -> None:
-    """Add a labeller: a module with `label`, and any of the optional members listed above.
+def register(name: str, module: ModuleType | str, task: str = "") -> None:
+    """Add a labeller.
+
+    Args:
+        name: for the command line and recipes, such as "mine".
+        module: a module with `label`, and any of the optional members listed above. Or the name of
+            such a module, which is then imported when the labeller is used.
+        task: the name of a task that gets this labeller in addition to its own. Empty: only tasks
+            that list the labeller have it.
 
     Raises:
         InputError: the module has no `label`, or the name is taken.
 
     Examples:
         >>> import my_labeller
-        >>> labellers.register("mine", my_labeller)
+        >>> labellers.register("mine", my_labeller, task="tsp")
     """
-    if not callable(getattr(module, "label", None)):
-        raise InputError(f"register a labeller: expected a module with `label`, got {module!r}")
     _registry.register(name, module)
+    if task and name not in (added := _of_task.setdefault(task, [])):
+        added.append(name)
+
+
+def names_for(task: Any) -> tuple[str, ...]:
+    """Return the names of a task's labellers: its own, then those that plug-ins add.
+
+    Args:
+        task: a task, or its class.
+    """
+    load()
+    return (*task.labellers, *_of_task.get(task.name, ()))
 
 
 def get(name: str) -> Labeller:

@@ -4,10 +4,11 @@ Each model of ptrnet has one of the classes below as its `Settings`. The fields 
 keyword arguments of `models.build` and options of `ptrnet train`.
 """
 
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
 from ptrnet.errors import InputError
+from ptrnet.plugins import load
 from ptrnet.settings import Option, Settings, options_of, setting
 
 MAX_UNITS = 65_536  # a square matrix of this size takes 17 GB in float32
@@ -52,40 +53,6 @@ class AttentionSettings(RecurrentSettings):
     score: Literal["additive", "dot", "general"] = setting(
         "additive", "attention score of an element"
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class FreeRunningSettings(AttentionSettings):
-    """Settings of models whose next decoder input depends on the current step's distribution."""
-
-    teacher_forcing: bool = setting(
-        True,
-        "soft-, hard- and multi-ptr-net: in training, the decoder reads the true elements",
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ThresholdSettings(FreeRunningSettings):
-    """Settings of the model whose next decoder input is the mean of the likely elements."""
-
-    threshold: float = setting(
-        0.1,
-        "multi-ptr-net: smallest probability of an element that the decoder reads",
-        ge=1e-6,
-        le=1,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class DictionarySettings(RecurrentSettings):
-    """Settings of models with a fixed output dictionary. Such a model accepts only one size."""
-
-    n: int = setting(MISSING, "number of elements of every instance", ge=1, le=MAX_UNITS)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DictionaryAttentionSettings(DictionarySettings, AttentionSettings):
-    """Settings of models with a fixed dictionary and attention over encoder states."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,6 +156,7 @@ def every_setting() -> dict[str, Option]:
 
     If a subclass redefines a setting of its base class, use the definition of the base class.
     """
+    load()  # plug-ins define settings, too
     settings: dict[str, Option] = {}
     classes: list[type[ModelSettings]] = [ModelSettings]
     for cls in classes:  # the list grows in the loop: breadth first

@@ -1,10 +1,13 @@
-"""Plug-ins: tasks, models, labellers and file formats from installed packages and from files.
+"""Plug-ins: tasks, models and other parts from installed packages and from files.
 
 An installed package names a module in its entry points, under the group `ptrnet.plugins`. Users
 name a file by `ptrnet --plugins FILE` or in the environment variable PTRNET_PLUGINS, which child
-processes inherit. In the variable, the system's path separator separates several files. ptrnet
-imports each plug-in once, before the first look-up of a task, model, labeller or format by name.
-The plug-in then registers its names, for example by `ptrnet.models.register`.
+processes inherit. In the variable, the system's path separator separates several files.
+
+ptrnet imports each plug-in once. The plug-in then registers its names, for example by
+`ptrnet.models.register`. If users name files, ptrnet imports all plug-ins before it looks up the
+first name. Otherwise, ptrnet imports the plug-ins of installed packages only when names are listed,
+or when a name is not one of ptrnet's own.
 
 A `Registry` has all names of one kind, such as tasks: the names of ptrnet's own modules, and the
 names that plug-ins registered.
@@ -14,7 +17,7 @@ import importlib
 import importlib.util
 import os
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import entry_points
@@ -112,29 +115,55 @@ class Registry:
         package: the package with one module for each name.
         unlisted: modules of the package that do not belong to the registry.
         member: the name of the object in each module. If empty, the module is the object.
+        check: a function that takes a name and the object that a plug-in registered. It raises
+            InputError if the object cannot be used.
     """
 
     def __init__(
-        self, kind: str, package: str, unlisted: tuple[str, ...] = (), member: str = ""
+        self,
+        kind: str,
+        package: str,
+        unlisted: tuple[str, ...] = (),
+        member: str = "",
+        check: Callable[[str, Any], None] = lambda name, value: None,
     ) -> None:
         self._kind, self._package, self._unlisted = kind, package, unlisted
-        self._member = member
+        self._member, self._check = member, check
         self._registered: dict[str, Any] = {}
 
     def names(self) -> list[str]:
         """Return all names. Raises InputError if a plug-in fails."""
         load()
-        return sorted([*self._builtin_names(), *self._registered])
+        return sorted([*self.builtin_names(), *self._registered])
+
+    def __contains__(self, name: str) -> bool:
+        """Whether `get` knows the name. Raises InputError if a plug-in fails."""
+        if _files() or name not in self.builtin_names():
+            load()
+        return name in self._registered or name in self.builtin_names()
 
     def get(self, name: str) -> Any:
         """Return the object of a name.
 
         Raises:
-            InputError: the name is unknown. The message suggests the nearest name.
+            InputError: the name is unknown (the message suggests the nearest name), or the object
+                of a plug-in cannot be imported or used.
         """
-        if name not in self.names():
+        if name not in self:
             raise unknown(self._kind, name, self.names())
-        return self._registered[name] if name in self._registered else self.builtin(name)
+        if name not in self._registered:
+            return self.builtin(name)
+        value = self._registered[name]
+        if not isinstance(value, str):
+            return value
+        module, _, attribute = value.partition(":")
+        try:
+            found: Any = importlib.import_module(module)
+            found = getattr(found, attribute) if attribute else found
+        except Exception as error:  # a plug-in may raise any exception
+            raise _broken(value, error) from error
+        self._check(name, found)
+        return found
 
     def builtin(self, name: str) -> Any:
         """Return the object in the package's module `name`, even if the module is unlisted."""
@@ -142,13 +171,19 @@ class Registry:
         return getattr(module, self._member) if self._member else module
 
     def register(self, name: str, value: Any) -> None:
-        """Register an object. Raises InputError if another object has the name.
+        """Register an object, or the text "module" or "module:attribute" that says where it is.
 
-        If a class is defined again, for example in a notebook, the new class replaces the old.
+        An object that is given as a text is imported when `get` is called. If a class is defined
+        again, for example in a notebook, the new class replaces the old.
+
+        Raises:
+            InputError: the object cannot be used, or another object has the name.
         """
+        if not isinstance(value, str):
+            self._check(name, value)
         former = self._registered.get(name, value)
-        is_same = former is value or (isinstance(value, type) and _place(former) == _place(value))
-        if name in (*self._builtin_names(), *self._unlisted) or not is_same:
+        is_same = former == value or (isinstance(value, type) and _place(former) == _place(value))
+        if name in (*self.builtin_names(), *self._unlisted) or not is_same:
             raise InputError(f"{self._kind} {name!r} is there already; choose another name")
         self._registered[name] = value
 
@@ -157,7 +192,8 @@ class Registry:
         return name in self._registered
 
     @cache  # noqa: B019  a registry lives as long as its process
-    def _builtin_names(self) -> list[str]:
+    def builtin_names(self) -> list[str]:
+        """Return the names of the package's own modules."""
         spec = importlib.util.find_spec(self._package)  # does not import the package itself
         folders = spec.submodule_search_locations if spec else None
         modules = (m.name for m in pkgutil.iter_modules(folders) if not m.ispkg)

@@ -15,7 +15,7 @@ from safetensors.torch import load as from_bytes
 from safetensors.torch import save as to_bytes
 
 from ptrnet import models, tasks
-from ptrnet.errors import InputError, ModelError, short, unknown
+from ptrnet.errors import InputError, ModelError, short
 from ptrnet.files import atomic_path, checksum, exists
 from ptrnet.models.base import PointerModel
 from ptrnet.settings import to_mapping
@@ -99,15 +99,12 @@ def load(folder: Path) -> Saved:
             f"{folder}: {CONFIG} or {TENSORS} is damaged, was edited, or belongs to another model; "
             f'to use them nevertheless, remove "{_CHECKSUM}" from {CONFIG}'
         )
-    for kind, name, known in (
-        ("task", config["task"], [*tasks.names(), *tasks.problem_names(), tasks.CUSTOM]),
-        ("model", config["model"], [*models.names(), models.STATES]),
-    ):
-        if name not in known:
-            raise ModelError(
-                f"{folder / CONFIG}: {unknown(kind, name, known)}; name its plug-in by "
-                "--plugins FILE or PTRNET_PLUGINS"
-            )
+    try:
+        tasks.kind(config["task"]), models.kind(config["model"])
+    except InputError as error:
+        raise ModelError(
+            f"{folder / CONFIG}: {error}; name its plug-in by --plugins FILE or PTRNET_PLUGINS"
+        ) from None
     try:
         task = tasks.get(config["task"], **config["task_settings"])
         settings = models.settings_of(config["model"], **config["model_settings"])

@@ -35,7 +35,7 @@ def names() -> list[str]:
 
 def problem_names() -> list[str]:
     """The names of the built-in problems."""
-    return _problems.names()
+    return _problems.builtin_names()
 
 
 def register(cls: type[Task]) -> type[Task]:
@@ -54,7 +54,7 @@ def register(cls: type[Task]) -> type[Task]:
     if missing:
         raise InputError(f"register task {cls.__name__}: expected it to have {', '.join(missing)}")
     require_settings(cls, f"task {cls.name}")
-    if cls.name in _problems.names():
+    if cls.name in problem_names():
         raise InputError(f"problem {cls.name!r} is there already; choose another name")
     _registry.register(cls.name, cls)
     return cls
@@ -64,11 +64,11 @@ def kind(name: str) -> type[Task]:
     """The class of a task. Raises InputError with the nearest name if the name is unknown."""
     if name == CUSTOM:
         return cast(type[Task], _registry.builtin(CUSTOM))
-    if name in names():  # names of problems are in another registry
-        return cast(type[Task], _registry.get(name))
-    if name in _problems.names():
+    if name in problem_names():
         return cast(type[Task], _problems.get(name))
-    raise unknown("task", name, [*names(), *_problems.names()])
+    if name in _registry:
+        return cast(type[Task], _registry.get(name))
+    raise unknown("task", name, [*names(), *problem_names()])
 
 
 def get(name: str, /, **settings: Any) -> Task:

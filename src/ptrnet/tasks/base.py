@@ -29,7 +29,8 @@ class Labelling(ABC):
     """The part of `Task` that computes answers by algorithms, the labellers."""
 
     name: ClassVar[str]
-    labellers: ClassVar[tuple[str, ...]]  # names of algorithms; the first is the default
+    # Names of algorithms; the first is the default. Plug-ins may add more: `labellers.names_for`.
+    labellers: ClassVar[tuple[str, ...]]
     # Whether a labeller of the task promises proofs, but may run out of time before it finds one.
     may_be_unproved: ClassVar[bool] = False
     distances: ClassVar[tuple[str, ...]] = (
@@ -122,8 +123,8 @@ class Labelling(ABC):
                 "model with ptrnet train, and use ptrnet solve"
             )
         name = labeller or self.labellers[0]
-        if name not in self.labellers:
-            raise unknown(f"labeller of task {self.name}", name, self.labellers)
+        if name not in self.labellers and name not in labellers.names_for(self):
+            raise unknown(f"labeller of task {self.name}", name, labellers.names_for(self))
         labellers.check_package(name)
 
     def check_max_elements(self, labeller: str | None, n: int) -> None:
@@ -138,7 +139,8 @@ class Labelling(ABC):
         name = labeller or self.labellers[0]
         max_elements = labellers.max_elements(name)
         if n > max_elements:
-            others = [other for other in self.labellers if labellers.max_elements(other) >= n]
+            known = labellers.names_for(self)
+            others = [other for other in known if labellers.max_elements(other) >= n]
             raise InputError(
                 f"labeller {name}: expected at most {max_elements:.0f} elements, got {n}; "
                 f"labellers for this size: {', '.join(others) or 'none'}"

@@ -46,14 +46,7 @@ class Tsp(Task):
     """
 
     name: ClassVar[str] = "tsp"
-    labellers: ClassVar[tuple[str, ...]] = (
-        "exact",
-        "held-karp",
-        "a1",
-        "a2",
-        "a3",
-        "local-search",
-    )
+    labellers: ClassVar[tuple[str, ...]] = ("exact", "held-karp", "local-search")
     symmetric: ClassVar[bool] = True
     circular: ClassVar[bool] = True
     may_be_unproved: ClassVar[bool] = True

@@ -23,6 +23,7 @@ from ptrnet.training.graphs import GraphLosses
 from ptrnet.training.hardware import has_run_on_gpu
 from ptrnet.training.losses import cut_losses, gain_losses, losses, shares_of_gains
 from ptrnet.training.recipe import Recipe
+from ptrnet.training.schedule import scheduler
 from ptrnet.types import Batch, CutBatch, Example, Indices
 
 # Takes a batch. Returns the losses of its answers or the mean loss, and which answers are right.
@@ -176,7 +177,7 @@ class TrainingModule(pl.LightningModule):
 
     def configure_optimizers(self) -> Any:
         optimizer = optimizers.optimizer(self.recipe, self.model)
-        schedule = optimizers.scheduler(self.recipe, optimizer)
+        schedule = scheduler(self.recipe, optimizer)
         return {
             "optimizer": optimizer,
             "lr_scheduler": {"scheduler": schedule, "interval": "step"},

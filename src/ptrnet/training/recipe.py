@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from ptrnet import models, tasks
+from ptrnet import labellers, models, tasks
 from ptrnet.data import checks
 from ptrnet.data.tables import NO_COLUMNS, TrainingColumns
 from ptrnet.errors import InputError, unknown
@@ -34,6 +34,7 @@ from ptrnet.settings import (
 from ptrnet.sizes import Sizes
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import CONSTRAINTS, Custom
+from ptrnet.training import optimizers
 
 RECIPES = Path(str(files("ptrnet") / "recipes"))  # NAME.toml of each shipped model
 LARGEST_BATCH = 2**24  # elements, padding included
@@ -141,14 +142,13 @@ class Recipe(Settings):
         "start with the weights of this model: a shipped one, an id on the hub, or the folder of a "
         "model or of a stopped run",
     )
-    optimizer: Literal["adamw", "muon", "sgd", "adadelta-rmsprop"] = setting(
+    optimizer: str = setting(
         "adamw",
         "optimizer; muon: Muon for the weights of linear layers, AdamW for all others; sgd as in "
-        "Vinyals et al.; adadelta-rmsprop as in Wang and Wang: adadelta for "
-        "half of the steps, then rmsprop at a thousandth of its rate",
+        "Vinyals et al.",
     )
     learning_rate: float = setting(
-        2e-3, "peak of the learning rate (1.0 for sgd in Vinyals et al., and for adadelta)", gt=0
+        2e-3, "peak of the learning rate (1.0 for sgd in Vinyals et al.)", gt=0
     )
     schedule: Literal["one-cycle", "constant", "trapezoid"] = setting(
         "one-cycle",
@@ -321,6 +321,7 @@ def _shared_settings(model: str, task: Task, n: Sizes) -> dict[str, Any]:
 def _check_combination(recipe: Recipe) -> None:
     """Raise InputError for sizes that the task does not allow, and for contradictory values."""
     checks.check_sizes(recipe.n, recipe.task)
+    optimizers.check(recipe.optimizer)
     if recipe.columns and not (recipe.data and isinstance(recipe.task, Custom)):
         raise InputError("recipe: set_id is for a table of your examples: give data, and no TASK")
     if recipe.columns.group and not recipe.data:
@@ -418,7 +419,11 @@ def recipe_options() -> dict[str, Option]:
     """
     own = options_of(Recipe)
     options = {**options_of(TrainingColumns), **_task_options(own), **own, **_model_options(own)}
-    names = {"model": " | ".join(models.names()), "labeller": _labellers()}
+    names = {
+        "model": " | ".join(models.names()),
+        "labeller": _labellers(),
+        "optimizer": " | ".join(optimizers.names()),
+    }
     return {
         name: replace(option, help=f"{option.help}: {known}") if known else option
         for name, option in options.items()
@@ -428,7 +433,7 @@ def recipe_options() -> dict[str, Option]:
 
 def _labellers() -> str:
     """Return the names of the labellers of each task that has two or more labellers."""
-    choices = ((name, tasks.kind(name).labellers) for name in tasks.names())
+    choices = ((name, labellers.names_for(tasks.kind(name))) for name in tasks.names())
     return "; ".join(f"{name} {' | '.join(names)}" for name, names in choices if len(names) > 1)
 
 

@@ -43,7 +43,7 @@ from ptrnet.data import checks
 from ptrnet.data.dataset import groups_of
 from ptrnet.data.formats.parts.lines import count_lines, display_name, standard_input_is_json
 from ptrnet.data.groups import with_groups
-from ptrnet.errors import InputError, MissingExtraError, short, unknown
+from ptrnet.errors import InputError, MissingExtraError, short
 from ptrnet.files import atomic_path, check_writable, checksum, exists, to_standard_output
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT
 from ptrnet.plugins import Registry
@@ -278,15 +278,12 @@ def format_of(path: str) -> Format:
         InputError: the extension is missing or unknown. The message lists or suggests extensions.
     """
     extension = "txt" if path == "-" else Path(path).suffix.removeprefix(".").lower()
-    known = names()
     # LightGBM's files in the format svmlight have names such as rank.train and rank.train.query.
-    if extension not in known and exists(f"{path}.query"):
+    if extension not in _registry and exists(f"{path}.query"):
         return get("svmlight")
     extension = _ALIASES.get(extension, extension)
     if not extension:
-        raise InputError(f"{path}: expected an extension, one of .{', .'.join(known)}")
-    if extension not in known:
-        raise unknown("file format", extension, known)
+        raise InputError(f"{path}: expected an extension, one of .{', .'.join(names())}")
     return get(extension)
 
 

@@ -1,0 +1,17 @@
+"""AdamW (Loshchilov and Hutter 2019)."""
+
+from torch import nn
+from torch.optim import AdamW, Optimizer
+
+from ptrnet.training.recipe import Recipe
+
+
+def build(recipe: Recipe, network: nn.Module) -> Optimizer:
+    """Return the optimizer of a recipe."""
+    return AdamW(
+        network.parameters(),
+        recipe.learning_rate,
+        betas=(recipe.beta1, recipe.beta2),
+        weight_decay=recipe.weight_decay,
+        fused=True,
+    )

@@ -1,0 +1,1 @@
+"""The commands `ptrnet reproduce` and `ptrnet bench`."""

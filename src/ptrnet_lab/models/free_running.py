@@ -1,0 +1,63 @@
+"""Base class of the Soft, Hard and Multi Ptr-Net (Chan and Sedoc 2016, 2.3 to 2.5)."""
+
+from abc import abstractmethod
+from dataclasses import replace
+
+from torch import Tensor
+
+from ptrnet.models.base import PointerModel
+from ptrnet.models.ptr_net import EncodedSlots, PtrNet
+from ptrnet_lab.models.settings import FreeRunningSettings
+
+
+class FreeRunningPtrNet(PtrNet):
+    """A Ptr-Net whose next decoder input depends on `a = softmax(u)`, not on the token `C_i`.
+
+    So the distribution at a step does not depend on the chosen tokens, and the prefixes of a
+    search differ only in their tokens. `a` has a probability for each special slot and each
+    element. `P` has a decoder input for each special slot and each element. The input for a special
+    slot is a learned vector, such as `=>` for END. The input for an element is the element itself.
+
+    The paper does not say what the decoder reads in training. With `teacher_forcing`, `log_probs`
+    feeds `P_{C_i}` to the decoder in training mode, as the Ptr-Net does in every mode. In all other
+    cases, the decoder reads the result of `next_input` (free running).
+    """
+
+    Settings = FreeRunningSettings
+
+    def __init__(self, features: int, num_specials: int, settings: FreeRunningSettings) -> None:
+        super().__init__(features, num_specials, settings)
+        self.teacher_forcing = settings.teacher_forcing
+
+    @abstractmethod
+    def next_input(self, attention: Tensor, inputs: Tensor) -> Tensor:
+        """The decoder's next input `(B, K, d)`.
+
+        Args:
+            attention: `a`, `(B, K, S + N)`.
+            inputs: `P`, `(B, S + N, d)`.
+        """
+
+    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSlots:
+        """See `PointerModel`. The state ends with the next decoder input, `=>` at first."""
+        encoded = self.encode_slots(inputs, lengths)
+        start_symbol = encoded.inputs[:, :1]
+        return replace(encoded, state=(*encoded.state, start_symbol))
+
+    def step(
+        self, encoded: EncodedSlots, state: tuple[Tensor, ...], tokens: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        *decoder_state, decoder_input = state
+        log_probs, after = encoded.pointer(decoder_input, tuple(decoder_state))
+        return log_probs, (*after, self.next_input(log_probs.exp(), encoded.inputs))
+
+    def log_probs(
+        self,
+        inputs: Tensor,
+        lengths: Tensor | None,
+        targets: Tensor,
+        target_lengths: Tensor | None = None,
+    ) -> Tensor:
+        if self.training and self.teacher_forcing:
+            return super().log_probs(inputs, lengths, targets, target_lengths)
+        return PointerModel.log_probs(self, inputs, lengths, targets, target_lengths)
