@@ -318,7 +318,7 @@ def test_the_page_says_that_the_service_has_ended(open_page, models):
 
 
 def test_a_slow_exact_answer_appears_later(open_page, models, monkeypatch):
-    monkeypatch.setattr("ptrnet.serve.service.EXACT_SECONDS", 0.0)
+    monkeypatch.setattr("ptrnet.serve.service.EXACT_SECONDS", 0.1)
     released = threading.Event()
     exact_of = tracing.exact_of
     monkeypatch.setattr(tracing, "exact_of", lambda *of: released.wait(60) and exact_of(*of))

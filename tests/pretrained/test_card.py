@@ -50,6 +50,16 @@ def test_a_pushed_card_has_metadata_and_scores_for_the_hub(pushed):
     assert card.text.strip() == solver.card.strip()
 
 
+def test_scores_on_own_examples_are_not_called_synthetic(small, tmp_path):
+    solver = small("custom", center=(0.0, 0.0), spread=(1.0, 1.0), kind="choice")
+    score = {"n": "2-3", "metric": "accuracy", "value": 0.5, "low": 0.4, "high": 0.6, "count": 90}
+    solver.trained["scores"] = [score]
+    solver.save_pretrained(tmp_path / "mine")
+    (result,) = ModelCard((tmp_path / "mine" / "README.md").read_text()).data.eval_results
+    assert result.dataset_type == "own-examples"
+    assert result.dataset_name == "held-out examples of 2-3 elements"
+
+
 def test_ptrnet_push_uploads_weights_and_card(small, tmp_path, pushed, capsys):
     small("sort").save_pretrained(tmp_path / "mine")
     assert program(["push", str(tmp_path / "mine"), "me/mine"]) == 0

@@ -65,9 +65,15 @@ class SetColumns(Settings):
     owner: ClassVar[str] = OWN_EXAMPLES
 
     set_id: str = setting("", "long table: the column whose value the rows of a set share")
-    chosen: str = setting("", "long table: the column that is 1 in the chosen row of each set")
+    chosen: str = setting(
+        "",
+        "long table: the column that is 1 in the chosen row of each set; for `solve`, the name of "
+        "the column to write",
+    )
     rank: str = setting(
-        "", "long table: the column with an element's rank, the lowest first; may have ties"
+        "",
+        "long table: the column with an element's rank, the lowest first; may have ties; for "
+        "`solve`, the name of the column to write",
     )
     grade: str = setting("", "long table: the column with an element's grade, the highest first")
     member: str = setting(

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ptrnet import tasks
 from ptrnet.files import atomic_path
 from ptrnet.models.base import num_weights
 from ptrnet.pretrained.model_folder import CARD, Saved, registered_name
@@ -74,13 +75,14 @@ def with_front_matter(card: str, name: str, saved: Saved, license: str | None = 
         return card if license is None else _with_license(card, license)
     from huggingface_hub import EvalResult, ModelCardData
 
+    is_own = saved.task.name == tasks.CUSTOM
     results = [
         EvalResult(
             task_type="other",
             task_name=saved.task.name,
-            dataset_type="synthetic",
+            dataset_type="own-examples" if is_own else "synthetic",
             dataset_config=f"n = {n}",  # distinguishes the results
-            dataset_name=f"instances of {n} elements",
+            dataset_name=f"{'held-out examples' if is_own else 'instances'} of {n} elements",
             metric_type=metric,
             metric_value=round(measure.value, 6),
         )

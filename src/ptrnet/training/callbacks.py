@@ -156,9 +156,9 @@ class BestWeights(pl.Callback):
             trainer.should_stop = True
             if trainer.is_global_zero:
                 print(
-                    f"stopped at step {trainer.global_step}: the validation loss has not improved "
-                    f"in {self.patience} validations; the weights that are kept are those of step "
-                    f"{self.step}",
+                    f"stopped at step {trainer.global_step}: the validation loss has not fallen "
+                    f"below its lowest value in {self.patience} validations; the kept weights are "
+                    f"those of step {self.step}, the last ones within a standard error of it",
                     file=sys.stderr,
                 )
 
