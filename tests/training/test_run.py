@@ -29,6 +29,8 @@ def test_stopped_and_resumed_is_bit_exact(tmp_path, stalled_training):
     """The test interrupts the run, and resumes a copy of the folder as a kill would leave it."""
     run, killed = tmp_path / "run", tmp_path / "killed"
     training = stalled_training(run, *OPTIONS, stall_at=45)
+    for name in ("previous.ckpt", "checkpoint.ckpt"):  # of the steps 25 (a validation) and 30
+        training.wait_for(run / name)
     shutil.copytree(run, killed)
     recipe = Recipe.read(run / "recipe.toml")
     with pytest.raises(InputError, match=r"/run: another process is writing it$"):

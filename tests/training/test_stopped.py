@@ -190,3 +190,37 @@ def test_a_stopped_training_of_a_users_problem_names_its_model(tmp_path, stalled
     assert f"the best model so far is in {run}\nresume with: ptrnet train" in message
     config = json.loads((run / "config.json").read_text())
     assert config["task"] == "tardiness" and config["trained"]["steps"] >= 2
+
+
+def weights_of(folder):
+    return load(folder).model.state_dict()
+
+
+def test_a_run_that_is_resumed_and_stopped_again_keeps_the_better_model(tmp_path):
+    """Once, it began again at step 0, and then left the weights of its first steps."""
+    recipe, data = of_own_data(tmp_path, **VALIDATIONS)
+    folder = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, folder, hooks=Hooks([StopAt(6, signal.SIGINT)]), data=data)
+    before, step = weights_of(folder), load(folder).trained["steps"]
+    assert step == 4
+    steps = []
+
+    class Note(pl.Callback):
+        def on_train_batch_end(self, trainer, module, *_):
+            steps.append(trainer.global_step)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, folder, resume=True, hooks=Hooks([Note()]), data=data)
+    assert steps == [5]
+    assert all(torch.equal(w, before[name]) for name, w in weights_of(folder).items())
+
+
+def test_a_second_stop_before_the_first_validation_keeps_later_weights(tmp_path):
+    recipe, data = of_own_data(tmp_path, **{**VALIDATIONS, "valid_every": 20})
+    folder = tmp_path / "run"
+    for resume, at, expected in ((False, 6, 6), (True, 2, 6), (True, 8, 8)):
+        with pytest.raises(KeyboardInterrupt):
+            train(recipe, folder, resume, hooks=Hooks([StopAt(at, signal.SIGINT)]), data=data)
+        assert load(folder).trained["steps"] == expected

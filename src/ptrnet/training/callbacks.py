@@ -199,14 +199,15 @@ class CheckedCheckpointIO(TorchCheckpointIO):
 
 
 class PeriodicCheckpoint(pl.Callback):
-    """Saves a checkpoint every `every` steps, and at the end.
+    """Saves a checkpoint every `every` steps, with each better model, and at the end.
 
     If a validation follows a step, the callback saves after the validation, because a run that is
-    resumed at this step does not validate again.
+    resumed at this step does not validate again. A resumed run thus knows how good the model in its
+    folder is, and does not replace it by a worse one.
     """
 
-    def __init__(self, path: Path, every: int, valid_every: int) -> None:
-        self.path, self.every, self.valid_every = path, every, valid_every
+    def __init__(self, path: Path, every: int, valid_every: int, best: BestWeights) -> None:
+        self.path, self.every, self.valid_every, self.best = path, every, valid_every, best
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any
@@ -216,7 +217,9 @@ class PeriodicCheckpoint(pl.Callback):
             trainer.save_checkpoint(self.path)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        if self._due(trainer) or trainer.should_stop:
+        is_better = self.best.step == trainer.global_step
+        is_better = trainer.strategy.reduce_boolean_decision(is_better, all=False)
+        if self._due(trainer) or trainer.should_stop or is_better:
             trainer.save_checkpoint(self.path)
 
     def _due(self, trainer: pl.Trainer) -> bool:

@@ -195,7 +195,9 @@ class Recipe(Settings):
         "keep the last weights; for your own examples, 10",
         ge=0,
     )
-    checkpoint_every: int = setting(1000, "steps between checkpoints", ge=1)
+    checkpoint_every: int = setting(
+        1000, "steps between checkpoints; a better model has one, too", ge=1
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -119,7 +119,7 @@ def _train(
         except NotFiniteError as error:  # raised by decoding, before a loss is computed
             raise diverged_error(output, trainer.global_step) from error
         except KeyboardInterrupt:
-            if best.step == 0 < trainer.global_step and is_main_process():
+            if best.step == 0 and is_main_process() and _is_ahead(output, trainer.global_step):
                 save(trainer.global_step)
             raise
 
@@ -144,6 +144,12 @@ def _train(
         tested = examples.valid or [fresh_test_examples(recipe)]
         write_card(output, saved, recipe, tested, share)
     return saved
+
+
+def _is_ahead(output: Path, step: int) -> bool:
+    """Whether `step` is after the step of the model in a run's folder, if there is one."""
+    there = model_folder.load(output).trained if model_folder.is_there(output) else {}
+    return step > int(there.get("steps", 0))
 
 
 def _network(recipe: Recipe) -> PointerModel:

@@ -110,7 +110,9 @@ def build_trainer(recipe: Recipe, output: Path, best: BestWeights, hooks: Hooks)
             best,
             LogRecipe(loggers, recipe.table()),
             *hooks.callbacks,
-            PeriodicCheckpoint(output / checkpoint.LAST, recipe.checkpoint_every, valid_every),
+            PeriodicCheckpoint(
+                output / checkpoint.LAST, recipe.checkpoint_every, valid_every, best
+            ),
         ],
         plugins=[CheckedCheckpointIO()],
         enable_checkpointing=any(isinstance(c, Checkpoint) for c in hooks.callbacks),
