@@ -187,7 +187,8 @@ def test_a_stopped_training_of_a_users_problem_names_its_model(tmp_path, stalled
     training.process.send_signal(signal.SIGTERM)
     assert training.process.wait(60) == 130
     message = training.log.read_text()
-    assert f"the best model so far is in {run}\nresume with: ptrnet train" in message
+    command = f"ptrnet train --plugins {TARDINESS} --output {run} --resume"
+    assert f"the best model so far is in {run}\nresume with: {command}\n" in message
     config = json.loads((run / "config.json").read_text())
     assert config["task"] == "tardiness" and config["trained"]["steps"] >= 2
 

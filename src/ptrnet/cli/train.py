@@ -1,12 +1,14 @@
 """`ptrnet train`: train a model, and write it to a folder."""
 
 import contextlib
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ptrnet import plugins
 from ptrnet.cli.options import (
     PROBLEMS,
     TASKS,
@@ -82,6 +84,7 @@ def train(
     try:
         from ptrnet.pretrained.model_folder import is_there
         from ptrnet.training.callbacks import Hooks
+        from ptrnet.training.checkpoint import LAST
         from ptrnet.training.run import train
         from ptrnet.training.run_folder import last_numbered, next_numbered
         from ptrnet.training.trainer import is_main_process
@@ -102,7 +105,15 @@ def train(
             if is_main_process():
                 if is_there(output):
                     print(f"the best model so far is in {output}", file=sys.stderr)
-                print(f"resume with: ptrnet train --output {output} --resume", file=sys.stderr)
+                named = "".join(f" --plugins {shlex.quote(path)}" for path in plugins.files())
+                print(
+                    f"resume with: ptrnet train{named} --output {output} --resume", file=sys.stderr
+                )
+                if not (output / LAST).exists():
+                    print(
+                        "there is no checkpoint yet, so the training then begins at step 0",
+                        file=sys.stderr,
+                    )
             raise
     if is_main_process():
         echo(str(output))

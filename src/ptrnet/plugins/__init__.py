@@ -35,8 +35,8 @@ _loading = RLock()  # other threads wait until all names are there
 def add(path: str) -> None:
     """Add a file to the plug-ins of this process and of its child processes."""
     absolute = str(Path(path).absolute())
-    if absolute not in _files():
-        os.environ[VARIABLE] = os.pathsep.join([*_files(), absolute])
+    if absolute not in files():
+        os.environ[VARIABLE] = os.pathsep.join([*files(), absolute])
 
 
 def load() -> None:
@@ -53,7 +53,7 @@ def load() -> None:
                         entry.load()
                     except Exception as error:  # a plug-in may raise any exception
                         raise _broken(f"{entry.name} ({entry.value})", error) from error
-        for path in _files():
+        for path in files():
             if path not in _loaded:
                 with _marked_as_loaded(path):
                     _import_file(Path(path))
@@ -74,7 +74,8 @@ def _marked_as_loaded(name: str) -> Iterator[None]:
         raise
 
 
-def _files() -> list[str]:
+def files() -> list[str]:
+    """Return the paths of the plug-in files that the user named."""
     return [path for path in os.environ.get(VARIABLE, "").split(os.pathsep) if path]
 
 
@@ -103,7 +104,7 @@ def _broken(name: str, error: Exception) -> InputError:
 
 # A process that unpickles an object of a plug-in imports the plug-in's module without `load`. So
 # add the folders of plug-ins to this package's search path now, not only in `load`.
-for _path in _files():
+for _path in files():
     _search(Path(_path).parent)
 
 
@@ -138,7 +139,7 @@ class Registry:
 
     def __contains__(self, name: str) -> bool:
         """Whether `get` knows the name. Raises InputError if a plug-in fails."""
-        if _files() or name not in self.builtin_names():
+        if files() or name not in self.builtin_names():
             load()
         return name in self._registered or name in self.builtin_names()
 
