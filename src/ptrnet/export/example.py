@@ -338,14 +338,17 @@ if __name__ == "__main__":
     for name, file in manifest["files"].items():
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != file["sha256"]:
             sys.exit(f"{folder / name}: damaged: it is not the file that was exported")
+    inputs = manifest["inputs"]
+    needed = "an element in each line"
+    if "instance" in inputs:
+        needed = "an instance as a line of JSON (`ptrnet convert IN OUT.jsonl` writes it)"
     try:
-        inputs = manifest["inputs"]
         if "instance" in inputs:
             instance = read_problem(paths[0], inputs["instance"])
         else:
             instance = read(paths[0], inputs.get("fields", []))
     except (KeyError, OSError, ValueError, csv.Error) as error:
-        sys.exit(f"expected a file with an element in each line: {error!r}")
+        sys.exit(f"expected a file with {needed}: {error!r}")
     answer, scores = solve_and_score(instance, folder)
     if "--scores" not in sys.argv:
         print(json.dumps(answer))
