@@ -12,7 +12,7 @@ from ptrnet.data.groups import shared_value
 from ptrnet.errors import InputError
 from ptrnet.metrics import calibration
 from ptrnet.metrics.interval import Measure, Moments, Scores, moments_of
-from ptrnet.run import Sink
+from ptrnet.run import Part, Sink
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
 
@@ -99,12 +99,14 @@ class Evaluation(Sink["Evaluation"]):
         self._by_value = _ScoresByValue(self._empty)
         self._cannot_tell = [*self._no_scores]  # of the examples so far
         self.groups = set[int]()
-        for number, chunk in enumerate(chunks):
-            self.add(number, chunk)
+        for chunk in chunks:
+            self._add(chunk)
 
-    def add(self, number: int, encoded: Dataset) -> None:
-        """Add the scores of a chunk."""
-        data = encoded
+    def add(self, part: Part) -> None:
+        """See `ptrnet.run.Sink`."""
+        self._add(part.encoded)
+
+    def _add(self, data: Dataset) -> None:
         scores: dict[str, Scores] = {}
         for name, empty in self._no_scores.items():
             values = np.array([extra.get(name, np.nan) for extra in data.carried["extra"]], float)

@@ -7,6 +7,7 @@ them together at the end. `ptrnet.sinks` has the sinks that write lines.
 """
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -43,12 +44,21 @@ class Source(NamedTuple):
     path: str | None = None
 
 
-class Sink(Generic[Result]):
+class Part(NamedTuple):
+    """The result of a chunk."""
+
+    number: int
+    rows: int
+    unproved: int  # answers without a proof, although their labeller promises a proof
+    encoded: Any
+
+
+class Sink(ABC, Generic[Result]):
     """Takes the results of a run.
 
     Attributes:
         encode: what to do with a result in the process that computed it, before it is sent here.
-        unproved: the number of answers without a proof, although their labeller promises a proof.
+        unproved: the number of answers without a proof in all parts.
     """
 
     encode: Callable[[Dataset], Any]
@@ -61,13 +71,13 @@ class Sink(Generic[Result]):
         """Prepare for `add`. Yields the numbers of rows of finished chunks, by chunk number."""
         return nullcontext({})
 
-    def add(self, number: int, encoded: Any) -> None:
-        """Take the result of chunk `number`."""
-        raise NotImplementedError
+    @abstractmethod
+    def add(self, part: Part) -> None:
+        """Take the result of a chunk."""
 
+    @abstractmethod
     def result(self) -> Result:
         """Return what the run returns, after the last chunk."""
-        raise NotImplementedError
 
 
 def run(
@@ -105,7 +115,7 @@ def run(
         with Bar(activity, source.num_rows, sum(done.values())) as bar:
             for part in ordered_map(compute, todo, jobs, backend):
                 sink.unproved += part.unproved
-                sink.add(part.number, part.encoded)
+                sink.add(part)
                 bar.add(part.rows)
         return sink.result()
 
@@ -114,21 +124,12 @@ def _unchanged(data: Dataset) -> Dataset:
     return data
 
 
-class _Part(NamedTuple):
-    """The result of a chunk."""
-
-    number: int
-    rows: int
-    unproved: int
-    encoded: Any
-
-
 def _compute(
     function: Callable[[Any], Dataset], encode: Callable[[Dataset], Any], item: tuple[int, Any]
-) -> _Part:
+) -> Part:
     number, chunk = item
     data = function(chunk)
-    return _Part(number, len(data), num_unproved(data), encode(data))
+    return Part(number, len(data), num_unproved(data), encode(data))
 
 
 class Memory(Sink[list[Dataset]]):
@@ -138,8 +139,8 @@ class Memory(Sink[list[Dataset]]):
         super().__init__()
         self._parts = list[Dataset]()
 
-    def add(self, number: int, encoded: Dataset) -> None:
-        self._parts.append(encoded)
+    def add(self, part: Part) -> None:
+        self._parts.append(part.encoded)
 
     def result(self) -> list[Dataset]:
         return self._parts
@@ -156,8 +157,8 @@ class Whole(Sink[None]):
         super().__init__()
         self._write, self._examples = write, list[Example]()
 
-    def add(self, number: int, encoded: Dataset) -> None:
-        self._examples.extend(encoded)
+    def add(self, part: Part) -> None:
+        self._examples.extend(part.encoded)
 
     def result(self) -> None:
         self._write(self._examples)

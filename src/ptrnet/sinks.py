@@ -28,7 +28,7 @@ from ptrnet.data import formats
 from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError, KilledError, OutputError, short
 from ptrnet.files import atomic_path, check_writable, checksum, locked, to_standard_output
-from ptrnet.run import Sink, Source, Whole, num_unproved
+from ptrnet.run import Part, Sink, Source, Whole
 from ptrnet.settings import to_mapping
 from ptrnet.tasks.base import Task
 from ptrnet.version import VERSION
@@ -51,9 +51,9 @@ class Lines(Sink[None]):
         with SpooledTemporaryFile(formats.IN_MEMORY, dir=folder) as self._stream:
             yield {}
 
-    def add(self, number: int, encoded: str) -> None:
+    def add(self, part: Part) -> None:
         with _writing(self.output):
-            self._stream.write(encoded.encode())
+            self._stream.write(part.encoded)
 
     def result(self) -> None:
         self._stream.seek(0)
@@ -70,8 +70,8 @@ class Printed(Sink[None]):
     def __init__(self, task: Task) -> None:
         self.encode = partial(_lines_of, task, formats.output_format("-", "-").extension)
 
-    def add(self, number: int, encoded: str) -> None:
-        to_standard_output([encoded])
+    def add(self, part: Part) -> None:
+        to_standard_output([part.encoded.decode()])
 
     def result(self) -> None:
         """Return nothing, because everything is printed."""
@@ -93,7 +93,7 @@ class Resumable(Sink[None]):
     ) -> None:
         self.output, self.target, self.task, self.key = output, target, task, key
         self.extension = "jsonl" if target.capabilities.binary else target.extension
-        self.encode = partial(_counted_lines_of, task, self.extension)
+        self.encode = partial(_lines_of, task, self.extension)
 
     @contextmanager
     def opened(self) -> Iterator[Mapping[int, int]]:
@@ -101,10 +101,10 @@ class Resumable(Sink[None]):
             done, self.unproved = _finished(self._folder, self.extension)
             yield done
 
-    def add(self, number: int, encoded: tuple[bytes, int]) -> None:
-        lines, unproved = encoded
+    def add(self, part: Part) -> None:
+        name = _chunk_name(part.number, part.unproved, part.encoded, self.extension)
         with _writing(self.output):
-            _write_chunk(self._folder / _chunk_name(number, unproved, lines, self.extension), lines)
+            _write_chunk(self._folder / name, part.encoded)
 
     def result(self) -> None:
         with _writing(self.output):
@@ -156,14 +156,10 @@ def file_sink(
     return Lines(output, target, task)
 
 
-def _lines_of(task: Task, extension: str, data: Dataset) -> str:
+def _lines_of(task: Task, extension: str, data: Dataset) -> bytes:
     text = StringIO()
     formats.get(extension).module.write(text, data, task)
-    return text.getvalue()
-
-
-def _counted_lines_of(task: Task, extension: str, data: Dataset) -> tuple[bytes, int]:
-    return _lines_of(task, extension, data).encode(), num_unproved(data)
+    return text.getvalue().encode()
 
 
 @contextmanager

@@ -60,7 +60,7 @@ def test_rows_with_one_id_become_one_instance(tmp_path):
     + [("t.tsv", ";"), ("t.dat", ","), ("t.txt", ",")],
 )
 def test_tables_have_the_delimiter_of_their_header(tmp_path, name, mark):
-    """The oracle is pandas, which is told the delimiter."""
+    """The oracle is pandas with the right delimiter."""
     pandas = pytest.importorskip("pandas")
     rows = [["s", "price, net", "a;b"], ["x", "3.5", "red; or, blue"], ["x", "2", 'a\t"b"']]
     with (tmp_path / name).open("w", newline="") as stream:

@@ -58,7 +58,7 @@ def test_weights_are_compared_with_the_lowest_loss_and_not_with_the_kept_one(val
 
 
 def test_examples_of_a_group_count_as_one_observation(validate):
-    """By group, the mean differences are 0.1 and 0.1, or 0.4 and -0.15."""
+    """The mean differences of the groups are 0.1 and 0.1, or 0.4 and -0.15."""
     pairs, others = np.array([7, 7, 9, 9]), np.array([7, 9, 7, 9])
     assert validate(BestWeights(0, lambda step: None, pairs), BEST, WITHIN) == 1
     assert validate(BestWeights(0, lambda step: None, others), BEST, WITHIN) == 2

@@ -67,7 +67,7 @@ def card(folder):
 
 
 def test_a_taste_that_only_a_persons_mark_tells_is_not_claimed_for_new_persons(tmp_path):
-    """By chance, the accuracy is .25 and the log-likelihood -1.39."""
+    """Chance has the accuracy .25 and the log-likelihood -1.39."""
     rows, new = panel(60, 20), panel(30, 20, seed=1)
     small = {"seed": 1, "steps": 300, "hidden_size": 16, "ensemble": 2, "fields": ["mark", "brand"]}
     by_set = tmp_path / "by-set"
@@ -222,7 +222,7 @@ def test_a_single_group_cannot_be_split():
 def test_intervals_by_group_are_the_same_in_all_ways_to_evaluate(tmp_path, capsys):
     rows = panel(9, 30)
     model, data = str(tmp_path / "m"), written(tmp_path / "t.csv", rows)
-    # The model reads the group, as somebody trained it without --group.
+    # The model reads the group, because it was trained without --group.
     with pytest.warns(AmbiguousInputWarning, match="the network also reads this field"):
         solver = ptrnet.fit(rows, **COLUMNS, **{**TINY, "valid_batches": 0}, output=model)
     expected = solver.evaluate(rows, **COLUMNS, group="person")

@@ -371,7 +371,7 @@ def load_solver(task: str | None, model: str | None) -> "Solver":
 
 
 def check_index(index: int, count: int) -> None:
-    """Raise InputError if there is no instance of this index."""
+    """Raise InputError if no instance has this index."""
     if index >= count:
         raise InputError(f"--index: expected 0 to {count - 1}, got {index}")
 
