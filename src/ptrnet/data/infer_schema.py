@@ -30,8 +30,8 @@ COMMON_SETS, COMMON_SHARE = 20, 0.05  # a common number is in at least these set
 COMMON_FACTOR = 2  # common numbers are at least this many times as frequent as the next number
 DIFFERENT = 20  # a field with fewer different numbers has no common numbers
 COUNTED = 20_000  # if a field has more numbers, we count a sample of at most this size
-# A numeric field may hold codes if it has this many different numbers, if all of them are whole, and
-# if each number occurs CODE_REPEATS times on average.
+# A numeric field may hold codes if it has this many different numbers, if all of them are whole,
+# and if each number occurs CODE_REPEATS times on average.
 FEWEST_CODES, MOST_CODES, CODE_REPEATS = 3, 30, 10
 
 

@@ -347,7 +347,7 @@ if __name__ == "__main__":
             instance = read_problem(paths[0], inputs["instance"])
         else:
             instance = read(paths[0], inputs.get("fields", []))
-    except (KeyError, OSError, ValueError, csv.Error) as error:
+    except (KeyError, OSError, TypeError, ValueError, csv.Error) as error:
         sys.exit(f"expected a file with {needed}: {error!r}")
     answer, scores = solve_and_score(instance, folder)
     if "--scores" not in sys.argv:
