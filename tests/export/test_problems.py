@@ -65,14 +65,14 @@ def test_the_example_answers_a_line_of_json(name, exported, tmp_path):
     assert json.loads(printed) == solver.solve(inputs, improve=False).tolist()
 
 
-def test_the_example_says_which_file_it_takes(exported, tmp_path):
+@pytest.mark.parametrize("text", ["NAME : one", "[1, 2]", '{"demand": 3}', ""])
+def test_the_example_says_which_file_it_takes(exported, tmp_path, text):
     _, folder = exported("cvrp")
-    (tmp_path / "one.vrp").write_text("NAME : one\n")
+    (tmp_path / "one.vrp").write_text(f"{text}\n")
     command = [sys.executable, folder / "example.py", tmp_path / "one.vrp"]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert (
-        done.returncode == 1 and "expected a file with an instance as a line of JSON" in done.stderr
-    )
+    assert done.returncode == 1
+    assert "expected a file with an instance as a line of JSON" in done.stderr
 
 
 def test_a_step_of_routes_makes_no_array(monkeypatch):
