@@ -29,14 +29,12 @@ import numpy as np
 import torch
 
 import ptrnet
-from ptrnet import tasks, weights
+from ptrnet import model_folder, tasks, weights
 from ptrnet.data.dataset import Dataset
 from ptrnet.files import checksum
 from ptrnet.labellers import best_tour, dynamic_programming, pyvrp, pyvrp_prizes, tabu_search
 from ptrnet.metrics.interval import Moments
 from ptrnet.models.base import num_weights
-from ptrnet.pretrained import card as pretrained_card
-from ptrnet.pretrained import model_folder
 from ptrnet.problems import Problem
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run_card import Card, markdown_table
@@ -431,7 +429,7 @@ def ship(name: str, run: Path, options: argparse.Namespace) -> None:
         ],
     )
     reference = {key: next(iter(SOLVERS[key])) for key in cells}
-    pretrained_card.write(
+    model_folder.write_card(
         folder,
         Card(
             title=name,

@@ -22,14 +22,12 @@ import numpy as np
 import torch
 from scipy.spatial import ConvexHull, Delaunay
 
-from ptrnet import Beam, Greedy, Solver, tasks
+from ptrnet import Beam, Greedy, Solver, model_folder, tasks
 from ptrnet.decoding import Decoder
 from ptrnet.errors import OutOfDistributionWarning
 from ptrnet.files import atomic_path, checksum
 from ptrnet.metrics.interval import Measure
 from ptrnet.models.base import num_weights
-from ptrnet.pretrained import card as pretrained_card
-from ptrnet.pretrained import model_folder
 from ptrnet.solver.scoring import measures_of
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run_card import Card, markdown_table
@@ -319,7 +317,7 @@ def main() -> None:
         {"n": row["n"], "metric": CONSTRAINED[saved.task.name][0], **row[key]} for row in rows
     ]
     model_folder.save(folder, saved, torch.float16)
-    pretrained_card.write(folder, card(name, saved, rows, options.beam, vars(options)).text())
+    model_folder.write_card(folder, card(name, saved, rows, options.beam, vars(options)).text())
     document = {
         "model": name,
         "seed": SEED,

@@ -5,9 +5,8 @@ import pytest
 import torch
 
 import ptrnet
-from ptrnet import models, weights
+from ptrnet import model_folder, models, weights
 from ptrnet.export.folder import export_onnx
-from ptrnet.pretrained import model_folder
 from ptrnet.problems import Problem
 from ptrnet.serve.server import warm_up
 from ptrnet.training.recipe import Recipe

@@ -18,7 +18,7 @@ from ptrnet.data.random_streams import TRAIN, VALID
 from ptrnet.data.streams import ExampleStream
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.labels import generate_dataset
-from ptrnet.pretrained.model_folder import load
+from ptrnet.model_folder import load
 from ptrnet.types import Example, pad_answers
 from ptrnet.views import augmented_view, canonicalize_valid
 from tests.contract.cases import (

@@ -3,7 +3,7 @@
 import pytest
 
 from ptrnet.errors import InputError
-from ptrnet.pretrained.model_folder import load
+from ptrnet.model_folder import load
 from ptrnet.solver import Solver
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train

@@ -12,11 +12,10 @@ import numpy as np
 import torch
 
 import ptrnet
-from ptrnet import tasks
+from ptrnet import model_folder, tasks
 from ptrnet.data import formats
 from ptrnet.data.stored import open_file
 from ptrnet.labels import generate_dataset
-from ptrnet.pretrained import model_folder
 from ptrnet.serve.requests import parse_npy
 from ptrnet.training import checkpoint
 from ptrnet.types import Example

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ptrnet.errors import InputError
-from ptrnet.pretrained.model_folder import load
+from ptrnet.model_folder import load
 from ptrnet.training import checkpoint
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train

@@ -10,7 +10,7 @@ import torch
 import ptrnet
 from ptrnet.cli import run
 from ptrnet.errors import InputError
-from ptrnet.pretrained.model_folder import load
+from ptrnet.model_folder import load
 from ptrnet.solver import Solver
 from ptrnet.training.own_data import infer_recipe
 from ptrnet.training.recipe import Recipe

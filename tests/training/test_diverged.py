@@ -5,9 +5,9 @@ import pytest
 import torch
 
 import ptrnet
+from ptrnet import model_folder
 from ptrnet.cli import run
 from ptrnet.errors import DivergedError, ModelError
-from ptrnet.pretrained import model_folder
 from ptrnet.training.costs import CostModule
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe

@@ -17,7 +17,7 @@ from ptrnet.data.stored import open_file
 from ptrnet.data.streams import DatasetStream, ExampleStream, rows_of_rank
 from ptrnet.errors import InputError
 from ptrnet.labels import generate_dataset
-from ptrnet.pretrained.model_folder import load
+from ptrnet.model_folder import load
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 from tests.test_parallel import is_running, wait_until

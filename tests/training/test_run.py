@@ -14,7 +14,7 @@ from ptrnet.data import formats
 from ptrnet.data.batches import batch_of
 from ptrnet.data.streams import DatasetStream
 from ptrnet.errors import InputError
-from ptrnet.pretrained.model_folder import load
+from ptrnet.model_folder import load
 from ptrnet.training import run_folder
 from ptrnet.training.losses import losses
 from ptrnet.training.recipe import Recipe

@@ -15,7 +15,7 @@ import ptrnet
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.labels import generate_dataset
-from ptrnet.pretrained.model_folder import is_there, load
+from ptrnet.model_folder import is_there, load
 from ptrnet.training.callbacks import Hooks
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.own_data import infer_recipe

@@ -5,7 +5,7 @@ import torch
 
 from ptrnet import weights
 from ptrnet.errors import InputError
-from ptrnet.pretrained.model_folder import load
+from ptrnet.model_folder import load
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 

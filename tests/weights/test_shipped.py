@@ -9,9 +9,8 @@ from safetensors.torch import load_file
 from scipy.spatial import ConvexHull, Delaunay
 
 import ptrnet
-from ptrnet import tasks, weights
+from ptrnet import model_folder, tasks, weights
 from ptrnet.labellers import held_karp
-from ptrnet.pretrained import model_folder
 from ptrnet.solver.scoring import measures_of
 from ptrnet.types import Example
 

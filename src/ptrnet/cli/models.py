@@ -44,7 +44,6 @@ def show(name: Annotated[str, typer.Argument(metavar="NAME")], seed: UnusedSeed 
     Examples:
         ptrnet models show hull
     """
-    from ptrnet import weights
-    from ptrnet.pretrained import model_folder
+    from ptrnet import model_folder, weights
 
     echo((weights.folder(name) / model_folder.CARD).read_text(encoding="utf-8").rstrip("\n"))

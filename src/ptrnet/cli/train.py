@@ -82,7 +82,7 @@ def train(
         output, task_or_recipe = _resumed(task_or_recipe, output, options)
     recipe, summary, data = _recipe(task_or_recipe, options)
     try:
-        from ptrnet.pretrained.model_folder import is_there
+        from ptrnet.model_folder import is_there
         from ptrnet.training.callbacks import Hooks
         from ptrnet.training.checkpoint import LAST
         from ptrnet.training.run import train

@@ -8,7 +8,7 @@ from ptrnet.export.graphs import DIMENSIONS, ENCODER, OPSET, STEP, Graph
 from ptrnet.files import checksum
 from ptrnet.geometry.points import SMALLEST_RANGE
 from ptrnet.geometry.resolution import RESOLUTION
-from ptrnet.pretrained.model_folder import registered_name
+from ptrnet.model_folder import registered_name
 from ptrnet.problems import Problem
 from ptrnet.settings import to_mapping
 from ptrnet.sizes import LARGEST

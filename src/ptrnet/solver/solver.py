@@ -1,14 +1,16 @@
 """`Solver`: a trained model with its task, which answers instances in memory and in files."""
 
+import os
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from os import fspath
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from ptrnet import model_folder
 from ptrnet.data.arrays import series_like
 from ptrnet.data.dataset import (
     Dataset,
@@ -19,13 +21,13 @@ from ptrnet.data.dataset import (
 )
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError, ModelError
+from ptrnet.files import exists
 from ptrnet.models.base import PointerModel, num_weights
 from ptrnet.parallel import LOCAL, check_processes
 from ptrnet.run import CHUNK, Memory, Source, run
 from ptrnet.settings import from_mapping
 from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.predict import Predictor, SampledAnswers, predictor_of, sample_answers
-from ptrnet.solver.saving import HubMixin
 from ptrnet.solver.trained_range import TrainedRange
 from ptrnet.tasks.base import Task
 from ptrnet.types import Ends, Example, Floats
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from ptrnet.tasks.custom import Custom
 
 
-class Solver(HubMixin):
+class Solver:
     """Answers instances of one task with one trained network.
 
     Args:
@@ -675,7 +677,15 @@ class Solver(HubMixin):
         )
         columns = NO_COLUMNS if columns is None else columns
         on_files.solve_file(
-            self, predictor, fspath(file), fspath(output), ends, jobs, backend, columns, probability
+            self,
+            predictor,
+            os.fspath(file),
+            os.fspath(output),
+            ends,
+            jobs,
+            backend,
+            columns,
+            probability,
         )
 
     def evaluate_file(
@@ -726,10 +736,10 @@ class Solver(HubMixin):
         from ptrnet.solver.scoring import Evaluator
 
         evaluator = Evaluator(**vars(self._predictor(decoder, constrained, augment, improve)))
-        target = None if output is None else fspath(output)
+        target = None if output is None else os.fspath(output)
         columns = NO_COLUMNS if columns is None else columns
         return on_files.evaluate_file(
-            self, evaluator, fspath(file), target, jobs, backend, by, columns
+            self, evaluator, os.fspath(file), target, jobs, backend, by, columns
         )
 
     def evaluate_random(
@@ -779,7 +789,7 @@ class Solver(HubMixin):
         from ptrnet.solver.scoring import Evaluator
 
         evaluator = Evaluator(**vars(self._predictor(decoder, constrained, augment, improve)))
-        target = None if output is None else fspath(output)
+        target = None if output is None else os.fspath(output)
         return on_files.evaluate_random(
             self, evaluator, count, n, points, seed, target, jobs, backend
         )
@@ -892,6 +902,86 @@ class Solver(HubMixin):
             raise InputError(
                 f"expected an answer of task {self.task.name}, got one of {answer.task.name}"
             )
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write `config.json`, `model.safetensors` and the card, README.md, to a folder.
+
+        The folder is made if it is missing. A README.md in a folder without a model is not
+        overwritten. The card and `trained["scores"]` are those of the training: if you have changed
+        the weights since then, clear both.
+
+        Raises:
+            InputError: the folder cannot be written, or is the run folder of a training. The
+                checkpoints in a run folder must belong to the model in the same folder.
+
+        Examples:
+            >>> model = ptrnet.load("hull")
+            >>> model.save_pretrained("my-hull")
+            >>> ptrnet.load("./my-hull").solve([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]])
+            array([0, 1, 2, 3])
+        """
+        path = Path(folder)
+        if exists(path / model_folder.RECIPE):
+            raise InputError(f"{path}: holds the run of a training; name another folder")
+        is_users_readme = exists(path / model_folder.CARD) and not model_folder.is_there(path)
+        saved = model_folder.Saved(self.model, self.task, self.trained)
+        model_folder.save(path, saved)
+        if not is_users_readme:
+            name = path.resolve().name
+            text = self.card or model_folder.basic_card(name, saved)
+            model_folder.write_card(path, model_folder.with_front_matter(text, name, saved))
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path) -> Self:
+        """Load a solver from a folder, or from a repository on the Hugging Face hub.
+
+        Args:
+            name: the folder, or "owner/name" or "owner/name@revision" on the hub.
+
+        Raises:
+            ModelError: files are missing or damaged, or the hub has no such repository.
+
+        Examples:
+            >>> ptrnet.load("hull").save_pretrained("my-hull")
+            >>> model = ptrnet.Solver.from_pretrained("my-hull")
+        """
+        folder = Path(name)
+        if not os.path.exists(name):  # noqa: PTH110  Path.exists raises for too long names
+            from ptrnet import hub
+
+            folder = hub.fetch(str(name))
+        saved, text = model_folder.load(folder), model_folder.read_card(folder)
+        return cls(*saved, card=text)
+
+    def push_to_hub(
+        self, repository: str, private: bool = False, license: str | None = None
+    ) -> str:
+        """Upload the model to "owner/name" on the Hugging Face hub, and return the address.
+
+        The card begins with the metadata that the hub reads: task, network, scores.
+
+        Args:
+            repository: "owner/name".
+            private: whether a new repository is visible only to its owner.
+            license: the license of the model, as the hub names it, such as "mit".
+
+        Raises:
+            ModelError: the hub refuses the upload, or cannot be reached.
+
+        Examples:
+            >>> model.push_to_hub("my-name/my-hull", private=True)  # after `hf auth login`
+        """
+        from ptrnet import hub
+
+        saved = model_folder.Saved(self.model, self.task, self.trained)
+        text = self.card or model_folder.basic_card(repository, saved)
+        with tempfile.TemporaryDirectory() as folder:
+            model_folder.save(Path(folder), saved)
+            name = repository.rpartition("/")[2]
+            model_folder.write_card(
+                Path(folder), model_folder.with_front_matter(text, name, saved, license)
+            )
+            return hub.push(Path(folder), repository, private=private)
 
     def __repr__(self) -> str:
         """Return a text with the task, the network, the training data and the network's scores."""

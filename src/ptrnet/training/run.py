@@ -7,13 +7,12 @@ from typing import Any
 
 import torch
 
-from ptrnet import models
+from ptrnet import model_folder, models
 from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError, NotFiniteError
 from ptrnet.kernels.eager import use_compiled_kernels
 from ptrnet.models.base import PointerModel
 from ptrnet.models.parts.random_numbers import DrawFrom
-from ptrnet.pretrained import model_folder
 from ptrnet.solver import Solver
 from ptrnet.training import checkpoint, run_folder
 from ptrnet.training.callbacks import BestWeights, Hooks, diverged_error

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from ptrnet import model_folder
 from ptrnet.data.dataset import Dataset
 from ptrnet.data.groups import codes_of
 from ptrnet.decoding import Greedy
@@ -15,7 +16,6 @@ from ptrnet.errors import OutOfDistributionWarning
 from ptrnet.evaluation import Evaluation, with_scores
 from ptrnet.metrics.interval import Measure
 from ptrnet.models.base import num_weights
-from ptrnet.pretrained import card, model_folder
 from ptrnet.solver import Solver
 from ptrnet.solver.scoring import judgements_of
 from ptrnet.tasks.custom import Custom
@@ -62,11 +62,13 @@ class Card(NamedTuple):
             "Use": self.usage,
             "Limits": self.limits,
         }
-        return card.compose(self.title, self.summary, self.facts, sections)
+        return model_folder.compose_card(self.title, self.summary, self.facts, sections)
 
     def write(self, folder: Path, saved: model_folder.Saved) -> None:
         """Write the card to a model's folder, with front matter for the hub."""
-        card.write(folder, card.with_front_matter(self.text(), self.title, saved))
+        model_folder.write_card(
+            folder, model_folder.with_front_matter(self.text(), self.title, saved)
+        )
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

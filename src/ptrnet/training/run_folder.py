@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from ptrnet import files, weights
+from ptrnet import files, model_folder, weights
 from ptrnet.errors import InputError, short
 from ptrnet.files import atomic_path, exists
-from ptrnet.pretrained import model_folder
-from ptrnet.pretrained.model_folder import RECIPE
+from ptrnet.model_folder import RECIPE
 from ptrnet.training import checkpoint
 from ptrnet.training.recipe import Recipe
 

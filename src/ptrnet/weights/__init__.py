@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ptrnet import model_folder
 from ptrnet.errors import InputError, unknown
-from ptrnet.pretrained import model_folder
-from ptrnet.pretrained.model_folder import registered_name
+from ptrnet.model_folder import registered_name
 from ptrnet.solver import Solver
 
 _FOLDER = Path(__file__).parent

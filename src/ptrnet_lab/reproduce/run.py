@@ -13,8 +13,8 @@ from ptrnet import tasks, weights
 from ptrnet.errors import InputError
 from ptrnet.files import checksum, locked
 from ptrnet.metrics.interval import Measure
+from ptrnet.model_folder import TENSORS
 from ptrnet.plots.curves import read_curves
-from ptrnet.pretrained.model_folder import TENSORS
 from ptrnet.solver.scoring import measures_of
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Example

@@ -7,8 +7,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from ptrnet import models, weights
-from ptrnet.pretrained import model_folder
+from ptrnet import model_folder, models, weights
 from ptrnet.solver import Solver
 from ptrnet.training import checkpoint, run_folder
 from ptrnet.training.recipe import Recipe

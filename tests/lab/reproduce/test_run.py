@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ptrnet import tasks
+from ptrnet import model_folder, tasks
 from ptrnet.cli import run as ptrnet
 from ptrnet.data import formats
 from ptrnet.errors import InputError, OutputError
-from ptrnet.pretrained import model_folder
 from ptrnet.training import run as training
 from ptrnet.training.callbacks import FiniteLoss
 from ptrnet_lab.reproduce import records, tables, testsets, trainings

@@ -10,8 +10,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from ptrnet import model_folder
 from ptrnet.errors import InputError, ModelError
-from ptrnet.pretrained import model_folder
 
 
 @pytest.fixture
@@ -252,7 +252,7 @@ def test_a_configuration_comes_last(small, tmp_path, monkeypatch):
 
 def test_a_model_is_named_without_importing_other_networks():
     code = (
-        "import sys; from ptrnet import models; from ptrnet.pretrained import model_folder;"
+        "import sys; from ptrnet import models; from ptrnet import model_folder;"
         "model = models.build('set-ptr-net', 2, 1, hidden_size=8);"
         "print(model_folder.registered_name(model), 'ptrnet.models.ptr_net' in sys.modules)"
     )

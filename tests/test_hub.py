@@ -1,6 +1,6 @@
 """Ids of models on the Hugging Face hub."""
 
-from ptrnet.pretrained import hub
+from ptrnet import hub
 
 
 def test_revisions_may_have_slashes():

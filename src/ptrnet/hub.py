@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from ptrnet.errors import ModelError, short
-from ptrnet.pretrained.model_folder import CARD, CONFIG, TENSORS
+from ptrnet.model_folder import CARD, CONFIG, TENSORS
 
 _ID = re.compile(r"([\w-][\w.-]*/[\w-][\w.-]*)(?:@([\w./-]+))?")
 

@@ -1,1 +1,0 @@
-"""Trained models on disk, and on the Hugging Face hub."""
