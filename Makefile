@@ -4,7 +4,7 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-
 IMPORTED = numpy scipy sympy numba pandas sklearn matplotlib lightning torchmetrics pydantic _pytest hypothesis
 LOCKED = --no-deps --require-hashes -r requirements.lock
 
-.PHONY: setup demo test docs stress lock sbom clean
+.PHONY: setup demo test check docs stress lock sbom clean
 
 setup: .venv/ready
 
@@ -35,6 +35,15 @@ demo: setup
 test: export PYTHONDONTWRITEBYTECODE =
 test: setup
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+
+# The sources, the built package, the site and the notebooks. `make test` tests what ptrnet does.
+check: export PYTHONDONTWRITEBYTECODE =
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/mypy
+	$(BIN)/python -m pytest checks --numprocesses auto --dist loadfile
 
 # Takes half an hour on two cores. If you stop it, the next call resumes. To run only some parts:
 # make stress PARTS="damage lines/csv-hull" SHARE=0.05. State and findings are in runs/stress/.

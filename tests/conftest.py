@@ -45,7 +45,6 @@ def pytest_xdist_auto_num_workers(config):
 LONGEST = [
     "contract",
     "kernels",
-    "test_house",
     "page",
     "training",
     "serve",
@@ -54,9 +53,7 @@ LONGEST = [
     "export",
     "labellers",
     "lab",
-    "test_wheel",
     "test_plugins",
-    "test_notebooks",
     "test_parallel",
 ]
 

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.docs.blocks import COMMENT, ELSEWHERE, PAGES, REASONS, ROOT, Block, blocks_of
+from tests.support.text import matches
 
 RUN = ("sh", "python")
 
@@ -28,12 +29,6 @@ def run_command(words, monkeypatch):
         runpy.run_path(words[1], run_name="__main__")
     else:
         raise AssertionError(f"{' '.join(words)}: mark the block `<!-- not run: ... -->`")
-
-
-def matches(printed, expected):
-    """Whether a text is the output on a page, where `...` matches anything."""
-    pattern = ".*".join(re.escape(part) for part in expected.strip().split("..."))
-    return re.fullmatch(pattern, printed.strip(), re.DOTALL)
 
 
 @pytest.mark.parametrize("page", WITH_CODE)

@@ -22,7 +22,7 @@ pytest.importorskip("material")
 pytest.importorskip("mkdocstrings_handlers.python")
 yaml = pytest.importorskip("yaml")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 MAX_PICTURE = 150_000
 FETCHING = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src")}
 INERT = {"canonical", "prev", "next"}  # links that browsers do not fetch by themselves
