@@ -9,7 +9,6 @@ does not join, because the triangles on both sides of the edge are reached.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,25 +17,74 @@ from ptrnet.labellers.compiled import pair, turn
 from ptrnet.types import Floats, Indices
 
 NO_APEX = -1
-# The number of a side and its two vertices. Side `3 t + k` is opposite to vertex k of triangle t.
-Start = tuple[int, int, int]
 
 
-class Traversal(NamedTuple):
-    """Triangulations of up to T triangles, padded. A queue decides the order of the triangles."""
+@jit
+def traverse(triangles: Indices, points: Floats) -> tuple[Indices, Indices]:
+    """Traverse a triangulation by a queue that starts with the hull's edge at the smallest vertex.
 
-    ordered: Indices  # (B, T, 3) tail, head and apex of each triangle
-    counts: Indices  # (B,) number of triangles that are reached
-    apexes: Indices  # (B, 2 T + 3) the first edge, then an apex or NO_APEX for each step
-    lengths: Indices  # (B,) number of entries of `apexes` without padding
+    The smallest vertex has the smallest x and, among vertices with equal x, the smallest y.
+
+    Args:
+        triangles: `(t, 3)` indices of vertices; no triangle occurs twice.
+        points: `(n, 2)`. Empty: start at the edge of the first triangle's first two vertices.
+
+    Returns:
+        The tail, head and apex of each triangle that is reached, `(num_reached, 3)`. And the first
+        edge followed by an apex or NO_APEX for each step, at most `2 t + 3` indices.
+    """
+    ordered, apexes = np.empty_like(triangles), np.empty(2 * len(triangles) + 3, np.int64)
+    if not len(triangles):
+        return ordered, apexes[:0]
+    neighbours = _neighbours(triangles)
+    # The side to reach, its tail and its head. Side `3 t + k` is opposite to vertex k of triangle t
+    side, tail, head = 2, triangles[0, 0], triangles[0, 1]
+    if len(points):
+        side, tail, head = _first_side(points, triangles, neighbours)
+    count, length, front, end = 0, 2, 0, 1
+    capacity = 2 * len(triangles) + 1
+    queue = np.empty((capacity, 3), np.int64)
+    queue[0, 0], queue[0, 1], queue[0, 2] = side, tail, head
+    apexes[0], apexes[1] = tail, head
+    waits_at = np.full(len(neighbours), -1, np.int64)  # for each side, its position in the queue
+    is_reached = np.zeros(len(triangles), np.bool_)
+    has_left = np.zeros(capacity, np.bool_)
+    while front < end:
+        side, tail, head = queue[front, 0], queue[front, 1], queue[front, 2]
+        front += 1
+        if has_left[front - 1]:
+            continue
+        if side < 0 or is_reached[side // 3]:
+            apexes[length] = NO_APEX
+            length += 1
+            continue
+        t, k = divmod(side, 3)
+        apex = triangles[t, k]
+        is_reached[t] = True
+        ordered[count, 0], ordered[count, 1], ordered[count, 2] = tail, head, apex
+        apexes[length] = apex
+        count, length = count + 1, length + 1
+        for opposite, u, v in ((tail, apex, head), (head, tail, apex)):
+            across = 0
+            for j in range(3):
+                if triangles[t, j] == opposite:
+                    across = 3 * t + j
+            other = neighbours[across]
+            if waits_at[across] >= 0:
+                has_left[waits_at[across]] = True
+            else:
+                queue[end, 0], queue[end, 1], queue[end, 2] = other, u, v
+                if other >= 0:
+                    waits_at[other] = end
+                end += 1
+    return ordered[:count], apexes[:length]
 
 
 @jit
 def _neighbours(triangles: Indices) -> Indices:
     """Return `(3 T,)`: for each side of T triangles, the side of another triangle on the same edge.
 
-    The result is -1 for a side without another triangle. Side `3 t + k` is opposite to vertex k of
-    triangle t.
+    The result is -1 for a side without another triangle.
     """
     count = 3 * len(triangles)
     keys = np.empty(count, np.int64)
@@ -58,7 +106,7 @@ def _neighbours(triangles: Indices) -> Indices:
 
 
 @jit
-def _first_side(points: Floats, triangles: Indices, neighbours: Indices) -> Start:
+def _first_side(points: Floats, triangles: Indices, neighbours: Indices) -> tuple[int, int, int]:
     """Return the side, as `3 t + k`, from which the queue starts, and its vertices a and b.
 
     a is the lexicographically smallest vertex. Two edges of the hull meet at a. We take the edge
@@ -86,97 +134,6 @@ def _first_side(points: Floats, triangles: Indices, neighbours: Indices) -> Star
             if is_better:
                 first, b = side, other
     return first, a, b
-
-
-@jit
-def _reach(
-    triangles: Indices, neighbours: Indices, start: Start, ordered: Indices, apexes: Indices
-) -> tuple[int, int]:
-    """Fill `ordered` and `apexes` from the start `(side, tail, head)`, and return their lengths."""
-    side, tail, head = start
-    count, length, front, end = 0, 2, 0, 1
-    capacity = 2 * len(triangles) + 1
-    queue = np.empty((capacity, 3), np.int64)  # the side to reach, its tail and its head
-    queue[0] = side, tail, head
-    apexes[0], apexes[1] = tail, head
-    waits_at = np.full(len(neighbours), -1, np.int64)  # for each side, its position in the queue
-    is_reached = np.zeros(len(triangles), np.bool_)
-    has_left = np.zeros(capacity, np.bool_)
-    while front < end:
-        side, tail, head = queue[front, 0], queue[front, 1], queue[front, 2]
-        front += 1
-        if has_left[front - 1]:
-            continue
-        if side < 0 or is_reached[side // 3]:
-            apexes[length] = NO_APEX
-            length += 1
-            continue
-        t, k = divmod(side, 3)
-        apex = triangles[t, k]
-        is_reached[t] = True
-        ordered[count] = tail, head, apex
-        apexes[length] = apex
-        count, length = count + 1, length + 1
-        for opposite, u, v in ((tail, apex, head), (head, tail, apex)):
-            across = 0
-            for j in range(3):
-                if triangles[t, j] == opposite:
-                    across = 3 * t + j
-            other = neighbours[across]
-            if waits_at[across] >= 0:
-                has_left[waits_at[across]] = True
-            else:
-                queue[end] = other, u, v
-                if other >= 0:
-                    waits_at[other] = end
-                end += 1
-    return count, length
-
-
-@jit
-def _traverse(
-    points: Floats,
-    triangles: Indices,
-    counts: Indices,
-    ordered: Indices,
-    reached: Indices,
-    apexes: Indices,
-    lengths: Indices,
-) -> None:
-    """Fill the arrays of a `Traversal`.
-
-    If `points` is empty, start at the edge of the first triangle's first two vertices.
-    """
-    for b in range(len(triangles)):
-        if not counts[b]:
-            continue
-        some = triangles[b, : counts[b]]
-        neighbours = _neighbours(some)
-        if len(points):
-            start = _first_side(points[b], some, neighbours)
-        else:
-            start = 2, some[0, 0], some[0, 1]  # side k is opposite to vertex k
-        reached[b], lengths[b] = _reach(some, neighbours, start, ordered[b], apexes[b])
-
-
-def traverse(triangles: Indices, counts: Indices, points: Floats | None = None) -> Traversal:
-    """Traverse triangulations by a queue that starts with the hull's edge from the smallest vertex.
-
-    The smallest vertex has the smallest x and, among vertices with equal x, the smallest y.
-
-    Args:
-        triangles: `(B, T, 3)` indices of vertices; no triangle occurs twice.
-        counts: `(B,)` number of triangles; the rest is padding.
-        points: `(B, n, 2)`. None: start at the edge of the first triangle's first two vertices.
-    """
-    batch, size, _ = triangles.shape
-    none = np.zeros(batch, np.int64)
-    traversal = Traversal(
-        np.zeros_like(triangles), none, np.zeros((batch, 2 * size + 3), np.int64), none.copy()
-    )
-    points = np.empty((0, 0, 2)) if points is None else points
-    _traverse(points, np.ascontiguousarray(triangles), counts, *traversal)
-    return traversal
 
 
 def triangles_of(apexes: Sequence[int]) -> list[tuple[int, int, int]]:

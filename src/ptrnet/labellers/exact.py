@@ -19,17 +19,9 @@ from scipy.sparse import csr_array
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.jit import assign, jit
 from ptrnet.labellers import local_search
-from ptrnet.labellers.held_karp import shortest_tour
-from ptrnet.labellers.local_search import MIN_CITIES, iterated_local_search
+from ptrnet.labellers.local_search import MIN_CITIES, search_tour
 from ptrnet.labellers.rules import Problem, doubled, halved, undirected
-from ptrnet.labellers.tours import (
-    add_edge,
-    distance_matrices,
-    is_plain,
-    label_by_rules,
-    tour_length,
-    walk,
-)
+from ptrnet.labellers.tours import add_edge, label_tours, tour_length, walk
 from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 
 MAX_ELEMENTS = 80
@@ -44,17 +36,19 @@ UNPROVED = (
     "no tour was proved to be the shortest in about a minute; labeller local-search gives good "
     "tours without a proof"
 )
+KICKS = 2  # per city, in the local search before branch and bound
+ROUNDING = 1e-10  # smaller differences, relative to a tour's length, count as rounding errors
 
 
 def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) -> Answers:
-    """Return shortest tours of cities `(B, n, d)`, for n from 1 to 80. See `label_with_proof`."""
+    """Return the tours of `label_with_proof`."""
     return label_with_proof(inputs, distance, rules)[0]
 
 
 def label_with_proof(
     inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED
 ) -> tuple[Answers, NDArray[np.bool_]]:
-    """Return tours, and `(B,)`, whether each tour is proved to be the shortest.
+    """Return tours of cities `(B, n, d)`, and `(B,)`, whether each is proved to be the shortest.
 
     If a proof would need more than `WORK`, the tour is the best that was found.
 
@@ -63,52 +57,66 @@ def label_with_proof(
         >>> proved.tolist()
         [True, True, True, True]
     """
-    if is_plain(inputs, distance, rules):
-        answers, bounds = label_with_bounds(inputs, distance)
-        return answers, ~np.isneginf(bounds)
     proved: list[bool] = []
-    answers = label_by_rules(inputs, distance, rules, lambda problem: _solve(problem, proved))
+
+    def write_tours(dist: Floats, tours: Indices) -> None:
+        proved.extend(_write_proved(dist, tours))
+
+    def search(problem: Problem) -> Indices:
+        tour, is_proved = _solve(problem)
+        proved.append(is_proved)
+        return tour
+
+    answers = label_tours(inputs, distance, write_tours, rules, search)
     return answers, np.array(proved, bool)
 
 
-def label_with_bounds(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answers, Floats]:
-    """Return a tour of each instance, and `(B,)` bounds: no tour is shorter than its bound.
+def _write_proved(dist: Floats, tours: Indices) -> NDArray[np.bool_]:
+    """Write tours of instances with distances `(B, n, n)`, and return `(B,)`: which are proved."""
+    proved, whole_numbers = np.zeros(len(dist), np.bool_), are_whole(dist)
+    done = 0
+    while done < len(dist):  # in parts, because Ctrl-C takes effect only between calls
+        done = _write_easy(dist, tours, proved, whole_numbers, done, min(EASY, WORK))
+    for b in np.flatnonzero(~proved):
+        proved[b] = _prove_hard(dist[b], tours[b], whole_numbers)
+    return proved
 
-    If the tour is not proved, the bound is -inf. Tours are measured in the distances of
-    `distance_matrices`, which may be scaled, or all increased by the same number.
+
+@jit
+def _write_easy(
+    dist: Floats,
+    tours: Indices,
+    proved: NDArray[np.bool_],
+    whole_numbers: bool,
+    first: int,
+    work: int,
+) -> int:
+    """Search instances from number `first` on, until the searches have taken `work` in all.
+
+    A single search gives up after `work`. Write the tours, and which of them are proved. Return the
+    first instance that was not searched.
     """
-    batch, n, _ = inputs.shape
-    tours, bounds = np.empty((batch, n), np.int64), np.empty(batch)
-    for rows, dist in distance_matrices(inputs, distance):
+    n, total = dist.shape[1], 0
+    for b in range(first, len(dist)):
+        assign(tours[b], np.arange(n))
+        search_tour(dist[b], tours[b], KICKS, False)
         if n < MIN_CITIES:
-            _write_shortest(dist, tours[rows], bounds[rows])
+            proved[b] = True
             continue
-        done, whole_numbers = 0, are_whole(dist)
-        while done < len(dist):  # in parts, because Ctrl-C takes effect only between calls
-            done = _write_proved(
-                dist, tours[rows], bounds[rows], whole_numbers, done, min(EASY, WORK)
-            )
-        for b in np.flatnonzero(np.isneginf(bounds[rows])):
-            bounds[rows][b] = prove_with_relaxation(
-                dist[b], tours[rows][b], whole_numbers, WORK, EASY
-            )
-    return Answers(tours, np.full(batch, n, np.int64)), bounds
+        search = search_of(dist[b], undecided(dist[b]))
+        slack = slack_of(tour_length(dist[b], tours[b]), whole_numbers)
+        proved[b] = resume(search, tours[b], slack, work // n**2)
+        total += (search.num_nodes[0] + KICKS * n) * n**2
+        if total >= work:
+            return b + 1
+    return len(dist)
 
 
-def are_whole(dist: Floats) -> bool:
-    """Whether all distances are whole numbers."""
-    return bool((dist == np.rint(dist)).all())
-
-
-def _solve(problem: Problem, proved: list[bool]) -> Indices:
-    """Return a tour `(n,)` with the problem's fixed edges.
-
-    If the tour is proved to be the shortest, append True to `proved`, else False.
-    """
-    tour = local_search.solve(problem, 2)
+def _solve(problem: Problem) -> tuple[Indices, bool]:
+    """Return a tour `(n,)` with the problem's fixed edges, and whether it is proved."""
+    tour = local_search.solve(problem, KICKS)
     if len(problem.dist) < MIN_CITIES:
-        proved.append(True)
-        return tour
+        return tour, True
     slack = slack_of(tour_length(problem.dist, tour), are_whole(problem.dist))
     directed = problem.directed
     if directed:
@@ -119,122 +127,50 @@ def _solve(problem: Problem, proved: list[bool]) -> Indices:
     cost[is_excluded] = EXCLUDED
     for i, j in problem.fixed:
         cost[i, j] = cost[j, i] = REQUIRED
-    bound = resume(search_of(dist, cost), tour, slack, EASY // len(dist) ** 2)
-    if bound == -np.inf:
-        bound = search_from_relaxation(dist, cost, tour, slack, WORK, EASY)
-    proved.append(bound > -np.inf)
-    return halved(tour) if directed else tour
+    proved = resume(search_of(dist, cost), tour, slack, EASY // len(dist) ** 2)
+    proved = proved or _search_from_relaxation(dist, cost, tour, slack)
+    return (halved(tour) if directed else tour), proved
+
+
+def are_whole(dist: Floats) -> bool:
+    """Whether all distances are whole numbers."""
+    return bool((dist == np.rint(dist)).all())
 
 
 @jit
-def _write_shortest(dist: Floats, tours: Indices, bounds: Floats) -> None:
-    for b in range(len(dist)):
-        assign(tours[b], shortest_tour(dist[b]))
-        bounds[b] = tour_length(dist[b], tours[b])
+def slack_of(length: float, whole_numbers: bool) -> float:
+    """Return the `slack` of searches for tours shorter than a tour of the given length.
 
-
-@jit
-def _write_proved(
-    dist: Floats, tours: Indices, bounds: Floats, whole_numbers: bool, first: int, work: int
-) -> int:
-    """Write a tour of local search for each instance, and try to prove that no tour is shorter.
-
-    If branch and bound finds a shorter tour, the function writes this tour instead.
-
-    Args:
-        dist: distances `(B, n, n)`.
-        tours: written from row `first` on, `(B, n)`.
-        bounds: written from row `first` on, `(B,)`.
-        whole_numbers: whether all distances are whole numbers.
-        first: the first instance to search.
-        work: the limit of work of each search. The function also returns once all searches together
-            have taken this much work.
-
-    Returns:
-        The first instance that was not searched.
+    A search ignores tours that are shorter by the slack or less, because of rounding errors. If all
+    distances are whole numbers, a shorter tour is shorter by at least 1, so the slack is nearly 1.
     """
-    n = dist.shape[1]
-    total = 0
-    for b in range(first, len(dist)):
-        assign(tours[b], np.arange(n))
-        length = iterated_local_search(dist[b], tours[b], 2 * n)
-        bounds[b], nodes = prove(dist[b], tours[b], slack_of(length, whole_numbers), work // n**2)
-        total += (nodes + 2 * n) * n**2
-        if total >= work:
-            return b + 1
-    return len(dist)
+    return 1 - 1e-6 if whole_numbers else ROUNDING * length
 
 
 # Branch and bound alone takes long to prove tours of cities on a line, equal cities or grids. We
 # merge equal cities. For cities on a line, the shortest tour is twice as long as the longest
 # distance. The search of any other unproved instance starts again from the penalties of the linear
 # program.
-ROUNDING = 1e-10  # smaller differences, relative to a tour's length, count as rounding errors
 
 
-@jit
-def slack_of(length: float, whole_numbers: bool) -> float:
-    """Return the argument `slack` of `prove` for a tour of the given length.
+def _prove_hard(dist: Floats, tour: Indices, whole_numbers: bool) -> bool:
+    """Return whether a tour `(n,)` is proved to be the shortest, for n of `MIN_CITIES` or more.
 
-    `prove` ignores tours that are shorter by the slack or less, because of rounding errors. If all
-    distances are whole numbers, a shorter tour is shorter by at least 1, so the slack is nearly 1.
-    """
-    return 1 - 1e-6 if whole_numbers else ROUNDING * length
-
-
-def prove_with_relaxation(
-    dist: Floats, tour: Indices, whole_numbers: bool, max_work: int, work_per_call: int
-) -> float:
-    """Find the shortest tour, or prove that a tour is the shortest.
-
-    Args:
-        dist: distances `(n, n)`, n of `MIN_CITIES` or more.
-        tour: a good tour `(n,)`. If the search finds a shorter tour, that tour is written here.
-        whole_numbers: whether all distances are whole numbers.
-        max_work: the limit of work of the search. Each node counts `n^2`.
-        work_per_call: the limit of work in a call of compiled code. Ctrl-C takes effect between
-            calls.
-
-    Returns:
-        A lower bound of the lengths of all tours; -inf if no bound was proved.
+    If the search finds a shorter tour, that tour is written into `tour`.
     """
     slack = slack_of(tour_length(dist, tour), whole_numbers)
     if _obeys_triangles(dist):
         # Cities at distance 0 from each other have the same distances to all other cities.
         first = np.argmax(dist == 0, axis=1)  # for each city, the first city at distance 0
         if (first != np.arange(len(dist))).any():
-            return _prove_merged(dist, tour, first, whole_numbers, max_work, work_per_call)
+            return _prove_merged(dist, tour, first, whole_numbers)
         # No tour is shorter than twice the longest distance. For cities on a line, a tour of this
         # length exists.
         line = np.argsort(dist[np.argmax(dist[0])], kind="stable")
         if tour_length(dist, line) - slack <= 2 * dist.max():
             tour[:] = line
-            return tour_length(dist, line) - slack
-    return search_from_relaxation(dist, undecided(dist), tour, slack, max_work, work_per_call)
-
-
-def search_from_relaxation(
-    dist: Floats, cost: Floats, tour: Indices, slack: float, max_work: int, work_per_call: int
-) -> float:
-    """Search from the penalties of the linear program, and return a bound as `resume` does.
-
-    Args:
-        dist: as in `search_of`.
-        cost: as in `search_of`.
-        tour: as in `prove`.
-        slack: as in `prove`.
-        max_work: as in `prove_with_relaxation`.
-        work_per_call: as in `prove_with_relaxation`.
-    """
-    search = search_of(dist, cost)
-    search.node.penalty[:] = best_penalties(dist, cost)
-    max_nodes, step = max_work // len(dist) ** 2, max(1, work_per_call // len(dist) ** 2)
-    bound = -np.inf
-    for nodes in range(step, max_nodes + step, step):
-        bound = resume(search, tour, slack, min(nodes, max_nodes))
-        if bound > -np.inf:
-            break
-    return bound
+            return True
+    return _search_from_relaxation(dist, undecided(dist), tour, slack)
 
 
 def _obeys_triangles(dist: Floats) -> bool:
@@ -247,35 +183,35 @@ def _obeys_triangles(dist: Floats) -> bool:
     return bool((shortest >= dist - ROUNDING / 100 * dist.max()).all())
 
 
-def _prove_merged(
-    dist: Floats,
-    tour: Indices,
-    first: Indices,
-    whole_numbers: bool,
-    max_work: int,
-    work_per_call: int,
-) -> float:
-    """Do what `prove_with_relaxation` does, for an instance in which some cities are equal.
+def _prove_merged(dist: Floats, tour: Indices, first: Indices, whole_numbers: bool) -> bool:
+    """Do what `_prove_hard` does, for an instance in which some cities are equal.
 
     Keep only the first of equal cities, prove a tour of the kept cities, and insert the other
-    cities next to their equals.
-
-    `first` is `(n,)`: for each city, the first city that is equal to it.
+    cities next to their equals. `first` is `(n,)`: for each city, the first city equal to it.
     """
     distinct = np.unique(first)
     small = np.ascontiguousarray(dist[np.ix_(distinct, distinct)])
-    n = len(distinct)
-    if n < MIN_CITIES:
-        short = shortest_tour(small)
-        bound = tour_length(small, short)
-    else:
-        short = np.arange(n)
-        iterated_local_search(small, short, 2 * n)
-        bound = prove_with_relaxation(small, short, whole_numbers, max_work, work_per_call)
+    short = np.arange(len(distinct))
+    search_tour(small, short, KICKS, False)
+    proved = len(distinct) < MIN_CITIES or _prove_hard(small, short, whole_numbers)
     merged = np.concatenate([np.flatnonzero(first == city) for city in distinct[short]])
-    if bound > -np.inf or tour_length(dist, merged) < tour_length(dist, tour):
+    if proved or tour_length(dist, merged) < tour_length(dist, tour):
         tour[:] = merged
-    return bound
+    return proved
+
+
+def _search_from_relaxation(dist: Floats, cost: Floats, tour: Indices, slack: float) -> bool:
+    """Search from the penalties of the linear program, and return whether the tour is proved.
+
+    See `search_of` and `resume` for the arguments.
+    """
+    search = search_of(dist, cost)
+    search.penalty[:] = best_penalties(dist, cost)
+    max_nodes, step = WORK // len(dist) ** 2, max(1, EASY // len(dist) ** 2)
+    return any(
+        resume(search, tour, slack, min(nodes, max_nodes))
+        for nodes in range(step, max_nodes + step, step)
+    )
 
 
 # The 1-tree bound of Held and Karp (1970, 1971). A 1-tree is a spanning tree of all cities except
@@ -292,7 +228,7 @@ DECIDED = 1e90  # a cost below -DECIDED means REQUIRED, and a cost above DECIDED
 class OneTree(NamedTuple):
     """A spanning tree of all cities except 0, rooted at city 1, and two edges of city 0."""
 
-    tree_parent: Indices  # (n,) the parent of each city in the tree; -1 for cities 0 and 1
+    parent: Indices  # (n,) the parent of each city in the tree; -1 for cities 0 and 1
     neighbours_of_0: Indices  # (2,) the cities at the other ends of city 0's edges
     degree: Indices  # (n,) the number of edges of each city in the 1-tree
     cheapest: Floats  # (n,) scratch of `_span`: the lowest cost of an edge from a city to the tree
@@ -303,7 +239,7 @@ class OneTree(NamedTuple):
 def new_one_tree(n: int) -> OneTree:
     """Allocate the arrays of a 1-tree of n cities."""
     return OneTree(
-        tree_parent=np.full(n, -1, np.int64),
+        parent=np.full(n, -1, np.int64),
         neighbours_of_0=np.empty(2, np.int64),
         degree=np.empty(n, np.int64),
         cheapest=np.empty(n),
@@ -317,7 +253,7 @@ def is_tree_edge(tree: OneTree, i: int, j: int) -> bool:
     if i == 0 or j == 0:
         other = max(i, j)
         return tree.neighbours_of_0[0] == other or tree.neighbours_of_0[1] == other
-    return tree.tree_parent[i] == j or tree.tree_parent[j] == i
+    return tree.parent[i] == j or tree.parent[j] == i
 
 
 @jit
@@ -337,7 +273,7 @@ def tour_of(tree: OneTree) -> Indices:
     for j in tree.neighbours_of_0:
         add_edge(neighbours, 0, j)
     for j in range(2, n):
-        add_edge(neighbours, j, tree.tree_parent[j])
+        add_edge(neighbours, j, tree.parent[j])
     return walk(neighbours, 0)
 
 
@@ -345,16 +281,9 @@ def tour_of(tree: OneTree) -> Indices:
 def cheapest_one_tree(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree) -> float:
     """Write the cheapest 1-tree into `tree`, and return its lower bound of the lengths of tours.
 
-    Args:
-        dist: distances `(n, n)`.
-        cost: the costs `(n, n)` of edges: distances, or REQUIRED or EXCLUDED for decided edges.
-        penalty: the penalties `(n,)` of the cities.
-        tree: written.
-
-    Returns:
-        The length of the 1-tree with penalties, minus the penalties that every tour pays. No tour
-        with all required edges and no excluded edges is shorter. If no 1-tree is possible without
-        excluded edges, the bound is infinite.
+    The bound is the length of the 1-tree with penalties `(n,)`, minus the penalties that every tour
+    pays. No tour with all required edges and no excluded edges is shorter. If no 1-tree is possible
+    without excluded edges, the bound is infinite.
     """
     tree.degree[:] = 0
     total = _span(dist, cost, penalty, tree)
@@ -373,7 +302,7 @@ def _span(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree) -> float:
 
     Return the length of the tree with penalties, or infinity if no tree avoids excluded edges.
     """
-    parent, degree, cheapest, outside = tree.tree_parent, tree.degree, tree.cheapest, tree.outside
+    parent, degree, cheapest, outside = tree.parent, tree.degree, tree.cheapest, tree.outside
     # `last` is the city that joined the tree last; `size` cities are outside.
     total, last, size = 0.0, 1, len(dist) - 2
     for k in range(size):
@@ -421,11 +350,6 @@ def max_path_edges(cost: Floats, penalty: Floats, tree: OneTree) -> Floats:
 
     Costs include penalties. If an edge i-j is added to the 1-tree, the most expensive edge of this
     path can be removed. Row and column 0 are arbitrary, because city 0 is not in the spanning tree.
-
-    Args:
-        cost: costs `(n, n)` as in `cheapest_one_tree`.
-        penalty: the penalties `(n,)` of the cities.
-        tree: the 1-tree.
     """
     n = len(penalty)
     max_path_edge = np.empty((n, n))
@@ -435,7 +359,7 @@ def max_path_edges(cost: Floats, penalty: Floats, tree: OneTree) -> Floats:
     # Visit parents before their children. Trees of these sizes are shallow, so few sweeps suffice.
     while size < n - 1:
         for j in range(2, n):
-            p = tree.tree_parent[j]
+            p = tree.parent[j]
             if visited[j] or not visited[p]:
                 continue
             edge = cost[j, p] + (penalty[j] + penalty[p])
@@ -457,33 +381,25 @@ _ROOT_STEPS, _STEPS = 120, 20  # subgradient steps at the root, and at every oth
 _PATIENCE = 5  # after this many steps without a better bound, steps become shorter
 
 
-class Node(NamedTuple):
-    """The current node of a search over n cities."""
+class Search(NamedTuple):
+    """A search over n cities, at one of its nodes. It can be resumed.
+
+    Numbers are in arrays `(1,)`, so that compiled code can set them.
+    """
 
     dist: Floats  # (n, n)
     cost: Floats  # (n, n) distances, or REQUIRED or EXCLUDED for decided edges
-    trail: Indices  # (n * n, 2) the decided edges in the order in which they were decided
     penalty: Floats  # (n,) the penalties that give the best bound
     tree: OneTree  # the cheapest 1-tree with these penalties
-
-
-class Branches(NamedTuple):
-    """The edges on which the nodes above the current node branched, from the root down."""
-
-    edge: Indices  # (n * n, 2)
-    num_decided: Indices  # (n * n,) the number of edges on the trail before this edge
-    penalty: Floats  # (n * n, n) the penalties of the node that branched
-    excluded: NDArray[np.bool_]  # (n * n,) whether the edge is excluded now, else required
-
-
-class Search(NamedTuple):
-    """A search that can be resumed. Numbers are in arrays, so that compiled code can set them."""
-
-    node: Node
-    branches: Branches
-    num_nodes: Indices  # (1,) the number of nodes that were searched
-    num_decided: Indices  # (1,) the number of decided edges, which is the trail's length
-    depth: Indices  # (1,) the depth of the node, which is the number of branches
+    trail: Indices  # (n * n, 2) the decided edges in the order in which they were decided
+    num_decided: Indices  # the trail's length
+    num_nodes: Indices  # the number of nodes that were searched
+    # The edges on which the nodes above this node branched, from the root down.
+    depth: Indices  # their number
+    branch_edge: Indices  # (n * n, 2)
+    branch_decided: Indices  # (n * n,) the length of the trail before this edge
+    branch_penalty: Floats  # (n * n, n) the penalties of the node that branched
+    branch_excluded: NDArray[np.bool_]  # (n * n,) whether the edge is excluded now, else required
 
 
 @jit
@@ -504,105 +420,79 @@ def search_of(dist: Floats, cost: Floats) -> Search:
         cost: the costs `(n, n)` of edges: distances, or REQUIRED or EXCLUDED for decided edges.
     """
     n = len(dist)
-    root = Node(
+    return Search(
         dist=dist,
         cost=cost.copy(),
-        trail=np.empty((n * n, 2), np.int64),
         penalty=np.zeros(n),
         tree=new_one_tree(n),
-    )
-    branches = Branches(
-        edge=np.empty((n * n, 2), np.int64),
-        num_decided=np.empty(n * n, np.int64),
-        penalty=np.empty((n * n, n)),
-        excluded=np.empty(n * n, np.bool_),
-    )
-    return Search(
-        node=root,
-        branches=branches,
-        num_nodes=np.zeros(1, np.int64),
+        trail=np.empty((n * n, 2), np.int64),
         num_decided=np.zeros(1, np.int64),
+        num_nodes=np.zeros(1, np.int64),
         depth=np.zeros(1, np.int64),
+        branch_edge=np.empty((n * n, 2), np.int64),
+        branch_decided=np.empty(n * n, np.int64),
+        branch_penalty=np.empty((n * n, n)),
+        branch_excluded=np.empty(n * n, np.bool_),
     )
 
 
 @jit
-def prove(dist: Floats, tour: Indices, slack: float, max_nodes: int) -> tuple[float, int]:
+def resume(search: Search, tour: Indices, slack: float, max_nodes: int) -> bool:
     """Find the shortest tour, or prove that a tour is the shortest.
 
     Args:
-        dist: distances `(n, n)`, n of 5 or more.
-        tour: a good tour `(n,)`. If the search finds a shorter tour, that tour is written here.
-        slack: ignore a tour if it is shorter than `tour` by at most this much.
-        max_nodes: the number of nodes after which the search gives up.
+        search: a new search, or a search that stopped at its `max_nodes`.
+        tour: a good tour `(n,)`. If the search finds a shorter tour, that tour is written here. To
+            resume a search, pass the array of the previous call again.
+        slack: ignore a tour if it is shorter than `tour` by at most this much. The same in every
+            call of a search.
+        max_nodes: the number of nodes, former calls included, after which the search stops.
 
     Returns:
-        The bound and the number of nodes that were searched. No tour is shorter than the bound,
-        which is the length of the tour minus `slack`. If the search gave up, the bound is -inf.
+        Whether it is proved that no tour is shorter than `tour` by more than `slack`.
     """
-    search = search_of(dist, undecided(dist))
-    return resume(search, tour, slack, max_nodes), search.num_nodes[0]
-
-
-@jit
-def resume(search: Search, tour: Indices, slack: float, max_nodes: int) -> float:
-    """Search until the tour is proved or `max_nodes` is reached. Return a bound as `prove` does.
-
-    Args:
-        search: a new search, or a search that stopped at its `max_nodes`.
-        tour: as in `prove`. To resume a search, pass the array of the previous call again.
-        slack: as in `prove`, the same in every call.
-        max_nodes: as in `prove`. The number includes the nodes of former calls.
-    """
-    node, branches = search.node, search.branches
-    shortest = tour_length(node.dist, tour)
-    num_decided, depth = search.num_decided[0], search.depth[0]
-    for nodes in range(search.num_nodes[0] + 1, max_nodes + 1):
-        search.num_nodes[0] = nodes
-        num_decided, possible = _propagate(node, num_decided)
+    shortest = tour_length(search.dist, tour)
+    depth, excluded = search.depth, search.branch_excluded
+    while search.num_nodes[0] < max_nodes:
+        search.num_nodes[0] += 1
         bound = np.inf
-        if possible:
-            bound = _ascend(node, shortest - slack, shortest, _ROOT_STEPS if nodes == 1 else _STEPS)
-            if not _has_required(node):
+        if _propagate(search):
+            steps = _ROOT_STEPS if search.num_nodes[0] == 1 else _STEPS
+            bound = _ascend(search, shortest - slack, shortest, steps)
+            if not _has_required(search):
                 bound = np.inf  # the required edges form a cycle that is not a tour
-            if bound < shortest and is_tour(node.tree):
-                assign(tour, tour_of(node.tree))
-                shortest = bound = tour_length(node.dist, tour)
+            if bound < shortest and is_tour(search.tree):
+                assign(tour, tour_of(search.tree))
+                shortest = bound = tour_length(search.dist, tour)
         if bound < shortest - slack:
-            num_decided = _exclude_expensive(node, num_decided, shortest - slack - bound)
-            num_decided = _branch(node, num_decided, branches, depth)
-            depth += 1
+            _exclude_expensive(search, shortest - slack - bound)
+            _branch(search)
         else:
-            while depth and branches.excluded[depth - 1]:
-                depth -= 1
-            if not depth:
-                return shortest - slack
-            num_decided = _try_without(node, num_decided, branches, depth - 1)
-        search.num_decided[0], search.depth[0] = num_decided, depth
-    return -np.inf
+            while depth[0] and excluded[depth[0] - 1]:
+                depth[0] -= 1
+            if not depth[0]:
+                return True
+            _try_without(search)
+    return False
 
 
 @jit
-def _decide(node: Node, num_decided: int, i: int, j: int, decision: float) -> int:
-    """Require or exclude an edge: `decision` is REQUIRED or EXCLUDED.
-
-    Return the new number of decided edges.
-    """
-    node.cost[i, j] = node.cost[j, i] = decision
-    node.trail[num_decided, 0], node.trail[num_decided, 1] = i, j
-    return num_decided + 1
+def _decide(search: Search, i: int, j: int, decision: float) -> None:
+    """Require or exclude an edge: `decision` is REQUIRED or EXCLUDED."""
+    search.cost[i, j] = search.cost[j, i] = decision
+    k = search.num_decided[0]
+    search.trail[k, 0], search.trail[k, 1] = i, j
+    search.num_decided[0] = k + 1
 
 
 @jit
-def _propagate(node: Node, num_decided: int) -> tuple[int, bool]:
+def _propagate(search: Search) -> bool:
     """Decide the edges that follow from the decided edges, because each city needs exactly two.
 
     If two edges of a city are required, exclude its other edges. If all but two are excluded,
-    require these two.
-
-    Return the new number of decided edges, and whether each city can still have two edges.
+    require these two. Return whether each city can still have two edges.
     """
-    n, cost = len(node.dist), node.cost
+    n, cost = len(search.dist), search.cost
     changed = True
     while changed:
         changed = False
@@ -612,45 +502,45 @@ def _propagate(node: Node, num_decided: int) -> tuple[int, bool]:
                 required += cost[i, j] < -DECIDED
                 available += cost[i, j] < DECIDED
             if required > 2 or available < 2:
-                return num_decided, False
+                return False
             if (available > 2 and required == 2) or (available == 2 and required < 2):
                 decision = EXCLUDED if required == 2 else REQUIRED
                 for j in range(n):
                     if abs(cost[i, j]) < DECIDED:
-                        num_decided = _decide(node, num_decided, i, j, decision)
+                        _decide(search, i, j, decision)
                 changed = True
-    return num_decided, True
+    return True
 
 
 @jit
-def _has_required(node: Node) -> bool:
+def _has_required(search: Search) -> bool:
     """Whether the node's 1-tree has all required edges. If not, no 1-tree has all of them."""
-    for j in range(1, len(node.cost)):
+    for j in range(1, len(search.cost)):
         for i in range(j):
-            if node.cost[i, j] < -DECIDED and not is_tree_edge(node.tree, i, j):
+            if search.cost[i, j] < -DECIDED and not is_tree_edge(search.tree, i, j):
                 return False
     return True
 
 
 @jit
-def _ascend(node: Node, enough: float, shortest: float, max_steps: int) -> float:
+def _ascend(search: Search, enough: float, shortest: float, max_steps: int) -> float:
     """Raise the node's bound by subgradient steps with Polyak's step length.
 
     Args:
-        node: the steps begin at its penalties. Afterwards the node has the penalties of the best
-            bound, and the 1-tree of the returned bound.
-        enough: stop at a bound of this or more, because the search can then skip the node.
+        search: the steps begin at its penalties. Afterwards it has the penalties of the best bound,
+            and the 1-tree of the returned bound.
+        enough: stop at a bound of this or more, because the search can then skip the search.
         shortest: the length of the best tour so far.
         max_steps: the number of steps to try.
 
     Returns:
         The best bound, or the length of a 1-tree that is a tour. Infinite if there is no 1-tree.
     """
-    n, tree, penalty = len(node.dist), node.tree, node.penalty
+    n, tree, penalty = len(search.dist), search.tree, search.penalty
     trial, last_degree = penalty.copy(), np.empty(n, np.int64)
     best, scale, waited = -np.inf, 1.0, 0  # waited: number of steps since the last better bound
     for step in range(max_steps):
-        bound = cheapest_one_tree(node.dist, node.cost, trial, tree)
+        bound = cheapest_one_tree(search.dist, search.cost, trial, tree)
         if bound > best:
             best, waited = bound, 0
             assign(penalty, trial)
@@ -671,68 +561,60 @@ def _ascend(node: Node, enough: float, shortest: float, max_steps: int) -> float
         for i in range(n):
             trial[i] += length * (0.7 * (tree.degree[i] - 2) + 0.3 * (last_degree[i] - 2))
         assign(last_degree, tree.degree)
-    return cheapest_one_tree(node.dist, node.cost, penalty, tree)
+    return cheapest_one_tree(search.dist, search.cost, penalty, tree)
 
 
 @jit
-def _exclude_expensive(node: Node, num_decided: int, gap: float) -> int:
+def _exclude_expensive(search: Search, gap: float) -> None:
     """Exclude every edge that would raise the bound by `gap` or more if we required it."""
-    cost, penalty, tree = node.cost, node.penalty, node.tree
+    cost, penalty, tree = search.cost, search.penalty, search.tree
     max_path_edge = max_path_edges(cost, penalty, tree)
     first, second = tree.neighbours_of_0
     longer_edge_of_0 = max(cost[0, first] + penalty[first], cost[0, second] + penalty[second])
     for j in range(1, len(cost)):
         raised = cost[0, j] + penalty[j] - longer_edge_of_0
         if cost[0, j] < DECIDED and raised >= gap and not is_tree_edge(tree, 0, j):
-            num_decided = _decide(node, num_decided, 0, j, EXCLUDED)
+            _decide(search, 0, j, EXCLUDED)
         for i in range(1, j):
             raised = cost[i, j] + (penalty[i] + penalty[j]) - max_path_edge[i, j]
             if cost[i, j] < DECIDED and raised >= gap and not is_tree_edge(tree, i, j):
-                num_decided = _decide(node, num_decided, i, j, EXCLUDED)
-    return num_decided
+                _decide(search, i, j, EXCLUDED)
 
 
 @jit
-def _branch(node: Node, num_decided: int, branches: Branches, depth: int) -> int:
-    """Go down to the node where one more edge is required. Return the number of decided edges."""
-    i, j = _edge_to_branch_at(node)
-    branches.edge[depth, 0], branches.edge[depth, 1] = i, j
-    branches.num_decided[depth] = num_decided
-    assign(branches.penalty[depth], node.penalty)
-    branches.excluded[depth] = False
-    return _decide(node, num_decided, i, j, REQUIRED)
+def _branch(search: Search) -> None:
+    """Go down to the node where one more edge is required.
 
-
-@jit
-def _try_without(node: Node, num_decided: int, branches: Branches, depth: int) -> int:
-    """Go back to the node that branched at `depth`, and exclude its edge instead.
-
-    Return the new number of decided edges.
+    Take an undecided edge of the 1-tree at the city with the most edges. If there are several such
+    edges, take the most expensive. Costs include the penalties.
     """
-    while num_decided > branches.num_decided[depth]:
-        num_decided -= 1
-        i, j = node.trail[num_decided]
-        node.cost[i, j] = node.cost[j, i] = node.dist[i, j]
-    assign(node.penalty, branches.penalty[depth])
-    branches.excluded[depth] = True
-    i, j = branches.edge[depth]
-    return _decide(node, num_decided, i, j, EXCLUDED)
+    cost, penalty, depth = search.cost, search.penalty, search.depth[0]
+    i = int(np.argmax(search.tree.degree))
+    best, j = -np.inf, -1
+    for k in range(len(cost)):
+        edge = cost[i, k] + penalty[k]
+        if abs(cost[i, k]) < DECIDED and edge > best and is_tree_edge(search.tree, i, k):
+            best, j = edge, k
+    search.branch_edge[depth, 0], search.branch_edge[depth, 1] = i, j
+    search.branch_decided[depth] = search.num_decided[0]
+    assign(search.branch_penalty[depth], penalty)
+    search.branch_excluded[depth] = False
+    search.depth[0] += 1
+    _decide(search, i, j, REQUIRED)
 
 
 @jit
-def _edge_to_branch_at(node: Node) -> tuple[int, int]:
-    """Return an undecided edge of the 1-tree, as two cities: its city with the most edges is first.
-
-    If there are several such edges, take the most expensive. Costs include the penalties.
-    """
-    city = int(np.argmax(node.tree.degree))
-    best, other = -np.inf, -1
-    for j in range(len(node.cost)):
-        edge = node.cost[city, j] + node.penalty[j]
-        undecided = abs(node.cost[city, j]) < DECIDED
-        if undecided and edge > best and is_tree_edge(node.tree, city, j):
-            best, other = edge, j
-    return city, other
+def _try_without(search: Search) -> None:
+    """Go back to the node that branched last, and exclude its edge instead."""
+    last = search.depth[0] - 1
+    while search.num_decided[0] > search.branch_decided[last]:
+        search.num_decided[0] -= 1
+        i, j = search.trail[search.num_decided[0]]
+        search.cost[i, j] = search.cost[j, i] = search.dist[i, j]
+    assign(search.penalty, search.branch_penalty[last])
+    search.branch_excluded[last] = True
+    i, j = search.branch_edge[last]
+    _decide(search, i, j, EXCLUDED)
 
 
 # The linear relaxation of the shortest tour (Dantzig, Fulkerson, Johnson 1954). Each edge has a

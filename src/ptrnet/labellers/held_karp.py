@@ -8,7 +8,7 @@ import numpy as np
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.jit import assign, jit
 from ptrnet.labellers.rules import with_fixed_edges
-from ptrnet.labellers.tours import is_plain, label_by_rules, label_tours
+from ptrnet.labellers.tours import label_tours
 from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 
 MAX_ELEMENTS = 20
@@ -25,9 +25,9 @@ def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) 
         >>> label(np.array([[[0.0, 0.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0]]])).indices
         array([[0, 3, 1, 2]])
     """
-    if not is_plain(inputs, distance, rules):
-        return label_by_rules(inputs, distance, rules, lambda p: shortest_tour(with_fixed_edges(p)))
-    return label_tours(inputs, distance, _write_in_parts)
+    return label_tours(
+        inputs, distance, _write_in_parts, rules, lambda p: shortest_tour(with_fixed_edges(p))
+    )
 
 
 def _write_in_parts(dist: Floats, tours: Indices) -> None:

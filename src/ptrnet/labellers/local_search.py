@@ -5,7 +5,7 @@ Bentley (1992). Then a kick makes a random larger change (a double bridge), anot
 and so on. Six kicks per city give tours of 50 cities that are less than 0.1% too long. Kicks use a
 fixed seed, so the same cities always get the same tour.
 
-The parts of this file: the labeller, large tours piece by piece, kicks, tours as arrays, descents.
+The parts of this file: the labeller, large tours piece by piece, kicks, reversals, descents.
 """
 
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from ptrnet.geometry.points import hilbert_order, scale_by_power_of_two
 from ptrnet.jit import assign, jit
 from ptrnet.labellers.held_karp import shortest_tour
 from ptrnet.labellers.rules import Problem, with_fixed_edges
-from ptrnet.labellers.tours import is_plain, label_by_rules, label_tours, tour_length
+from ptrnet.labellers.tours import is_plain, label_tours, tour_length
 from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 
 KICKS = 6  # per city
@@ -40,39 +40,42 @@ def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) 
         >>> label(np.random.default_rng(1).random((4, 100, 2))).indices.shape
         (4, 100)
     """
-    batch, n, _ = inputs.shape
-    if not is_plain(inputs, distance, rules):
-        if n > MAX_MATRIX:
-            raise InputError(
-                f"labeller local-search: expected at most {MAX_MATRIX} elements, got {n}; more are "
-                "possible for closed tours without ends or fixed edges, by symmetric distances"
-            )
-        return label_by_rules(inputs, distance, rules, lambda p: solve(p, MATRIX_KICKS))
-    if n <= MAX_MATRIX or distance == EXPLICIT:  # an EXPLICIT matrix is in memory already
-        return label_tours(inputs, distance, _write_tours)
-    tours = np.stack([tour_by_pieces(points, distance, KICKS) for points in inputs])
-    return Answers(tours, np.full(batch, n, np.int64))
+    n, plain = inputs.shape[1], is_plain(inputs, distance, rules)
+    if n > MAX_MATRIX and not plain:
+        raise InputError(
+            f"labeller local-search: expected at most {MAX_MATRIX} elements, got {n}; more are "
+            "possible for closed tours without ends or fixed edges, by symmetric distances"
+        )
+    if n > MAX_MATRIX and distance != EXPLICIT:  # an EXPLICIT matrix is in memory already
+        tours = np.stack([tour_by_pieces(points, distance, KICKS) for points in inputs])
+        return Answers(tours, np.full(len(tours), n, np.int64))
+    return label_tours(inputs, distance, _write_tours, rules, lambda p: solve(p, MATRIX_KICKS))
 
 
 @jit
 def _write_tours(dist: Floats, tours: Indices) -> None:
-    n = dist.shape[1]
     for b in range(len(dist)):
-        if n < MIN_CITIES:
-            assign(tours[b], shortest_tour(dist[b]))
-        else:
-            assign(tours[b], np.arange(n))
-            iterated_local_search(dist[b], tours[b], KICKS * n)
+        assign(tours[b], np.arange(dist.shape[1]))
+        search_tour(dist[b], tours[b], KICKS, False)
 
 
 def solve(problem: Problem, kicks: int) -> Indices:
     """Return a good tour `(n,)` with the problem's fixed edges, after `kicks` kicks per city."""
-    dist, n = with_fixed_edges(problem), len(problem.dist)
-    if n < MIN_CITIES:
-        return shortest_tour(dist)
     tour = problem.order.copy()
-    iterated_local_search(dist, tour, kicks * n, problem.directed)
+    search_tour(with_fixed_edges(problem), tour, kicks, problem.directed)
     return tour
+
+
+@jit
+def search_tour(dist: Floats, tour: Indices, kicks: int, directed: bool) -> None:
+    """Improve a tour in place by `kicks` kicks per city, or by dynamic programming if n is small.
+
+    `directed` is as in `iterated_local_search`.
+    """
+    if len(tour) < MIN_CITIES:
+        assign(tour, shortest_tour(dist))
+    else:
+        iterated_local_search(dist, tour, kicks * len(tour), directed)
 
 
 def improved(dist: Floats, tour: Indices) -> Indices:
@@ -99,11 +102,8 @@ def improved(dist: Floats, tour: Indices) -> Indices:
 
 @jit
 def _descend_from(dist: Floats, cities: Indices) -> None:
-    n = len(cities)
-    queue = Queue(cities=cities.copy(), queued=np.ones(n, np.bool_))
-    near = all_cities(dist) if n <= ALL_NEAR else near_cities(dist)
-    moves = Moves(dist=dist, near=near, min_gain=ROUNDING * dist.max())
-    descend(moves, new_array_tour(cities), queue, n, False, np.empty(n, np.int64))
+    near = all_cities(dist) if len(cities) <= ALL_NEAR else near_cities(dist)
+    descend(new_search(dist, near, cities), len(cities), False)
 
 
 # Many cities, piece by piece, in the spirit of Karp (1977). The distances of all pairs do not fit
@@ -144,7 +144,7 @@ def _improve(points: Floats, distance: str, path: Indices, kicks: int) -> Indice
     dist[0, -1] = dist[-1, 0] = -n * (dist.max() or 1.0)
     order = np.arange(n)
     if n >= MIN_CITIES:
-        iterated_local_search(dist, order, kicks * n)
+        iterated_local_search(dist, order, kicks * n, False)
     order = np.roll(order, -int(np.argmin(order)))  # start with the first city, in any direction
     return path[order if order[-1] == n - 1 else np.roll(order[::-1], 1)]
 
@@ -158,9 +158,7 @@ _SEED = 0x9E3779B97F4A7C15
 
 
 @jit
-def iterated_local_search(
-    dist: Floats, cities: Indices, kicks: int, directed: bool = False
-) -> float:
+def iterated_local_search(dist: Floats, cities: Indices, kicks: int, directed: bool) -> None:
     """Improve a tour in place. The kicks are the same in every call.
 
     Args:
@@ -169,17 +167,11 @@ def iterated_local_search(
         kicks: the number of kicks to try.
         directed: whether distances depend on the direction. If so, no move reverses a path. A kick
             is then two double bridges, because a descent would undo a single double bridge.
-
-    Returns:
-        The length of the improved tour.
     """
     n = len(cities)
-    moves = new_moves(dist)
-    tour = new_array_tour(cities)
-    queue = Queue(cities=cities.copy(), queued=np.ones(n, np.bool_))
-    scratch = np.empty(max(2 * _MAX_PATH, n), np.int64)
-    descend(moves, tour, queue, n, directed, scratch)
-    position = tour.position
+    search = new_search(dist, near_cities(dist), cities)
+    position, waiting, queued = search.position, search.waiting, search.queued
+    descend(search, n, directed)
     best, best_position = cities.copy(), position.copy()
     random = np.uint64(_SEED)
     max_path = min(_MAX_PATH, n // 3)
@@ -190,22 +182,21 @@ def iterated_local_search(
             start = _below(random, n)
             size_1 = 1 + _below(random >> np.uint64(20), max_path)
             size_2 = 1 + _below(random >> np.uint64(40), max_path)
-            gain += _double_bridge(dist, cities, position, start, size_1, size_2, scratch)
+            gain += _double_bridge(dist, cities, position, start, size_1, size_2, search.scratch)
             for end in (start, start + size_2, start + size_1 + size_2):
                 for k in (end, end + 1):  # the cities at the edges that the kick added
                     city = cities[k % n]
-                    if not queue.queued[city]:
-                        queue.queued[city] = True
-                        queue.cities[size] = city
+                    if not queued[city]:
+                        queued[city] = True
+                        waiting[size] = city
                         size += 1
-        gain += descend(moves, tour, queue, size, directed, scratch)
+        gain += descend(search, size, directed)
         if gain >= 0:
             assign(best, cities)
             assign(best_position, position)
         else:
             assign(cities, best)
             assign(position, best_position)
-    return tour_length(dist, cities)
 
 
 @jit
@@ -252,23 +243,8 @@ def _xorshift(random: np.uint64) -> np.uint64:
     return random
 
 
-# A tour as an array with the position of each city (Fredman, Johnson, McGeoch, Ostheimer 1995).
-
-
-class ArrayTour(NamedTuple):
-    """A closed tour of n cities."""
-
-    cities: Indices  # (n,) the cities in the order of the tour
-    position: Indices  # (n,) the index of each city in `cities`
-
-
-@jit
-def new_array_tour(cities: Indices) -> ArrayTour:
-    """Return the tour of these cities. Moves change the array `cities`, which is not copied."""
-    position = np.empty(len(cities), np.int64)
-    for k in range(len(cities)):
-        position[cities[k]] = k
-    return ArrayTour(cities=cities, position=position)
+# A tour is an array of cities with the position of each city in it (Fredman, Johnson, McGeoch,
+# Ostheimer 1995).
 
 
 @jit
@@ -289,7 +265,7 @@ def reverse(cities: Indices, position: Indices, start: int, end: int, mirrored: 
 
     Args:
         cities: the cities `(n,)` of the tour, changed in place.
-        position: the position `(n,)` of each city, changed in place.
+        position: the index `(n,)` of each city in `cities`, changed in place.
         start: the first city of the path.
         end: the last city of the path.
         mirrored: whether the path from start to end runs backwards through `cities`.
@@ -333,25 +309,38 @@ MAX_SEGMENT = 3  # the most cities that an Or-opt move carries
 ROUNDING = 1e-12
 
 
-class Moves(NamedTuple):
-    """Data of the moves between n cities: which moves to try, and which to make."""
+class Search(NamedTuple):
+    """A closed tour of n cities, the moves to try, and memory."""
 
     dist: Floats  # (n, n)
-    near: Indices  # (n, NEAR or n - 1) near cities, nearest first; each move adds an edge to one
+    near: Indices  # (n, num_near) near cities, nearest first; each move adds an edge to one
     min_gain: float  # a move is made if it shortens the tour by more than this
-
-
-class Queue(NamedTuple):
-    """A ring buffer of the cities whose moves are still to be tried."""
-
-    cities: Indices  # (n,)
+    cities: Indices  # (n,) the tour
+    position: Indices  # (n,) the index of each city in `cities`
+    waiting: (
+        Indices  # (n,) a ring buffer: the queue of the cities whose moves are still to be tried
+    )
     queued: NDArray[np.bool_]  # (n,) whether a city is in the queue
+    scratch: Indices  # room for the cities that a double bridge moves
 
 
 @jit
-def new_moves(dist: Floats) -> Moves:
-    """Return the moves for distances `(n, n)`."""
-    return Moves(dist=dist, near=near_cities(dist), min_gain=ROUNDING * dist.max())
+def new_search(dist: Floats, near: Indices, cities: Indices) -> Search:
+    """Return a search with all cities in its queue. Moves change the array `cities` in place."""
+    n = len(cities)
+    position = np.empty(n, np.int64)
+    for k in range(n):
+        position[cities[k]] = k
+    return Search(
+        dist=dist,
+        near=near,
+        min_gain=ROUNDING * dist.max(),
+        cities=cities,
+        position=position,
+        waiting=cities.copy(),
+        queued=np.ones(n, np.bool_),
+        scratch=np.empty(max(2 * _MAX_PATH, n), np.int64),
+    )
 
 
 @jit
@@ -438,26 +427,20 @@ def _squares(dist: Floats, x: Floats, city: int) -> Floats:
 
 
 @jit
-def descend(
-    moves: Moves, tour: ArrayTour, queue: Queue, size: int, directed: bool, scratch: Indices
-) -> float:
-    """Improve `tour` in place, until no queued city has a move that shortens it.
+def descend(search: Search, size: int, directed: bool) -> float:
+    """Improve the tour of n >= 5 cities, until no queued city has a move that shortens it.
 
     Args:
-        moves: the moves to try between n cities, n of 5 or more.
-        tour: a tour of these cities.
-        queue: its first `size` cities are queued. The queue is empty afterwards.
+        search: the first `size` cities of its array `waiting` are queued. The queue is empty
+            afterwards.
         size: the number of queued cities.
         directed: as in `iterated_local_search`.
-        scratch: room for n cities.
 
     Returns:
         The gain: by how much the tour became shorter.
     """
     # Pass arrays to the functions below, which is faster than passing tuples of arrays.
-    dist, near, min_gain = moves
-    cities, position = tour
-    waiting, queued = queue
+    dist, near, min_gain, cities, position, waiting, queued, scratch = search
     n, head, total = len(cities), 0, 0.0
     touched = np.empty(6, np.int64)  # the cities whose edges a move changed
     while size:

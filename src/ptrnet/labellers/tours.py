@@ -39,20 +39,35 @@ def distance_matrices(inputs: Floats, distance: str) -> Iterator[tuple[slice, Fl
 
 
 def label_tours(
-    inputs: Floats, distance: str, write_tours: Callable[[Floats, Indices], None]
+    inputs: Floats,
+    distance: str,
+    write_tours: Callable[[Floats, Indices], None],
+    rules: TourRules = CLOSED,
+    search: Callable[[Problem], Indices] | None = None,
 ) -> Answers:
-    """Return tours of cities.
+    """Return tours of cities that obey the rules.
 
     Args:
         inputs: `(B, n, d)` cities, or `(B, n, n)` distances.
         distance: a name of `ptrnet.geometry.distances`.
-        write_tours: a function that takes the distances `(B, n, n)` of instances, and writes their
-            tours into an array `(B, n)`.
+        write_tours: a function that takes the distances `(B, n, n)` of plain instances, and writes
+            their tours into an array `(B, n)`.
+        rules: the rules.
+        search: a function that returns a tour `(n,)` of a `Problem`. It is needed for instances
+            that are not plain (see `is_plain`).
+
+    Raises:
+        InputError: no tour obeys the rules.
     """
     batch, n, _ = inputs.shape
-    tours = np.empty((batch, n), np.int64)
-    for rows, dist in distance_matrices(inputs, distance):
-        write_tours(dist, tours[rows])
+    tours, plain = np.empty((batch, n), np.int64), is_plain(inputs, distance, rules)
+    for rows, matrices in distance_matrices(inputs, distance):
+        if search is None or plain:
+            write_tours(matrices, tours[rows])
+            continue
+        for tour, dist in zip(tours[rows], matrices, strict=True):
+            problem = reduce(dist, rules, bool((dist != dist.T).any()))
+            tour[:] = restore(search(problem), n, rules, problem.directed)
     return Answers(tours, np.full(batch, n, np.int64))
 
 
@@ -60,31 +75,6 @@ def is_plain(inputs: Floats, distance: str, rules: TourRules) -> bool:
     """Whether tours are closed and have no rules, and no distance depends on the direction."""
     is_directed = distance == distances.EXPLICIT and distances.is_directed(inputs).any()
     return rules == CLOSED and not is_directed
-
-
-def label_by_rules(
-    inputs: Floats, distance: str, rules: TourRules, search: Callable[[Problem], Indices]
-) -> Answers:
-    """Return tours that obey the rules. Distances may depend on the direction.
-
-    Args:
-        inputs: `(B, n, d)` cities, or `(B, n, n)` distances.
-        distance: a name of `ptrnet.geometry.distances`.
-        rules: the rules.
-        search: a function that returns a tour `(n,)` of a `Problem`.
-
-    Raises:
-        InputError: no tour obeys the rules.
-    """
-    batch, n, _ = inputs.shape
-    matrices = distance_matrices(inputs, distance)
-    problems = [
-        reduce(dist, rules, bool((dist != dist.T).any()))
-        for _, several in matrices
-        for dist in several
-    ]
-    tours = [restore(search(problem), n, rules, problem.directed) for problem in problems]
-    return Answers(np.array(tours), np.full(batch, n, np.int64))
 
 
 @jit

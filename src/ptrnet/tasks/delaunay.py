@@ -31,7 +31,7 @@ from ptrnet.geometry.resolution import (
 )
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing, Task
-from ptrnet.types import END, NONE, Answers, Example, Floats, Indices
+from ptrnet.types import END, NONE, Answers, Example, Floats, Indices, pad_answers
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
@@ -228,28 +228,27 @@ def _in_order_of_edges(points: Floats, answers: Answers) -> Answers:
     """Return triangles in the order in which `traverse` reaches them, then unreached triangles."""
     from ptrnet.labellers.edge_queue import traverse  # compiles kernels
 
-    batch = len(answers.indices)
-    triangles = answers.indices.reshape(batch, -1, 3)
-    ordered, reached, _, _ = traverse(triangles, answers.lengths // 3, points)
-    for b in np.flatnonzero(reached < answers.lengths // 3):
-        named = {tuple(sorted(t)) for t in ordered[b, : reached[b]].tolist()}
-        rest = [
-            t for t in answers.rows()[b].reshape(-1, 3).tolist() if tuple(sorted(t)) not in named
-        ]
-        ordered[b, reached[b] : reached[b] + len(rest)] = rest
-    return Answers(ordered.reshape(batch, -1), answers.lengths)
+    rows = []
+    for corners, answer in zip(points, answers.rows(), strict=True):
+        triangles = answer.reshape(-1, 3)
+        ordered, _ = traverse(triangles, corners)
+        if len(ordered) < len(triangles):
+            named = {tuple(sorted(t)) for t in ordered.tolist()}
+            is_named = [tuple(sorted(t)) in named for t in triangles.tolist()]
+            ordered = np.concatenate([ordered, triangles[~np.array(is_named)]])
+        rows.append(ordered)
+    return pad_answers(rows)
 
 
 def _apex_tokens(answers: Answers) -> Answers:
     """The apexes of each answer as tokens, including NONE and END."""
     from ptrnet.labellers.edge_queue import NO_APEX, traverse
 
-    triangles = answers.indices.reshape(len(answers.indices), -1, 3)
-    _, _, apexes, lengths = traverse(triangles, answers.lengths // 3)
-    tokens = np.where(apexes == NO_APEX, NONE, apexes + NONE + 1)
-    width = lengths.max(initial=0) + 1
-    tokens[~Answers(tokens, lengths).mask] = END
-    return Answers(np.pad(tokens, ((0, 0), (0, 1)))[:, :width], lengths + 1)
+    rows = []
+    for answer in answers.rows():
+        _, apexes = traverse(answer.reshape(-1, 3), np.empty((0, 2)))
+        rows.append(np.append(np.where(apexes == NO_APEX, NONE, apexes + NONE + 1), END))
+    return pad_answers(rows)
 
 
 def _incenters(points: Floats, triangles: Indices) -> Floats:
