@@ -148,7 +148,7 @@ def _convert_table(source: str, output: str, columns: Columns) -> None:
     if not target.columns:
         examples = jsonl.read_any(source, task)
         formats.write_table(output, table_of_examples(examples, columns, source))
-    elif source_format.dictionaries(source):
+    elif jsonl.dictionaries(source):
         formats.write(output, jsonl.read_any(source, task), task)
     else:
         task = loosest_task(formats.num_features(source))

@@ -94,7 +94,8 @@ def infer_task(
     sets = formats.open_sets(path, columns)
     if sets is not None:
         return infer_task_of_sets(sets, kind, reading)
-    instances, shared = formats.format_of(path).dictionaries(path), SharedFields()
+    source, shared = formats.format_of(path), SharedFields()
+    instances = source.module.dictionaries(path) if source.has("dictionaries") else None
     if instances is not None:
         watched = shared.watch(instances)
         schema = infer_schema(

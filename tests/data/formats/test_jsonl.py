@@ -1,15 +1,11 @@
 """JSON lines, byte for byte."""
 
-import contextlib
-import json
-
 import numpy as np
 import pytest
 
 from ptrnet import tasks
-from ptrnet.cli import run
 from ptrnet.data import formats
-from ptrnet.errors import AmbiguousInputWarning, InputError
+from ptrnet.errors import InputError
 from ptrnet.types import Example
 
 HULL, SORT, DELAUNAY = tasks.get("hull"), tasks.get("sort"), tasks.get("delaunay")
@@ -68,35 +64,3 @@ def test_finds_a_duplicate_among_many_keys_in_linear_time(tmp_path):
     (tmp_path / "a.jsonl").write_text(f'{{{keys}"k99999": 2}}\n')
     with pytest.raises(InputError, match='the key "k99999" occurs twice'):
         list(formats.read(str(tmp_path / "a.jsonl"), tasks.get("hull")))
-
-
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ({"Outputs": [0, 1, 2]}, "'Outputs' has no meaning and is kept; did you mean \"outputs\""),
-        ({"output": [0, 1, 2]}, "'output' has no meaning and is kept; did you mean \"outputs\""),
-        (
-            {"Distance": "EUC_2D"},
-            "'Distance' has no meaning and is kept; did you mean \"distance\"",
-        ),
-        ({"outputs": [0, 1, 2], "output": [1], "Distance": 3.5, "distances": [1]}, None),
-    ],
-)
-def test_warns_of_keys_that_are_spelled_almost_as_ours(tmp_path, keys, message):
-    path = tmp_path / "a.jsonl"
-    path.write_text(json.dumps({"inputs": [[0, 0], [0, 1], [1, 0]], **keys}))
-    with (
-        pytest.warns(AmbiguousInputWarning, match=message) if message else contextlib.nullcontext()
-    ):
-        (example,) = formats.read(str(path), TSP)
-    assert example.extra.keys() == keys.keys() - {"outputs"}
-
-
-def test_warns_once_per_file(tmp_path, capsys):
-    path = tmp_path / "a.jsonl"
-    path.write_text('{"inputs": [[0, 0], [0, 1], [1, 0]], "Outputs": [0, 1, 2]}\n' * 3)
-    rows = tmp_path / "b.parquet"
-    for source, target in ((path, rows), (rows, tmp_path / "c.jsonl")):
-        assert run(["convert", str(source), str(target), "--task", "tsp"]) == 0
-        messages = capsys.readouterr().err
-        assert messages.count(f"{source.name}: 'Outputs' has no meaning and is kept") == 1

@@ -31,7 +31,7 @@ is not installed, the functions raise MissingExtraError.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -109,76 +109,53 @@ class Format:
     @property
     def capabilities(self) -> Capabilities:
         """What files of the format can hold."""
-        capabilities: Capabilities = self.module.CAPABILITIES
-        return capabilities
+        return self.module.CAPABILITIES
 
     @property
     def columns(self) -> "Columns | None":
         """The columns of ids and answers; None if the format does not fix their names."""
-        columns: Columns | None = getattr(self.module, "COLUMNS", None)
-        return columns
+        return getattr(self.module, "COLUMNS", None)
 
     def has(self, member: str) -> bool:
         """Whether the module has an optional member, such as `write_table`."""
         return hasattr(self.module, member)
 
-    def dictionaries(self, path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]] | None:
-        """Return an iterator over pairs: an instance's elements, as dictionaries, and its source.
-
-        Return None if the elements are numbers.
-        """
-        return self.module.dictionaries(path) if self.has("dictionaries") else None
-
-    def table(self, path: str) -> "Table":
-        """Read a file as a long table."""
-        self.check_has("table", path)
-        table: Table = self.module.table(path)
-        return table
-
-    def check_has(self, member: str, path: str) -> None:
-        """Refuse a format whose module lacks a member, or whose package is not installed.
+    def check(self, path: str, task: Task | None = None, member: str = "") -> None:
+        """Refuse to read or write a file.
 
         Args:
-            member: "table" or "write_table".
             path: the file, for the error message.
+            task: the task of the file's examples. A format may serve only another task.
+            member: a function that the module needs: "table" or "write_table".
+
+        Raises:
+            InputError: the format does not serve the task, or lacks the function.
+            MissingExtraError: the format's package is not installed.
         """
-        if not self.has(member):
-            others = _listed(name for name in names() if get(name).has(member))
-            raise InputError(f"{path}: expected a table, {others}")
-        self.check_package()
-
-    def check_package(self) -> None:
-        """Refuse a format whose package is not installed."""
-        package = self.capabilities.package
-        if package and find_spec(package) is None:
-            raise MissingExtraError(f".{self.extension}", self.extension)
-
-    def check_task(self, task: Task | None, path: str) -> None:
-        """Refuse a format that only serves another task, or whose package is not installed."""
+        if member and not self.has(member):
+            raise InputError(f"{path}: expected a table, {_listed(_with(member))}")
         if task is not None and self.capabilities.task not in (None, task.name):
             raise InputError(
                 f"{path}: .{self.extension} files are for task {self.capabilities.task}, "
                 f"not for {task.name}"
             )
-        self.check_package()
+        package = self.capabilities.package
+        if package and find_spec(package) is None:
+            raise MissingExtraError(f".{self.extension}", self.extension)
 
     def checked(
         self, examples: Iterable[Example], task: Task, keep_answers: bool = False
     ) -> Iterator[Example]:
         """Yield the examples. Raises InputError for an example that the format cannot hold.
 
-        Args:
-            examples: the examples.
-            task: the task of the examples.
-            keep_answers: whether to refuse answers that could not be read back.
+        If `keep_answers` is true, also refuse answers that could not be read back.
         """
-        can, name = self.capabilities, f"a .{self.extension} file"
+        can = self.capabilities
         for count, example in enumerate(examples):
+            start, needs = f"{example.source}: a .{self.extension} file", ""
             if count and not can.multiple:
-                others = _alternatives(example, task, "multiple")
-                raise InputError(f"{name} holds one instance; write several to {others}")
-            lost, needs = "", ""
-            if example.distance != EXPLICIT and can.distances == (EXPLICIT,):
+                start, lost, needs = f"a .{self.extension} file", "holds one instance", "multiple"
+            elif example.distance != EXPLICIT and can.distances == (EXPLICIT,):
                 lost = "holds a matrix of distances, and cannot hold points"
             # A chained comparison: the distance is Euclidean, and `can.distances` lacks EUCLIDEAN.
             elif example.distance == EUCLIDEAN not in can.distances:
@@ -193,28 +170,31 @@ class Format:
                 lost, needs = "would lose the answer", "answers"
             elif keep_answers and example.rules.is_open and not can.extra:
                 lost, needs = "would lose that the path is open", "extra"
-            if lost:
-                others = _alternatives(example, task, needs)
-                raise InputError(f"{example.source}: {name} {lost}; write to {others}")
-            yield example
+            else:
+                yield example
+                continue
+            others = _alternatives(example, task, needs)
+            several = "several " * (needs == "multiple")
+            raise InputError(f"{start} {lost}; write {several}to {others}")
 
 
 def _alternatives(example: Example, task: Task, needs: str) -> str:
-    """List the extensions of the formats that can hold an example, as in `.csv, .jsonl or .txt`.
+    """List the formats that can hold an example, as in `.csv, .jsonl or .txt`.
 
-    Args:
-        example: the example.
-        task: the task of the example.
-        needs: a capability that the formats must also have, such as "extra"; empty for none.
+    `needs` is a capability that they must also have, such as "extra"; empty for none.
     """
-    found = []
-    for name in names():
-        can = get(name).capabilities
+
+    def suits(can: Capabilities) -> bool:
         serves = can.task in (None, task.name) and (not needs or getattr(can, needs))
         holds_answer = can.answers or example.outputs is None
-        if serves and holds_answer and example.distance in can.distances:
-            found.append(name)
-    return _listed(found)
+        return serves and holds_answer and example.distance in can.distances
+
+    return _listed(name for name in names() if suits(get(name).capabilities))
+
+
+def _with(member: str) -> Iterator[str]:
+    """Yield the extensions of the formats that have an optional member."""
+    return (name for name in names() if get(name).has(member))
 
 
 def extensions_for(task: Task) -> str:
@@ -223,7 +203,6 @@ def extensions_for(task: Task) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    """List extensions in words, as in `.csv, .jsonl or .txt`."""
     *others, last = [f".{name}" for name in names] or [""]
     return f"{', '.join(others)} or {last}" if others else last
 
@@ -334,7 +313,7 @@ def read(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Ex
             groups. If `columns` are None, groups are not read.
     """
     source = input_format(path)
-    source.check_task(task, path)
+    source.check(path, task)
     sets = open_sets(path, columns)
     examples = source.module.read(path, task) if sets is None else sets.dataset(task)
     if sets is None and columns is not None:
@@ -356,26 +335,27 @@ def open_sets(path: str, columns: "Columns | None" = None) -> "Sets | None":
     """
     if path == "-" and columns:
         raise InputError("a long table cannot be read from standard input; name its file")
-    source = input_format(path)
+    fixed = input_format(path).columns
     if not columns:
-        if source.columns is None:
+        if fixed is None:
             return None
-        group = "" if columns is None else columns.group
-        columns = replace(source.columns, group=group)
+        columns = replace(fixed, group="" if columns is None else columns.group)
     from ptrnet.data.tables import Sets
 
-    check_input(path)
-    return Sets(table_format(path).table(path), columns)
+    return Sets(table_of(path), columns)
 
 
 def table_of(values: Any) -> "Table":
     """Convert a file, a frame or a list of dictionaries to a long table; see `read_table`."""
     from ptrnet.data.tables import Table
 
-    if isinstance(values, str | Path):
-        check_input(str(values))
-        return table_format(str(values)).table(str(values))
-    return Table.of(values)
+    if not isinstance(values, str | Path):
+        return Table.of(values)
+    path = str(values)
+    check_input(path)
+    source = table_format(path)
+    source.check(path, member="table")
+    return source.module.table(path)
 
 
 def read_table(
@@ -427,10 +407,9 @@ def read_table(
 def num_features(path: str) -> int:
     """Return d, the number of features of an element in the file's first instance."""
     source = check_input(path)
-    source.check_package()
+    source.check(path)
     if not source.has("num_features"):
-        others = _listed(name for name in names() if get(name).has("num_features"))
-        advice = f"name the task, or write the examples to {others}"
+        advice = f"name the task, or write the examples to {_listed(_with('num_features'))}"
         if source.extension in ("csv", "tsv", "txt"):
             advice += (
                 "; a table with a row for each element needs set_id and the column of its answers, "
@@ -440,8 +419,7 @@ def num_features(path: str) -> int:
             f"{path}: a .{source.extension} file does not say how many numbers an element has; "
             f"{advice}"
         )
-    count: int = source.module.num_features(path)
-    return count
+    return source.module.num_features(path)
 
 
 def count_instances(path: str) -> int | None:
@@ -492,7 +470,7 @@ def write(path: str, examples: Iterable[Example], task: Task, like: str | None =
         >>> write("tours.jsonl", [tour], tasks.get("tsp"))
     """
     target = output_format(path, like)
-    target.check_task(task, path)
+    target.check(path, task)
     with _opened(path, target) as stream:
         target.module.write(stream, target.checked(examples, task), task)
 
@@ -500,7 +478,7 @@ def write(path: str, examples: Iterable[Example], task: Task, like: str | None =
 def write_table(path: str, table: "Table") -> None:
     """Write a long table to a file, or as .csv to standard output."""
     target = get("csv") if path == "-" else table_format(path)
-    target.check_has("write_table", path)
+    target.check(path, member="write_table")
     with _opened(path, target) as stream:
         target.module.write_table(stream, table)
 
@@ -524,7 +502,7 @@ def _opened(path: str, target: Format) -> Iterator[IO[Any]]:
 
 
 def check_input(path: str) -> Format:
-    """Return the format of a file. Raises InputError if the file or the format does not exist."""
+    """Return the format of a file. Refuse a file or an extension that does not exist."""
     source = format_of(path)
     if not exists(path):
         raise InputError(f"{path}: cannot be read: No such file or directory")
@@ -541,7 +519,7 @@ def check_output(path: str, task: Task | None = None, has_answers: bool = True) 
     if has_answers and target.capabilities.is_unanswered:
         other = target.capabilities.stdout_format
         raise InputError(f"{path}: cannot hold answers; write them to .{other}")
-    target.check_task(task, path)
+    target.check(path, task)
     if path != "-":
         check_writable(Path(path))
 
@@ -549,8 +527,8 @@ def check_output(path: str, task: Task | None = None, has_answers: bool = True) 
 def check_keeps_extra(path: str, task: Task) -> None:
     """Refuse an output file that cannot be written, or whose format cannot hold scores."""
     if not format_of(path).capabilities.extra:
-        others = _listed(name for name in names() if get(name).capabilities.extra)
-        raise InputError(f"{path}: cannot hold scores; write to {others}")
+        able = (name for name in names() if get(name).capabilities.extra)
+        raise InputError(f"{path}: cannot hold scores; write to {_listed(able)}")
     check_output(path, task)
 
 

@@ -31,7 +31,6 @@ CAPABILITIES = Capabilities(extra=True, distances=PLANAR, dictionaries=True)
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    """See `ptrnet.data.formats`."""
     for row, source in _rows(path):
         yield _example(row, task, source)
 
@@ -45,7 +44,6 @@ def read_answered(path: str, task: Task) -> Iterator[Example]:
 
 
 def _example(row: dict[str, Any], task: Task, source: str) -> Example:
-    """Check the object of a line, and return its example."""
     values = task.read_instance(row, source)
     # If the task is a problem, `read_instance` has made an array of the problem's fields. The line
     # then has no "inputs" to name in error messages.
@@ -69,7 +67,6 @@ def read_any(path: str, task: Task) -> Iterator[Example]:
 
 
 def dictionaries(path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]] | None:
-    """See `ptrnet.data.formats`."""
     first, _ = next(_inputs(path), (None, ""))
     if records_of(first) is None:
         return None
@@ -77,7 +74,6 @@ def dictionaries(path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]] | N
 
 
 def num_features(path: str) -> int:
-    """See `ptrnet.data.formats`."""
     for values, source in _inputs(path):
         if values is None:
             raise InputError(
@@ -89,7 +85,7 @@ def num_features(path: str) -> int:
 
 
 def _rows(path: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield pairs for all lines: the JSON object, and the source of the line."""
+    """Yield the JSON object and the source of each line."""
     for source, text in filled_lines(path):
         yield json_values.parse_object(text, source), source
 
@@ -102,7 +98,6 @@ def _inputs(path: str) -> Iterator[tuple[Any, str]]:
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
-    """See `ptrnet.data.formats`."""
     for example in examples:
         row = task.write_instance(example)
         if example.outputs is not None:

@@ -22,11 +22,6 @@ CAPABILITIES = Capabilities(multiple=False, answers=False, task="job-shop", stdo
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    """See `ptrnet.data.formats`.
-
-    Warns:
-        AmbiguousInputWarning: a job has fewer operations than there are machines.
-    """
     assert isinstance(task, JobShop)
     lines = [(k, text.split()) for k, text in filled_lines(path) if text.strip()[0] != "#"]
     if not lines:
@@ -63,7 +58,6 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
-    """See `ptrnet.data.formats`."""
     for example in examples:
         jobs = task.write_instance(example)["jobs"]
         machines = 1 + max(machine for job in jobs for machine, _ in job)

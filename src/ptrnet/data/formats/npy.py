@@ -26,7 +26,6 @@ CAPABILITIES = Capabilities(
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    """See `ptrnet.data.formats`."""
     try:
         values = np.load(path, allow_pickle=False)
     except OSError as error:
@@ -40,6 +39,5 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 
 def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
-    """See `ptrnet.data.formats`."""
     for example in examples:
         np.save(stream, example.inputs)

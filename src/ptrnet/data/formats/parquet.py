@@ -40,7 +40,6 @@ _GROUP_ELEMENTS = 2**20  # about how many elements are in a row group that we wr
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    """See `ptrnet.data.formats`."""
     number = 0
     for batch in _batches(path, "inputs"):
         for k in range(len(batch)):
@@ -55,7 +54,6 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 
 def num_features(path: str) -> int:
-    """See `ptrnet.data.formats`."""
     for batch in _batches(path, "inputs"):
         source = f'{path}: row 1: "inputs"'
         return json_values.num_features(_to_python(batch["inputs"][0], source), source)
@@ -63,7 +61,6 @@ def num_features(path: str) -> int:
 
 
 def table(path: str) -> "tables.Table":
-    """See `ptrnet.data.formats`."""
     import pyarrow as pa
 
     from ptrnet.data import tables
@@ -136,8 +133,7 @@ def _elements(cell: "pa.Scalar", d: int) -> ArrayLike:
         numbers = np.asarray(flat)
         if numbers.dtype.kind in "iuf" and not flat.null_count and (counts == d).all():
             return numbers.reshape(-1, d)
-    values: ArrayLike = cell.as_py()
-    return values
+    return cell.as_py()
 
 
 def _to_python(cell: "pa.Scalar", source: str) -> Any:
@@ -155,8 +151,7 @@ def _to_python(cell: "pa.Scalar", source: str) -> Any:
 
 def _column_to_python(column: "pa.ChunkedArray", path: str, name: str) -> list[Any]:
     try:
-        values: list[Any] = column.to_pylist()
-        return values
+        return column.to_pylist()
     except (ValueError, OverflowError):  # Python lacks the type of a cell
         return [_to_python(cell, f'{path}: row {k}: "{name}"') for k, cell in enumerate(column, 1)]
 
@@ -181,23 +176,19 @@ def _categorical_columns(path: str) -> set[str]:
 
 
 def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
-    """See `ptrnet.data.formats`."""
     import pyarrow as pa
     from pyarrow import parquet
 
     groups = groups_of(examples, _GROUP_ELEMENTS)
     first = next(groups, [])
-    columns = _columns(first, task, None)
-    fields = [(name, column.type) for name, column in columns.items()]
-    is_full = sum(len(e.inputs) for e in first) >= _GROUP_ELEMENTS
-    if task.may_be_unproved and is_full and "proved" not in columns:
-        fields.append(("proved", pa.bool_()))  # an example of a later row group may have this key
     try:
-        schema = pa.schema(fields)
+        schema = _table(first, task, None).schema
+        is_full = sum(len(e.inputs) for e in first) >= _GROUP_ELEMENTS
+        if task.may_be_unproved and is_full and "proved" not in schema.names:
+            schema = schema.append(pa.field("proved", pa.bool_()))  # a later example may have it
         with parquet.ParquetWriter(stream, schema, write_page_checksum=True) as writer:
             for group in chain([first], groups):
-                table = pa.table(_columns(group, task, schema), schema)
-                writer.write_table(table)
+                writer.write_table(_table(group, task, schema))
     except (pa.ArrowException, UnicodeEncodeError) as error:
         # Parquet lacks some types of Arrow, and JSON allows keys with lone surrogates.
         reason = str(error).splitlines()[0]
@@ -205,10 +196,10 @@ def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
 
 
 def write_table(stream: BinaryIO, table: "tables.Table") -> None:
-    """See `ptrnet.data.formats`. Columns that came from a Parquet file keep their types."""
     import pyarrow as pa
     from pyarrow import parquet
 
+    # Columns that came from a Parquet file keep their types.
     kept = [] if table.arrow is None else table.arrow.column_names
     columns = {n: table.arrow[n] if n in kept else table.values(n) for n in table.columns}
     try:
@@ -218,53 +209,44 @@ def write_table(stream: BinaryIO, table: "tables.Table") -> None:
         raise InputError(f"{table.source}: cannot be written as Parquet: {reason}") from None
 
 
-def _columns(
-    examples: Sequence[Example], task: Task, schema: "pa.Schema | None"
-) -> dict[str, "pa.Array"]:
-    """Convert examples to columns.
+def _table(examples: Sequence[Example], task: Task, schema: "pa.Schema | None") -> "pa.Table":
+    """Convert the examples of a row group to a table.
 
-    Args:
-        examples: the examples of a row group.
-        task: the task of the examples.
-        schema: the schema of the file; None for the first row group. Then Arrow infers the types.
-
-    Raises:
-        InputError: an example has a key without a column, or a value that does not fit the type of
-            its column. Arrow does not say which example has the value, so the message names the row
-            group's first example.
+    `schema` is that of the file; None for the first row group, whose types Arrow infers. Arrow does
+    not say which value does not fit the type of its column, so the message names the row group's
+    first example.
     """
     import pyarrow as pa
 
     indices = pa.list_(pa.int64())
-    rows = [json_values.other_keys(example) for example in examples]
-    keys = dict.fromkeys(key for row in rows for key in row) if schema is None else schema.names[2:]
-    for example, row in zip(examples, rows, strict=True):
-        for key in row:
-            if key not in keys:
-                raise InputError(f'{example.source}: "{key}": earlier examples have no such key')
-    flat = np.concatenate([np.zeros(0), *(e.inputs.ravel() for e in examples)])
-    d = examples[0].inputs.shape[1] if examples else 1
-    elements = pa.ListArray.from_arrays(_offsets([d] * (len(flat) // d)), flat)
-    outputs = [None if e.outputs is None else e.outputs.tolist() for e in examples]
-    columns = {
-        "inputs": pa.ListArray.from_arrays(_offsets([len(e.inputs) for e in examples]), elements),
-        "outputs": pa.array(outputs, indices if task.item_size == 1 else pa.list_(indices)),
+    types = {
+        "inputs": pa.list_(pa.list_(pa.float64())),
+        "outputs": indices if task.item_size == 1 else pa.list_(indices),
     }
+    rows = [
+        {
+            "inputs": example.inputs.tolist(),
+            "outputs": None if example.outputs is None else example.outputs.tolist(),
+            **json_values.other_keys(example),
+        }
+        for example in examples
+    ]
+    if schema is None:
+        keys = dict.fromkeys([*types, *(key for row in rows for key in row)])
+    else:
+        types = dict(zip(schema.names, schema.types, strict=True))
+        keys = dict.fromkeys(types)
+        for example, row in zip(examples, rows, strict=True):
+            for key in row.keys() - keys.keys():
+                raise InputError(f'{example.source}: "{key}": earlier examples have no such key')
+    columns = {}
     for key in keys:
-        kind = None if schema is None else schema.field(key).type
         try:
-            columns[key] = pa.array([row.get(key) for row in rows], kind)
+            columns[key] = pa.array([row.get(key) for row in rows], types.get(key))
         except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
             reason = str(error).splitlines()[0]
             raise InputError(
                 f'{examples[0].source} or after it: "{key}": does not fit the type of its column: '
                 f"{reason}"
             ) from None
-    return columns
-
-
-def _offsets(counts: list[int]) -> "pa.Array":
-    """Return the offsets of an Arrow list array whose lists have the lengths `counts`."""
-    import pyarrow as pa
-
-    return pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
+    return pa.table(columns, schema)

@@ -26,14 +26,12 @@ CAPABILITIES = Capabilities(multiple=False, task="cvrp")
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    """See `ptrnet.data.formats`."""
     (instance,) = companions(path)
     (example,) = depots.read(instance, task)
     yield with_routes(path, example, task).replace(source=path)
 
 
 def companions(path: str) -> list[str]:
-    """See `ptrnet.data.formats`."""
     return [str(Path(path).with_suffix(".vrp"))]
 
 
@@ -85,7 +83,6 @@ def _check_cost(source: str, written: str, answered: Example, task: Task) -> Non
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
-    """See `ptrnet.data.formats`. Raises InputError for an example without valid routes."""
     for example in examples:
         if example.outputs is None:
             raise InputError(f"{example.source}: has no answer to write to a .sol file")

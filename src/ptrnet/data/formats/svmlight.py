@@ -27,18 +27,15 @@ COMMENT = "#"
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    """See `ptrnet.data.formats`."""
     return iter(Sets(table(path), COLUMNS).dataset(task))
 
 
 def companions(path: str) -> list[str]:
-    """See `ptrnet.data.formats`."""
     sizes = f"{path}.query"
     return [sizes] if Path(sizes).is_file() else []
 
 
 def table(path: str) -> Table:
-    """See `ptrnet.data.formats`."""
     grades: list[float] = []
     ids: list[str] = []
     sources: list[str] = []
@@ -99,7 +96,6 @@ def _query_ids(path: str, count: int) -> list[str]:
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
-    """See `ptrnet.data.formats`."""
     for number, example in enumerate(examples, 1):
         if example.grades is None:
             raise InputError(f"{example.source}: a .svmlight file needs grades, got none")

@@ -26,7 +26,6 @@ SECTION = "TOUR_SECTION"
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    """See `ptrnet.data.formats`."""
     example = read_cities(path, task)
     file = tsp.parse(path, (SECTION,), {"TYPE": ("TOUR",)})
     file.section(SECTION)  # raises if the section is missing
@@ -45,7 +44,6 @@ def read_cities(path: str, task: Task) -> Example:
 
 
 def companions(path: str) -> list[str]:
-    """See `ptrnet.data.formats`."""
     return [_cities_of(path)]
 
 
@@ -60,7 +58,6 @@ def _cities_of(path: str) -> str:
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
-    """See `ptrnet.data.formats`. Raises InputError for an example without a tour of all cities."""
     for example in examples:
         inputs, outputs = example.inputs, example.outputs
         if outputs is None:

@@ -56,12 +56,6 @@ Row = tuple[str, list[str]]  # the source of a line, and its fields
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    """See `ptrnet.data.formats`.
-
-    Warns:
-        AmbiguousInputWarning: the distances are doubtful, see `checks.check_distances`; a keyword
-            is ignored; or TYPE is TSP or missing, but the matrix is not symmetric.
-    """
     file = parse(path, (NODES, WEIGHTS, FIXED, DISPLAY), _ALLOWED)
     distance = file.value("EDGE_WEIGHT_TYPE")
     file.value("DIMENSION")  # raises if the keyword is missing
@@ -143,7 +137,6 @@ def _fixed_edges(file: "TsplibFile", ids: list[int]) -> tuple[tuple[int, int], .
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
-    """See `ptrnet.data.formats`."""
     for example in examples:
         name, ids = nodes_of(example)
         is_matrix = example.distance == EXPLICIT

@@ -17,20 +17,16 @@ CAPABILITIES = csv.CAPABILITIES
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    """See `ptrnet.data.formats`."""
     return csv.read(path, task, "\t")
 
 
 def table(path: str) -> "Table":
-    """See `ptrnet.data.formats`."""
     return csv.table(path, "\t")
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
-    """See `ptrnet.data.formats`."""
     csv.write(stream, examples, task, "\t")
 
 
 def write_table(stream: TextIO, table: "Table") -> None:
-    """See `ptrnet.data.formats`."""
     csv.write_table(stream, table, "\t")

@@ -39,12 +39,8 @@ _SYNTAX = {
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    """See `ptrnet.data.formats`.
-
-    Warns:
-        AmbiguousInputWarning: there are several lines, each with one element and no answer. Other
-            programs write a single instance like this.
-    """
+    # Warn of several lines, each with one element and no answer: other programs write a single
+    # instance like this.
     count, are_single = 0, True
     for example in _parse(filled_lines(path), task):
         count += 1
@@ -77,9 +73,8 @@ def _parse(lines: Iterable[tuple[str, str]], task: Task) -> Iterator[Example]:
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
-    """See `ptrnet.data.formats`. Numbers have enough digits to be read back exactly."""
     for example in examples:
-        fields = list(map(repr, example.inputs.ravel().tolist()))
+        fields = list(map(repr, example.inputs.ravel().tolist()))  # can be read back exactly
         if example.outputs is not None:
             fields += ["output", *_answer_fields(example.outputs + 1, task, example.rules.is_open)]
         stream.write(" ".join(fields) + "\n")

@@ -20,7 +20,6 @@ CAPABILITIES = Capabilities(multiple=False, answers=False, task="cvrp", stdout_f
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    """See `ptrnet.data.formats`."""
     (example,) = depots.read(path, task)
     for solution in companions(path):
         example = sol.with_routes(solution, example, task)
@@ -28,6 +27,5 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 
 def companions(path: str) -> list[str]:
-    """See `ptrnet.data.formats`."""
     solution = str(Path(path).with_suffix(".sol"))
     return [solution] if exists(solution) else []

@@ -36,14 +36,7 @@ _FORMS = {
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    """See `ptrnet.data.formats`. The depot becomes element 0, and distances are rounded.
-
-    Raises:
-        InputError: the file is malformed, or limits the length of routes by the keyword DISTANCE.
-
-    Warns:
-        AmbiguousInputWarning: a keyword is ignored, such as a number of vehicles.
-    """
+    """Yield the only example. The depot becomes element 0, and distances are rounded."""
     form = _FORMS[task.name]
     allowed = {"TYPE": (form.type,), "EDGE_WEIGHT_TYPE": ("EUC_2D",)}
     file = tsp.parse(path, (tsp.NODES, form.section, DEPOTS), allowed)
@@ -90,12 +83,6 @@ def _numbers(file: tsp.TsplibFile, ids: list[int], section: str) -> dict[int, fl
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
-    """See `ptrnet.data.formats`.
-
-    Raises:
-        InputError: an instance has unrounded distances, which other programs that read the file
-            would round.
-    """
     assert isinstance(task, Problem)
     form = _FORMS[task.name]
     for example in examples:

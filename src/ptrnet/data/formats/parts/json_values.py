@@ -6,14 +6,14 @@ The lines of `.jsonl`, the rows of Parquet and the requests to the service have 
 import json
 import math
 import sys
-import warnings
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from ptrnet.data import checks
 from ptrnet.data.arrays import real_array
-from ptrnet.errors import AmbiguousInputWarning, InputError, file_of, short
-from ptrnet.geometry.distances import EUCLIDEAN, PLANAR
+from ptrnet.errors import InputError, short
+from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.tasks import CUSTOM
 from ptrnet.tasks.base import Task
 from ptrnet.types import CLOSED, Example, Floats, TourRules, ranking
@@ -63,11 +63,8 @@ def _finite(digits: str) -> float:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     row = dict(pairs)
     if len(row) < len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise InputError(f'the key "{key[:40]}" occurs twice')
-            seen.add(key)
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise InputError(f'the key "{twice[:40]}" occurs twice')
     return row
 
 
@@ -80,17 +77,13 @@ def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: st
             meaning, such as `outputs`. The remaining keys become the example's `extra`.
         task: the task of the example.
         source: the name of the row in error messages.
-
-    Warns:
-        AmbiguousInputWarning: a key is spelled almost like `outputs` or `distance`.
     """
-    outputs, grades = row.pop("outputs", None), None
+    outputs, grades, distance, rules = row.pop("outputs", None), None, EUCLIDEAN, CLOSED
     if outputs is not None:
         outputs = checks.check_outputs(outputs, len(inputs), task, f'{source}: "outputs"')
     if task.name == CUSTOM and row.get("grades") is not None:
         grades = checks.check_grades(row.pop("grades"), len(inputs), f'{source}: "grades"')
         outputs = ranking(grades) if outputs is None else outputs
-    distance: Any = EUCLIDEAN
     if task.distances != (EUCLIDEAN,):  # otherwise the key belongs to the user
         distance = row.pop("distance", EUCLIDEAN)
         if distance not in task.distances:
@@ -99,24 +92,9 @@ def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: st
                 f"got {short(str(distance))}"
             )
         checks.check_distances(inputs, distance, source)
-    rules = CLOSED
     if task.takes_matrices and row.get("open") is True:  # other values belong to the user
         rules = TourRules(is_open=row.pop("open"))
-    for key, value in row.items():
-        name = key.strip().lower().rstrip("s")
-        if name == "output" and outputs is None and isinstance(value, list):
-            _warn_of_name(key, "outputs", source)
-        if name == "distance" and key != name and distance == EUCLIDEAN and value in PLANAR:
-            _warn_of_name(key, name, source)
     return Example(inputs, outputs, source, row, distance=distance, rules=rules, grades=grades)
-
-
-def _warn_of_name(key: str, expected: str, source: str) -> None:
-    warnings.warn(
-        f'{file_of(source)}: {short(key)} has no meaning and is kept; did you mean "{expected}"?',
-        AmbiguousInputWarning,
-        stacklevel=4,
-    )
 
 
 def other_keys(example: Example) -> dict[str, Any]:

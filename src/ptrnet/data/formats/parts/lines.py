@@ -7,7 +7,7 @@ import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TextIO
+from typing import BinaryIO, NamedTuple
 
 from ptrnet.errors import InputError
 from ptrnet.sizes import LARGEST
@@ -46,11 +46,8 @@ def filled_lines(path: str) -> Iterator[tuple[str, str]]:
 
 def all_lines(path: str) -> Iterator[tuple[str, str]]:
     """As `filled_lines`, but also yield blank lines."""
-    if path != "-":
-        with _opened(path) as stream:
-            yield from _decoded(stream, path)
-        return
-    yield from _decoded(_standard_input().buffer, display_name(path))
+    with _opened(path) as stream:
+        yield from _decoded(stream, display_name(path))
 
 
 def standard_input_is_json() -> bool:
@@ -59,15 +56,15 @@ def standard_input_is_json() -> bool:
 
 
 @functools.cache  # peek only once: later, the first bytes may have been read already
-def _is_json(stream: TextIO) -> bool:
-    assert isinstance(stream.buffer, io.BufferedReader)
-    return stream.buffer.peek().removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{")
+def _is_json(stream: BinaryIO) -> bool:
+    assert isinstance(stream, io.BufferedReader)
+    return stream.peek().removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{")
 
 
-def _standard_input() -> TextIO:
+def _standard_input() -> BinaryIO:
     if sys.stdin is None:  # the parent process has closed it
         raise InputError("standard input: cannot be read: it is closed")
-    return sys.stdin
+    return sys.stdin.buffer
 
 
 def blocks(path: str) -> Iterator[Block]:
@@ -75,9 +72,6 @@ def blocks(path: str) -> Iterator[Block]:
 
     A block ends with a whole line. If the line is longer than LONGEST_LINE, the block may end
     within the line, and the reader of the block refuses the line.
-
-    Raises:
-        InputError: the file cannot be read.
     """
     with _opened(path) as stream:
         start, first = 0, 1
@@ -108,7 +102,10 @@ def lines_of_block(block: Block, path: str) -> Iterator[tuple[str, str]]:
 
 @contextlib.contextmanager
 def _opened(path: str) -> Iterator[BinaryIO]:
-    """Open a file for reading bytes. Raises InputError if the file cannot be read."""
+    """Open a file, or standard input for `-`. Raises InputError if it cannot be read."""
+    if path == "-":
+        yield _standard_input()
+        return
     try:
         with Path(path).open("rb") as stream:
             yield stream
