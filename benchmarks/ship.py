@@ -23,12 +23,13 @@ import torch
 from scipy.spatial import ConvexHull, Delaunay
 
 from ptrnet import Beam, Greedy, Solver, model_folder, tasks
+from ptrnet.data.dataset import Dataset
 from ptrnet.decoding import Decoder
 from ptrnet.errors import OutOfDistributionWarning
 from ptrnet.files import atomic_path, checksum
 from ptrnet.metrics.interval import Measure
 from ptrnet.models.base import num_weights
-from ptrnet.solver.scoring import measures_of
+from ptrnet.solver.evaluating import score_answers
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run_card import Card, markdown_table
 from ptrnet.types import Example
@@ -181,7 +182,8 @@ def scores(solver: Solver, n: int, beam: int) -> dict:
     main, *others = CONSTRAINED[solver.task.name]
     test = examples(solver.task.name, n, FEWER.get((solver.task.name, n), COUNT))
     some = test[: FREE_COUNTS.get(solver.task.name, COUNT)]
-    free = measures_of(solver, some, Greedy(), constrained=False)
+    answered = solver.predict(some, Greedy(), constrained=False)
+    free = score_answers(solver.model, solver.task, Dataset.of(some), answered)
     greedy = measured(solver, test, Greedy())
     few = test[: beam_count(solver.task.name)]
     beams = measured(solver, few, Beam(beam))

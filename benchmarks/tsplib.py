@@ -20,8 +20,8 @@ import ptrnet
 from ptrnet import Reconstruct, tasks
 from ptrnet.data import formats
 from ptrnet.data.dataset import Dataset
+from ptrnet.metrics.interval import Measure
 from ptrnet.metrics.tour import length
-from ptrnet.solver.scoring import measures_of
 from ptrnet.types import Example
 
 # The lengths of the shortest tours, as TSPLIB publishes them.
@@ -109,7 +109,10 @@ def uniform(solver: ptrnet.Solver) -> Iterator[str]:
         points = np.random.default_rng(SEED + n).random((COUNT, n, 2))
         answers = solver.task.label(points, labeller).rows()
         known = [Example(x, tour) for x, tour in zip(points, answers, strict=True)]
-        both = [measures_of(solver, known, improve=improve)["gap"] for improve in (False, True)]
+        both = [
+            Measure.from_dict(solver.evaluate(known, improve=improve)["gap"])
+            for improve in (False, True)
+        ]
         yield f"| {n} | {both[0].text(2, 100)} | {both[1].text(2, 100)} |"
 
 

@@ -11,17 +11,19 @@ import numpy as np
 from ptrnet import labellers, tasks
 from ptrnet.data import formats
 from ptrnet.data.checks import check_matrix, check_sizes
-from ptrnet.data.dataset import Dataset, chunks_of, instances_of
+from ptrnet.data.dataset import Dataset, instances_of
 from ptrnet.data.random_streams import GENERATED
 from ptrnet.errors import InputError, MissingExtraError, check_int, short
 from ptrnet.geometry.distances import EXPLICIT
-from ptrnet.parallel import LOCAL, check_processes
-from ptrnet.run import CHUNK, Memory, Source, report_unproved, run
-from ptrnet.sinks import file_sink, file_source
+from ptrnet.parallel import LOCAL
+from ptrnet.run import CHUNK, Memory, Result, Sink, Source, report_unproved, run
+from ptrnet.sinks import file_sink, open_instances
 from ptrnet.sizes import Sizes
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.tsp import with_ends
 from ptrnet.types import Ends, Example, Indices, TourRules
+
+LABELLING, GENERATING = "labelling", "generating"  # verbs of runs
 
 
 def label(
@@ -83,35 +85,68 @@ def label(
     task = tasks.get(task) if isinstance(task, str) else task
     if not isinstance(task, Task):
         raise InputError(f"label: expected a task or its name first, got {short(task)}")
-    task.check_labeller(labeller)
-    target = _checked_target(output, task, jobs, backend)
+    target = None if output is None else fspath(output)
     ends = Ends(start, end, open)
-    if not isinstance(file, str | PathLike):
-        if task.takes_matrices and _is_matrix(file):
-            dist = check_matrix(file, task, "matrix")
-            file = [Example(dist, source="matrix", distance=EXPLICIT)]
-            data, is_one = Dataset.of(file, task.item_size), True
-        else:
-            data, is_one = instances_of(file, task)
-        data = Dataset.of(with_ends(data, task, ends), task.item_size)
-        if target is not None:  # before any work, refuse what the file cannot hold
-            like = f"drawn.{task.stdout_format}"
-            rows = formats.output_format(target, like).checked(data, task)
-            data = Dataset.of(list(rows), task.item_size)
-        source = Source(data.chunks(CHUNK), len(data), None)
+    is_one = False
+    if isinstance(file, str | PathLike):
+        source, sink = open_labels(task, fspath(file), target, labeller, strict, ends)
     else:
-        path, is_one = fspath(file), False
-        if path != "-":
-            formats.check_input(path)
-            formats.check_not_overwritten(path, target or "-")
-        examples = with_ends(formats.read(path, task), task, ends)
-        if target is not None:
-            examples = formats.output_format(target, path).checked(examples, task)
-        source = file_source(path, chunks_of(examples, task, CHUNK), target)
-    function = partial(label_dataset, task, labeller, strict=strict)
-    key = {"labeller": labeller or task.labellers[0], "strict": strict, "ends": list(ends)}
-    labelled = _run(function, source, task, target, "labelling", key, jobs, backend)
+        data, is_one = _instances(file, task, target, ends)
+        source = Source(data.chunks(CHUNK), len(data), None)
+        sink = _sink(target, source, task, LABELLING, {})
+    labelled = _whole(label_source(task, source, sink, labeller, strict, jobs, backend), task)
     return labelled[0] if labelled is not None and is_one else labelled
+
+
+def open_labels(
+    task: Task,
+    path: str,
+    target: str | None,
+    labeller: str | None,
+    strict: bool,
+    ends: Ends,
+    whole: bool = False,
+) -> tuple[Source, Sink[Any]]:
+    """Return the instances of a file as a source, and the sink for their labels.
+
+    See `label` for the arguments and errors, and `open_instances` for `whole`.
+    """
+    source = open_instances(task, path, target, ends, whole)
+    key = {"labeller": labeller or task.labellers[0], "strict": strict, "ends": list(ends)}
+    return source, _sink(target, source, task, LABELLING, key)
+
+
+def label_source(
+    task: Task,
+    source: Source,
+    sink: Sink[Result],
+    labeller: str | None,
+    strict: bool,
+    jobs: int,
+    backend: str,
+) -> Result:
+    """Label the instances of a source, give them to a sink, and return its result. See `label`."""
+    task.check_labeller(labeller)
+    function = partial(label_dataset, task, labeller, strict=strict)
+    return _run(function, source, sink, LABELLING, jobs, backend)
+
+
+def _instances(values: Any, task: Task, target: str | None, ends: Ends) -> tuple[Dataset, bool]:
+    """Return instances in memory as a dataset, and whether there was only one instance.
+
+    Refuse what the target could not hold before any work is done.
+    """
+    if task.takes_matrices and _is_matrix(values):
+        dist = check_matrix(values, task, "matrix")
+        values = [Example(dist, source="matrix", distance=EXPLICIT)]
+        data, is_one = Dataset.of(values, task.item_size), True
+    else:
+        data, is_one = instances_of(values, task)
+    rows = with_ends(data, task, ends)
+    if target is not None:
+        formats.check_output(target, task)
+        rows = formats.output_format(target, f"drawn.{task.stdout_format}").checked(rows, task)
+    return Dataset.of(rows, task.item_size), is_one
 
 
 @overload
@@ -192,8 +227,11 @@ def generate(
     """
     task = tasks.get(task) if isinstance(task, str) else task
     function, source, key = generation(task, Sizes(n), count, seed, labeller, strict)
-    target = _checked_target(output, task, jobs, backend)
-    return _run(function, source, task, target, "generating", key, jobs, backend)
+    target = None if output is None else fspath(output)
+    if target is not None:
+        formats.check_output(target, task)
+    sink = _sink(target, source, task, GENERATING, key)
+    return _whole(_run(function, source, sink, GENERATING, jobs, backend), task)
 
 
 def generate_dataset(
@@ -341,32 +379,29 @@ def _is_matrix(values: Any) -> bool:
     return rows_fit and not np.iterable(values[0][0])
 
 
-def _checked_target(output: str | Path | None, task: Task, jobs: int, backend: str) -> str | None:
-    """Return the output's path. Check the path, `jobs` and `backend` before any work is done."""
-    target = None if output is None else fspath(output)
-    if target is not None:
-        formats.check_output(target, task)
-    check_processes(jobs, backend)
-    return target
+def _sink(
+    target: str | None, source: Source, task: Task, activity: str, key: dict[str, Any]
+) -> Sink[Any]:
+    """Return the sink for a file, or for the memory if there is no target."""
+    return Memory() if target is None else file_sink(target, source, task, activity, key)
 
 
 def _run(
     function: "partial[Dataset]",
     source: Source,
-    task: Task,
-    target: str | None,
+    sink: Sink[Result],
     activity: str,
-    key: dict[str, Any],
     jobs: int,
     backend: str,
-) -> Dataset | None:
-    """Report unproved answers. Return the examples, or write them to `target`."""
-    if target is not None:
-        sink = file_sink(target, source, task, activity, key)
-        run(source, function, sink, activity, jobs, backend)
-        report_unproved(sink.unproved)
+) -> Result:
+    """Run, and report unproved answers on standard error."""
+    result = run(source, function, sink, activity, jobs, backend)
+    report_unproved(sink.unproved)
+    return result
+
+
+def _whole(chunks: list[Dataset] | None, task: Task) -> Dataset | None:
+    """Return what `Memory` kept as one dataset. None if the examples were written to a file."""
+    if chunks is None:
         return None
-    memory = Memory()
-    chunks = run(source, function, memory, activity, jobs, backend)
-    report_unproved(memory.unproved)
     return Dataset.of((row for chunk in chunks for row in chunk), task.item_size)

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ptrnet.data.dataset import Dataset
-from ptrnet.parallel import LOCAL, ordered_map
+from ptrnet.parallel import LOCAL, check_processes, ordered_map
 from ptrnet.progress import Bar
 from ptrnet.types import Example
 
@@ -59,10 +59,12 @@ class Sink(ABC, Generic[Result]):
     Attributes:
         encode: what to do with a result in the process that computed it, before it is sent here.
         unproved: the number of answers without a proof in all parts.
+        is_live: whether the sink shows each result at once, because more input may never come.
     """
 
     encode: Callable[[Dataset], Any]
     unproved: int = 0
+    is_live: bool = False
 
     def __init__(self) -> None:
         self.encode = _unchanged
@@ -109,6 +111,7 @@ def run(
         >>> function = partial(label_dataset, task, "exact")
         >>> run(Source(data.chunks(CHUNK), len(data), None), function, Memory(), "labelling")
     """
+    check_processes(jobs, backend)
     compute = partial(_compute, function, sink.encode)
     with sink.opened() as done:
         todo = (item for item in enumerate(source.chunks) if item[0] not in done)

@@ -3,6 +3,7 @@
 - `Lines` writes lines to a file or to standard output, and publishes them at the end.
 - `Printed` prints the lines of each chunk immediately, for pipes.
 - `Resumable` writes lines to a file, and a stopped run can be resumed.
+- `Shown` is the base of sinks that show answers besides: a picture, a JSON document.
 
 While OUTPUT is computed, `Resumable` keeps a folder `OUTPUT.partial/` next to it, with the run's
 key and the finished chunks. The key (`job.json`) is everything that decides the result. Each chunk
@@ -16,8 +17,9 @@ import json
 import shutil
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -25,12 +27,14 @@ from tempfile import SpooledTemporaryFile
 from typing import Any
 
 from ptrnet.data import formats
-from ptrnet.data.dataset import Dataset
+from ptrnet.data.dataset import Dataset, chunks_of
 from ptrnet.errors import InputError, KilledError, OutputError, short
 from ptrnet.files import atomic_path, check_writable, checksum, locked, to_standard_output
-from ptrnet.run import Part, Sink, Source, Whole
+from ptrnet.run import CHUNK, Part, Result, Sink, Source, Whole
 from ptrnet.settings import to_mapping
 from ptrnet.tasks.base import Task
+from ptrnet.tasks.tsp import with_ends
+from ptrnet.types import Ends
 from ptrnet.version import VERSION
 
 KEY = "job.json"
@@ -67,6 +71,8 @@ class Lines(Sink[None]):
 class Printed(Sink[None]):
     """Print the lines of each chunk as soon as it is computed, in the format of standard input."""
 
+    is_live = True
+
     def __init__(self, task: Task) -> None:
         self.encode = partial(_lines_of, task, formats.output_format("-", "-").extension)
 
@@ -75,6 +81,39 @@ class Printed(Sink[None]):
 
     def result(self) -> None:
         """Return nothing, because everything is printed."""
+
+
+class Shown(Sink[Result]):
+    """Base class of sinks that show something of the results, and pass them on to another sink.
+
+    Args:
+        inner: the other sink, whose result is returned.
+        pick: returns what `show` takes of each dataset, in the process that computed it.
+    """
+
+    def __init__(self, inner: Sink[Result], pick: Callable[[Dataset], Any]) -> None:
+        self.inner, self.encode = inner, partial(_both, inner.encode, pick)
+
+    def opened(self) -> AbstractContextManager[Mapping[int, int]]:
+        return self.inner.opened()
+
+    def add(self, part: Part) -> None:
+        encoded, picked = part.encoded
+        self.inner.add(part._replace(encoded=encoded))
+        self.show(picked)
+
+    @abstractmethod
+    def show(self, picked: Any) -> None:
+        """Take what was picked of the next dataset."""
+
+    def result(self) -> Result:
+        return self.inner.result()
+
+
+def _both(
+    first: Callable[[Dataset], Any], second: Callable[[Dataset], Any], data: Dataset
+) -> tuple[Any, Any]:
+    return first(data), second(data)
 
 
 class Resumable(Sink[None]):
@@ -115,6 +154,39 @@ class Resumable(Sink[None]):
 def can_resume(output: str | None) -> bool:
     """Whether a stopped run that writes to `output` may be resumed. None: it writes no file."""
     return output not in (None, "-") and formats.format_of(output).capabilities.multiple
+
+
+def open_instances(
+    task: Task,
+    path: str,
+    output: str | None,
+    ends: Ends,
+    whole: bool = False,
+    size: int = CHUNK,
+) -> Source:
+    """Return a source of a file's instances, which are checked while they are read.
+
+    Args:
+        task: the task that answers them.
+        path: the file; "-" is standard input.
+        output: the file for the answers; "-" is standard output, None only keeps them in memory.
+        ends: the ends of all tours.
+        whole: whether all answers are needed at the end, so that no run can be resumed.
+        size: rows of a chunk.
+
+    Raises:
+        InputError: the file cannot be read, the output cannot be written or cannot hold the
+            instances with their answers, or it is the file itself.
+    """
+    if output is not None:
+        formats.check_output(output, task)
+    if path != "-":
+        formats.check_input(path)
+    examples = with_ends(formats.read(path, task), task, ends)
+    if output is not None:
+        formats.check_not_overwritten(path, output)
+        examples = formats.output_format(output, path).checked(examples, task)
+    return file_source(path, chunks_of(examples, task, size), None if whole else output)
 
 
 def file_source(path: str, chunks: Iterable[Dataset], output: str | None) -> Source:

@@ -8,10 +8,10 @@ import pytest
 from ptrnet import load, tasks
 from ptrnet.data import formats
 from ptrnet.data.dataset import Dataset
-from ptrnet.decoding import Greedy
 from ptrnet.labels import generate_dataset
 from ptrnet.run import CHUNK
-from ptrnet.solver.scoring import Evaluator
+from ptrnet.solver import evaluating
+from ptrnet.solver.predict import predictor_of
 from tests.cli.test_bulk import interrupted
 
 
@@ -148,7 +148,8 @@ def test_scores_are_kept_and_add_up(tmp_path, ptrnet, model, monkeypatch, extens
     accuracy = np.mean([row.extra["accuracy"] for row in rows])
     assert alone["metrics"]["accuracy"]["value"] == accuracy
     again = [row.replace(extra={**row.extra, "area": 0.5}) for row in rows]
-    known = Evaluator(solver.model, solver.task, Greedy(), constrained=False)(Dataset.of(again))
+    predictor = predictor_of(solver.model, solver.task, constrained=False)
+    known = evaluating.evaluated(predictor, Dataset.of(again))
     assert [{*row.extra} for row in known] == [
         {*row.extra} for row in rows
     ]  # no score of the former model stays

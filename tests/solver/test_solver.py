@@ -9,7 +9,6 @@ from ptrnet import models, tasks
 from ptrnet.data.batches import bucket_by_size
 from ptrnet.solver import predict as solver_batches
 from ptrnet.solver import scoring
-from ptrnet.solver.scoring import measures_of
 from ptrnet.solver.solver import CHUNK
 from ptrnet.types import Example
 from ptrnet.views import canonicalize_valid
@@ -212,7 +211,6 @@ def test_answers_are_those_of_evaluation_mode_if_the_network_was_left_in_trainin
         "log_likelihoods": lambda: solver.log_likelihoods(examples),
         "attention": lambda: solver.attention(points[0])[0],
         "evaluate": lambda: solver.evaluate(examples)["log_likelihood"]["value"],
-        "measures_of": lambda: measures_of(solver, known)["log_likelihood"].value,
         "explain": lambda: solver.explain(examples)["importance"]["feature 1"]["value"],
     }
     expected = {name: action() for name, action in actions.items()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptrnet.cli.options import Index, Plot, UnusedSeed, check_index, expand_option_groups
+from ptrnet.cli.options import Index, Plot, UnusedSeed, expand_option_groups
 from ptrnet.data.tables import Columns
 from ptrnet.errors import InputError
 
@@ -106,7 +106,7 @@ def convert(
 def _plotting(path: Path, source: str, task: "Task", index: int) -> AbstractContextManager[None]:
     """Return a context that draws the answer to an instance of a file."""
     from ptrnet.data import formats
-    from ptrnet.plots.answer import check_plot, plotting
+    from ptrnet.plots.answer import check_index, check_plot, plotting
 
     check_plot(path, task)
     if source == "-":

@@ -44,24 +44,31 @@ def explain(
     """
     from ptrnet.cli.options import load_solver
     from ptrnet.data import formats
+    from ptrnet.data.dataset import examples_of
     from ptrnet.data.infer_groups import warned_of_ids
+    from ptrnet.decoding import Greedy
     from ptrnet.plots.figure import axes, check_picture
     from ptrnet.plots.importance import bars_height, draw_importance
     from ptrnet.solver.explain import importance_of
+    from ptrnet.solver.predict import predictor_of
+    from ptrnet.tasks.custom import own_task
 
     if plot is not None:
         check_picture(plot)
     solver = load_solver(None, model)
-    examples = list(warned_of_ids(formats.read(file, solver.task, columns)))
-    importance = importance_of(solver, examples, repeats, seed, activity="explaining")
+    task = own_task(solver.task)
+    data, _ = examples_of(list(warned_of_ids(formats.read(file, task, columns))), task)
+    solver.trained_range.warn_of(data, Greedy())
+    predictor = predictor_of(solver.model, task)
+    importance = importance_of(predictor, data, repeats, seed, activity="explaining")
     if plot is not None:
         with axes(plot, 6.0, bars_height(len(importance.losses))) as ax:
             draw_importance(ax, importance.losses, importance.metric)
     if json:
-        echo(dumps({"model": model, "instances": len(examples), **importance.to_dict()}))
+        echo(dumps({"model": model, "instances": len(data), **importance.to_dict()}))
         return
     value = importance.complete.text(4)
-    lines = [f"{len(examples)} instances, model {model}: {importance.metric} {value}"]
+    lines = [f"{len(data)} instances, model {model}: {importance.metric} {value}"]
     rows = [(field, *m.value_and_interval(4)) for field, m in importance.losses.items()]
     width = max(len("field"), *(len(field) for field, *_ in rows))
     lines.append(f"{'field':<{width}}{'loss':>10}")

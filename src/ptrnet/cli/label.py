@@ -1,10 +1,10 @@
 """`ptrnet label`: answer a file's instances by an algorithm."""
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from ptrnet import tasks
 from ptrnet.cli.options import (
     Arguments,
     Backend,
@@ -17,9 +17,11 @@ from ptrnet.cli.options import (
     Start,
     Strict,
     UnusedSeed,
-    check_index,
     known_task_and_file,
 )
+from ptrnet.labels import label_source, open_labels
+from ptrnet.plots.answer import Picture, check_plot
+from ptrnet.types import Ends
 
 
 def label(
@@ -56,56 +58,13 @@ def label(
         ptrnet label hull points.csv --labeller monotone-chain --output hull.csv
         ptrnet label tsp stops.csv --plot tour.png
     """
-    import ptrnet
-
-    task, file = known_task_and_file(arguments)
-    how: dict[str, Any] = {
-        "labeller": labeller,
-        "strict": strict,
-        "start": start,
-        "end": end,
-        "open": open,
-        "jobs": jobs,
-        "backend": backend,
-    }
+    name, file = known_task_and_file(arguments)
+    task, ends = tasks.get(name), Ends(start, end, open)
     if plot is None:
-        ptrnet.label(task, file, output=output, **how)
+        source, sink = open_labels(task, file, output, labeller, strict, ends)
     else:
-        _label_and_plot(task, file, output, plot, index, how)
-
-
-def _label_and_plot(
-    name: str, file: str, output: str, plot: Path, index: int, how: dict[str, Any]
-) -> None:
-    """Answer the instances in memory, draw one answer, and write all answers.
-
-    Args:
-        name: the name of the task.
-        file: the file of the instances.
-        output: the file of the answers.
-        plot: the picture.
-        index: the instance to draw.
-        how: other arguments of `ptrnet.label`.
-    """
-    import ptrnet
-    from ptrnet import tasks
-    from ptrnet.data import formats
-    from ptrnet.data.dataset import Dataset
-    from ptrnet.plots.answer import check_drawable, check_plot, plotting
-
-    task = tasks.get(name)
-    check_plot(plot, task)
-    formats.check_output(output, task)
-    if file != "-":
-        formats.check_input(file)
-    formats.check_not_overwritten(file, output)
-    instances = formats.output_format(output, file).checked(formats.read(file, task), task)
-    examples = Dataset.of(instances, task.item_size)
-    check_index(index, len(examples))
-    check_drawable(examples[index])
-    labelled = ptrnet.label(task, examples, **how)
-    # The file's answer can be compared if it has a cost, by the same rules.
-    is_comparable = task.has_costs and labelled[index].rules == examples[index].rules
-    known = examples.outputs(index) if is_comparable else None
-    with plotting(plot, task, labelled[index], known, how["labeller"] or task.labellers[0]):
-        formats.write(output, labelled, task, file)
+        check_plot(plot, task)
+        source, sink = open_labels(task, file, output, labeller, strict, ends, whole=True)
+        sink = Picture(sink, plot, task, index, author=labeller or task.labellers[0])
+        source = sink.watched(source)
+    label_source(task, source, sink, labeller, strict, jobs, backend)

@@ -370,12 +370,6 @@ def load_solver(task: str | None, model: str | None) -> "Solver":
     return solver
 
 
-def check_index(index: int, count: int) -> None:
-    """Raise InputError if no instance has this index."""
-    if index >= count:
-        raise InputError(f"--index: expected 0 to {count - 1}, got {index}")
-
-
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a table whose columns are aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

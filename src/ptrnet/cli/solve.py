@@ -1,7 +1,5 @@
 """`ptrnet solve`: answer a file of instances with a trained model."""
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from json import dumps
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,7 +19,6 @@ from ptrnet.cli.options import (
     Points,
     Seed,
     Start,
-    check_index,
     echo,
     expand_option_groups,
     flag_of,
@@ -32,13 +29,14 @@ from ptrnet.cli.options import (
 from ptrnet.data.tables import Columns, SetColumns
 from ptrnet.decoding.options import AnswerOptions
 from ptrnet.errors import InputError
+from ptrnet.run import Sink
 from ptrnet.settings import OWN_EXAMPLES
+from ptrnet.sinks import Shown
 
 if TYPE_CHECKING:
     from ptrnet.data.dataset import Dataset
-    from ptrnet.solver import Solver
     from ptrnet.tasks.base import Task
-    from ptrnet.types import Example
+    from ptrnet.types import Floats
 
 
 @expand_option_groups
@@ -98,116 +96,84 @@ def solve(
         ptrnet solve --model my-offers new.csv --set-id order --output answered.csv
         ptrnet solve --model my-offers new.csv --set-id order --probability share
     """
-    from ptrnet.data import formats
-    from ptrnet.data.dataset import Dataset
-    from ptrnet.solver.on_files import (
-        check_ends,
-        check_no_probability,
-        instances_to_solve,
-        table_writer,
-    )
     from ptrnet.solver.predict import predictor_of
-    from ptrnet.tasks.tsp import with_ends
+    from ptrnet.solver.solver import solve as answer
+    from ptrnet.solver.solving import ACTIVITY, open_drawn, open_file
     from ptrnet.types import Ends
 
+    if random is None and points is not None:
+        raise InputError("--points needs --random")
     if random is None:
-        if points is not None:
-            raise InputError("--points needs --random")
         name, path = task_and_file(arguments, model)
     else:
-        name, path = task_alone(arguments, model), None
-    columns = Columns(**vars(set_columns))
+        name, path = task_alone(arguments, model), ""
     decoder = decoding.build(seed, flag_of)
     solver = load_solver(name, model)
+    task, trained_range = solver.task, solver.trained_range
     if plot is not None:
-        from ptrnet.plots.answer import check_plot, plotting
+        from ptrnet.plots.answer import Picture, check_plot
 
-        check_plot(plot, solver.task)
-    how: dict[str, Any] = {
-        "constrained": decoding.constrained,
-        "augment": decoding.augment,
-        "improve": decoding.improve,
-        "jobs": jobs,
-        "backend": backend,
-    }
-    if path is not None and not json and plot is None:
-        solver.solve_file(
-            path,
-            output,
-            decoder,
-            start=start,
-            end=end,
-            open=open,
-            columns=columns,
-            probability=probability,
-            **how,
-        )
-        return
-    ends, task, sets = Ends(start, end, open), solver.task, None
-    predictor = predictor_of(solver.model, task, decoder, decoding.constrained, decoding.augment)
-    check_ends(predictor, ends)
-    like = path or f"drawn.{task.stdout_format}"
-    write: Callable[[Dataset], None] = partial(formats.write, output, task=task, like=like)
-    if path is not None:
-        instances, sets = instances_to_solve(task, path, output, ends, columns)
-        if sets is not None and (output != "-" or not json):
-            write = table_writer(predictor, sets, output, probability)
-        else:
-            check_no_probability(probability)
+        check_plot(plot, task)
+    predictor = predictor_of(
+        solver.model, task, decoder, decoding.constrained, decoding.augment, decoding.improve
+    )
+    target, ends = None if json and output == "-" else output, Ends(start, end, open)
+    if random is None:
+        columns, whole = Columns(**vars(set_columns)), json or plot is not None
+        source, sink = open_file(predictor, path, target, ends, columns, probability, whole)
     else:
-        assert random is not None
-        check_no_probability(probability)
-        formats.check_output(output, task)
-        drawn = with_ends(_random_instance(task, points, random, seed), task, ends)
-        instances = formats.output_format(output, like).checked(drawn, task)
-    examples = Dataset.of(instances, task.item_size)
+        inputs = _random_instance(task, points, random, seed)
+        source, sink = open_drawn(predictor, inputs, target, ends, probability)
     if plot is not None:
-        check_index(index, len(examples))
-    answered = solver.predict(examples, decoder, activity="solving", **how)
-    drawing: AbstractContextManager[None] = nullcontext()
-    if plot is not None:
-        # `columns` name the column to write. Only a table whose format fixes the names of columns,
-        # such as .svmlight, has true answers.
-        known = examples if sets is None else sets.dataset(task, with_answers=not columns)
-        drawing = plotting(plot, task, answered[index], known.outputs(index))
-    with drawing:
-        if output != "-":
-            write(answered)
+        sink = Picture(sink, plot, task, index)
+        source = sink.watched(source)
     if json:
-        echo(dumps(_document(solver, model, decoder.name, answered)))
-    elif output == "-":
-        write(answered)
+        header = {"task": task.name, "model": model or task.name, "decoder": decoder.name}
+        sink = Document(sink, header, task)
+    answer(predictor, trained_range, source, sink, ACTIVITY, jobs, backend)
 
 
-def _random_instance(task: "Task", points: str | None, n: int, seed: int) -> Iterable["Example"]:
+def _random_instance(task: "Task", points: str | None, n: int, seed: int) -> "Floats":
     import numpy as np
 
     from ptrnet import tasks
     from ptrnet.data import checks
     from ptrnet.sizes import Sizes
-    from ptrnet.types import Example
 
     task = task if points is None else tasks.with_points(task, points)
     checks.check_sizes(Sizes(n), task)
     (inputs,) = task.sample(np.random.default_rng(seed), 1, n)
-    return [Example(inputs, source="the random instance")]
+    return inputs
 
 
-def _document(
-    solver: "Solver", model: str | None, decoder: str, answered: "Dataset"
-) -> dict[str, Any]:
-    """Return the document that `--json` prints."""
-    return {
-        "task": solver.task.name,
-        "model": model or solver.task.name,
-        "decoder": decoder,
-        "answers": [
-            {
-                "outputs": example.outputs.tolist(),
-                "log_likelihood": example.log_prob,
-                **solver.task.answer_stats(example),
-            }
-            for example in answered
-            if example.outputs is not None
-        ],
-    }
+class Document(Shown[Any]):
+    """Print all answers as one JSON document, after another sink has taken them.
+
+    Args:
+        inner: the other sink.
+        header: the fields of the document before its answers.
+        task: the task of the instances.
+    """
+
+    def __init__(self, inner: Sink[Any], header: dict[str, str], task: "Task") -> None:
+        super().__init__(inner, partial(_rows, task))
+        self._header, self._answers = header, list[dict[str, Any]]()
+
+    def show(self, picked: list[dict[str, Any]]) -> None:
+        self._answers += picked
+
+    def result(self) -> None:
+        self.inner.result()
+        echo(dumps({**self._header, "answers": self._answers}))
+
+
+def _rows(task: "Task", answered: "Dataset") -> list[dict[str, Any]]:
+    return [
+        {
+            "outputs": example.outputs.tolist(),
+            "log_likelihood": example.log_prob,
+            **task.answer_stats(example),
+        }
+        for example in answered
+        if example.outputs is not None
+    ]

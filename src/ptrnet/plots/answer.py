@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError
 from ptrnet.geometry.distances import EXPLICIT
 from ptrnet.labels import reference_answer
 from ptrnet.plots.figure import axes, check_matplotlib, check_picture
 from ptrnet.plots.labels import draw_labels, element_names, feature_names
 from ptrnet.problems import Problem
+from ptrnet.run import Result, Sink, Source
+from ptrnet.sinks import Shown
 from ptrnet.tasks.base import Bar, Drawing, Task
 from ptrnet.types import Example, Floats, Indices
 
@@ -60,6 +63,68 @@ def plotting(
         yield
 
 
+class Picture(Shown[Result]):
+    """Draw the answer to one instance, and let another sink write all answers.
+
+    If the drawing or the other sink fails, neither writes anything. The run has to read `watched`.
+
+    Args:
+        inner: the sink that writes the answers.
+        path: the file of the picture.
+        task: the task of the instances.
+        index: the index of the instance.
+        author: as in `draw_answered`.
+    """
+
+    def __init__(
+        self, inner: Sink[Result], path: Path, task: Task, index: int, author: str = NETWORK
+    ) -> None:
+        super().__init__(inner, _unchanged)
+        self._path, self._task, self._author = path, task, author
+        self._index, self._first = index, 0
+        self._example: Example | None = None
+        self._answered: Example | None = None
+
+    def watched(self, source: Source) -> Source:
+        """Return the source. While it is read, the instance to draw is remembered.
+
+        Reading raises InputError if there is no such instance, or if it cannot be drawn.
+        """
+        return source._replace(chunks=self._watched(source.chunks))
+
+    def _watched(self, chunks: Iterable[Dataset]) -> Iterator[Dataset]:
+        count = 0
+        for chunk in chunks:
+            if 0 <= self._index - count < len(chunk):
+                self._example = chunk[self._index - count]
+                check_drawable(self._example)
+            count += len(chunk)
+            yield chunk
+        check_index(self._index, count)
+
+    def show(self, picked: Dataset) -> None:
+        if 0 <= self._index - self._first < len(picked):
+            self._answered = picked[self._index - self._first]
+        self._first += len(picked)
+
+    def result(self) -> Result:
+        """Return the result of the other sink."""
+        assert self._example is not None and self._answered is not None
+        known = self._example.outputs
+        with plotting(self._path, self._task, self._answered, known, self._author):
+            return self.inner.result()
+
+
+def _unchanged(data: Dataset) -> Dataset:
+    return data
+
+
+def check_index(index: int, count: int) -> None:
+    """Raise InputError if no instance has this index."""
+    if index >= count:
+        raise InputError(f"--index: expected 0 to {count - 1}, got {index}")
+
+
 def draw_answered(
     ax: Any, task: Task, answered: Example, known: Indices | None, author: str = NETWORK
 ) -> None:
@@ -74,7 +139,8 @@ def draw_answered(
             table, or from the elements' fields.
         known: the true answer from a file, or None. If the author is a network, `known` is only
             used for problems, whose labellers may take long, and for tasks without labellers. For
-            other tasks, the first labeller computes the true answer.
+            other tasks, the first labeller computes the true answer. The answer of an algorithm is
+            only compared if the task has costs.
         author: what gave the answer, for the title: a network, the name of a labeller, or an empty
             text if the answer is from a file.
 
@@ -83,7 +149,7 @@ def draw_answered(
     """
     inputs, outputs = answered.inputs, answered.outputs
     assert outputs is not None
-    truth, best = known, "known answer"
+    truth, best = known if author == NETWORK or task.has_costs else None, "known answer"
     if author == NETWORK and task.labellers and not isinstance(task, Problem):
         truth, is_proved = reference_answer(task, answered)
         best = "optimum" if is_proved else "best known"

@@ -26,7 +26,8 @@ from ptrnet.serve.schemas import (
 from ptrnet.serve.tracing import ExactAnswers, compare, steps_of
 from ptrnet.solver import Solver
 from ptrnet.solver.answer import finite_cost
-from ptrnet.solver.scoring import score_answers, to_probabilities
+from ptrnet.solver.evaluating import score_answers
+from ptrnet.solver.scoring import to_probabilities
 from ptrnet.tasks.custom import own_task
 from ptrnet.types import Example
 
@@ -102,7 +103,7 @@ class Service:
         """Compare the model's answers with the true answers of a body."""
         start, solver = perf_counter(), self.models[name]
         (data, method), answered = await self._answered(name, body, parse)
-        measures = await asyncio.to_thread(score_answers, solver, data, answered)
+        measures = await asyncio.to_thread(score_answers, solver.model, solver.task, data, answered)
         return EvaluateResponse(
             **_header(name, solver, method),
             instances=len(data),

@@ -1,21 +1,17 @@
 """Permutation importance (Breiman 2001): how much worse a model gets if a field is shuffled."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ptrnet.data.dataset import Dataset, examples_of
-from ptrnet.decoding import Greedy
+from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError, check_int
 from ptrnet.metrics.interval import Measure, Moments
 from ptrnet.progress import track
-from ptrnet.solver.predict import Predictor, predictor_of
+from ptrnet.solver.predict import Predictor
 from ptrnet.tasks.custom import Custom, own_task
 from ptrnet.types import Floats
-
-if TYPE_CHECKING:
-    from ptrnet.solver.solver import Solver
 
 
 @dataclass(frozen=True)
@@ -39,8 +35,8 @@ class Importance:
         return {"metric": self.metric, **self.complete.to_dict(), "importance": losses}
 
 
-def importance_of_fields(
-    predictor: Predictor, task: Custom, data: Dataset, repeats: int, seed: int, activity: str = ""
+def importance_of(
+    predictor: Predictor, data: Dataset, repeats: int, seed: int, activity: str = ""
 ) -> Importance:
     """Measure how much the task's main metric falls if a field is shuffled.
 
@@ -50,47 +46,28 @@ def importance_of_fields(
     these losses over all instances, with a 95% interval.
 
     Args:
-        predictor: the function that answers the instances.
-        task: the task of the examples.
+        predictor: the function that answers the instances, of a task of the user's own examples.
         data: examples with answers.
-        repeats: how often to shuffle each field.
-        seed: the seed of the shuffles.
-        activity: the label of a progress bar. If the label is empty, there is no bar.
-    """
-    complete = _metric_of(predictor, task, data, data)
-    fields = field_columns(task)
-    rounds = [(field, k) for field in fields for k in range(repeats)]
-    losses = {field: np.zeros(len(data)) for field in fields}
-    for field, k in track(rounds, activity, len(rounds)):
-        rng = np.random.default_rng([seed, k, fields[field].start])
-        shuffled = _shuffled(data, fields[field], rng)
-        losses[field] += (complete - _metric_of(predictor, task, data, shuffled)) / repeats
-    measures = {field: Moments.of(loss, data.groups).measure() for field, loss in losses.items()}
-    by_loss = dict(sorted(measures.items(), key=lambda row: -(row[1].value or 0)))
-    return Importance(task.metric, Moments.of(complete, data.groups).measure(), by_loss)
-
-
-def importance_of(
-    solver: "Solver", examples: Any, repeats: int = 5, seed: int = 0, activity: str = ""
-) -> Importance:
-    """Return the measures of `Solver.explain`. All arguments are also those of `explain`.
-
-    Args:
-        solver: a model of the user's own examples.
-        examples: the examples.
         repeats: how often to shuffle each field, 1 or more.
         seed: the seed of the shuffles, 0 or more.
         activity: the label of a progress bar. If the label is empty, there is no bar.
     """
     check_int("repeats", repeats, 1)
     check_int("seed", seed, 0)
-    task = own_task(solver.task)
-    data, _ = examples_of(examples, task)
+    task = own_task(predictor.task)
     if not len(data):
         raise InputError("examples: expected at least one, got none")
-    solver.trained_range.warn_of(data, Greedy())
-    predictor = predictor_of(solver.model.eval(), task)
-    return importance_of_fields(predictor, task, data, repeats, seed, activity)
+    complete = _metric_of(predictor, data, data)
+    fields = field_columns(task)
+    rounds = [(field, k) for field in fields for k in range(repeats)]
+    losses = {field: np.zeros(len(data)) for field in fields}
+    for field, k in track(rounds, activity, len(rounds)):
+        rng = np.random.default_rng([seed, k, fields[field].start])
+        shuffled = _shuffled(data, fields[field], rng)
+        losses[field] += (complete - _metric_of(predictor, data, shuffled)) / repeats
+    measures = {field: Moments.of(loss, data.groups).measure() for field, loss in losses.items()}
+    by_loss = dict(sorted(measures.items(), key=lambda row: -(row[1].value or 0)))
+    return Importance(task.metric, Moments.of(complete, data.groups).measure(), by_loss)
 
 
 def field_columns(task: Custom) -> dict[str, slice]:
@@ -106,21 +83,15 @@ def field_columns(task: Custom) -> dict[str, slice]:
     return {field: slice(stop - width, stop) for field, width, stop in pairs}
 
 
-def _metric_of(predictor: Predictor, task: Custom, data: Dataset, instances: Dataset) -> Floats:
-    """Return the main metric `(B,)` of the model's answers to `instances`.
-
-    Args:
-        predictor: the function that answers the instances.
-        task: the task of the examples.
-        data: the examples with the right answers.
-        instances: the instances of `data`, with or without a shuffled field.
-    """
+def _metric_of(predictor: Predictor, data: Dataset, instances: Dataset) -> Floats:
+    """Return the main metric `(B,)` of answers to `instances`: those of `data`, or shuffled."""
+    task = own_task(predictor.task)
     answers = [example.outputs for example in predictor(instances) if example.outputs is not None]
     return task.score(data, answers)[task.metric].astype(np.float64)
 
 
 def _shuffled(data: Dataset, columns: slice, rng: np.random.Generator) -> Dataset:
-    """Return the instances with shuffled values in `columns`; see `importance_of_fields`."""
+    """Return the instances with shuffled values in `columns`; see `importance_of`."""
     elements = np.array(data.elements)
     values, owners = elements[:, columns], np.repeat(np.arange(len(data)), data.sizes)
     of_instances = values[data.starts[:-1]]

@@ -3,9 +3,9 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from ptrnet.errors import InputError, check_int, short
 from ptrnet.kernels.eager import use_compiled_kernels
 from ptrnet.kernels.threads import one_thread
 from ptrnet.models.base import PointerModel, as_parameters
+from ptrnet.run import CHUNK
 from ptrnet.tasks.base import Task
 from ptrnet.types import END, Example, Floats, Indices
 from ptrnet.views import Candidate, augmented_view, best_candidate, decode_view, settle_valid
@@ -54,8 +55,6 @@ class Predictor:
             constraint, answers are never improved. Log-probabilities are those of the network's
             own answers.
     """
-
-    activity: ClassVar[str] = "solving"
 
     model: PointerModel
     task: Task
@@ -150,6 +149,10 @@ class Predictor:
                 ]
         costs = self.task.costs(example, [candidate.outputs for candidate in candidates])
         return candidates[int(np.argmin(np.asarray(costs)))]
+
+    def for_many(self, count: int | None) -> "Predictor":
+        """Return the predictor for `count` instances; None if their number is not known."""
+        return replace(self, always_compiled=count is None or count > CHUNK)
 
     def key(self) -> dict[str, Any]:
         """Return everything that the answers depend on, except the task and the instances."""

@@ -1,15 +1,12 @@
-"""Log-likelihoods of known answers, scores of single elements, and the evaluation of datasets.
+"""Log-likelihoods of known answers, and scores of single elements.
 
 A high score means that the element is likely to come first, or to be in the answer.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from ptrnet.data.batches import (
@@ -19,22 +16,16 @@ from ptrnet.data.batches import (
     token_log_likelihoods,
 )
 from ptrnet.data.dataset import Dataset
-from ptrnet.decoding import Decoder, Greedy
+from ptrnet.decoding import Greedy
 from ptrnet.decoding.log_probs import check_finite
 from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
-from ptrnet.metrics.calibration import first_claims, member_claims
-from ptrnet.metrics.sequence import grades_of
 from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.solver.predict import MAX_BATCH_ELEMENTS, Predictor
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.types import END, Batch, Example, Floats, Indices, pad_answers
 from ptrnet.views import augmented_view
-
-if TYPE_CHECKING:
-    from ptrnet.metrics.interval import Measure
-    from ptrnet.solver.solver import Solver
 
 # Maximum number of elements in a batch with known answers. If the answers are known, we compute all
 # steps of a batch at once, so two such batches take no longer than one of twice this size.
@@ -43,63 +34,6 @@ MAX_KNOWN_ELEMENTS = 8_192
 # step and token. They take 8 MB.
 SCORES_PER_ELEMENT = 256
 ONE_FIRST = ("permutation", "choice", "grades")  # kinds of answers with one best element
-
-
-@dataclass(frozen=True)
-class Evaluator(Predictor):
-    """Function that answers chunks of examples, and compares its answers with the known answers."""
-
-    activity: ClassVar[str] = "evaluating"
-
-    def __call__(self, data: Dataset) -> Dataset:
-        """Return the examples, with the model's `answer` and its scores in `extra`."""
-        from ptrnet.evaluation import with_scores
-
-        answered = super().__call__(data)
-        return with_scores(self.task, data, answered, *judgements_of(self.model, self.task, data))
-
-
-def measures_of(
-    solver: "Solver", examples: Iterable[Example], decoder: Decoder | None = None, **how: Any
-) -> "dict[str, Measure]":
-    """Return the measures of `Solver.evaluate` as objects.
-
-    Args:
-        solver: the model.
-        examples: examples with the true answers.
-        decoder: as in `Solver.predict`.
-        how: other arguments of `Solver.predict`.
-
-    Examples:
-        >>> data = ptrnet.generate("hull", n="5-10", count=100, seed=1)
-        >>> measures_of(ptrnet.load("hull"), data)["accuracy"].text(3)
-        '1.000 (0.963 to 1.000)'
-    """
-    data = Dataset.of(examples, solver.task.item_size)
-    return score_answers(solver, data, solver.predict(data, decoder, **how))
-
-
-def score_answers(solver: "Solver", examples: Dataset, answered: Dataset) -> "dict[str, Measure]":
-    """Return the measures of `Solver.evaluate` for answers that were computed before."""
-    from ptrnet.evaluation import evaluate
-
-    judgements = judgements_of(solver.model.eval(), solver.task, examples)
-    return evaluate(solver.task, examples, answered, *judgements)
-
-
-class Judgements(NamedTuple):
-    """Log-likelihoods of examples, and scores of their elements."""
-
-    log_likelihoods: Floats  # (B,), of the true answers
-    element_scores: list[Floats]  # (n,) each; empty if no metric of the task uses scores
-
-
-def judgements_of(model: PointerModel, task: Task, data: Dataset) -> Judgements:
-    """Return the numbers that the metrics of a task need from a model besides its answers."""
-    scores: list[Floats] = []
-    if isinstance(task, Custom) and task.score_elements([], []):
-        scores = element_scores(model, task, data)
-    return Judgements(log_likelihoods_of(model, task, data), scores)
 
 
 @torch.no_grad()
@@ -219,23 +153,3 @@ def element_probabilities(model: PointerModel, task: Custom, data: Dataset) -> l
 def to_probabilities(task: Custom, scores: Floats) -> Floats:
     """Convert the `element_scores` `(n,)` of an instance to probabilities `(n,)`."""
     return np.asarray(softmax(scores) if task.kind in ONE_FIRST else expit(scores))
-
-
-class Claims(NamedTuple):
-    """Statements to which a model gives probabilities, and whether each statement is true."""
-
-    probabilities: Floats  # (num_claims,)
-    right: NDArray[np.bool_]  # (num_claims,)
-    subject: str  # what each claim states
-    groups: Indices | None  # (num_claims,), the codes of groups of claims, if known
-
-
-def claims_of(model: PointerModel, task: Custom, examples: Dataset) -> Claims:
-    """Return the claims of a model about examples: one claim per instance, or one per element."""
-    probabilities = element_probabilities(model, task, examples)
-    grades = [grades_of(example) for example in examples]
-    if task.kind in ONE_FIRST:
-        subject = "the answer is right" if task.kind == "choice" else "the first element is right"
-        return Claims(*first_claims(grades, probabilities), subject, examples.groups)
-    groups = None if examples.groups is None else examples.groups.repeat(examples.sizes)
-    return Claims(*member_claims(grades, probabilities), "the element is in the answer", groups)

@@ -3,10 +3,9 @@
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -23,9 +22,10 @@ from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError, ModelError
 from ptrnet.files import exists
 from ptrnet.models.base import PointerModel, num_weights
-from ptrnet.parallel import LOCAL, check_processes
-from ptrnet.run import CHUNK, Memory, Source, run
+from ptrnet.parallel import LOCAL
+from ptrnet.run import CHUNK, Memory, Sink, Source, run
 from ptrnet.settings import from_mapping
+from ptrnet.sizes import Sizes
 from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.predict import Predictor, SampledAnswers, predictor_of, sample_answers
 from ptrnet.solver.trained_range import TrainedRange
@@ -36,6 +36,29 @@ if TYPE_CHECKING:
     from ptrnet.data.tables import Columns, Sets
     from ptrnet.evaluation import Evaluation
     from ptrnet.tasks.custom import Custom
+
+Result = TypeVar("Result")
+
+
+def solve(
+    predictor: Predictor,
+    trained_range: TrainedRange,
+    source: Source,
+    sink: Sink[Result],
+    activity: str = "",
+    jobs: int = 1,
+    backend: str = LOCAL,
+) -> Result:
+    """Answer the instances of a source, give the answers to a sink, and return its result.
+
+    Every answer of a `Predictor` to a file or to instances in memory goes through this function. It
+    warns about instances that are out of distribution.
+    """
+    chunks = trained_range.warned(source.chunks, predictor.decoder, at_once=sink.is_live)
+    source = source._replace(chunks=chunks)
+    if sink.is_live:  # answers lines as they arrive
+        return run(source, predictor, sink)
+    return run(source, predictor.for_many(source.num_rows), sink, activity, jobs, backend)
 
 
 class Solver:
@@ -232,15 +255,12 @@ class Solver:
             >>> [solved.outputs(row).tolist() for row in range(len(solved))]
             [[2, 0, 3, 4], [1, 3, 0, 6], [6, 7, 3, 1, 8, 9]]
         """
-        check_processes(jobs, backend)
-        data = self._dataset(data)
-        predictor = self._predictor(decoder, constrained, augment, improve)
-        predictor = replace(predictor, always_compiled=len(data) > CHUNK)
+        data = Dataset.of(data, self.task.item_size)
         is_shared = jobs != 1 or backend != LOCAL
-        chunks = self.trained_range.warned(
-            data.chunks(CHUNK) if activity or is_shared else [data], predictor.decoder
-        )
-        solved = run(Source(chunks, len(data), None), predictor, Memory(), activity, jobs, backend)
+        chunks = data.chunks(CHUNK) if activity or is_shared else [data]
+        predictor = self._predictor(decoder, constrained, augment, improve)
+        source = Source(chunks, len(data), None)
+        solved = solve(predictor, self.trained_range, source, Memory(), activity, jobs, backend)
         if len(solved) == 1:
             return solved[0]
         log_probs = [np.zeros(0), *(s.log_probs for s in solved if s.log_probs is not None)]
@@ -248,7 +268,11 @@ class Solver:
         return data.with_answers(answers, np.concatenate(log_probs))
 
     def _predictor(
-        self, decoder: Decoder | None, constrained: bool, augment: int, improve: bool = True
+        self,
+        decoder: Decoder | None,
+        constrained: bool = True,
+        augment: int = 1,
+        improve: bool = True,
     ) -> Predictor:
         return predictor_of(self._network, self.task, decoder, constrained, augment, improve)
 
@@ -413,7 +437,10 @@ class Solver:
         from ptrnet.solver.explain import importance_of
 
         data = self._with_groups(examples, group, columns)
-        return importance_of(self, data, repeats, seed).to_dict()
+        predictor = self._predictor(None)
+        self._own_task()
+        self.trained_range.warn_of(data, Greedy())
+        return importance_of(predictor, data, repeats, seed).to_dict()
 
     def plot_reliability(
         self, examples: Any, ax: Any = None, *, group: Any = "", **columns: str
@@ -443,7 +470,7 @@ class Solver:
         """
         from ptrnet.plots.figure import axes_or_new
         from ptrnet.plots.reliability import draw_reliability
-        from ptrnet.solver.scoring import claims_of
+        from ptrnet.solver.evaluating import claims_of
 
         task = self._own_task()
         data = self._with_groups(examples, group, columns)
@@ -561,14 +588,15 @@ class Solver:
             >>> ptrnet.load("hull").evaluate([(square, [0, 1, 2, 3])])["accuracy"]
             {'value': 1.0, 'low': 0.20654931437723745, 'high': 1.0, 'count': 1}
         """
-        from ptrnet.solver.scoring import measures_of
+        from ptrnet.solver.evaluating import score_answers
 
         data = self._with_groups(examples, group, columns)
         if not len(data):
             raise InputError("examples: expected at least one, got none")
-        measures = measures_of(
-            self, data, decoder, constrained=constrained, augment=augment, improve=improve
+        answered = self.predict(
+            data, decoder, constrained=constrained, augment=augment, improve=improve
         )
+        measures = score_answers(self._network, self.task, data, answered)
         return {metric: measure.to_dict() for metric, measure in measures.items()}
 
     def _with_groups(self, examples: Any, group: Any, columns: Mapping[str, str]) -> Dataset:
@@ -603,9 +631,6 @@ class Solver:
         data, is_one = examples_of(values, self.task)
         self.trained_range.warn_of(data, Greedy())
         return data, is_one
-
-    def _dataset(self, rows: Iterable[Example]) -> Dataset:
-        return Dataset.of(rows, self.task.item_size)
 
     def solve_file(
         self,
@@ -669,24 +694,18 @@ class Solver:
             >>> ptrnet.load("hull").solve_file("hulls.txt", "answers.jsonl", ptrnet.Beam(4))
         """
         from ptrnet.data.tables import NO_COLUMNS
-        from ptrnet.solver import on_files
+        from ptrnet.solver.solving import ACTIVITY, open_file
 
-        predictor, ends = (
-            self._predictor(decoder, constrained, augment, improve),
-            Ends(start, end, open),
-        )
-        columns = NO_COLUMNS if columns is None else columns
-        on_files.solve_file(
-            self,
+        predictor = self._predictor(decoder, constrained, augment, improve)
+        source, sink = open_file(
             predictor,
             os.fspath(file),
             os.fspath(output),
-            ends,
-            jobs,
-            backend,
-            columns,
+            Ends(start, end, open),
+            NO_COLUMNS if columns is None else columns,
             probability,
         )
+        solve(predictor, self.trained_range, source, sink, ACTIVITY, jobs, backend)
 
     def evaluate_file(
         self,
@@ -732,14 +751,17 @@ class Solver:
             1.0
         """
         from ptrnet.data.tables import NO_COLUMNS
-        from ptrnet.solver import on_files
-        from ptrnet.solver.scoring import Evaluator
+        from ptrnet.solver.evaluating import evaluate_file
 
-        evaluator = Evaluator(**vars(self._predictor(decoder, constrained, augment, improve)))
-        target = None if output is None else os.fspath(output)
-        columns = NO_COLUMNS if columns is None else columns
-        return on_files.evaluate_file(
-            self, evaluator, os.fspath(file), target, jobs, backend, by, columns
+        return evaluate_file(
+            self._predictor(decoder, constrained, augment, improve),
+            self.trained_range,
+            os.fspath(file),
+            None if output is None else os.fspath(output),
+            by,
+            NO_COLUMNS if columns is None else columns,
+            jobs,
+            backend,
         )
 
     def evaluate_random(
@@ -785,13 +807,24 @@ class Solver:
         Examples:
             >>> ptrnet.load("hull").evaluate_random(200, "5-50")
         """
-        from ptrnet.solver import on_files
-        from ptrnet.solver.scoring import Evaluator
+        from ptrnet import tasks
+        from ptrnet.solver.evaluating import evaluate_random
 
-        evaluator = Evaluator(**vars(self._predictor(decoder, constrained, augment, improve)))
-        target = None if output is None else os.fspath(output)
-        return on_files.evaluate_random(
-            self, evaluator, count, n, points, seed, target, jobs, backend
+        if n is None and "n" not in self.trained:
+            raise InputError(
+                "n: expected sizes such as 5-50, because the model's files do not say on which "
+                "sizes it was trained"
+            )
+        return evaluate_random(
+            self._predictor(decoder, constrained, augment, improve),
+            self.trained_range,
+            self.task if points is None else tasks.with_points(self.task, points),
+            Sizes(self.trained["n"] if n is None else n),
+            count,
+            seed,
+            None if output is None else os.fspath(output),
+            jobs,
+            backend,
         )
 
     def plot(self, points: Any, ax: Any = None) -> Any:

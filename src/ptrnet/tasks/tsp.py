@@ -288,7 +288,9 @@ def _with_ends(example: Example, ends: Ends) -> Example:
     if first is not None and first == last and n > 1:
         raise InputError(f"{example.source}: end: expected another city than start, got {ends.end}")
     rules = TourRules(first, last, ends.is_open, example.rules.fixed)
-    return checked_rules(example.replace(rules=rules))
+    # Under other rules, the example's answer is the answer to another question.
+    outputs = example.outputs if rules == example.rules else None
+    return checked_rules(example.replace(rules=rules, outputs=outputs))
 
 
 def checked_rules(example: Example) -> Example:

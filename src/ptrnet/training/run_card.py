@@ -13,11 +13,11 @@ from ptrnet.data.dataset import Dataset
 from ptrnet.data.groups import codes_of
 from ptrnet.decoding import Greedy
 from ptrnet.errors import OutOfDistributionWarning
-from ptrnet.evaluation import Evaluation, with_scores
+from ptrnet.evaluation import Evaluation
 from ptrnet.metrics.interval import Measure
 from ptrnet.models.base import num_weights
 from ptrnet.solver import Solver
-from ptrnet.solver.scoring import judgements_of
+from ptrnet.solver.evaluating import scored
 from ptrnet.tasks.custom import Custom
 from ptrnet.training import own_data
 from ptrnet.training.recipe import Recipe
@@ -185,11 +185,11 @@ def _measures(
         # Each network would warn of its own part once more.
         warnings.simplefilter("ignore", OutOfDistributionWarning)
         for name, constrained in (("unconstrained", False), ("constrained", True)):
-            scored = (
+            parts_scored = (
                 _scored(solver, part, constrained, f"measuring, {name}")
                 for solver, part in zip(solvers, parts, strict=True)
             )
-            evaluation = Evaluation(saved.task, scored)
+            evaluation = Evaluation(saved.task, parts_scored)
             measures.append((evaluation.measures(), evaluation.telling_metrics()))
     return measures
 
@@ -202,7 +202,7 @@ def _scored(
     answered = solver.predict(
         data, Greedy(), constrained=constrained, improve=False, activity=activity
     )
-    return with_scores(solver.task, data, answered, *judgements_of(solver.model, solver.task, data))
+    return scored(solver.model, solver.task, data, answered)
 
 
 def _subject(saved: model_folder.Saved) -> str:

@@ -15,7 +15,7 @@ from ptrnet.files import checksum, locked
 from ptrnet.metrics.interval import Measure
 from ptrnet.model_folder import TENSORS
 from ptrnet.plots.curves import read_curves
-from ptrnet.solver.scoring import measures_of
+from ptrnet.solver.evaluating import score_answers
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Example
 from ptrnet.version import VERSION
@@ -105,14 +105,14 @@ def _run_job(job: Job, runs: Path) -> Record:
     solver = solver_of(job.line, recipe, runs)
     test = open_test_set(solver.task, job.row.n, job.instances)
     how = job.line.decoding
-    measures = measures_of(
-        solver,
+    answered = solver.predict(
         test,
         how.build(),
         constrained=how.constrained,
         improve=False,
         activity=f"answering {job.row}",
     )
+    measures = score_answers(solver.model, solver.task, test, answered)
     trained = solver.trained
     minutes, examples = None, None
     if recipe is not None:

@@ -1,0 +1,193 @@
+"""Compare a model's answers with known answers: in memory, in files, and to random instances."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptrnet.data import checks, formats
+from ptrnet.data.dataset import Dataset, chunks_of
+from ptrnet.data.groups import shared_value
+from ptrnet.data.infer_groups import warned_of_ids
+from ptrnet.data.tables import Columns
+from ptrnet.evaluation import Evaluation, check_room_for_scores, evaluate, with_scores
+from ptrnet.labels import generation
+from ptrnet.metrics.calibration import first_claims, member_claims
+from ptrnet.metrics.interval import Measure
+from ptrnet.metrics.sequence import grades_of
+from ptrnet.models.base import PointerModel
+from ptrnet.run import CHUNK, Source, run
+from ptrnet.settings import to_mapping
+from ptrnet.sinks import can_resume, file_sink, file_source
+from ptrnet.solver.predict import Predictor
+from ptrnet.solver.scoring import (
+    ONE_FIRST,
+    element_probabilities,
+    element_scores,
+    log_likelihoods_of,
+)
+from ptrnet.solver.trained_range import TrainedRange
+from ptrnet.tasks.base import Task
+from ptrnet.tasks.custom import Custom
+from ptrnet.types import Example, Floats, Indices
+
+ACTIVITY = "evaluating"
+
+
+def evaluated(predictor: Predictor, data: Dataset) -> Dataset:
+    """Answer examples. Return them with the model's `answer` and its scores in `extra`."""
+    return scored(predictor.model, predictor.task, data, predictor(data))
+
+
+def scored(model: PointerModel, task: Task, examples: Dataset, answered: Dataset) -> Dataset:
+    """Return examples with the `answer` of a model and its scores in `extra`."""
+    return with_scores(task, examples, answered, *_judged(model, task, examples))
+
+
+def score_answers(
+    model: PointerModel, task: Task, examples: Dataset, answered: Dataset
+) -> dict[str, Measure]:
+    """Return the measures of a model's answers by metric, as `Solver.evaluate` does.
+
+    Examples:
+        >>> solver, data = ptrnet.load("hull"), ptrnet.generate("hull", n="5-10", count=100, seed=1)
+        >>> answered = solver.predict(data)
+        >>> score_answers(solver.model, solver.task, data, answered)["accuracy"].text(3)
+        '1.000 (0.963 to 1.000)'
+    """
+    return evaluate(task, examples, answered, *_judged(model, task, examples))
+
+
+def _judged(model: PointerModel, task: Task, data: Dataset) -> tuple[Floats, list[Floats]]:
+    """Return what metrics need besides the answers: the log-likelihoods and `element_scores`.
+
+    The list is empty if no metric of the task uses scores of elements.
+    """
+    scores: list[Floats] = []
+    if isinstance(task, Custom) and task.score_elements([], []):
+        scores = element_scores(model, task, data)
+    return log_likelihoods_of(model, task, data), scores
+
+
+def claims_of(
+    model: PointerModel, task: Custom, examples: Dataset
+) -> tuple[Floats, NDArray[np.bool_], str, Indices | None]:
+    """Return the claims of a model about examples, for `draw_reliability`.
+
+    A claim is a statement to which the model gives a probability: one for each instance if the kind
+    of the answers has one best element, otherwise one for each element.
+
+    Returns:
+        The probabilities `(num_claims,)`, whether each claim is right, what the claims say, and the
+        groups of the claims, if known.
+    """
+    probabilities = element_probabilities(model, task, examples)
+    grades = [grades_of(example) for example in examples]
+    if task.kind in ONE_FIRST:
+        subject = "the answer is right" if task.kind == "choice" else "the first element is right"
+        return *first_claims(grades, probabilities), subject, examples.groups
+    groups = None if examples.groups is None else examples.groups.repeat(examples.sizes)
+    return *member_claims(grades, probabilities), "the element is in the answer", groups
+
+
+def evaluate_file(
+    predictor: Predictor,
+    trained_range: TrainedRange,
+    path: str,
+    target: str | None,
+    by: str | None,
+    columns: Columns,
+    jobs: int,
+    backend: str,
+) -> Evaluation:
+    """Compare the model's answers with the answers in a file; see `Solver.evaluate_file`."""
+    task = predictor.task
+    if target is not None:
+        formats.check_keeps_extra(target, task)
+        columns.check_keys()
+    if path != "-":
+        formats.check_input(path)
+    examples = _known(warned_of_ids(formats.read(path, task, columns)), task, target, by)
+    chunks = trained_range.warned(chunks_of(examples, task, CHUNK), predictor.decoder)
+    source = file_source(path, chunks, target)
+    if columns:  # a line of a long table is an element, so `num_rows` does not count instances
+        source = source._replace(num_rows=None)
+    function = partial(evaluated, predictor.for_many(source.num_rows))
+    key = {} if source.key is None else {**predictor.key(), **to_mapping(columns)}
+    # A long table has groups only if the user named their column, whatever its other columns are.
+    groups = None if columns and not columns.group else Columns(group=columns.group)
+    return _evaluation(task, function, source, target, key, jobs, backend, by, groups)
+
+
+def evaluate_random(
+    predictor: Predictor,
+    trained_range: TrainedRange,
+    task: Task,
+    sizes: Sequence[int],
+    count: int,
+    seed: int,
+    target: str | None,
+    jobs: int,
+    backend: str,
+) -> Evaluation:
+    """Compare the model's answers with those of the first labeller, to instances drawn by a task.
+
+    See `Solver.evaluate_random`.
+    """
+    if target is not None:
+        formats.check_keeps_extra(target, task)
+    draw, source, key = generation(task, sizes, count, seed)
+    # Other processes draw the instances, so warn of one of the smallest and of the largest size.
+    rng = np.random.default_rng(seed)
+    for size in (min(sizes), max(sizes)):
+        trained_range.warn_of([Example(task.sample(rng, 1, size)[0])], predictor.decoder)
+    if can_resume(target):
+        key |= {**to_mapping(task), **predictor.key()}
+    function = partial(_evaluate_drawn, draw, predictor.for_many(count))
+    return _evaluation(predictor.task, function, source, target, key, jobs, backend)
+
+
+def _evaluation(
+    task: Task,
+    function: Callable[[Any], Dataset],
+    source: Source,
+    target: str | None,
+    key: dict[str, Any],
+    jobs: int,
+    backend: str,
+    by: str | None = None,
+    groups: Columns | None = None,
+) -> Evaluation:
+    """Run an evaluation, in memory or with a file for the results, and return the measures.
+
+    `groups` has the field of groups in the file of results; None if there are no groups.
+    """
+    if target is None:
+        return run(source, function, Evaluation(task, by=by), ACTIVITY, jobs, backend)
+    sink = file_sink(target, source, task, ACTIVITY, key)
+    run(source, function, sink, ACTIVITY, jobs, backend)
+    return Evaluation(task, chunks_of(formats.read(target, task, groups), task, CHUNK), by)
+
+
+def _known(
+    examples: Iterable[Example], task: Task, target: str | None, by: str | None
+) -> Iterator[Example]:
+    """Check each example, and yield it.
+
+    Raises:
+        InputError: an example has no answer, no field `by`, or a key with the name of a score.
+    """
+    for example in examples:
+        checks.required_answer(example, task)
+        if by is not None:
+            shared_value(example, by, "by")
+        if target is not None:
+            check_room_for_scores(task, [example])
+        yield example
+
+
+def _evaluate_drawn(draw: Callable[[int], Dataset], predictor: Predictor, number: int) -> Dataset:
+    """Draw chunk `number` and evaluate it in the same process."""
+    return evaluated(predictor, draw(number))
