@@ -124,13 +124,12 @@ def attention() -> None:
 def decoders() -> None:
     """Show the tours of a network for several decoders."""
     model, cities = ptrnet.load("tsp-ptr-net"), uniform(20, 30)
-    task = model.task
 
     def length(tour: Any) -> float:
         path = cities[[*tour, tour[0]]]
         return float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())
 
-    shortest = task.unpad(tasks.get("tsp").label(cities[None], "exact"))[0]
+    shortest = tasks.get("tsp").label(cities[None], "exact")[0]
     answers = [
         ("greedy, free", model.solve(cities, constrained=False)),
         ("greedy, valid tours only", model.solve(cities)),

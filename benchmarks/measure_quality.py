@@ -93,7 +93,7 @@ def labelled(solver: Solver, instances: list[np.ndarray]) -> list[Example]:
     pairs = []
     for instance in instances:
         labeller = "local-search" if task.name == "tsp" and len(instance) >= 50 else None
-        pairs.append(Example(instance, task.unpad(task.label(instance[None], labeller))[0]))
+        pairs.append(Example(instance, task.label(instance[None], labeller)[0]))
     return pairs
 
 

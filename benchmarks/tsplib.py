@@ -60,7 +60,7 @@ def gaps(solver: ptrnet.Solver, path: Path) -> tuple[int, list[float]]:
     answers = [solver.predict(data, improve=improve) for improve in (False, True)]
     answers += [solver.predict(data, Reconstruct(seconds=seconds)) for seconds in SECONDS]
     tours = [a.outputs for (a,) in answers if a.outputs is not None]
-    tours += task.unpad(task.label(example.inputs[None], "local-search", example.distance))
+    tours += task.label(example.inputs[None], "local-search", example.distance)
     lengths = [length(example.inputs, tour, example.distance) for tour in tours]
     return len(example.inputs), [100 * (x / SHORTEST[path.stem] - 1) for x in lengths]
 

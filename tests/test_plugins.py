@@ -134,12 +134,11 @@ TOP = """
 import numpy as np
 from ptrnet import labellers, tasks
 from ptrnet.tasks.base import Task
-from ptrnet.types import Answers
 
 class lab:
     @staticmethod
     def label(inputs):
-        return Answers({indices}, np.full(len(inputs), {length}))
+        return {answers}
 
 @tasks.register
 class Top(Task):
@@ -158,24 +157,25 @@ labellers.register("toplab", lab)
 def test_labels_of_a_plug_in_are_checked(ptrnet, tmp_path):
     """Once, invalid answers were written and learned; -1 became the end of an answer."""
     cases = [
-        ("np.full((len(inputs), 3), 1)", 1, None),
-        ("np.full((len(inputs), 3), -1)", 2, "expected 0 to 3, got -1"),
-        ("np.full((len(inputs), 3), 4)", 2, "expected 0 to 3, got 4"),
-        ("np.full((len(inputs), 3), 1)", 2, "each once"),
-        ("np.full((len(inputs), 3), 1.0)", 1, "expected whole numbers (2, M)"),
-        ("np.full((len(inputs), 3), 1)", 7, "expected at most 3 indices, got 7"),
-        ("np.tile(np.arange(4), (len(inputs), 1))", 4, "expected at most 3 tokens, got 4"),
-        ("np.full((1, 3), 1)", 1, "expected whole numbers (2, M)"),
+        ("np.full((len(inputs), 1), 1)", None),
+        ("[[1]] * len(inputs)", None),
+        ("np.full((len(inputs), 2), -1)", "expected 0 to 3, got -1"),
+        ("np.full((len(inputs), 2), 4)", "expected 0 to 3, got 4"),
+        ("np.full((len(inputs), 2), 1)", "each once"),
+        ("np.full((len(inputs), 1), 1.0)", "expected whole numbers (m), got float64 (1,)"),
+        ("np.full((len(inputs), 1, 3), 1)", "expected whole numbers (m), got int64 (1, 3)"),
+        ("np.tile(np.arange(4), (len(inputs), 1))", "expected at most 3 tokens, got 4"),
+        ("np.full((1, 1), 1)", "expected 2 answers, got 1"),
     ]
-    for k, (indices, length, complaint) in enumerate(cases):
+    for k, (answers, complaint) in enumerate(cases):
         path = tmp_path / f"top_{k}.py"
-        path.write_text(TOP.format(indices=indices, length=length))
+        path.write_text(TOP.format(answers=answers))
         words = ["--n", 4, "--count", 2, "--jobs", 1, "--output", f"{path}.jsonl"]
         done = ptrnet("generate", "top", "--plugins", path, *words)
         assert done.returncode == (2 if complaint else 0), done.stderr
         if complaint:
             assert "labeller toplab" in done.stderr and complaint in done.stderr
-    assert not (tmp_path / "top_1.py.jsonl").exists()
+    assert not (tmp_path / "top_2.py.jsonl").exists()
 
 
 LISTING = """
@@ -194,11 +194,9 @@ cli.register("wave", "parts.hello")
 PARTS = {
     "longest_first": """
 import numpy as np
-from ptrnet.types import Answers
 
 def label(inputs):
-    order = np.argsort(-inputs[:, :, 0], axis=1)
-    return Answers(order, np.full(len(inputs), inputs.shape[1]))
+    return np.argsort(-inputs[:, :, 0], axis=1)
 """,
     "net": "from ptrnet.models.ptr_net import PtrNet\nclass MyNet(PtrNet): pass\n",
     "optimizer": """

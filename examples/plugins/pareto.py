@@ -25,7 +25,7 @@ from ptrnet.models.ptr_net import PtrNet
 from ptrnet.models.settings import AttentionSettings
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing, Task, duplicate_error
-from ptrnet.types import Answers, Example
+from ptrnet.types import Example
 
 
 class sweep:  # noqa: N801  stands in for a module: ptrnet only calls its function `label`
@@ -33,15 +33,12 @@ class sweep:  # noqa: N801  stands in for a module: ptrnet only calls its functi
 
     @staticmethod
     def label(inputs):
-        """Return the answers of instances `(B, n, 2)`."""
+        """Return the answers of instances `(B, n, 2)`: B arrays of indices."""
         order = np.lexsort((inputs[..., 1], inputs[..., 0]), axis=-1)
         second = np.take_along_axis(inputs[..., 1], order, -1)
         best_before = np.minimum.accumulate(second, -1)[:, :-1]
         stays = np.pad(second[:, 1:] < best_before, ((0, 0), (1, 0)), constant_values=True)
-        lengths = stays.sum(-1)
-        first = np.argsort(~stays, axis=-1, kind="stable")  # the kept offers, in order
-        indices = np.take_along_axis(order, first, -1)[:, : lengths.max()]
-        return Answers(indices * (np.arange(indices.shape[1]) < lengths[:, None]), lengths)
+        return [offers[kept] for offers, kept in zip(order, stays, strict=True)]
 
 
 @tasks.register

@@ -6,7 +6,7 @@ import torch
 from ptrnet.data.batches import pad_instances
 from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example, Floats, Indices, pad_answers
+from ptrnet.types import Example, Floats, Indices
 from ptrnet.views import augmented_view, canonicalize_valid
 
 
@@ -24,7 +24,7 @@ def attention(model: PointerModel, task: Task, answered: Example) -> tuple[Float
     outputs = position[answered.outputs]
     if task.order != "given":
         outputs = canonicalize_valid(task, inputs, outputs)
-    tokens = task.to_tokens(pad_answers([outputs])).indices[0]
+    (tokens,) = task.to_tokens([outputs])
     batch = (*pad_instances([inputs], task.exact_inputs), torch.from_numpy(tokens[None]))
     log_probs = model.log_probs(*as_parameters(model, *batch))
     probabilities = log_probs[0].double().exp().cpu().numpy()

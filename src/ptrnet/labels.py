@@ -307,7 +307,7 @@ def label_dataset(
             answers, proved = task.label_with_proof(inputs, labeller, distance, rules)
         except InputError as error:
             raise InputError(f"{labelled[rows[0]].source}: {error}") from None
-        for row, outputs, is_proved in zip(rows, task.unpad(answers), proved, strict=True):
+        for row, outputs, is_proved in zip(rows, answers, proved, strict=True):
             example = labelled[row]
             if not len(outputs):
                 raise InputError(f"{example.source}: {labellers.failure(name)}")
@@ -337,7 +337,7 @@ def reference_answer(task: Task, example: Example) -> tuple[Indices | None, bool
     answers, proved = task.label_with_proof(
         example.inputs[None], None, example.distance, example.rules
     )
-    (outputs,) = task.unpad(answers)
+    (outputs,) = answers
     is_best = bool(proved[0]) and not labellers.is_heuristic(task.labellers[0])
     return (outputs if len(outputs) else None), is_best
 

@@ -137,32 +137,6 @@ def ranking(grades: Floats) -> Indices:
     return np.argsort(-grades, kind="stable")
 
 
-class Answers(NamedTuple):
-    """The answers of a batch, flattened and padded: answer `b` is `indices[b, :lengths[b]]`."""
-
-    indices: Indices  # (B, M)
-    lengths: Indices  # (B,)
-
-    @property
-    def mask(self) -> NDArray[np.bool_]:
-        """`(B, M)` boolean: False on padding."""
-        return np.arange(self.indices.shape[1]) < self.lengths[:, None]
-
-    def rows(self) -> list[Indices]:
-        """Return the answers as arrays without padding."""
-        return [row[:k] for row, k in zip(self.indices, self.lengths, strict=True)]
-
-
-def pad_answers(answers: Sequence[Indices | Sequence[int]]) -> Answers:
-    """Return answers of any lengths as one array `(B, M)`, flattened and padded with 0."""
-    rows = [np.ravel(answer) for answer in answers]
-    lengths = np.array([len(row) for row in rows], np.int64)
-    padded = np.zeros((len(rows), int(lengths.max(initial=0))), np.int64)
-    for padded_row, row in zip(padded, rows, strict=True):
-        padded_row[: len(row)] = row
-    return Answers(padded, lengths)
-
-
 class Batch(NamedTuple):
     """A batch of training examples. Only the lengths tell which entries are padding."""
 

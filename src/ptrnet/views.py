@@ -18,7 +18,7 @@ from ptrnet.data.symmetries import SYMMETRIES, apply_symmetry
 from ptrnet.decoding import Decoder
 from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.tasks.base import Task
-from ptrnet.types import CLOSED, Example, Floats, Indices, pad_answers
+from ptrnet.types import CLOSED, Example, Floats, Indices
 
 
 def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, Indices]:
@@ -116,7 +116,7 @@ def decode_view(
 def answer_forwards(task: Task, instance: Floats, outputs: Indices) -> Indices:
     """Return the answer to an instance `(n, d)`, given the answer to its backwards view."""
     backwards = task.backwards(instance[None])
-    (forwards,) = task.answers_backwards(backwards, pad_answers([outputs])).rows()
+    (forwards,) = task.answers_backwards(backwards, [outputs])
     return forwards
 
 
@@ -168,7 +168,7 @@ def canonicalize_valid(task: Task, inputs: Floats, outputs: Indices) -> Indices:
     """Return a valid answer in canonical form, and an invalid answer unchanged."""
     if task.answer_error(len(inputs), outputs) is not None:
         return outputs
-    (canonical,) = task.unpad(task.canonicalize(inputs[None], pad_answers([outputs])))
+    (canonical,) = task.canonicalize(inputs[None], [outputs])
     return canonical
 
 

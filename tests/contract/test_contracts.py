@@ -19,7 +19,7 @@ from ptrnet.data.streams import ExampleStream
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.labels import generate_dataset
 from ptrnet.model_folder import load
-from ptrnet.types import Example, pad_answers
+from ptrnet.types import Example
 from ptrnet.views import augmented_view, canonicalize_valid
 from tests.contract.cases import (
     CONSTRAINTS,
@@ -44,7 +44,7 @@ def answer_of(task, instance):
             return np.argsort(instance[:, 0])[: task.max_length(len(instance))]
         answer = np.flatnonzero(instance[:, 0] > 0.5)[::-1]
         return answer.repeat(2)[: task.max_length(len(instance))] if task.repeats else answer
-    return task.unpad(task.label(instance[None]))[0]
+    return task.label(instance[None])[0]
 
 
 def test_every_task_model_and_decoder_is_covered():
@@ -151,7 +151,7 @@ def test_a_label_obeys_the_constraint(name, settings):
     task = tasks.get(name, **settings)
     for instance in degenerate(task):
         n = len(instance)
-        tokens = task.to_tokens(task.label(instance[None])).rows()[0]
+        tokens = task.to_tokens(task.label(instance[None]))[0]
         lengths, width = torch.tensor([n]), n + task.num_specials
         state = task.build_constraint().initial_state(lengths, task.num_specials, width)
         for token in tokens.tolist():
@@ -186,9 +186,9 @@ def test_a_label_scores_perfectly_and_tokens_come_back(name, settings):
         assert scores.shape == (len(examples),) and scores.dtype == of_nothing[metric].dtype
     for instance, answer in zip(instances, answers, strict=True):
         assert task.answer_error(len(instance), answer) is None
-        padded = pad_answers([answer])
-        assert task.from_tokens(task.to_tokens(padded).rows()[0][:-1]).tolist() == answer.tolist()
-        again = task.unpad(task.canonicalize(instance[None], padded))[0]
+        padded = [answer]
+        assert task.from_tokens(task.to_tokens(padded)[0][:-1]).tolist() == answer.tolist()
+        again = task.canonicalize(instance[None], padded)[0]
         assert again.tolist() == answer.tolist()
 
 

@@ -98,7 +98,7 @@ def test_rows_of_one_size_are_padded_together():
     )
     inputs, answers = data.rows_of_one_size(np.array([2, 0, 1]))
     assert np.array_equal(inputs, np.stack([data[k].inputs for k in (2, 0, 1)]))
-    assert [a.tolist() for a in answers.rows()] == [[1, 0, 2], [0], [2, 1]]
+    assert [a.tolist() for a in answers] == [[1, 0, 2], [0], [2, 1]]
 
 
 def test_a_dataset_may_be_empty():

@@ -17,7 +17,7 @@ class Oracle(Decoder):
     def decode(self, model, inputs, lengths, max_lengths, constraint=None):
         rows = []
         for points, n in zip(inputs, lengths.tolist(), strict=True):
-            rows.append(label(points[None, :n].double().numpy()).rows()[0] + 1)
+            rows.append(label(points[None, :n].double().numpy())[0] + 1)
         tokens = torch.zeros(len(rows), int(max(map(len, rows))) + 1, dtype=torch.int64)
         for row, hull in zip(tokens, rows, strict=True):
             row[: len(hull)] = torch.from_numpy(hull)
@@ -31,7 +31,7 @@ def test_with_a_perfect_inner_decoder_the_answer_is_the_hull(small, window):
     instances = [np.random.default_rng(n).random((n, 2)) for n in (1, 2, 3, 9, 20, 41, 20)]
     answers = solver.solve(instances, Incremental(window, Oracle()))
     for points, answer in zip(instances, answers, strict=True):
-        truth = label(points.astype(np.float32).astype(float)[None]).rows()[0]
+        truth = label(points.astype(np.float32).astype(float)[None])[0]
         assert answer.tolist() == truth.tolist()
 
 

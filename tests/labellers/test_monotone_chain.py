@@ -13,13 +13,13 @@ from ptrnet.labellers.monotone_chain import label
 
 
 def hull(points):
-    return label(np.asarray(points, np.float64)[None]).rows()[0].tolist()
+    return label(np.asarray(points, np.float64)[None])[0].tolist()
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 10, 50, 500])
 def test_random_hulls_equal_qhulls(n):
     batch = np.random.default_rng(n).random((200, n, 2))
-    for points, answer in zip(batch, label(batch).rows(), strict=True):
+    for points, answer in zip(batch, label(batch), strict=True):
         expected = ConvexHull(points).vertices
         start = np.flatnonzero(expected == answer[0])[0]
         assert np.roll(expected, -start).tolist() == answer.tolist()
@@ -143,7 +143,7 @@ def test_a_sliver_runs_counter_clockwise():
     """The area of the sliver is smaller than the rounding errors of its determinant's terms."""
     points = np.array([[0, 0], [2**52 + 1, 2**52], [2**52, 2**52 - 1]], float)
     task = tasks.get("hull")
-    assert task.label(points[None]).rows()[0].tolist() == [0, 2, 1]
+    assert task.label(points[None])[0].tolist() == [0, 2, 1]
 
 
 def test_the_far_end_of_a_sliver_is_a_vertex():

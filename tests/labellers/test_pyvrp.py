@@ -11,7 +11,7 @@ def test_few_iterations_give_routes_that_fit():
     """The search begins with overloaded routes; its penalties must outweigh the distances."""
     task = tasks.get("cvrp")
     inputs = task.sample(np.random.default_rng(0), 20, 21)
-    answers = labellers.get("pyvrp")(inputs, iterations=20).rows()
+    answers = labellers.get("pyvrp")(inputs, iterations=20)
     costs = [task.costs(Example(x), [a])[0] for x, a in zip(inputs, answers, strict=True)]
     assert np.isfinite(costs).all()
 
@@ -26,7 +26,7 @@ def test_a_search_for_prizes_finds_nearly_the_best_tours(points):
                 [task.costs(Example(x), [a])[0] for x, a in zip(inputs, rows, strict=True)]
             )
             for name in ("best-tour", "pyvrp-prizes")
-            for rows in [task.label(inputs, name).rows()]
+            for rows in [task.label(inputs, name)]
         }
         assert (prizes["pyvrp-prizes"] <= prizes["best-tour"] + 1e-9).all()
         assert prizes["pyvrp-prizes"].mean() >= 0.99 * prizes["best-tour"].mean()
@@ -38,5 +38,5 @@ def test_routes_do_not_depend_on_the_unit_of_demands(unit):
     inputs = tasks.get("cvrp").pack(
         position=[position], demand=[demand], capacity=[3 * unit], rounded=[0]
     )
-    (answer,) = labellers.get("pyvrp")(inputs).rows()
+    (answer,) = labellers.get("pyvrp")(inputs)
     assert sorted(answer.tolist()) == [1, 2, 3]

@@ -86,7 +86,7 @@ def test_same_is_by_coordinates_not_by_order():
 def test_a_label_scores_perfectly_and_a_hull_without_one_vertex_does_not():
     task = tasks.get("hull")
     points = task.sample(np.random.default_rng(3), 20, 12)
-    answers = task.label(points).rows()
+    answers = task.label(points)
     examples = [Example(p, a) for p, a in zip(points, answers, strict=True)]
     assert all(m.value == 1 for m in task.measure(examples, answers).values())
     less = task.measure(examples, [a[1:] for a in answers])

@@ -35,7 +35,7 @@ def check(ax, points):
 def test_names_of_capitals_have_room(tmp_path):
     task = tasks.get("hull")
     (example,) = formats.read(str(CAPITALS), task)
-    (outputs,) = task.label(example.inputs[None]).rows()
+    (outputs,) = task.label(example.inputs[None])
     answered = example.replace(outputs=outputs)
     with axes(tmp_path / "a.png", *picture_size(task, answered)) as ax:
         draw_answered(ax, task, answered, None)

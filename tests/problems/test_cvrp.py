@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from ptrnet import InputError, tasks
-from ptrnet.types import pad_answers
 
 TASK = tasks.get("cvrp")
 
@@ -31,7 +30,7 @@ def test_the_most_distant_customer_is_in_the_first_route_and_routes_begin_far_aw
     rng = np.random.default_rng(seed)
     inputs = TASK.sample(rng, 1, 15)
     answer = random_answer(rng, inputs[0])
-    (canonical,) = TASK.canonicalize(inputs, pad_answers([answer])).rows()
+    (canonical,) = TASK.canonicalize(inputs, [answer])
     before, after = routes_of(answer), routes_of(canonical)
     assert {frozenset(route) for route in after} == {frozenset(route) for route in before}
     costs = [TASK.cost(inputs, tour[None])[0] for tour in (answer, canonical)]

@@ -10,7 +10,7 @@ from ptrnet.data.symmetries import augment
 from ptrnet.errors import InputError
 from ptrnet.models.settings import LayerSettings
 from ptrnet.models.state_ptr_net import StatePtrNet
-from ptrnet.types import Example, pad_answers
+from ptrnet.types import Example
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,10 @@ def test_backwards_schedules_take_no_longer():
     backwards = task.backwards(inputs)
     assert [task.to_fields(i)["jobs"] for i in backwards] == [[j[::-1] for j in js] for js in jobs]
     np.testing.assert_array_equal(task.backwards(backwards), inputs)
-    answers = pad_answers(
-        [rng.permutation([k for k, j in enumerate(js) for _ in j]) for js in jobs]
-    )
+    answers = [rng.permutation([k for k, j in enumerate(js) for _ in j]) for js in jobs]
     turned = task.answers_backwards(inputs, answers)
     for before, after, answer, turned_answer in zip(
-        inputs, backwards, answers.rows(), turned.rows(), strict=True
+        inputs, backwards, answers, turned, strict=True
     ):
         assert task.answer_errors(after, [turned_answer]) == [None]
         assert task.cost(after[None], turned_answer[None]) <= task.cost(before[None], answer[None])
@@ -83,7 +81,7 @@ def test_best_schedules_are_as_short_backwards():
     answers = task.label(inputs, "tabu-search")
     shops, schedules = augment(np.random.default_rng(1), task, inputs, answers)
     best, turned = (
-        [task.cost(i[None], a[None])[0] for i, a in zip(shop, answer.rows(), strict=True)]
+        [task.cost(i[None], a[None])[0] for i, a in zip(shop, answer, strict=True)]
         for shop, answer in ((inputs, answers), (shops, schedules))
     )
     assert best == turned

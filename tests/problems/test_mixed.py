@@ -18,7 +18,7 @@ def test_labels_of_mixed_instances_are_answers(name):
         for _ in range(5):
             inputs = task.sample(rng, 4, n)
             assert [task.instance_error(x) for x in inputs] == [None] * 4
-            answers = task.canonicalize(inputs, task.label(inputs, LABELLERS[name])).rows()
+            answers = task.canonicalize(inputs, task.label(inputs, LABELLERS[name]))
             assert task.answer_errors(inputs, answers) == [None] * 4
             assert all(len(answer) for answer in answers)
 

@@ -11,7 +11,7 @@ from ptrnet.errors import InputError
 from ptrnet.labellers import circuit
 from ptrnet.labels import label_dataset
 from ptrnet.problems.check import all_answers
-from ptrnet.types import Answers, Example
+from ptrnet.types import Example
 
 LABELLERS = pytest.mark.parametrize("labeller", ["best-tour", "circuit", "pyvrp-prizes"])
 SEEDS = pytest.mark.parametrize("seed", range(4))
@@ -98,7 +98,7 @@ def test_rounded_tours_of_labellers_are_answers_even_if_places_must_follow(label
     for limit in (1, 1, 1, 1, 2, 2, 2, 2, 3, 4):
         fields = {"position": rng.random((6, 2)), "prize": [0, 1, 0, 2, 1, 1]}
         inputs = task.from_fields({**fields, "limit": limit, "rounded": 1}, "here")
-        (tour,) = task.label(inputs[None], labeller).rows()
+        (tour,) = task.label(inputs[None], labeller)
         assert -task.costs(Example(inputs), [tour])[0] == best_prize(inputs)
 
 
@@ -110,7 +110,7 @@ def test_a_place_can_be_in_reach_only_by_other_places(labeller):
     position = [[0, 0], [0.3, 0], [0.3, 0.1], [0.6, 0]]
     fields = {"position": position, "prize": [0, 0, 0, 1], "limit": 0, "rounded": 1}
     inputs = task.from_fields(fields, "here")
-    (tour,) = task.label(inputs[None], labeller).rows()
+    (tour,) = task.label(inputs[None], labeller)
     assert tour.tolist() in ([1, 3, 2], [2, 3, 1])
     assert task.answer_errors(inputs, [tour]) == [None]
 
@@ -122,7 +122,7 @@ def test_tours_go_on_to_places_without_a_prize(labeller):
     task, _ = drawn("orienteering", 7, 0)
     instances = task.sample(np.random.default_rng(0), 20, 8)
     instances[:, [3, 5], 2] = 0
-    for inputs, answer in zip(instances, task.label(instances, labeller).rows(), strict=True):
+    for inputs, answer in zip(instances, task.label(instances, labeller), strict=True):
         assert task.answer_errors(inputs, [answer]) == [None]
 
 
@@ -174,9 +174,9 @@ def test_rounded_routes_cost_whole_numbers():
 )
 def test_routes_are_unchanged_after_conversion_to_tokens(outputs):
     task = tasks.get("cvrp")
-    answers = Answers(np.array([outputs], np.int64).reshape(1, -1), np.array([len(outputs)]))
-    tokens, lengths = task.to_tokens(answers)
-    back = task.from_tokens(tokens[0, : lengths[0] - 1])
+    answers = [np.array(outputs, np.int64)]
+    (tokens,) = task.to_tokens(answers)
+    back = task.from_tokens(tokens[:-1])
     routes = " ".join(map(str, outputs)).split("0")
     assert " ".join(map(str, back)) == "0".join(r for r in routes if r.strip()).strip()
 
@@ -222,7 +222,7 @@ def test_active_schedules_end_no_later(seed):
     rng = np.random.default_rng(seed)
     inputs = task.sample(rng, 40, 6)
     orders = np.array([rng.permutation(np.repeat(np.arange(6), 5)) for _ in inputs])
-    active = task.canonicalize(inputs, Answers(orders, np.full(40, 30))).indices
+    active = np.stack(task.canonicalize(inputs, list(orders)))
     assert (task.cost(inputs, active) <= task.cost(inputs, orders)).all()
     for instance, order in zip(inputs, active, strict=True):
         state = task.start(instance[None])
@@ -237,7 +237,7 @@ def test_active_schedules_end_no_later(seed):
 def test_labels_are_the_best_of_all_answers(name, n, package):
     pytest.importorskip(package)
     task, inputs = drawn(name, n, 0, **({"machines": 3} if name == "job-shop" else {}))
-    (label,) = task.label(inputs[None]).rows()
+    (label,) = task.label(inputs[None])
     assert task.costs(Example(inputs), [label])[0] == pytest.approx(best_found(task, inputs))
 
 
@@ -260,7 +260,7 @@ def test_circuits_collect_the_most_prizes(seed, rounded):
     if rounded:
         inputs = inputs * [10, 10, 1, 10, 1] + [0, 0, 0, 0, 1]
     answers, proved = task.label_with_proof(inputs[None], "circuit")
-    (tour,) = answers.rows()
+    (tour,) = answers
     assert proved.all()
     assert -task.costs(Example(inputs), [tour])[0] == pytest.approx(best_prize(inputs), rel=1e-12)
     distances = [math.dist(inputs[k, :2], inputs[0, :2]) for k in tour if inputs[k, 2] > 0]
@@ -272,7 +272,7 @@ def test_without_time_a_circuit_is_extended_by_a_rule_and_is_not_proved(monkeypa
     monkeypatch.setattr(circuit, "LIMIT", 0.0)
     task, inputs = drawn("orienteering", 30, 0)
     answers, proved = task.label_with_proof(inputs[None], "circuit")
-    assert task.costs(Example(inputs), answers.rows())[0] < 0
+    assert task.costs(Example(inputs), answers)[0] < 0
     assert not proved.any()
 
 
@@ -290,7 +290,7 @@ def test_routes_of_few_customers_and_tight_capacities_are_the_best(seed, capacit
     """If overload were cheaper than distance, PyVRP would overload vehicles and find no answer."""
     pytest.importorskip("pyvrp")
     task, inputs = drawn("cvrp", 5, seed, capacity=capacity)
-    (label,) = task.label(inputs[None]).rows()
+    (label,) = task.label(inputs[None])
     assert task.costs(Example(inputs), [label])[0] == pytest.approx(best_found(task, inputs))
 
 

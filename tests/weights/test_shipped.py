@@ -60,7 +60,7 @@ def examples(name, n, count):
         return [Example(x, ConvexHull(x).vertices.astype(np.int64)) for x in points]
     if name == "delaunay":
         return [Example(x, Delaunay(x).simplices.astype(np.int64)) for x in points]
-    return [Example(x, t) for x, t in zip(points, held_karp.label(points).indices, strict=True)]
+    return [Example(x, t) for x, t in zip(points, held_karp.label(points), strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -121,9 +121,7 @@ def test_gap_of_unseen_problems(name, n, labeller, gap):
     instances = list(task.sample(np.random.default_rng(987_000 + n), 40, n))
     known = [
         Example(x, answer)
-        for x, answer in zip(
-            instances, task.label(np.stack(instances), labeller).rows(), strict=True
-        )
+        for x, answer in zip(instances, task.label(np.stack(instances), labeller), strict=True)
     ]
     measures = ptrnet.load(name).evaluate(known)
     assert measures["gap"]["value"] < gap and measures["valid"]["value"] == 1

@@ -9,8 +9,9 @@ from torch import Tensor
 from ptrnet.data.checks import required_answer
 from ptrnet.data.symmetries import canonicalize
 from ptrnet.masks import gather_tokens
+from ptrnet.ragged import pad
 from ptrnet.tasks.base import Task
-from ptrnet.types import Batch, Example, Floats, Indices, pad_answers
+from ptrnet.types import Batch, Example, Floats, Indices
 
 
 def pad_instances(instances: Sequence[Floats], is_exact: bool = False) -> tuple[Tensor, Tensor]:
@@ -44,9 +45,9 @@ def batch_of(examples: Sequence[Example], task: Task) -> Batch:
     for example in examples:
         answer = required_answer(example, task)
         scaled = task.normalize(example.inputs)[None]
-        inputs, canonical = canonicalize(task, scaled, pad_answers([answer]))
+        inputs, canonical = canonicalize(task, scaled, [answer])
         instances += list(inputs)
-        answers += canonical.rows()
+        answers += canonical
         in_order.append(None if example.grades is None else example.grades[answer])
     batch = pad_batch(instances, answers, task, in_order)
     weights = torch.tensor(
@@ -71,7 +72,7 @@ def pad_batch(
             for an example without grades.
     """
     inputs, lengths = pad_instances(instances, task.exact_inputs)
-    targets = task.to_tokens(pad_answers(answers))
+    targets, target_lengths = map(torch.from_numpy, pad(task.to_tokens(answers)))
     grades = [
         task.grades(len(instance), answer, given)
         for instance, answer, given in zip(
@@ -82,8 +83,8 @@ def pad_batch(
     return Batch(
         inputs,
         lengths,
-        torch.from_numpy(targets.indices),
-        torch.from_numpy(targets.lengths),
+        targets,
+        target_lengths,
         pad_instances(known)[0][..., 0] if known else None,
     )
 

@@ -18,7 +18,7 @@ from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, doubt_about
 from ptrnet.sizes import LARGEST
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import Element, to_numbers
-from ptrnet.types import Answers, Example, Floats, Indices
+from ptrnet.types import Example, Floats, Indices
 
 # The limit for the numbers in a matrix of distances, and for coordinates whose distances are
 # rounded to whole numbers. A distance is then at most 6e10 (MAN_3D), and the length of a tour of
@@ -205,8 +205,9 @@ def check_answer(values: Sequence[int], n: int, task: Task, source: str, first: 
             f"{source}: answer: expected {task.item_size} indices for each item, "
             f"got {len(values)} in all"
         )
-    flat = np.asarray([values], np.int64) - first
-    (indices,) = task.unpad(Answers(flat, np.array([len(values)])))
+    indices = np.asarray(values, np.int64) - first
+    if task.item_size > 1:
+        indices = indices.reshape(-1, task.item_size)
     complaint = task.answer_error(n, indices, first)
     if complaint:
         raise InputError(f"{source}: answer: {complaint}")

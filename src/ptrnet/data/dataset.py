@@ -17,7 +17,7 @@ The shape of values decides whether the values are one instance or many:
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, overload
 
@@ -37,7 +37,7 @@ from ptrnet.data.arrays import (
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import Element
-from ptrnet.types import Answers, Example, Floats, Indices
+from ptrnet.types import Example, Floats, Indices
 
 # The fields of an `Example` that a `Dataset` keeps as lists in `carried`, not as arrays.
 _CARRIED = tuple(
@@ -205,16 +205,18 @@ class Dataset(Sequence[Example]):
         outputs = self.outputs(row)
         return None if outputs is None else grades[outputs]
 
-    def rows_of_one_size(self, rows: Indices) -> tuple[Floats, Answers]:
-        """Return inputs `(B, n, d)` and padded answers `(B, M)` of rows with n elements each."""
+    def rows_of_one_size(self, rows: Indices) -> tuple[Floats, list[Indices]]:
+        """Return inputs `(B, n, d)` and the answers of rows with n elements each."""
         assert self.answers is not None and self.answer_starts is not None
         elements = np.arange(self.sizes[rows[0]])
         inputs = self.elements[self.starts[rows][:, None] + elements]
         starts, lengths = self.answer_starts[rows], self.lengths[rows]
-        places = starts[:, None] + np.arange(lengths.max())
-        mask = Answers(places, lengths).mask
-        flat = self.answers[np.where(mask, places, 0)]
-        return inputs, Answers(np.where(mask, flat, 0).astype(np.int64), lengths)
+        stops = np.cumsum(lengths)
+        places = np.repeat(starts + lengths - stops, lengths) + np.arange(stops[-1])
+        flat = self.answers[places].astype(np.int64)
+        if self.item_size > 1:
+            flat, stops = flat.reshape(-1, self.item_size), stops // self.item_size
+        return inputs, [flat[i:j] for i, j in pairwise([0, *stops.tolist()])]
 
     def chunks(self, size: int) -> Iterator["Dataset"]:
         """Yield views of `size` consecutive rows; the last view may have fewer rows."""

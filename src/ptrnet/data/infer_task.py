@@ -22,6 +22,7 @@ from ptrnet.data.infer_groups import SharedFields, warn_of_ids
 from ptrnet.data.infer_schema import context_of, infer_schema
 from ptrnet.data.tables import ANSWERS, Columns, Sets
 from ptrnet.errors import AmbiguousInputWarning, InputError, listed, short
+from ptrnet.ragged import pad, real
 from ptrnet.tasks.custom import MAX_LENGTH, MIN_SPREAD, Custom, Kind
 from ptrnet.tasks.schema import Missing, Schema
 from ptrnet.types import Example, Floats, Indices
@@ -384,11 +385,13 @@ def warn_of_positions(examples: Dataset) -> None:
         if not len(rows):
             continue
         _, answers = examples.rows_of_one_size(rows)
-        places = np.where(answers.mask, answers.indices, -1)
+        places, lengths = pad(answers)
+        mask = real(lengths, places.shape[1])
+        places[~mask] = -1
         steps = np.arange(places.shape[1])
         num_rows += len(rows)
         for form, expected in zip(counts, (steps, n - 1 - steps), strict=False):
-            counts[form] += int(np.where(answers.mask, places == expected, True).all(1).sum())
+            counts[form] += int(np.where(mask, places == expected, True).all(1).sum())
         most = int(np.unique(places, axis=0, return_counts=True)[1].max())
         counts["the same positions"] += most if most > 1 else 0
     form = max(counts, key=lambda name: counts[name])

@@ -113,7 +113,7 @@ class ExampleStream(FreshStream[Batch]):
             order = self.task.element_order(inputs)
             drawn, inputs = permute_elements(drawn, order), permute_elements(inputs, order)
         answers = self.task.label(drawn, self.labeller)
-        return pad_batch(list(inputs), answers.rows(), self.task)
+        return pad_batch(list(inputs), answers, self.task)
 
     def _number(self, k: int) -> int:
         """Return the index of batch k among the `num_batches` different batches.
@@ -249,6 +249,7 @@ class DatasetStream(EpochStream[Batch]):
         rng = np.random.default_rng([self.seed, FILE_TRANSFORMS, k])
         instances: list[Floats] = []
         answers: list[Indices] = []
+        outputs: Sequence[Indices]
         for group in np.split(indices, np.flatnonzero(np.diff(sizes[indices])) + 1):
             inputs, outputs = self.examples.rows_of_one_size(group)
             inputs = self.task.normalize(inputs)
@@ -256,7 +257,7 @@ class DatasetStream(EpochStream[Batch]):
                 inputs, outputs = augment(rng, self.task, inputs, outputs)
             inputs, outputs = canonicalize(self.task, inputs, outputs)
             instances += list(inputs)
-            answers += outputs.rows()
+            answers += list(outputs)
         grades = [self.examples.grades_in_order(row) for row in indices.tolist()]
         rows = rows_of_rank(len(indices), rank, world_size)
         if rows.start < rows.stop:

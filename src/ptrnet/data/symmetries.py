@@ -5,17 +5,19 @@
 to this order. `canonicalize` sorts the elements into the order that the model reads.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ptrnet.tasks.base import Task
-from ptrnet.types import Answers, Floats, Indices
+from ptrnet.types import Floats, Indices
 
 SYMMETRIES = 8  # four rotations of a square, with and without a reflection
 
 
 def augment(
-    rng: np.random.Generator, task: Task, inputs: Floats, answers: Answers
-) -> tuple[Floats, Answers]:
+    rng: np.random.Generator, task: Task, inputs: Floats, answers: Sequence[Indices]
+) -> tuple[Floats, Sequence[Indices]]:
     """Shuffle the elements of each example and apply the symmetries that the task allows.
 
     The first `task.fixed` elements stay in place. If the task is symmetric, apply a random symmetry
@@ -32,16 +34,18 @@ def augment(
     if task.symmetric:
         inputs = apply_symmetry(inputs, rng.integers(SYMMETRIES, size=(batch,)))
     if task.reversible:
-        turned = rng.random((batch, 1)) < 0.5
+        turned = np.asarray(rng.random(batch) < 0.5)
         backwards = task.answers_backwards(inputs, answers)
-        inputs = np.where(turned[..., None], task.backwards(inputs), inputs)
-        answers = Answers(np.where(turned, backwards.indices, answers.indices), answers.lengths)
+        inputs = np.where(turned[:, None, None], task.backwards(inputs), inputs)
+        answers = [backwards[k] if turned[k] else answers[k] for k in range(batch)]
     order = np.tile(np.arange(n), (batch, 1))
     order[:, task.fixed :] = rng.permuted(order[:, task.fixed :], axis=1)
     return permute_elements(inputs, order), remap_indices(answers, np.argsort(order, axis=1))
 
 
-def canonicalize(task: Task, inputs: Floats, answers: Answers) -> tuple[Floats, Answers]:
+def canonicalize(
+    task: Task, inputs: Floats, answers: Sequence[Indices]
+) -> tuple[Floats, Sequence[Indices]]:
     """Sort elements into the order that the model reads, and make answers canonical."""
     order = task.element_order(inputs)
     inputs = permute_elements(inputs, order)
@@ -74,7 +78,7 @@ def permute_elements(inputs: Floats, order: Indices) -> Floats:
     return np.take_along_axis(inputs, order[..., None], 1)
 
 
-def remap_indices(answers: Answers, indices: Indices) -> Answers:
+def remap_indices(answers: Sequence[Indices], indices: Indices) -> list[Indices]:
     """Replace each index i in the answer of row b by `indices[b, i]`.
 
     If `indices` is the `order` of `permute_elements`, this function converts answers of the
@@ -82,9 +86,7 @@ def remap_indices(answers: Answers, indices: Indices) -> Answers:
     the function converts in the opposite direction.
 
     Examples:
-        >>> answers = Answers(np.array([[0, 2]]), np.array([2]))
-        >>> remap_indices(answers, np.array([[5, 6, 7]])).indices.tolist()
-        [[5, 7]]
+        >>> remap_indices([np.array([0, 2])], np.array([[5, 6, 7]]))
+        [array([5, 7])]
     """
-    remapped = np.take_along_axis(indices, answers.indices, 1)
-    return Answers(np.where(answers.mask, remapped, 0), answers.lengths)
+    return [row[answer] for row, answer in zip(indices, answers, strict=True)]

@@ -26,7 +26,8 @@ from ptrnet.decoding.search import Decoder, Hypotheses
 from ptrnet.decoding.settings import MIN_PART, ReconstructSettings
 from ptrnet.masks import gather_rows, gather_tokens, length_mask
 from ptrnet.models.base import PointerModel
-from ptrnet.types import END, Answers, Floats, Indices
+from ptrnet.ragged import real
+from ptrnet.types import END, Floats, Indices
 
 
 @dataclass(frozen=True)
@@ -228,7 +229,7 @@ def _closed_lengths(path: Floats, mask: np.ndarray) -> Floats:
 
 def _from_city_0(tours: Indices, sizes: Indices) -> Indices:
     """Rotate tours `(B, N + 1)` to begin at city 0. `sizes` `(B,)` are their numbers of cities."""
-    steps, mask = np.arange(tours.shape[1]), Answers(tours, sizes).mask
+    steps, mask = np.arange(tours.shape[1]), real(sizes, tours.shape[1])
     start = np.argmin(np.where(mask, tours, tours.shape[1]), 1)[:, None]
     rotation = np.where(mask, (steps + start) % sizes[:, None], steps)
     return np.take_along_axis(tours, rotation, 1)

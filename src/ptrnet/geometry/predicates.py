@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.geometry.points import scale_by_power_of_two
-from ptrnet.types import Answers, Floats, Indices
+from ptrnet.ragged import real
+from ptrnet.types import Floats, Indices
 
 ROUNDING = 2.0**-52  # twice the relative rounding error of float64
 LARGEST_WHOLE = 2.0**64  # integer types end here, so larger floats were probably rounded
@@ -294,7 +295,7 @@ def area_signs(inputs: Floats, rings: Indices, lengths: Indices) -> Indices:
         lengths: `(B,)` number of indices of each path.
     """
     steps = np.arange(rings.shape[1])
-    mask = Answers(rings, lengths).mask
+    mask = real(lengths, rings.shape[1])
     next_step = np.where(steps + 1 < lengths[:, None], steps + 1, 0)
     points = np.take_along_axis(scale_by_power_of_two(inputs), rings[..., None], axis=1)
     x, y = np.moveaxis(points, -1, 0)

@@ -3,7 +3,8 @@
 The built-in labeller `held-karp` is the file `held_karp.py`, and so on. Plug-ins register more.
 A labeller is a module with
 
-- `label(inputs)`: takes instances of one size, `(B, n, d)` float64, and returns their `Answers`.
+- `label(inputs)`: takes instances of one size, `(B, n, d)` float64, and returns
+  their B answers: a sequence of arrays of 0-based indices, `(m,)` or `(t, item_size)`.
   Labellers of the task `tsp` also take the name of a distance;
 - `TAKES_RULES` (optional): whether `label` also takes `TourRules`, and distances that depend on the
   direction;
@@ -19,7 +20,7 @@ A labeller is a module with
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from types import ModuleType
@@ -30,9 +31,9 @@ from numpy.typing import NDArray
 
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.plugins import Registry, load
-from ptrnet.types import Answers, Floats
+from ptrnet.types import Floats, Indices
 
-Labeller = Callable[..., Answers]
+Labeller = Callable[..., Sequence[Indices]]
 
 
 def _check(name: str, module: Any) -> None:
@@ -89,7 +90,7 @@ def get(name: str) -> Labeller:
         InputError: the name is unknown; the message has the nearest name.
 
     Examples:
-        >>> labellers.get("argsort")(np.array([[[0.3], [0.1], [0.2]]])).rows()
+        >>> labellers.get("argsort")(np.array([[[0.3], [0.1], [0.2]]]))
         [array([1, 2, 0])]
     """
     label: Labeller = _module(name).label
@@ -130,7 +131,7 @@ def failure(name: str) -> str:
 
 def label_with_proof(
     name: str, inputs: Floats, **options: Any
-) -> tuple[Answers, NDArray[np.bool_]]:
+) -> tuple[Sequence[Indices], NDArray[np.bool_]]:
     """Return a labeller's answers, and `(B,)` booleans: False if a promised proof is missing.
 
     If a labeller does not promise proofs, all its booleans are True.

@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from ptrnet.types import Answers, Floats
+from ptrnet.types import Floats, Indices
 
 
-def label(inputs: Floats) -> Answers:
+def label(inputs: Floats) -> list[Indices]:
     """Return the order of numbers `(B, n, 1)`."""
-    batch, n, _ = inputs.shape
-    order = np.argsort(inputs[:, :, 0], axis=1, kind="stable")
-    return Answers(order.astype(np.int64), np.full(batch, n, np.int64))
+    return list(np.argsort(inputs[:, :, 0], axis=1, kind="stable").astype(np.int64))

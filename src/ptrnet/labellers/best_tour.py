@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from ptrnet.geometry import distances
 from ptrnet.geometry.tolerance import with_tolerance
 from ptrnet.jit import jit
-from ptrnet.types import Answers, Floats, Indices, pad_answers
+from ptrnet.types import Floats, Indices
 
 MAX_ELEMENTS = 21
 FAILURE = "no place can be visited within the limit"
 
 
-def label(inputs: Floats) -> Answers:
+def label(inputs: Floats) -> list[Indices]:
     """Return for each instance a shortest tour among all tours with the largest sum of prizes.
 
     An answer may end only if no place can follow. So while the tour can reach another place within
@@ -33,7 +33,7 @@ def label(inputs: Floats) -> Answers:
     """
     n = inputs.shape[1]
     lengths = np.empty((2 ** (n - 1), n - 1))  # sparse: most of its memory is never touched
-    return pad_answers([_best_tour(instance, lengths) for instance in inputs])
+    return [_best_tour(instance, lengths) for instance in inputs]
 
 
 def _best_tour(instance: Floats, lengths: Floats) -> Indices:

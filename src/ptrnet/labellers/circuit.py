@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ptrnet.geometry import distances
 from ptrnet.geometry.tolerance import with_tolerance
 from ptrnet.labellers.best_tour import lengthened, path_length, ways_home
-from ptrnet.types import Answers, Floats, Indices, pad_answers
+from ptrnet.types import Floats, Indices
 
 NEEDS = "ortools"
 UNPROVED = "no proof was found within the time limit"
@@ -25,12 +25,12 @@ PRIZES = 10**6
 MOST = 2**53  # whole prizes with a larger sum are scaled, too
 
 
-def label(inputs: Floats) -> Answers:
+def label(inputs: Floats) -> list[Indices]:
     """Return the best tours that were found; see `label_with_proof`."""
     return label_with_proof(inputs)[0]
 
 
-def label_with_proof(inputs: Floats) -> tuple[Answers, NDArray[np.bool_]]:
+def label_with_proof(inputs: Floats) -> tuple[list[Indices], NDArray[np.bool_]]:
     """Return the places of tours, without the depot (element 0), and whether each tour is proved.
 
     The first place of the best tour is at most as far from the depot as the last place. To this
@@ -43,7 +43,7 @@ def label_with_proof(inputs: Floats) -> tuple[Answers, NDArray[np.bool_]]:
             distances are rounded.
     """
     tours = [_tour(instance) for instance in inputs]
-    answers = pad_answers([tour for tour, _ in tours])
+    answers = [np.array(tour, np.int64) for tour, _ in tours]
     return answers, np.array([proved for _, proved in tours], bool)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError
-from ptrnet.types import Answers, Floats, pad_answers
+from ptrnet.types import Floats, Indices
 
 NEEDS = "ortools"
 UNPROVED = "no proof was found within the time limit"
@@ -18,12 +18,12 @@ MOST = 1e15  # float64 adds whole numbers exactly only up to 9e15
 LIMIT = 10.0  # units of CP-SAT's deterministic time; a unit is about a second
 
 
-def label(inputs: Floats) -> Answers:
+def label(inputs: Floats) -> list[Indices]:
     """Return the best schedules that were found; see `label_with_proof`."""
     return label_with_proof(inputs)[0]
 
 
-def label_with_proof(inputs: Floats) -> tuple[Answers, NDArray[np.bool_]]:
+def label_with_proof(inputs: Floats) -> tuple[list[Indices], NDArray[np.bool_]]:
     """Return the jobs of all operations by start time, and whether each schedule is proved best.
 
     Args:
@@ -31,7 +31,7 @@ def label_with_proof(inputs: Floats) -> tuple[Answers, NDArray[np.bool_]]:
             and then the durations of its operations. Durations are whole numbers.
     """
     schedules = [_schedule(instance) for instance in inputs]
-    answers = pad_answers([answer for answer, _ in schedules])
+    answers = [np.array(answer, np.int64) for answer, _ in schedules]
     return answers, np.array([proved for _, proved in schedules], bool)
 
 

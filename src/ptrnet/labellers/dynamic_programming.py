@@ -7,12 +7,12 @@ dominates. Pair a dominates pair b if a is at most as heavy as b, and at least a
 import numpy as np
 
 from ptrnet.geometry.tolerance import with_tolerance
-from ptrnet.types import Answers, Floats, Indices, pad_answers
+from ptrnet.types import Floats, Indices
 
 FAILURE = "no item fits into the capacity"
 
 
-def label(inputs: Floats) -> Answers:
+def label(inputs: Floats) -> list[Indices]:
     """Return the set of items with the largest total value within the capacity, as sorted indices.
 
     An answer may end only if no other item fits. So we also take worthless items while they fit.
@@ -20,7 +20,7 @@ def label(inputs: Floats) -> Answers:
     Args:
         inputs: `(B, n, 3)`: weight and value of each item, and the capacity.
     """
-    return pad_answers([_best_items(instance) for instance in inputs])
+    return [_best_items(instance) for instance in inputs]
 
 
 def _best_items(instance: Floats) -> Indices:

@@ -22,7 +22,7 @@ from ptrnet.labellers import local_search
 from ptrnet.labellers.local_search import MIN_CITIES, search_tour
 from ptrnet.labellers.rules import Problem, doubled, halved, undirected
 from ptrnet.labellers.tours import add_edge, label_tours, tour_length, walk
-from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
+from ptrnet.types import CLOSED, Floats, Indices, TourRules
 
 MAX_ELEMENTS = 80
 TAKES_RULES = True
@@ -40,14 +40,14 @@ KICKS = 2  # per city, in the local search before branch and bound
 ROUNDING = 1e-10  # smaller differences, relative to a tour's length, count as rounding errors
 
 
-def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) -> Answers:
+def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) -> list[Indices]:
     """Return the tours of `label_with_proof`."""
     return label_with_proof(inputs, distance, rules)[0]
 
 
 def label_with_proof(
     inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED
-) -> tuple[Answers, NDArray[np.bool_]]:
+) -> tuple[list[Indices], NDArray[np.bool_]]:
     """Return tours of cities `(B, n, d)`, and `(B,)`, whether each is proved to be the shortest.
 
     If a proof would need more than `WORK`, the tour is the best that was found.

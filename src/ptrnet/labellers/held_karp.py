@@ -9,7 +9,7 @@ from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.jit import assign, jit
 from ptrnet.labellers.rules import with_fixed_edges
 from ptrnet.labellers.tours import label_tours
-from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
+from ptrnet.types import CLOSED, Floats, Indices, TourRules
 
 MAX_ELEMENTS = 20
 TAKES_RULES = True
@@ -18,12 +18,12 @@ TAKES_RULES = True
 _WORK = 2 * 10**8
 
 
-def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) -> Answers:
+def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) -> list[Indices]:
     """Return the shortest tours of cities `(B, n, d)` that obey the rules, for n from 1 to 20.
 
     Examples:
-        >>> label(np.array([[[0.0, 0.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0]]])).indices
-        array([[0, 3, 1, 2]])
+        >>> label(np.array([[[0.0, 0.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0]]]))
+        [array([0, 3, 1, 2])]
     """
     return label_tours(
         inputs, distance, _write_in_parts, rules, lambda p: shortest_tour(with_fixed_edges(p))

@@ -21,7 +21,7 @@ from ptrnet.jit import assign, jit
 from ptrnet.labellers.held_karp import shortest_tour
 from ptrnet.labellers.rules import Problem, with_fixed_edges
 from ptrnet.labellers.tours import is_plain, label_tours, tour_length
-from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
+from ptrnet.types import CLOSED, Floats, Indices, TourRules
 
 KICKS = 6  # per city
 MATRIX_KICKS = 30  # per city, for tours with rules or directed distances, which are harder
@@ -33,12 +33,12 @@ MAX_MATRIX = 10_000
 ALL_NEAR = 1000  # up to this many cities, `improved` tries the moves to all cities
 
 
-def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) -> Answers:
+def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) -> list[Indices]:
     """Return good tours of cities `(B, n, d)` that obey the rules.
 
     Examples:
-        >>> label(np.random.default_rng(1).random((4, 100, 2))).indices.shape
-        (4, 100)
+        >>> label(np.random.default_rng(1).random((4, 100, 2)))[0].shape
+        (100,)
     """
     n, plain = inputs.shape[1], is_plain(inputs, distance, rules)
     if n > MAX_MATRIX and not plain:
@@ -47,8 +47,7 @@ def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) 
             "possible for closed tours without ends or fixed edges, by symmetric distances"
         )
     if n > MAX_MATRIX and distance != EXPLICIT:  # an EXPLICIT matrix is in memory already
-        tours = np.stack([tour_by_pieces(points, distance, KICKS) for points in inputs])
-        return Answers(tours, np.full(len(tours), n, np.int64))
+        return [tour_by_pieces(points, distance, KICKS) for points in inputs]
     return label_tours(inputs, distance, _write_tours, rules, lambda p: solve(p, MATRIX_KICKS))
 
 

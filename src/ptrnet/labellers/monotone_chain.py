@@ -18,7 +18,8 @@ from ptrnet.geometry.points import lexicographic_order, scale_by_power_of_two
 from ptrnet.geometry.predicates import ROUNDING, TURN_ERROR, UNDERFLOW
 from ptrnet.jit import assign, jit
 from ptrnet.labellers.compiled import is_between, is_rounded, pair, turn, turn_slack, turn_terms
-from ptrnet.types import Answers, Floats, Indices
+from ptrnet.ragged import trim
+from ptrnet.types import Floats, Indices
 
 # Determinants of whole numbers from -_SMALL to _SMALL are exact in floats: differences are at most
 # 2^26, products of differences 2^52, and the difference of two products 2^53.
@@ -26,11 +27,11 @@ _SMALL = 2.0**25
 _RIGHT, _UNSURE, _LEFT = -1, 0, 1  # turns; straight on counts as right
 
 
-def label(inputs: Floats) -> Answers:
+def label(inputs: Floats) -> list[Indices]:
     """Return hulls of points `(B, n, 2)`, counter-clockwise from the leftmost (then lowest) vertex.
 
     Examples:
-        >>> label(np.array([[[0, 0], [1, 0], [0.2, 0.2], [0, 1.0]]])).rows()
+        >>> label(np.array([[[0, 0], [1, 0], [0.2, 0.2], [0, 1.0]]]))
         [array([0, 1, 3])]
     """
     inputs = np.ascontiguousarray(inputs)
@@ -41,7 +42,7 @@ def label(inputs: Floats) -> Answers:
         hull = _exact_hull(inputs[b], order[b].tolist())
         hulls[b], lengths[b] = 0, len(hull)
         hulls[b, : len(hull)] = hull
-    return Answers(hulls[:, : lengths.max(initial=0)], lengths)
+    return trim(hulls, lengths)
 
 
 def _exact_hull(points: Floats, order: list[int]) -> list[int]:

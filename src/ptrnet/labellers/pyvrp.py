@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ptrnet.geometry import distances
-from ptrnet.types import Answers, Floats, pad_answers
+from ptrnet.types import Floats, Indices
 
 HEURISTIC = True
 NEEDS = "pyvrp"
@@ -25,7 +25,7 @@ MOST = 1e15  # larger demands and capacities are scaled, too
 SLACK = 1e-6  # how far rounding may move a product from a whole number
 
 
-def label(inputs: Floats, iterations: int = ITERATIONS) -> Answers:
+def label(inputs: Floats, iterations: int = ITERATIONS) -> list[Indices]:
     """Return the routes from the depot, which is element 0, with a 0 between two routes.
 
     Args:
@@ -33,7 +33,7 @@ def label(inputs: Floats, iterations: int = ITERATIONS) -> Answers:
             rounded.
         iterations: the number of iterations of the search. Fewer iterations give longer routes.
     """
-    return pad_answers([_routes(instance, iterations) for instance in inputs])
+    return [np.array(_routes(instance, iterations), np.int64) for instance in inputs]
 
 
 def _routes(instance: Floats, iterations: int) -> list[int]:

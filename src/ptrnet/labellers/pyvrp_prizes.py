@@ -11,7 +11,7 @@ import numpy as np
 from ptrnet.geometry import distances
 from ptrnet.geometry.tolerance import SHARE, with_tolerance
 from ptrnet.labellers.best_tour import lengthened, path_length
-from ptrnet.types import Answers, Floats, pad_answers
+from ptrnet.types import Floats, Indices
 
 HEURISTIC = True
 NEEDS = "pyvrp"
@@ -23,7 +23,7 @@ ITERATIONS = 10  # for each element
 LONGEST, PRIZE = 10**4, 10**6
 
 
-def label(inputs: Floats, iterations: int = ITERATIONS) -> Answers:
+def label(inputs: Floats, iterations: int = ITERATIONS) -> list[Indices]:
     """Return the places of tours, without the depot (element 0).
 
     The first place of a tour is at least as near to the depot as the last place. To this tour we
@@ -34,7 +34,8 @@ def label(inputs: Floats, iterations: int = ITERATIONS) -> Answers:
             distances are rounded.
         iterations: the number of iterations of the search for each element.
     """
-    return pad_answers([_tour(instance, iterations * len(instance)) for instance in inputs])
+    tours = [_tour(instance, iterations * len(instance)) for instance in inputs]
+    return [np.array(tour, np.int64) for tour in tours]
 
 
 def _tour(instance: Floats, iterations: int) -> list[int]:

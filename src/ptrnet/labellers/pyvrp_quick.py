@@ -5,13 +5,13 @@ routes are 0.3% longer than after 1000 iterations.
 """
 
 from ptrnet.labellers import pyvrp
-from ptrnet.types import Answers, Floats
+from ptrnet.types import Floats, Indices
 
 HEURISTIC = True
 NEEDS = pyvrp.NEEDS
 FAILURE = pyvrp.FAILURE
 
 
-def label(inputs: Floats) -> Answers:
+def label(inputs: Floats) -> list[Indices]:
     """Return routes; see `pyvrp.label`."""
     return pyvrp.label(inputs, iterations=inputs.shape[1])

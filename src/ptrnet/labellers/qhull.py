@@ -30,13 +30,13 @@ from ptrnet.geometry.predicates import (
 )
 from ptrnet.jit import assign, jit
 from ptrnet.labellers.compiled import in_circle, in_circle_terms, pair, turn, turn_terms
-from ptrnet.types import Answers, Floats, Indices, pad_answers
+from ptrnet.types import Floats, Indices
 
 FAILURE = "all points lie on one line: they have no triangulation"
 
 
-def label(inputs: Floats) -> Answers:
-    """Return triangles of points `(B, n, 2)`, three indices each, in no particular order."""
+def label(inputs: Floats) -> list[Indices]:
+    """Return triangles `(t, 3)` of points `(B, n, 2)`, in no particular order."""
     corner = inputs.min(axis=1, keepdims=True)
     # Move the points to the origin: Qhull lifts them to a paraboloid, and squares of large
     # coordinates would lose the digits that differ.
@@ -44,12 +44,10 @@ def label(inputs: Floats) -> Answers:
     scaled = scale_by_power_of_two(inputs)
     # Instances with a coordinate that may have lost digits when it was scaled.
     lost = ((np.abs(scaled) < UNDERFLOW) & (inputs != 0)).any(axis=(1, 2))
-    return pad_answers(
-        [
-            triangulate(inputs[b]) if lost[b] else _triangles(inputs[b], scaled[b], shifted[b])
-            for b in range(len(inputs))
-        ]
-    )
+    return [
+        triangulate(inputs[b]) if lost[b] else _triangles(inputs[b], scaled[b], shifted[b])
+        for b in range(len(inputs))
+    ]
 
 
 def _triangles(inputs: Floats, scaled: Floats, shifted: Floats) -> Indices:

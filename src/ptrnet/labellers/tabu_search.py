@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ptrnet.jit import jit
-from ptrnet.types import Answers, Floats, Indices, pad_answers
+from ptrnet.types import Floats, Indices
 
 HEURISTIC = True
 MOVES = 20_000  # per shop
@@ -26,7 +26,7 @@ NONE = -1  # no operation
 INSTANT = 2.0**-20  # takes the place of a duration of 0, as a share of the shortest other duration
 
 
-def label(inputs: Floats) -> Answers:
+def label(inputs: Floats) -> list[Indices]:
     """Return the jobs of all operations, in the order of their starts.
 
     Args:
@@ -36,10 +36,10 @@ def label(inputs: Floats) -> Answers:
     Examples:
         >>> from ptrnet import tasks
         >>> shops = tasks.get("job-shop").sample(np.random.default_rng(1), 2, 6)
-        >>> label(shops).lengths
-        array([36, 36])
+        >>> [len(jobs) for jobs in label(shops)]
+        [36, 36]
     """
-    return pad_answers([schedule(instance, MOVES) for instance in inputs])
+    return [schedule(instance, MOVES) for instance in inputs]
 
 
 def schedule(instance: Floats, moves: int) -> Indices:

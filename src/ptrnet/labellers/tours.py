@@ -11,7 +11,7 @@ from ptrnet.geometry import distances
 from ptrnet.geometry.points import scale_by_power_of_two
 from ptrnet.jit import jit
 from ptrnet.labellers.rules import Problem, reduce, restore
-from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
+from ptrnet.types import CLOSED, Floats, Indices, TourRules
 
 _MAX_DISTANCES = 2**22  # maximum number of distances in memory at a time: 32 MB
 
@@ -44,7 +44,7 @@ def label_tours(
     write_tours: Callable[[Floats, Indices], None],
     rules: TourRules = CLOSED,
     search: Callable[[Problem], Indices] | None = None,
-) -> Answers:
+) -> list[Indices]:
     """Return tours of cities that obey the rules.
 
     Args:
@@ -68,7 +68,7 @@ def label_tours(
         for tour, dist in zip(tours[rows], matrices, strict=True):
             problem = reduce(dist, rules, bool((dist != dist.T).any()))
             tour[:] = restore(search(problem), n, rules, problem.directed)
-    return Answers(tours, np.full(batch, n, np.int64))
+    return list(tours)
 
 
 def is_plain(inputs: Floats, distance: str, rules: TourRules) -> bool:

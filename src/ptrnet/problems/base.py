@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from ptrnet.errors import InputError, unknown
 from ptrnet.geometry.sampling import MIXED
+from ptrnet.ragged import pad
 from ptrnet.tasks.base import Drawing, Task, duplicate_error
-from ptrnet.types import END, Answers, Example, Floats, Indices, pad_answers
+from ptrnet.types import END, Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
@@ -274,19 +275,16 @@ class Problem(Task):
     def write_instance(self, example: Example) -> dict[str, Any]:
         return self.to_fields(example.inputs)
 
-    def to_tokens(self, answers: Answers) -> Answers:
+    def to_tokens(self, answers: Sequence[Indices]) -> list[Indices]:
         if self.ways == 1:
             return super().to_tokens(answers)
-        rows = []
-        for outputs in answers.rows():
+        sequences = []
+        for outputs in answers:
             before = np.append(0, outputs)[: len(outputs)]  # the answer begins at element 0
             via = (before == 0) & (np.cumsum(before) > 0)
-            rows.append((2 * outputs + via + self.num_specials)[outputs != 0])
-        lengths = np.array([len(row) for row in rows], np.int64)
-        tokens = np.full((len(rows), int(lengths.max(initial=0)) + 1), END, np.int64)
-        for tokens_of_row, row in zip(tokens, rows, strict=True):
-            tokens_of_row[: len(row)] = row
-        return Answers(tokens, lengths + 1)
+            tokens = (2 * outputs + via + self.num_specials)[outputs != 0]
+            sequences.append(np.append(tokens, END))
+        return sequences
 
     def from_tokens(self, tokens: Indices) -> Indices:
         choices = tokens[tokens >= self.num_specials] - self.num_specials
@@ -341,7 +339,7 @@ class Problem(Task):
         kept = [k for k, error in enumerate(errors) if error is None]
         if not kept:
             return errors
-        tokens, lengths = self.to_tokens(pad_answers([answers[k] for k in kept]))
+        tokens, lengths = pad(self.to_tokens([answers[k] for k in kept]))
         state = self.start(_one_for_each(inputs, answers)[kept])
         for t in range(tokens.shape[1]):
             valid = np.take_along_axis(self.decisions(state), tokens[:, t : t + 1], 1)[:, 0]
@@ -380,9 +378,9 @@ class Problem(Task):
             costs[rows] = self.cost(instances[rows], np.stack([answers[k] for k in rows]))
         return costs
 
-    def check_answers(self, answers: Answers, inputs: Floats, source: str) -> None:
+    def check_answers(self, answers: Sequence[Indices], inputs: Floats, source: str) -> None:
         super().check_answers(answers, inputs, source)
-        for k, error in enumerate(self.answer_errors(inputs, list(answers.rows()))):
+        for k, error in enumerate(self.answer_errors(inputs, answers)):
             if error:
                 raise InputError(f"{source}: instance {k} of {inputs.shape[1]} elements: {error}")
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ptrnet.errors import InputError, check_int
 from ptrnet.problems.base import STAY, Problem, State
-from ptrnet.types import Example, Floats, Indices, pad_answers
+from ptrnet.types import Example, Floats, Indices
 
 BATCH, TINY_ROLLOUTS = 8, 64  # rollouts in a batch, and on the tiny instance
 MAX_ANSWERS = 20_000  # exhaustive search stops after this many answers
@@ -202,7 +202,7 @@ def _check_backwards(problem: Problem, instance: Floats, answers: list[Indices])
         np.array_equal(problem.backwards(backwards), instance),
         "backwards: expected the same instances again after two calls",
     )
-    others = list(problem.answers_backwards(instance, pad_answers(answers)).rows())
+    others = problem.answers_backwards(instance, answers)
     for inputs, other_inputs, answer, other in zip(
         instance, backwards, answers, others, strict=True
     ):

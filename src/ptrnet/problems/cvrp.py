@@ -1,5 +1,6 @@
 """Capacitated vehicle routing: the shortest routes from a depot that serve all customers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,7 +22,7 @@ from ptrnet.problems.routes import (
 )
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing
-from ptrnet.types import Answers, Example, Floats, Indices, pad_answers
+from ptrnet.types import Example, Floats, Indices
 
 MAX_IMPROVED = 2000  # elements; larger instances are not improved, because that would take minutes
 LARGEST_DEMAND = 9  # of random instances
@@ -170,7 +171,7 @@ class Cvrp(Problem):
     def cost(self, instance: Floats, answers: Indices) -> Floats:
         return path_length(self.unpack(instance), answers)
 
-    def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
+    def canonicalize(self, inputs: Floats, answers: Sequence[Indices]) -> Sequence[Indices]:
         """Sort the routes: the route that goes farthest from the depot comes first.
 
         Each route is directed so that its first customer is at least as far from the depot as its
@@ -181,7 +182,7 @@ class Cvrp(Problem):
         # - 6.5% with this form, after 150 s of training
         # - 8.5% with the fullest route first, after 200 s
         # - 10% to 11% with the fullest route first and each route begun near the depot, after 200 s
-        return pad_answers([_canonical(*pair) for pair in zip(inputs, answers.rows(), strict=True)])
+        return [_canonical(*pair) for pair in zip(inputs, answers, strict=True)]
 
     def improve(self, example: Example, outputs: Indices) -> Indices:
         """Return the routes after moves of customers within and between routes."""

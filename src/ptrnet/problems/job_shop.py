@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from ptrnet.errors import InputError, short
 from ptrnet.problems.base import STAY, Problem, State, at, columns, is_at, mean, to_array
+from ptrnet.ragged import pad, trim
 from ptrnet.settings import setting
 from ptrnet.sizes import Sizes
 from ptrnet.tasks.base import Bar, Drawing
-from ptrnet.types import Answers, Floats, Indices
+from ptrnet.types import Floats, Indices
 
 MOST = 20  # maximum number of operations of a job, and maximum number of machines
 NONE = -1  # fills the array of machines if a job has fewer than MOST operations
@@ -269,7 +270,7 @@ class JobShop(Problem):
             )
         return errors
 
-    def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
+    def canonicalize(self, inputs: Floats, answers: Sequence[Indices]) -> Sequence[Indices]:
         """Return active schedules in which no operation ends later than in the answers.
 
         We build each schedule step by step. Usually we take A, the allowed operation that starts
@@ -279,15 +280,15 @@ class JobShop(Problem):
         """
         batch, n, _ = inputs.shape
         starts = np.full((batch, n, MOST + 1), np.inf)
-        state = self.start(inputs)
-        for t, job in enumerate(answers.indices.T):
-            moves = t < answers.lengths
+        state, (jobs, lengths) = self.start(inputs), pad(answers)
+        for t, job in enumerate(jobs.T):
+            moves = t < lengths
             rows = np.flatnonzero(moves)
             starts[rows, job[rows], state["done"][rows, job[rows]]] = self._next(state)[3][
                 rows, job[rows]
             ]
             state = self.advance(state, np.where(moves, job, STAY))
-        state, indices = self.start(inputs), np.zeros_like(answers.indices)
+        state, indices = self.start(inputs), np.zeros_like(jobs)
         for t in range(indices.shape[1]):
             waits, _, duration, start = self._next(state)
             end = np.where(waits, start + duration, np.inf)
@@ -298,10 +299,10 @@ class JobShop(Problem):
             order = np.where(self.allowed(state), order, np.inf)
             is_least = order == order.min(1, keepdims=True)
             job = (is_least * (1 + can_end_first)).argmax(1)
-            moves = t < answers.lengths
+            moves = t < lengths
             indices[:, t] = np.where(moves, job, 0)
             state = self.advance(state, np.where(moves, job, STAY))
-        return Answers(indices, answers.lengths)
+        return trim(indices, lengths)
 
     def backwards(self, inputs: Floats) -> Floats:
         """Return the instances with the operations of each job in reverse order."""
@@ -310,21 +311,20 @@ class JobShop(Problem):
         reverse = np.where(k < operations, operations - 1 - k, k)
         return np.take_along_axis(inputs, np.concatenate([reverse, reverse + MOST], -1), -1)
 
-    def answers_backwards(self, inputs: Floats, answers: Answers) -> Answers:
+    def answers_backwards(self, inputs: Floats, answers: Sequence[Indices]) -> list[Indices]:
         """Return answers to `backwards(inputs)`: operations that end last come first."""
         state, operations = self.start(inputs), []
-        rows = np.arange(len(inputs))
-        for t, job in enumerate(answers.indices.T):
+        rows, (jobs, lengths) = np.arange(len(inputs)), pad(answers)
+        for t, job in enumerate(jobs.T):
             _, _, duration, start = (part[rows, job] for part in self._next(state))
             operations.append((job, -state["done"][rows, job], duration, -(start + duration)))
-            state = self.advance(state, np.where(t < answers.lengths, job, STAY))
-        jobs = answers.indices.copy()
-        for row, length in enumerate(answers.lengths):
+            state = self.advance(state, np.where(t < lengths, job, STAY))
+        for row, length in enumerate(lengths):
             # `lexsort` sorts by its last key first. If several operations end together, operations
             # of duration 0 come first, because these start last in the schedule.
             keys = np.array([[key[row] for key in keys] for keys in operations[:length]])
             jobs[row, :length] = jobs[row, np.lexsort(keys.T)]
-        return Answers(jobs, answers.lengths)
+        return trim(jobs, lengths)
 
     def from_fields(self, fields: Mapping[str, Any], source: str) -> Floats:
         if "jobs" not in fields:

@@ -1,5 +1,6 @@
 """The knapsack problem: choose items with the largest total value within a capacity."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ from ptrnet.geometry.tolerance import with_tolerance
 from ptrnet.problems.base import Problem, State, at, columns, is_at, mean
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing
-from ptrnet.types import Answers, Example, Floats, Indices
+from ptrnet.types import Example, Floats, Indices
 
 SMALLEST = 0.01  # weight and value of random items with `points` "mixed"
 
@@ -100,16 +101,15 @@ class Knapsack(Problem):
             return "weights, values and capacity must be 0 or more"
         return None
 
-    def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
+    def canonicalize(self, inputs: Floats, answers: Sequence[Indices]) -> Sequence[Indices]:
         """Sort the items of each answer by value per weight, highest first.
 
         A network that learns from sorted answers first takes items that are nearly always right.
         The network decides last which items fill the rest of the knapsack.
         """
         density = _density(inputs[..., 0], inputs[..., 1])
-        density = np.take_along_axis(density, answers.indices, 1)
-        order = np.argsort(np.where(answers.mask, -density, np.inf), 1, kind="stable")
-        return Answers(np.take_along_axis(answers.indices, order, 1), answers.lengths)
+        pairs = zip(density, answers, strict=True)
+        return [items[np.argsort(-of_one[items], kind="stable")] for of_one, items in pairs]
 
     def cost(self, instance: Floats, answers: Indices) -> Floats:
         return -np.take_along_axis(self.unpack(instance)["value"], answers, 1).sum(1)

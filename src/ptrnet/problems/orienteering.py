@@ -1,5 +1,6 @@
 """Orienteering: the tour from a depot with the largest sum of prizes within a length limit."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ from ptrnet.problems.routes import (
 )
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing
-from ptrnet.types import Answers, Example, Floats, Indices, pad_answers
+from ptrnet.types import Example, Floats, Indices
 
 # Values of n (with the depot) and the length limits that Kool et al. use for them. We interpolate
 # the limits for other values of n.
@@ -177,13 +178,13 @@ class Orienteering(Problem):
             "last": choice,
         }
 
-    def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
+    def canonicalize(self, inputs: Floats, answers: Sequence[Indices]) -> Sequence[Indices]:
         """Begin each tour at the end that is nearer to the depot.
 
         An answer may end only if no place is allowed next. So a tour is not reversed if another
         place could follow its new end.
         """
-        rows, turned = list(answers.rows()), {}
+        rows, turned = list(answers), {}
         for k, (instance, answer) in enumerate(zip(inputs, rows, strict=True)):
             ends = dist(instance[answer[[0, -1]], :2], instance[0, :2]) if len(answer) else (0, 0)
             if ends[0] > ends[1]:
@@ -192,7 +193,7 @@ class Orienteering(Problem):
         for (k, answer), error in zip(turned.items(), errors, strict=True):
             if error is None:
                 rows[k] = answer
-        return pad_answers(rows)
+        return rows
 
     def improve(self, example: Example, outputs: Indices) -> Indices:
         """Return the tour after moves that shorten it and places that then fit into it."""

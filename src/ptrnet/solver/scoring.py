@@ -21,10 +21,11 @@ from ptrnet.decoding.log_probs import check_finite
 from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel, as_parameters
+from ptrnet.ragged import pad
 from ptrnet.solver.predict import MAX_BATCH_ELEMENTS, Predictor
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
-from ptrnet.types import END, Batch, Example, Floats, Indices, pad_answers
+from ptrnet.types import END, Batch, Example, Floats, Indices
 from ptrnet.views import augmented_view
 
 # Maximum number of elements in a batch with known answers. If the answers are known, we compute all
@@ -128,7 +129,7 @@ def _scores_of_batch(
         *(augmented_view(0, task, task.normalize(instance)) for instance in instances), strict=True
     )
     read = [np.argsort(order)[answer] for order, answer in zip(orders, answers, strict=True)]
-    targets = (torch.from_numpy(part) for part in task.to_tokens(pad_answers(read)))
+    targets = map(torch.from_numpy, pad(task.to_tokens(read)))
     log_probs = model.log_probs(*as_parameters(model, *pad_instances(views), *targets))
     scores = []
     for order, answer, of_steps in zip(orders, read, log_probs.double().cpu().numpy(), strict=True):

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from ptrnet.errors import InputError, unknown
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.geometry.points import fit_unit_cube, hilbert_order, lexicographic_order
+from ptrnet.ragged import pad, real, trim
 from ptrnet.settings import Settings, setting
 from ptrnet.tasks.schema import Schema
-from ptrnet.types import CLOSED, END, Answers, Example, Floats, Indices, TourRules
+from ptrnet.types import CLOSED, END, Example, Floats, Indices, TourRules
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
@@ -38,7 +39,7 @@ class Labelling(ABC):
     )  # names of the distances that the task supports
     takes_matrices: ClassVar[bool] = False  # whether labellers accept matrices of distances
 
-    def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
+    def canonicalize(self, inputs: Floats, answers: Sequence[Indices]) -> Sequence[Indices]:
         """Return the answers in canonical form, in which equivalent answers are equal.
 
         Models are trained to give answers in this form.
@@ -51,7 +52,7 @@ class Labelling(ABC):
 
     def label(
         self, inputs: Floats, labeller: str | None = None, distance: str = EUCLIDEAN
-    ) -> Answers:
+    ) -> Sequence[Indices]:
         """Compute the answers to instances, in canonical form.
 
         Args:
@@ -64,8 +65,8 @@ class Labelling(ABC):
 
         Examples:
             >>> task = ptrnet.tasks.get("sort")
-            >>> task.label(np.array([[[0.7], [0.2], [0.5]]])).indices
-            array([[1, 2, 0]])
+            >>> task.label(np.array([[[0.7], [0.2], [0.5]]]))
+            [array([1, 2, 0])]
         """
         self.check_labeller(labeller)
         return self.label_with_proof(inputs, labeller, distance)[0]
@@ -76,7 +77,7 @@ class Labelling(ABC):
         labeller: str | None = None,
         distance: str = EUCLIDEAN,
         rules: TourRules = CLOSED,
-    ) -> tuple[Answers, NDArray[np.bool_]]:
+    ) -> tuple[Sequence[Indices], NDArray[np.bool_]]:
         """Return the answers of `label`, and `(B,)` booleans: False if a promised proof is missing.
 
         A labeller that proves its answers may run out of time: `exact` then returns its best tour
@@ -98,10 +99,11 @@ class Labelling(ABC):
         answers, proved = labellers.label_with_proof(name, inputs, **options)
         if labellers.is_plugin(name):
             self.check_answers(answers, inputs, f"labeller {name}")
+            answers = [np.asarray(outputs, np.int64) for outputs in answers]
         return self.canonicalize(inputs, answers, **options), proved
 
     @abstractmethod
-    def check_answers(self, answers: Answers, inputs: Floats, source: str) -> None:
+    def check_answers(self, answers: Sequence[Indices], inputs: Floats, source: str) -> None:
         """Check that answers of a plug-in's labeller are valid answers to `(B, n, d)` instances.
 
         Raises:
@@ -268,7 +270,7 @@ class Task(Settings, Labelling):
         """
         raise NotImplementedError
 
-    def answers_backwards(self, inputs: Floats, answers: Answers) -> Answers:
+    def answers_backwards(self, inputs: Floats, answers: Sequence[Indices]) -> Sequence[Indices]:
         """Return answers to `backwards(inputs)`, given valid answers to `inputs`.
 
         A returned answer must not cost more than the given answer.
@@ -444,13 +446,12 @@ class Task(Settings, Labelling):
         """
         return outputs
 
-    def to_tokens(self, answers: Answers) -> Answers:
+    def to_tokens(self, answers: Sequence[Indices]) -> list[Indices]:
         """Return the sequences of tokens that models are trained to give, including END."""
-        batch, width = answers.indices.shape
-        tokens = np.full((batch, width + 1), END, np.int64)
-        mask = answers.mask
-        tokens[:, :width][mask] = answers.indices[mask] + self.num_specials
-        return Answers(tokens, answers.lengths + 1)
+        indices, lengths = pad(answers)
+        tokens = np.pad(indices + self.num_specials, ((0, 0), (0, 1)))
+        tokens[~real(lengths, tokens.shape[1])] = END
+        return trim(tokens, lengths + 1)
 
     def from_tokens(self, tokens: Indices) -> Indices:
         """Convert a sequence of tokens `(m,)`, without END, to an answer."""
@@ -544,44 +545,30 @@ class Task(Settings, Labelling):
             return hilbert_order(inputs)
         return np.tile(np.arange(inputs.shape[1]), (len(inputs), 1))
 
-    def check_answers(self, answers: Answers, inputs: Floats, source: str) -> None:
+    def check_answers(self, answers: Sequence[Indices], inputs: Floats, source: str) -> None:
         """See `Labelling`. Accept empty answers, because `ptrnet.labels` reports them."""
         count, n = inputs.shape[:2]
-        indices, lengths = (np.asarray(part) for part in answers)
-        are_whole = indices.dtype.kind in "iu" and lengths.dtype.kind in "iu"
-        if not are_whole or indices.ndim != 2 or len(indices) != count or lengths.shape != (count,):
-            raise InputError(
-                f"{source}: expected whole numbers ({count}, M) and their lengths ({count},), got "
-                f"{indices.dtype} {indices.shape} and {lengths.dtype} {lengths.shape}"
-            )
-        width, longest = indices.shape[1], self.max_length(n)
-        for k, (row, length) in enumerate(zip(indices, lengths.tolist(), strict=True)):
+        if len(answers) != count:
+            raise InputError(f"{source}: expected {count} answers, got {len(answers)}")
+        shape = ("m",) if self.item_size == 1 else ("t", self.item_size)
+        for k, outputs in enumerate(map(np.asarray, answers)):
             instance = f"{source}: instance {k} of {n} elements: "
-            if not 0 <= length <= width:
-                raise InputError(f"{instance}expected at most {width} indices, got {length}")
-            if not length:
+            if not outputs.size:
                 continue
-            outputs = row[:length]
+            if outputs.dtype.kind not in "iu" or outputs.shape[1:] != shape[1:]:
+                raise InputError(
+                    f"{instance}expected whole numbers ({', '.join(map(str, shape))}), got "
+                    f"{outputs.dtype} {outputs.shape}"
+                )
             outside = outputs[(outputs < 0) | (outputs >= n)]
             if outside.size:
                 raise InputError(f"{instance}expected 0 to {n - 1}, got {outside[0]}")
-            if length % self.item_size:
-                raise InputError(
-                    f"{instance}expected {self.item_size} indices per item, got {length}"
-                )
-            items = outputs if self.item_size == 1 else outputs.reshape(-1, self.item_size)
-            complaint = self.answer_error(n, items)
+            complaint = self.answer_error(n, outputs)
             if complaint:
                 raise InputError(f"{instance}{complaint}")
-            tokens = self.to_tokens(Answers(outputs[None], np.array([length]))).lengths[0] - 1
-            if tokens > longest:
-                raise InputError(f"{instance}expected at most {longest} tokens, got {tokens}")
-
-    def unpad(self, answers: Answers) -> list[Indices]:
-        """Split flat, padded answers into arrays of the shape that examples have."""
-        if self.item_size == 1:
-            return answers.rows()
-        return [row.reshape(-1, self.item_size) for row in answers.rows()]
+            num_tokens, longest = len(self.to_tokens([outputs])[0]) - 1, self.max_length(n)
+            if num_tokens > longest:
+                raise InputError(f"{instance}expected at most {longest} tokens, got {num_tokens}")
 
 
 def duplicate_error(outputs: Indices, first: int) -> str | None:

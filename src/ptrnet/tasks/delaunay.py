@@ -29,9 +29,10 @@ from ptrnet.geometry.resolution import (
     merge_near_points,
     triangles_are_near,
 )
+from ptrnet.ragged import pad, real, trim
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing, Task
-from ptrnet.types import END, NONE, Answers, Example, Floats, Indices, pad_answers
+from ptrnet.types import END, NONE, Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
@@ -116,35 +117,34 @@ class Delaunay(Task):
         """Scale instances to the unit square, and merge points that are nearly equal."""
         return merge_near_points(super().normalize(inputs))
 
-    def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
+    def canonicalize(self, inputs: Floats, answers: Sequence[Indices]) -> Sequence[Indices]:
         """Sort the indices of each triangle, and the triangles by incenters.
 
         For sequences of apexes, put the triangles into the order of `traverse` instead.
         """
         if self.sequence == "apexes":
             return _in_order_of_edges(scale_by_power_of_two(inputs), answers)
-        batch = len(answers.indices)
-        triangles = np.sort(answers.indices.reshape(batch, -1, 3), 2)
-        real = answers.mask[:, ::3]  # (B, T) False for padding
+        indices, lengths = pad(answers)
+        counts, triangles = lengths // 3, np.sort(indices.reshape(len(answers), -1, 3), 2)
         center = _incenters(scale_by_power_of_two(inputs), triangles)
-        order = np.lexsort((center[..., 1], center[..., 0], ~real), axis=-1)
-        ordered = np.take_along_axis(triangles, order[..., None], 1)
-        ordered[~real] = 0
-        return Answers(ordered.reshape(batch, -1), answers.lengths)
+        is_padding = ~real(counts, triangles.shape[1])
+        order = np.lexsort((center[..., 1], center[..., 0], is_padding), axis=-1)
+        return trim(np.take_along_axis(triangles, order[..., None], 1), counts)
 
-    def to_tokens(self, answers: Answers) -> Answers:
+    def to_tokens(self, answers: Sequence[Indices]) -> list[Indices]:
         """See `Task`. A sequence of apexes contains only triangles connected to the first edge."""
         if self.sequence == "apexes":
             return _apex_tokens(answers)
         if not self.separator:
             return super().to_tokens(answers)
-        batch = len(answers.indices)
-        triangles = answers.indices.reshape(batch, -1, 3) + self.num_specials
-        separated = np.pad(triangles, ((0, 0), (0, 0), (0, 1)), constant_values=ENDT)
-        tokens = separated.reshape(batch, -1)
-        end = answers.lengths // 3 * 4 - 1  # END replaces the last ENDT
-        tokens[~Answers(tokens, end).mask] = END
-        return Answers(tokens, end + 1)
+        sequences = []
+        for triangles in answers:
+            separated = np.pad(
+                triangles + self.num_specials, ((0, 0), (0, 1)), constant_values=ENDT
+            )
+            separated[-1:, -1] = END  # replaces the last ENDT
+            sequences.append(separated.ravel())
+        return sequences
 
     def from_tokens(self, tokens: Indices) -> Indices:
         """Return the triangles `(t, 3)` of a sequence of tokens.
@@ -212,7 +212,7 @@ class Delaunay(Task):
         points = super().normalize(inputs)
         if not circles_are_nearly_empty(points, outputs):
             return outputs
-        (exact,) = self.unpad(self.label(inputs[None]))
+        (exact,) = self.label(inputs[None])
         return exact if triangles_are_near(points, outputs, exact) else outputs
 
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
@@ -224,31 +224,36 @@ class Delaunay(Task):
         return Drawing(inputs, [inputs[np.append(t, t[:1])] for t in outputs])
 
 
-def _in_order_of_edges(points: Floats, answers: Answers) -> Answers:
+def _pad_triangles(answers: Sequence[Indices]) -> tuple[Indices, Indices]:
+    """Return the triangles of all answers `(B, T, 3)`, padded with 0, and their counts `(B,)`."""
+    indices, lengths = pad(answers)
+    return indices.reshape(len(answers), -1, 3), lengths // 3
+
+
+def _in_order_of_edges(points: Floats, answers: Sequence[Indices]) -> list[Indices]:
     """Return triangles in the order in which `traverse` reaches them, then unreached triangles."""
     from ptrnet.labellers.edge_queue import traverse  # compiles kernels
 
     rows = []
-    for corners, answer in zip(points, answers.rows(), strict=True):
-        triangles = answer.reshape(-1, 3)
+    for corners, triangles in zip(points, answers, strict=True):
         ordered, _ = traverse(triangles, corners)
         if len(ordered) < len(triangles):
             named = {tuple(sorted(t)) for t in ordered.tolist()}
             is_named = [tuple(sorted(t)) in named for t in triangles.tolist()]
             ordered = np.concatenate([ordered, triangles[~np.array(is_named)]])
         rows.append(ordered)
-    return pad_answers(rows)
+    return rows
 
 
-def _apex_tokens(answers: Answers) -> Answers:
-    """The apexes of each answer as tokens, including NONE and END."""
+def _apex_tokens(answers: Sequence[Indices]) -> list[Indices]:
+    """Return the apexes of each answer as tokens, including NONE and END."""
     from ptrnet.labellers.edge_queue import NO_APEX, traverse
 
     rows = []
-    for answer in answers.rows():
-        _, apexes = traverse(answer.reshape(-1, 3), np.empty((0, 2)))
+    for triangles in answers:
+        _, apexes = traverse(triangles, np.empty((0, 2)))
         rows.append(np.append(np.where(apexes == NO_APEX, NONE, apexes + NONE + 1), END))
-    return pad_answers(rows)
+    return rows
 
 
 def _incenters(points: Floats, triangles: Indices) -> Floats:

@@ -18,8 +18,9 @@ import numpy as np
 
 from ptrnet.geometry.predicates import Predicates, area_signs
 from ptrnet.geometry.resolution import merge_near_points, rings_are_near
+from ptrnet.ragged import pad, real, trim
 from ptrnet.tasks.base import Drawing, Task, duplicate_error, setting
-from ptrnet.types import Answers, Example, Floats, Indices
+from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
@@ -77,10 +78,12 @@ class Hull(Task):
         """Scale instances to the unit square, and merge points that are nearly equal."""
         return merge_near_points(super().normalize(inputs))
 
-    def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
+    def canonicalize(self, inputs: Floats, answers: Sequence[Indices]) -> Sequence[Indices]:
         """Order each hull counter-clockwise from the vertex that `start` names."""
-        indices, lengths = _counter_clockwise(inputs, answers)
-        width, mask = indices.shape[1], answers.mask
+        indices, lengths = pad(answers)
+        width = indices.shape[1]
+        mask = real(lengths, width)
+        indices = _counter_clockwise(inputs, indices, lengths)
         vertices = np.take_along_axis(inputs, indices[..., None], axis=1)
         keys: tuple[np.ndarray, ...]
         if self.start == "leftmost":
@@ -92,15 +95,12 @@ class Hull(Task):
             keys = (indices, (in_square**2).sum(-1))
         first = np.lexsort((*keys, ~mask), axis=-1)[:, :1]
         rotation = (np.arange(width) + first) % np.maximum(lengths, 1)[:, None]
-        return Answers(np.where(mask, np.take_along_axis(indices, rotation, 1), 0), lengths)
+        return trim(np.take_along_axis(indices, rotation, 1), lengths)
 
-    def to_tokens(self, answers: Answers) -> Answers:
-        if not self.closed:
-            return super().to_tokens(answers)
-        indices, lengths = answers
-        closed = np.pad(indices, ((0, 0), (0, 1)))
-        closed[np.arange(len(closed)), lengths] = indices[:, 0]
-        return super().to_tokens(Answers(closed, lengths + 1))
+    def to_tokens(self, answers: Sequence[Indices]) -> list[Indices]:
+        if self.closed:
+            answers = [np.append(answer, answer[:1]) for answer in answers]
+        return super().to_tokens(answers)
 
     def from_tokens(self, tokens: Indices) -> Indices:
         vertices = super().from_tokens(tokens)
@@ -127,7 +127,7 @@ class Hull(Task):
         """
         if _is_hull(inputs, outputs):
             return outputs
-        (exact,) = self.label(inputs[None]).rows()
+        (exact,) = self.label(inputs[None])
         return exact if rings_are_near(super().normalize(inputs), outputs, exact) else outputs
 
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
@@ -153,15 +153,12 @@ def _is_hull(points: Floats, ring: Indices) -> bool:
     return not outside.any() and bool((predicates.turn(before, ring, after) > 0).all())
 
 
-def _counter_clockwise(inputs: Floats, answers: Answers) -> Answers:
-    """Reverse the answers that run clockwise."""
-    indices, lengths = answers
-    steps = np.arange(indices.shape[1])
-    mask = answers.mask
-    clockwise = area_signs(inputs, indices, lengths) < 0
-    reverse = np.where(mask, lengths[:, None] - 1 - steps, steps)
-    reversed_ = np.take_along_axis(indices, reverse, 1)
-    return Answers(np.where(clockwise[:, None], reversed_, indices), lengths)
+def _counter_clockwise(inputs: Floats, rings: Indices, lengths: Indices) -> Indices:
+    """Reverse the rings `(B, M)` of `lengths` `(B,)` that run clockwise."""
+    steps = np.arange(rings.shape[1])
+    is_clockwise = area_signs(inputs, rings, lengths) < 0
+    turned = real(lengths, rings.shape[1]) & is_clockwise[:, None]
+    return np.take_along_axis(rings, np.where(turned, lengths[:, None] - 1 - steps, steps), 1)
 
 
 TASK = Hull

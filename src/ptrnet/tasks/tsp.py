@@ -22,7 +22,7 @@ from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, PLANAR, along, is_dir
 from ptrnet.geometry.points import scale_by_power_of_two
 from ptrnet.geometry.predicates import area_signs
 from ptrnet.tasks.base import Drawing, Task, duplicate_error
-from ptrnet.types import CLOSED, Answers, Ends, Example, Floats, Indices, TourRules, pad_answers
+from ptrnet.types import CLOSED, Ends, Example, Floats, Indices, TourRules
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
@@ -64,24 +64,24 @@ class Tsp(Task):
     def canonicalize(
         self,
         inputs: Floats,
-        answers: Answers,
+        answers: Sequence[Indices],
         distance: str = EUCLIDEAN,
         rules: TourRules = CLOSED,
-    ) -> Answers:
+    ) -> Sequence[Indices]:
         """Return each tour counter-clockwise. Tours begin at city 0 unless an end is fixed.
 
         Open paths, and tours with both ends fixed, are returned unchanged.
         """
-        tours, lengths = answers
-        n = tours.shape[1]
+        tours = np.stack(answers)
+        count, n = tours.shape
         if n < 2 or rules.is_open or None not in (rules.start, rules.end):
             return answers  # labellers return such tours from their start to their end
         steps = np.arange(n)
         tours = np.take_along_axis(tours, (steps + np.argmin(tours, axis=1)[:, None]) % n, 1)
         if distance in PLANAR:
-            signs = area_signs(inputs, tours, lengths)
+            signs = area_signs(inputs, tours, np.full(count, n))
         else:  # a tour of directed distances must keep its direction
-            directed = is_directed(inputs) if distance == EXPLICIT else np.zeros(len(tours), bool)
+            directed = is_directed(inputs) if distance == EXPLICIT else np.zeros(count, bool)
             signs = directed.astype(np.int64)
         backwards = (signs < 0) | ((signs == 0) & (tours[:, 1] > tours[:, -1]))
         tours = np.where(backwards[:, None], tours[:, -steps % n], tours)
@@ -89,7 +89,7 @@ class Tsp(Task):
             tours = np.stack([np.roll(t, -int(np.argmax(t == rules.start))) for t in tours])
         if rules.end is not None:
             tours = np.stack([np.roll(t, -int(np.argmax(t == rules.end)) - 1) for t in tours])
-        return Answers(tours, lengths)
+        return list(tours)
 
     def label_with_proof(
         self,
@@ -97,7 +97,7 @@ class Tsp(Task):
         labeller: str | None = None,
         distance: str = EUCLIDEAN,
         rules: TourRules = CLOSED,
-    ) -> tuple[Answers, NDArray[np.bool_]]:
+    ) -> tuple[Sequence[Indices], NDArray[np.bool_]]:
         """See `Labelling`.
 
         Raises:
@@ -206,7 +206,7 @@ class Tsp(Task):
             return outputs
         better = order[restore(better, n, rules, directed=False)]
         if rules == CLOSED:
-            (better,) = self.canonicalize(example.inputs[None], pad_answers([better])).rows()
+            (better,) = self.canonicalize(example.inputs[None], [better])
         return better
 
     def max_length(self, n: int) -> int:

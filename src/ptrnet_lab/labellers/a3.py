@@ -16,7 +16,7 @@ import numpy as np
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.jit import assign, jit
 from ptrnet.labellers.tours import label_tours, tour_length
-from ptrnet.types import Answers, Floats, Indices
+from ptrnet.types import Floats, Indices
 from ptrnet_lab.labellers.two_opt import two_opt
 
 NEEDS = "rustworkx"
@@ -29,7 +29,7 @@ HEURISTIC = True
 MAX_ELEMENTS = 5000  # memory grows as n^2; this many cities take more than half a GB
 
 
-def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
+def label(inputs: Floats, distance: str = EUCLIDEAN) -> list[Indices]:
     """Return tours of cities `(B, n, 2)`."""
     return label_tours(inputs, distance, _write_tours)
 

@@ -164,7 +164,7 @@ def _mean_costs(row: Row, test: Sequence[Example]) -> dict[str, float]:
             answers = [example.outputs for example in test]
         else:
             points = np.stack([example.inputs for example in test])
-            answers = list(task.unpad(task.label(points, labeller)))
+            answers = list(task.label(points, labeller))
         pairs = zip(test, answers, strict=True)
         costs[labeller] = float(np.mean([task.costs(e, [a])[0] for e, a in pairs]))  # type: ignore
     return costs

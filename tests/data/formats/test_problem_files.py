@@ -144,10 +144,10 @@ def test_the_score_of_the_depot_does_not_change_the_best_tour(labeller):
         pytest.importorskip("ortools")
     task = tasks.get("orienteering", limit=1.6)
     (inputs,) = task.sample(np.random.default_rng(2), 1, 8)
-    (tour,) = task.label(inputs[None], labeller).rows()
+    (tour,) = task.label(inputs[None], labeller)
     for score in (0.5, 7, 1e9):
         inputs[0, 2] = score
-        (other,) = task.label(inputs[None], labeller).rows()
+        (other,) = task.label(inputs[None], labeller)
         assert other.tolist() == tour.tolist()
     features = [part.copy() for part in task.features(task.start(inputs[None]))]
     inputs[0, 2] = 0

@@ -59,7 +59,7 @@ def test_apex_is_the_rightmost_point_in_the_frame_of_its_edge(points):
     """For every token after the first two of true sequences, in float32, including NONE."""
     task = tasks.get("delaunay", sequence="apexes", points=points)
     inputs = task.sample(np.random.default_rng(4), 50, 10)
-    targets = torch.from_numpy(task.to_tokens(task.label(inputs)).indices)
+    targets = torch.from_numpy(np.stack(task.to_tokens(task.label(inputs))))
     frames = EdgeFrames(8, is_open=True)
     front = FrontEdge(*frames.all_ends(shift_right(targets), 2))
     view = OpenEdgeFeatures(torch.from_numpy(inputs).float(), 2, *front)

@@ -96,7 +96,7 @@ def _is_sorted(inputs: Floats, answer: Indices) -> bool:
 def _is_hull(points: Floats, answer: Indices) -> bool:
     """Whether the ring is exact, or the label's, which allows for rounded coordinates."""
     exact = exact_answers.whole_points(points)
-    (label,) = ptrnet.tasks.get("hull").label(points[None]).rows()
+    (label,) = ptrnet.tasks.get("hull").label(points[None])
     ring = {exact[k] for k in answer}
     return len(ring) == len(answer) and (
         ring == set(exact_answers.hull_of(exact)) or ring == {exact[k] for k in label}

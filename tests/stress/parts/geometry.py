@@ -33,7 +33,7 @@ def _hull(_: None, rng: np.random.Generator, folder: Path) -> str:
     """Integers have the exact hull. With floats, no point is outside by more than rounding."""
     kind, points = _points(rng, folder)
     exact = exact_answers.whole_points(points)
-    (answer,) = HULL.label(points[None]).rows()
+    (answer,) = HULL.label(points[None])
     ring = [exact[i] for i in answer]
     assert all(exact.index(exact[i]) == i for i in answer), "of equal points the first counts"
     if _is_whole(points):
@@ -87,7 +87,7 @@ def _turn_slack(a, b, c) -> int:
 def _hull_metrics(_: None, rng: np.random.Generator, folder: Path) -> str:
     """Compare the metrics of the label, and of a randomly changed answer."""
     kind, points = _points(rng, folder)
-    (label,) = HULL.label(points[None]).rows()
+    (label,) = HULL.label(points[None])
     example = Example(points, label)
     assert HULL.measure([example], [label])["accuracy"].value == 1
     answer = _changed(label, len(points), rng)
@@ -134,7 +134,7 @@ def _delaunay(_: None, rng: np.random.Generator, folder: Path) -> str:
     """Each label is exactly Delaunay; points on one line are refused."""
     kind, points = _points(rng, folder)
     exact = exact_answers.whole_points(points)
-    (flat,) = DELAUNAY.label(points[None]).rows()
+    (flat,) = DELAUNAY.label(points[None])
     triangles = [tuple(t) for t in flat.reshape(-1, 3).tolist()]
     on_a_line = len(exact_answers.hull_of(exact)) < 3
     assert on_a_line == (not triangles), triangles
@@ -145,7 +145,7 @@ def _delaunay(_: None, rng: np.random.Generator, folder: Path) -> str:
 def _delaunay_metrics(_: None, rng: np.random.Generator, folder: Path) -> str:
     """The label is right. For integers, a changed answer is right if exact numbers say so."""
     kind, points = _points(rng, folder, fewest=4)
-    (flat,) = DELAUNAY.label(points[None]).rows()
+    (flat,) = DELAUNAY.label(points[None])
     label = flat.reshape(-1, 3)
     if not len(label):
         return "on a line"
