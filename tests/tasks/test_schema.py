@@ -56,7 +56,7 @@ def test_values_that_training_did_not_see_are_treated_as_missing(changed, featur
     schema, elements = task_of_offers().schema, [OFFER, {**OFFER, **changed}]
     encoded = schema.encode(elements, "x")
     assert encoded.tolist() == [[1, 0, 1, 0, 1, 3, 0], features]
-    assert list(schema.unseen(encoded, elements)) == unseen
+    assert list(schema.unseen(elements)) == unseen
     complaint = r'^x: element 2: "(colour|price|size)": expected (one of|a number)'
     strict = task_of_offers(unknown="refuse").schema
     with pytest.raises(InputError, match=complaint) if unseen else nullcontext():
@@ -122,7 +122,10 @@ def test_common_numbers_get_a_feature_each():
     schema = Schema(("w", "c"), ((), ("a", "b")), fills=(("w", 2.0),), common=((53.0, 69.0), ()))
     elements = [{"w": w, "c": "b"} for w in (69, 68.999, None, 53.0)]
     assert schema.feature_names == ["w", "w is missing", "w = 53", "w = 69", "c = a", "c = b"]
-    assert schema.widths == [4, 2] and schema.is_category.tolist() == [False] + [True] * 5
+    assert (
+        schema.slices == [slice(0, 4), slice(4, 6)]
+        and schema.is_category.tolist() == [False] + [True] * 5
+    )
     assert schema.encode(elements, "x").tolist() == [
         [69, 0, 0, 1, 0, 1],
         [68.999, 0, 0, 0, 0, 1],

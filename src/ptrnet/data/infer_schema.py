@@ -79,9 +79,9 @@ class Field:
         self.name, self.is_category = name, is_category
         self.texts: set[str] = set()
         self.missing = ""  # where the first missing value is, for error messages
+        self.mean = 0.0  # of the numbers so far
         self._kind = ""  # "a number" or "a text"; empty if all values so far are missing
-        self._count, self._half_mean = 0, 0.0  # how many numbers, and half their mean
-        self._counted = CountedNumbers()
+        self._count, self._counted = 0, CountedNumbers()
 
     def add(self, values: Sequence[Any], sets: Indices, place: Place) -> None:
         """Add values to the summary. Refuse a field that has both numbers and texts.
@@ -93,17 +93,17 @@ class Field:
         """
         if self.is_category:
             values = [self._level(value, place, k) for k, value in enumerate(values)]
-        kinds = [_kind_of(value) for value in values]
-        for k, kind in enumerate(kinds):
-            if not kind:
+        for k, value in enumerate(values):
+            kind = "a text" if isinstance(value, str) else "a number"
+            if is_missing(value):
                 self.missing = self.missing or place(k)
-                continue
-            self._kind = self._kind or kind
-            if kind != self._kind:
+            elif kind != (self._kind or kind):
                 raise InputError(
                     f'{place(k)}: "{self.name}": expected {self._kind} as before, got '
-                    f"{short(values[k])}"
+                    f"{short(value)}"
                 )
+            else:
+                self._kind = kind
         if not self.is_number:
             new = {"" if is_empty(value) else value for value in values} - self.texts
             for text in filter(_has_surrogates, new):
@@ -117,9 +117,9 @@ class Field:
         sets, numbers = sets[~np.isnan(numbers)], numbers[~np.isnan(numbers)]
         self._counted.add(numbers, sets)
         self._count += len(numbers)
-        if len(numbers):  # half the mean, because 1e308 - -1e308 would overflow
-            half_mean = float(np.sum(numbers / (2 * len(numbers))))
-            self._half_mean += (half_mean - self._half_mean) * (len(numbers) / self._count)
+        if len(numbers):  # divide first, because the sum may overflow
+            mean = float(np.sum(numbers / len(numbers)))
+            self.mean += (mean - self.mean) * (len(numbers) / self._count)
 
     def _level(self, value: Any, place: Place, k: int) -> Level | None:
         text = category_of(value)
@@ -145,11 +145,6 @@ class Field:
         return not self.is_number and len(self.texts) > MAX_CATEGORIES
 
     @property
-    def mean(self) -> float:
-        """The mean of the numbers."""
-        return 2 * self._half_mean
-
-    @property
     def common(self) -> tuple[float, ...]:
         """The numbers that are much more frequent than all others, in ascending order.
 
@@ -157,6 +152,11 @@ class Field:
         wrote in place of missing numbers.
         """
         return self._counted.common()
+
+    @property
+    def _is_categorical(self) -> bool:
+        """Whether the type of a column says that its texts are categories, or the user does."""
+        return any(isinstance(text, Level) for text in self.texts)
 
     def categories(self) -> tuple[str, ...]:
         """Return the different texts in alphabetical order; an empty tuple for numbers.
@@ -172,16 +172,14 @@ class Field:
                 f'"{self.name}": expected at most {MAX_CATEGORIES} different texts, got more; list '
                 "the fields that the model should read (fields)"
             )
-        # The column's type says so, or the user.
-        if any(isinstance(text, Level) for text in self.texts):
-            return tuple(sorted(map(str, self.texts)))
         others = {text for text in self.texts if not is_finite_number(text)}
-        if len(others) < len(self.texts) and others and all(map(is_missing, others)):
+        has_numbers = len(others) < len(self.texts) and not self._is_categorical
+        if has_numbers and others and all(map(is_missing, others)):
             raise InputError(
                 f'"{self.name}": expected numbers or texts, got numbers in quotes and '
                 f"{short(min(others))}; write numbers without quotes, or rename the category"
             )
-        return tuple(sorted(self.texts))
+        return tuple(sorted(map(str, self.texts)))
 
     @property
     def has_foreign_numbers(self) -> bool:
@@ -189,21 +187,12 @@ class Field:
 
         At least one text has a point or a comma.
         """
-        if self.is_number or any(isinstance(text, Level) for text in self.texts):
+        if self.is_number or self._is_categorical:
             return False
         with_points = [text.replace(",", ".", 1) for text in self.texts]
         return any("." in text for text in with_points) and (
             all(map(is_finite_number, with_points)) or are_foreign_numbers(self.texts)
         )
-
-
-def _kind_of(value: Any) -> str:
-    """Return "a number" or "a text", or an empty text for a missing value."""
-    if type(value) in (int, float):  # a fast path for the usual case
-        return "a number" if value == value else ""
-    if is_missing(value):
-        return ""
-    return "a text" if isinstance(value, str) else "a number"
 
 
 def _has_surrogates(text: str) -> bool:
@@ -232,23 +221,17 @@ def schema_of(fields: Sequence[Field], missing: Missing = "fill") -> Schema:
         raise InputError(f'{gaps[0].missing}: "{gaps[0].name}": expected a value, got none')
     if empty := listed(f'"{field.name}"' for field in fields if field.is_empty):
         read = [field for field in fields if not field.is_empty]
-        those = "the field" if len(fields) - len(read) == 1 else "these fields"
-        fields = read
-        if not fields:
+        if not read:
             raise InputError(f"{empty}: expected a value in some example, got none")
-        warnings.warn(
-            f"{empty}: no training example has a value, so the model does not read {those}",
-            AmbiguousInputWarning,
-            stacklevel=4,
-        )
+        those = "the field" if len(fields) - len(read) == 1 else "these fields"
+        _warn(f"{empty}: no training example has a value, so the model does not read {those}")
+        fields = read
     categories = tuple(field.categories() for field in fields)
     if foreign := [field for field in fields if field.has_foreign_numbers]:
         names = listed(f'"{field.name}"' for field in foreign)
-        warnings.warn(
+        _warn(
             f"{names}: texts such as {short(min(foreign[0].texts))} are read as categories; write "
-            "numbers as 1234.5, without quotes or units",
-            AmbiguousInputWarning,
-            stacklevel=4,
+            "numbers as 1234.5, without quotes or units"
         )
     return Schema(
         tuple(field.name for field in fields),
@@ -256,6 +239,10 @@ def schema_of(fields: Sequence[Field], missing: Missing = "fill") -> Schema:
         fills=tuple((field.name, field.mean) for field in gaps),
         common=tuple(field.common for field in fields),
     )
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, AmbiguousInputWarning, stacklevel=5)
 
 
 def infer_schema(
@@ -345,17 +332,14 @@ def whole_number_fields(data: Dataset, schema: Schema) -> dict[str, tuple[int, i
         The smallest and the largest number of each of these fields.
     """
     sample = data.elements[:: -(-len(data.elements) // COUNTED)]
-    starts = np.cumsum([0, *schema.widths]).tolist()
     fills, found = dict(schema.fills), {}
-    for field, texts, start in zip(schema.fields, schema.categories, starts[:-1], strict=True):
-        if texts:
-            continue
-        numbers = sample[:, start]
+    for field, texts, part in zip(schema.fields, schema.categories, schema.slices, strict=True):
+        numbers = sample[:, part.start]
         if field in fills:  # the next feature marks missing numbers
-            numbers = numbers[sample[:, start + 1] == 0]
+            numbers = numbers[sample[:, part.start + 1] == 0]
         different = np.unique(numbers)
         is_few = FEWEST_CODES <= len(different) <= min(MOST_CODES, len(numbers) // CODE_REPEATS)
-        if is_few and (different == np.round(different)).all():
+        if not texts and is_few and (different == np.round(different)).all():
             found[field] = (int(different[0]), int(different[-1]))
     return found
 
@@ -378,10 +362,8 @@ def context_of(data: Dataset, schema: Schema, named: Sequence[str] = ()) -> tupl
     lows = np.minimum.reduceat(data.elements, data.starts[:-1], axis=0)
     highs = np.maximum.reduceat(data.elements, data.starts[:-1], axis=0)
     shared = []
-    for field, end, width in zip(
-        schema.fields, np.cumsum(schema.widths), schema.widths, strict=True
-    ):
-        low, high = lows[:, end - width : end], highs[:, end - width : end]
+    for field, part in zip(schema.fields, schema.slices, strict=True):
+        low, high = lows[:, part], highs[:, part]
         differs = (low != high).any(1)
         if field in named and differs.any():
             row = int(differs.argmax())

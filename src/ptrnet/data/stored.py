@@ -14,7 +14,7 @@ answer_starts.npy  (num_examples + 1,) int64, where each answer begins; last: nu
 grades.npy         (num_elements,) float64, only if the examples have grades
 weights.npy        (num_examples,) float64, only if the examples have weights
 groups.npy         (num_examples,) int64, codes of groups, only if the examples have groups
-checksums.json     the SHA-256 of each of these files; damaged arrays are built again
+checksum.txt       a SHA-256 of all of these files; damaged arrays are built again
 
 Each run hashes the file and its arrays, which takes little time compared with the training. The
 modification time and the size do not tell whether the content has changed: copying a file changes
@@ -22,7 +22,6 @@ its time, and an edit may keep its size.
 """
 
 import contextlib
-import json
 import os
 import shutil
 import sys
@@ -35,7 +34,6 @@ from typing import IO
 
 import joblib
 import numpy as np
-from numpy.typing import DTypeLike
 
 from ptrnet import runtime
 from ptrnet.data import checks, formats
@@ -50,23 +48,8 @@ from ptrnet.progress import track
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
-VERSION = 5  # increase this version if the format, the content or the checks of the arrays change
-ARRAYS = INPUTS, STARTS, ANSWERS, ANSWER_STARTS = (
-    "inputs.npy",
-    "starts.npy",
-    "answers.npy",
-    "answer_starts.npy",
-)
-GRADES, WEIGHTS, GROUPS = "grades.npy", "weights.npy", "groups.npy"
-_DTYPES: dict[str, DTypeLike] = {
-    INPUTS: np.float64,
-    ANSWERS: np.int32,
-    GRADES: np.float64,
-    WEIGHTS: np.float64,
-    GROUPS: np.int64,
-}
-CARRIED = {"weight": WEIGHTS, "group": GROUPS}  # fields of examples, and their files
-CHECKSUMS = "checksums.json"
+VERSION = 6  # increase this version if the format, the content or the checks of the arrays change
+CHECKSUM = "checksum.txt"
 _DIGITS = 32  # how many digits of the file's SHA-256 are in its fingerprint
 _CHUNK = 4000  # how many examples are in memory as objects at a time
 
@@ -109,37 +92,41 @@ def open_file(path: str, task: Task, group: str = "") -> Dataset:
 
 def is_saved(path: str) -> bool:
     """Whether a path is a folder that `save` wrote."""
-    return exists(f"{path}/{CHECKSUMS}")
+    return exists(f"{path}/{CHECKSUM}")
 
 
 def open_folder(folder: Path, task: Task) -> Dataset:
     """Return the dataset of memory maps in a folder that `save` wrote.
 
     Raises:
-        InputError: a file is missing, cannot be read, or does not match its checksum.
+        InputError: a file cannot be read, or the files do not match their checksum.
     """
     try:
-        sums = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
-        if not {*ARRAYS} <= {*sums} <= {*_DTYPES, *ARRAYS}:
-            raise TypeError
-        for array, expected in sums.items():
-            if checksum(folder / array) != expected:
-                raise InputError(f"{folder}: damaged: {array} does not match its checksum")
-        maps = {a: np.load(folder / a, mmap_mode="r", allow_pickle=False) for a in sums}
+        recorded = (folder / CHECKSUM).read_text(encoding="utf-8", errors="replace")
+        if recorded != _checksum_of_arrays(folder):
+            raise InputError(f"{folder}: damaged: its arrays do not match {CHECKSUM}")
+        maps = {
+            file.stem: np.load(file, mmap_mode="r", allow_pickle=False)
+            for file in folder.glob("*.npy")
+        }
     except OSError as error:
         raise InputError(f"{folder}: damaged: {error.strerror}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError, AttributeError, TypeError):
-        raise InputError(f"{folder}: damaged: {CHECKSUMS} is not readable") from None
+    fields = {"weight": "weights", "group": "groups"}
     return Dataset(
-        maps[INPUTS],
-        np.asarray(maps[STARTS]),
-        maps[ANSWERS],
-        np.asarray(maps[ANSWER_STARTS]),
+        maps["inputs"],
+        np.asarray(maps["starts"]),
+        maps["answers"],
+        np.asarray(maps["answer_starts"]),
         item_size=task.item_size,
-        grades=maps.get(GRADES),
-        carried={name: maps[file] for name, file in CARRIED.items() if file in maps},
-        fingerprint=checksum(folder / CHECKSUMS),
+        grades=maps.get("grades"),
+        carried={field: maps[name] for field, name in fields.items() if name in maps},
+        fingerprint=recorded,
     )
+
+
+def _checksum_of_arrays(folder: Path) -> str:
+    files = sorted(folder.glob("*.npy"))
+    return checksum("".join(f"{file.name} {checksum(file)}\n" for file in files).encode())
 
 
 def build(path: str, task: Task, folder: Path, group: str = "") -> None:
@@ -185,19 +172,22 @@ def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
         # The header of a .npy has the number of rows, which we know only at the end. So first
         # write the values to temporary files without a header.
         streams: dict[str, IO[bytes]] = {}
+        dtypes: dict[str, np.dtype] = {}
         for part in filter(len, parts):
+            assert part.answers is not None
             columns = {
-                INPUTS: part.elements,
-                ANSWERS: part.answers,
-                GRADES: part.grades,
-                WEIGHTS: part.weights,
-                GROUPS: part.groups,
+                "inputs": part.elements,
+                "answers": part.answers.astype(np.int32),
+                "grades": part.grades,
+                "weights": part.weights,
+                "groups": part.groups,
             }
             for name, values in columns.items():
                 if values is not None:
                     if name not in streams:
                         streams[name] = files.enter_context(TemporaryFile(dir=folder))
-                    streams[name].write(np.ascontiguousarray(values, _DTYPES[name]).tobytes())
+                        dtypes[name] = values.dtype
+                    streams[name].write(values.tobytes())
             sizes.append(part.sizes)
             lengths.append(part.lengths)
             d = part.elements.shape[1]
@@ -208,12 +198,11 @@ def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
             raise InputError(f"{source}: every answer is empty, expected one with an element")
         for name, stream in streams.items():
             stream.flush()
-            flat = np.memmap(stream, _DTYPES[name], "r")  # values need not fit into memory
-            np.save(folder / name, flat.reshape(-1, d) if name == INPUTS else flat)
-    np.save(folder / STARTS, starts)
-    np.save(folder / ANSWER_STARTS, answer_starts)
-    sums = {array: checksum(folder / array) for array in (*streams, STARTS, ANSWER_STARTS)}
-    (folder / CHECKSUMS).write_text(json.dumps(sums, indent=1) + "\n", encoding="utf-8")
+            flat = np.memmap(stream, dtypes[name], "r")  # values need not fit into memory
+            np.save(folder / name, flat.reshape(-1, d) if name == "inputs" else flat)
+    np.save(folder / "starts", starts)
+    np.save(folder / "answer_starts", answer_starts)
+    (folder / CHECKSUM).write_text(_checksum_of_arrays(folder), encoding="utf-8")
 
 
 def require_answers(examples: Iterable[Example]) -> Iterator[Example]:

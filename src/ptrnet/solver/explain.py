@@ -77,10 +77,7 @@ def field_columns(task: Custom) -> dict[str, slice]:
     """
     if task.schema is None:
         return {f"feature {k + 1}": slice(k, k + 1) for k in range(task.num_features)}
-    widths = task.schema.widths
-    stops = np.cumsum(widths).tolist()
-    pairs = zip(task.fields, widths, stops, strict=True)
-    return {field: slice(stop - width, stop) for field, width, stop in pairs}
+    return dict(zip(task.fields, task.schema.slices, strict=True))
 
 
 def _metric_of(predictor: Predictor, data: Dataset, instances: Dataset) -> Floats:

@@ -161,7 +161,7 @@ class Tally:
             self._sizes[side][n] += 1
             self._has_table |= example.table is not None and n > sizes[-1]
         if self._task.schema is not None and example.elements is not None:
-            self._unseen.update(self._task.schema.unseen(example.inputs, example.elements))
+            self._unseen.update(self._task.schema.unseen(example.elements))
         if self._task.name == CUSTOM:
             self._add_features(example.inputs)
         else:  # other tasks move points into the unit square

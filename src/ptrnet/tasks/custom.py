@@ -128,8 +128,8 @@ class Custom(Task):
         if not self.fields:
             return None
         schema = self._schema_without_fills
-        starts = np.cumsum([0, *schema.widths]).tolist()
-        means = {field: self.center[k] for field, k in zip(self.fields, starts[:-1], strict=True)}
+        starts = [part.start for part in schema.slices]
+        means = {field: self.center[k] for field, k in zip(self.fields, starts, strict=True)}
         is_strict = "refuse" in (self.unknown, self.missing)
         return replace(
             schema,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
+from itertools import compress, pairwise
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -77,32 +78,36 @@ class Schema:
         if not self.common:
             object.__setattr__(self, "common", ((),) * len(self.fields))
 
-    @property
-    def widths(self) -> list[int]:
-        """The number of features of each field."""
-        return [len(names) for names in self._names]
+    @cached_property
+    def slices(self) -> list[slice]:
+        """The features of each field."""
+        stops = np.cumsum([0, *map(len, self._names)]).tolist()
+        return [slice(start, stop) for start, stop in pairwise(stops)]
 
     @property
     def is_category(self) -> NDArray[np.bool_]:
         """`(d,)` booleans: whether a feature marks a category or a number by 0 or 1."""
-        pairs = zip(self.categories, self.widths, strict=True)
-        parts = [[bool(texts)] + [True] * (width - 1) for texts, width in pairs]
-        return np.array([feature for part in parts for feature in part], bool)
+        is_number = [not texts for texts in self.categories]
+        return ~self._first_features(is_number)
 
     @property
     def is_filled(self) -> NDArray[np.bool_]:
         """`(d,)` booleans: whether a feature is a number that may be missing."""
         fills = dict(self.fills)
-        pairs = zip(self.fields, self.widths, strict=True)
-        parts = [[field in fills] + [False] * (width - 1) for field, width in pairs]
-        return np.array([feature for part in parts for feature in part], bool)
+        return self._first_features([field in fills for field in self.fields])
+
+    def _first_features(self, chosen: Sequence[bool]) -> NDArray[np.bool_]:
+        """Return `(d,)`: whether a feature is the first one of a chosen field."""
+        mask = np.zeros(len(self.feature_names), bool)
+        mask[[part.start for part in compress(self.slices, chosen)]] = True
+        return mask
 
     @property
     def feature_names(self) -> list[str]:
         """The names of the d features, such as `price`, `price is missing` or `colour = blue`."""
         return [name for names in self._names for name in names]
 
-    @property
+    @cached_property
     def _names(self) -> list[list[str]]:
         """The names of the features of each field."""
         fills = dict(self.fills)
@@ -115,6 +120,11 @@ class Schema:
             ]
             for field, texts, common in zip(self.fields, self.categories, self.common, strict=True)
         ]
+
+    @cached_property
+    def _codes(self) -> list[dict[str, int]]:
+        """For each field, the position of each category."""
+        return [{text: k for k, text in enumerate(texts)} for texts in self.categories]
 
     def describe(self, most: int | None = None) -> str:
         """Describe the fields in words: `price (a number), colour (blue, red)`.
@@ -143,8 +153,7 @@ class Schema:
 
         elements = list(elements)
         values = ([value_of(e, f, place(k)) for k, e in enumerate(elements)] for f in self.fields)
-        columns = [self.encode_field(f, column, place) for f, column in enumerate(values)]
-        return np.hstack(columns)
+        return np.hstack([self.encode_field(f, column, place) for f, column in enumerate(values)])
 
     def encode_field(self, field: int, values: Sequence[Any], place: Place) -> NDArray[np.float64]:
         """Return the features of one field, `(n, width)`.
@@ -157,13 +166,11 @@ class Schema:
         Raises:
             InputError: a value does not suit the field.
         """
-        name, texts = self.fields[field], self.categories[field]
-        if texts:
-            codes = {text: k for k, text in enumerate(texts)}
-            one_hot = np.zeros((len(values), len(texts)))
+        name, codes = self.fields[field], self._codes[field]
+        if codes:
+            one_hot = np.zeros((len(values), len(codes)))
             for k, value in enumerate(values):
-                is_known = type(value) is str and value in codes  # a fast path for the usual case
-                text = value if is_known else _text_of(value, codes)
+                text = _text_of(value, codes)
                 if text is None:
                     raise InputError(f'{place(k)}: "{name}": expected a text, got {short(value)}')
                 if text in codes:
@@ -171,31 +178,26 @@ class Schema:
                 elif self.accepts(text):
                     one_hot[k, [codes[""]] if "" in codes else []] = 1
                 else:
-                    known = _listed(map(short, texts))
+                    known = _listed(map(short, codes))
                     raise InputError(
                         f'{place(k)}: "{name}": expected one of {known}, got {short(text)}, which '
                         "no training example had"
                     )
             return one_hot
         numbers = to_numbers([*map(_boolean_of, values)], name, place)
-        is_missing = np.isnan(numbers)
-        # Compare as float32, because a column of float32 holds rounded numbers.
-        with np.errstate(over="ignore"):
-            is_common = numbers.astype(np.float32)[:, None] == np.array(
-                self.common[field], np.float32
-            )
-        fill = self.fill(field)
-        if fill is not None:
-            filled = np.where(is_missing, fill, numbers)
-            marks = [is_missing] if name in dict(self.fills) else []
-            return np.column_stack([filled, *marks, is_common])
-        if is_missing.any():
+        is_missing, fill = np.isnan(numbers), self.fill(field)
+        if fill is None and is_missing.any():
             k = int(is_missing.argmax())
             raise InputError(
                 f'{place(k)}: "{name}": expected a number, got {short(values[k])}; no training '
                 "example lacks it, so the model has no value for a missing one"
             )
-        return np.column_stack([numbers, is_common])
+        # Compare as float32, because a column of float32 holds rounded numbers.
+        common = np.array(self.common[field], np.float32)
+        with np.errstate(over="ignore"):
+            is_common = numbers.astype(np.float32)[:, None] == common
+        marks = [is_missing] if name in dict(self.fills) else []
+        return np.column_stack([np.where(is_missing, fill or 0, numbers), *marks, is_common])
 
     def accepts(self, text: str) -> bool:
         """Whether a text that training did not see is treated as missing."""
@@ -206,56 +208,20 @@ class Schema:
         mean = self.means[field] if self.means else None
         return dict(self.fills).get(self.fields[field], mean)
 
-    def unseen(
-        self, features: NDArray[np.float64], elements: Sequence[Element]
-    ) -> Iterator[tuple[str, str]]:
+    def unseen(self, elements: Iterable[Element]) -> Iterator[tuple[str, str]]:
         """Yield the values of elements that `encode` treats as missing, and training did not see.
-
-        Args:
-            features: `(n, d)`, the encoded elements.
-            elements: the n elements.
 
         Yields:
             The name of a field, and a text. The text is empty for missing values.
         """
-        columns, starts, marks = self._places_of_missing
-        sums = np.add.reduceat(features[:, columns], starts, axis=1)
-        # A number may equal the mean, and a text may be missing as in training.
-        for row, field in np.argwhere(sums == marks).tolist():
-            name, texts = self.fields[field], self.categories[field]
-            value = elements[row].get(name, 0)  # 0: a column of .svmlight that is not there
-            if texts:
-                text = "" if is_empty(value) else str(value)
-                if text or "" not in texts:
-                    yield name, text
-            elif is_missing(value):
-                yield name, ""
-
-    @cached_property
-    def _places_of_missing(self) -> tuple[list[int], list[int], NDArray[np.float64]]:
-        """How to find elements that may lack a field: the sum of some features is a certain number.
-
-        Returns:
-            The features of all sums, the index of the first feature of each field's sum, and the
-            sum of each field if an element may lack the field.
-        """
-        columns: list[int] = []
-        starts, marks = [], []
-        stops = np.cumsum(self.widths).tolist()
-        for k, (field, texts) in enumerate(zip(self.fields, self.categories, strict=True)):
-            first = stops[k] - self.widths[k]
-            starts.append(len(columns))
-            if "" in texts:
-                columns.append(first + texts.index(""))
-                marks.append(1.0)
-            elif texts:
-                columns += range(first, stops[k])
-                marks.append(0.0)
-            else:
-                columns.append(first)
-                is_filled = field in dict(self.fills)
-                marks.append(self.means[k] if self.means and not is_filled else np.nan)
-        return columns, starts, np.array(marks)
+        fills = dict(self.fills)
+        for element in elements:
+            for name, codes in zip(self.fields, self._codes, strict=True):
+                value = element.get(name, 0)  # 0: a column of .svmlight that is not there
+                if codes and _text_of(value, codes) not in codes:
+                    yield name, "" if is_empty(value) else str(value)
+                elif not codes and name not in fills and is_missing(value):
+                    yield name, ""
 
 
 def with_context(elements: Any, context: Any, source: str) -> Any:
@@ -351,7 +317,7 @@ def is_missing(value: Any) -> bool:
     In a column of texts, `NA` is an ordinary value: it may be an id.
     """
     if not isinstance(value, str):
-        return is_empty(value)
+        return value != value if type(value) in (int, float) else is_empty(value)
     text = value.strip()
     return text.lower() in _MISSING or _SHEET_ERROR.fullmatch(text) is not None
 
@@ -396,6 +362,8 @@ def _text_of(value: Any, texts: Container[str]) -> str | None:
     without XL has numbers in this column. The number 10 then means the category "10". The values of
     a column of booleans in a .csv file are texts as well, such as "TRUE".
     """
+    if type(value) is str and value in texts:  # a fast path for the usual case
+        return value
     category = category_of(value)
     if not category:
         return category
