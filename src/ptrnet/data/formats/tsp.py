@@ -9,7 +9,7 @@ files.
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TextIO
+from typing import TextIO
 
 import numpy as np
 
@@ -32,15 +32,11 @@ NODES, WEIGHTS = "NODE_COORD_SECTION", "EDGE_WEIGHT_SECTION"
 FIXED, DISPLAY = "FIXED_EDGES_SECTION", "DISPLAY_DATA_SECTION"
 UNNAMED = "unnamed"  # the name of instances that came from other formats
 
-# A file may hold only the upper or the lower triangle of a symmetric matrix. The columns of one
-# triangle have the same numbers, in the same order, as the rows of the other triangle.
-_ROWS_OF = {
-    "UPPER_COL": "LOWER_ROW",
-    "LOWER_COL": "UPPER_ROW",
-    "UPPER_DIAG_COL": "LOWER_DIAG_ROW",
-    "LOWER_DIAG_COL": "UPPER_DIAG_ROW",
-}
-_FORMATS = ("FULL_MATRIX", "UPPER_ROW", "LOWER_ROW", "UPPER_DIAG_ROW", "LOWER_DIAG_ROW", *_ROWS_OF)
+_TRIANGLES = ("UPPER", "LOWER")  # a file may hold only one triangle of a symmetric matrix
+_FORMATS = (
+    "FULL_MATRIX",
+    *(f"{part}_{way}" for way in ("ROW", "DIAG_ROW", "COL", "DIAG_COL") for part in _TRIANGLES),
+)
 _ALLOWED = {
     "TYPE": ("TSP", "ATSP"),
     "EDGE_WEIGHT_TYPE": TSPLIB,
@@ -57,8 +53,8 @@ Row = tuple[str, list[str]]  # the source of a line, and its fields
 
 def read(path: str, task: Task) -> Iterator[Example]:
     file = parse(path, (NODES, WEIGHTS, FIXED, DISPLAY), _ALLOWED)
-    distance = file.value("EDGE_WEIGHT_TYPE")
-    file.value("DIMENSION")  # raises if the keyword is missing
+    distance, _ = file.entry("EDGE_WEIGHT_TYPE")
+    file.entry("DIMENSION")  # raises if the keyword is missing
     file.warn_of_unread(_KNOWN)
     if distance == EXPLICIT:
         inputs = _matrix(file)
@@ -68,7 +64,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
         checks.check_size(len(points), task.min_elements, path)
         inputs = np.array(points)
     checks.check_distances(inputs, distance, path)
-    is_symmetric = "TYPE" not in file.keywords or file.value("TYPE") == "TSP"
+    is_symmetric = "TYPE" not in file.keywords or file.entry("TYPE")[0] == "TSP"
     if distance == EXPLICIT and is_symmetric and is_directed(inputs[None])[0]:
         _warn(
             f"{path}: distances depend on the direction, but TYPE is not ATSP; the file is read as "
@@ -86,23 +82,23 @@ def _warn(text: str) -> None:
 def _matrix(file: "TsplibFile") -> Floats:
     """Return the matrix `(n, n)` of EDGE_WEIGHT_SECTION. Its diagonal is set to 0."""
     path, rows = file.path, file.section(WEIGHTS)
-    value, source = file.keywords["DIMENSION"]
+    value, source = file.entry("DIMENSION")
     n = parse_index(value, f"{source}: DIMENSION")
     if not 1 <= n <= LARGEST:
         raise InputError(f"{source}: DIMENSION: expected 1 to {LARGEST} nodes, got {n}")
-    file.value("EDGE_WEIGHT_FORMAT")  # raises if the keyword is missing
-    value, source = file.keywords["EDGE_WEIGHT_FORMAT"]
+    value, source = file.entry("EDGE_WEIGHT_FORMAT")
     if value not in _FORMATS:
         raise InputError(
             f"{source}: EDGE_WEIGHT_FORMAT: expected one of {', '.join(_FORMATS)}, "
             f"got {short(value)}"
         )
-    name = _ROWS_OF.get(value, value)
-    if name == "FULL_MATRIX":
+    if value == "FULL_MATRIX":
         i, j = np.indices((n, n)).reshape(2, -1)
     else:
-        diagonal = 0 if "DIAG" in name else 1
-        i, j = np.triu_indices(n, diagonal) if "UPPER" in name else np.tril_indices(n, -diagonal)
+        # The columns of one triangle have the same numbers as the rows of the other, in order.
+        is_upper = value.startswith("UPPER") == value.endswith("ROW")
+        diagonal = 0 if "DIAG" in value else 1
+        i, j = np.triu_indices(n, diagonal) if is_upper else np.tril_indices(n, -diagonal)
     weights = [
         parse_number(field, f"{source}: field {k}")
         for source, fields in rows
@@ -115,7 +111,7 @@ def _matrix(file: "TsplibFile") -> Floats:
             f"many, got {len(weights)}"
         )
     dist = np.zeros((n, n))
-    if name != "FULL_MATRIX":
+    if value != "FULL_MATRIX":
         dist[j, i] = weights
     dist[i, j] = weights
     np.fill_diagonal(dist, 0)
@@ -163,37 +159,25 @@ def nodes_of(example: Example) -> Nodes:
     return example.nodes or Nodes(UNNAMED, list(range(1, len(example.inputs) + 1)))
 
 
-class Entry(NamedTuple):
-    """The value of a keyword, and its source."""
-
-    value: str
-    source: str
-
-
 @dataclass(frozen=True)
 class TsplibFile:
-    """The content of a TSPLIB file.
-
-    Args:
-        path: the file.
-        keywords: the value and the source of each keyword.
-        sections: the rows of each section, by the keyword of the section.
-    """
+    """The content of a TSPLIB file: values and sources of keywords, and the rows of sections."""
 
     path: str
-    keywords: dict[str, Entry]
+    keywords: dict[str, tuple[str, str]]
     sections: dict[str, list[Row]]
 
     @property
     def name(self) -> str:
         """The name of the instance."""
-        return (self.keywords["NAME"].value if "NAME" in self.keywords else "") or UNNAMED
+        return self.keywords.get("NAME", ("", ""))[0] or UNNAMED
 
-    def value(self, keyword: str) -> str:
-        """Return the first word of a keyword's value. Refuse a missing keyword."""
+    def entry(self, keyword: str) -> tuple[str, str]:
+        """Return the first word of a keyword's value, and its source. Refuse a missing keyword."""
         if keyword not in self.keywords:
             raise InputError(f"{self.path}: expected the keyword {keyword}, got none")
-        return (self.keywords[keyword].value.split() or [""])[0]
+        value, source = self.keywords[keyword]
+        return (value.split() or [""])[0], source
 
     def section(self, keyword: str) -> list[Row]:
         """Return the rows of a section. Refuse a missing section."""
@@ -209,8 +193,8 @@ class TsplibFile:
 
     def check_dimension(self, n: int) -> None:
         """Refuse a DIMENSION other than n. The keyword may be missing."""
-        if "DIMENSION" in self.keywords and self.keywords["DIMENSION"].value != str(n):
-            value, source = self.keywords["DIMENSION"]
+        value, source = self.keywords.get("DIMENSION", (str(n), ""))
+        if value != str(n):
             raise InputError(
                 f"{source}: DIMENSION: expected {n}, the number of nodes, got {short(value)}"
             )
@@ -267,7 +251,7 @@ def parse(path: str, sections: Collection[str], allowed: Mapping[str, Sequence[s
         InputError: a section or value is not allowed, a section or keyword occurs twice, a line
             cannot be parsed, or there are more than LARGEST nodes.
     """
-    keywords: dict[str, Entry] = {}
+    keywords: dict[str, tuple[str, str]] = {}
     found: dict[str, list[Row]] = {}
     section = ""  # the section of the current line
     for source, text in filled_lines(path):
@@ -297,7 +281,7 @@ def parse(path: str, sections: Collection[str], allowed: Mapping[str, Sequence[s
             if keyword == "COMMENT":
                 continue
             if keyword in keywords:
-                first = keywords[keyword].source
+                first = keywords[keyword][1]
                 raise InputError(f"{source}: {keyword} occurs twice, first at {first}")
             values = allowed.get(keyword)
             # Some files have a remark after the value, as in TYPE : TSP (M.~Hofmeister).
@@ -305,5 +289,5 @@ def parse(path: str, sections: Collection[str], allowed: Mapping[str, Sequence[s
                 raise InputError(
                     f"{source}: {keyword}: expected {' or '.join(values)}, got {short(value)}"
                 )
-            keywords[keyword] = Entry(value, source)
+            keywords[keyword] = value, source
     return TsplibFile(path, keywords, found)

@@ -41,11 +41,11 @@ def read(path: str, task: Task) -> Iterator[Example]:
     allowed = {"TYPE": (form.type,), "EDGE_WEIGHT_TYPE": ("EUC_2D",)}
     file = tsp.parse(path, (tsp.NODES, form.section, DEPOTS), allowed)
     if "DISTANCE" in file.keywords:
-        source = file.keywords["DISTANCE"].source
+        _, source = file.entry("DISTANCE")
         raise InputError(f"{source}: DISTANCE: routes of limited length are not supported")
     file.warn_of_unread({*_KNOWN, form.limit})
-    file.value("EDGE_WEIGHT_TYPE")
-    limit = parse_number(file.value(form.limit), f"{path}: {form.limit}")
+    file.entry("EDGE_WEIGHT_TYPE")  # raises if the keyword is missing
+    limit = parse_number(file.entry(form.limit)[0], f"{path}: {form.limit}")
     ids, points = file.points(2)
     numbers = _numbers(file, ids, form.section)
     depots = [fields for _, fields in file.section(DEPOTS) if fields != ["-1"]]
