@@ -30,10 +30,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO
+from typing import IO, Any
 
 import joblib
 import numpy as np
+from numpy.typing import NDArray
 
 from ptrnet import runtime
 from ptrnet.data import checks, formats
@@ -172,10 +173,10 @@ def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
         # The header of a .npy has the number of rows, which we know only at the end. So first
         # write the values to temporary files without a header.
         streams: dict[str, IO[bytes]] = {}
-        dtypes: dict[str, np.dtype] = {}
+        dtypes: dict[str, np.dtype[Any]] = {}
         for part in filter(len, parts):
             assert part.answers is not None
-            columns = {
+            columns: dict[str, NDArray[Any] | None] = {
                 "inputs": part.elements,
                 "answers": part.answers.astype(np.int32),
                 "grades": part.grades,
