@@ -71,7 +71,7 @@ def test_signs_beyond_rounding_are_those_of_the_slack_in_fractions(kind):
         for m, (a, b, c, d) in enumerate(zip(i, j, k, p, strict=True)):
             triple, flags = [exact[x] for x in (a, b, c)], [rounded[x] for x in (a, b, c)]
             det = predicates.turn(*triple)
-            slack = predicates.turn_slack(*triple, *flags) * Fraction(predicates.ROUNDING)
+            slack = predicates.turn_slack(triple, flags) * Fraction(predicates.ROUNDING)
             assert turns[m] == (sign(det) if abs(det) > slack else 0)
             four, flags = (*triple, exact[d]), (*flags, rounded[d])
             det = predicates.in_circle(*four)
@@ -101,7 +101,7 @@ def test_compiled_formulas_equal_the_plain_ones_bit_for_bit():
         for name, arguments in (
             ("turn", (a, b, c)),
             ("turn_terms", (a, b, c)),
-            ("turn_slack", (a, b, c, r, s, t)),
+            ("turn_slack", ((a, b, c), (r, s, t))),
             ("is_between", (a, b, c)),
             ("in_circle", (a, b, c, p)),
             ("in_circle_terms", (a, b, c, p)),

@@ -57,17 +57,15 @@ def turn_terms(a: Pair, b: Pair, c: Pair) -> Any:
     return abs((b[0] - a[0]) * (c[1] - a[1])) + abs((b[1] - a[1]) * (c[0] - a[0]))
 
 
-def turn_slack(a: Pair, b: Pair, c: Pair, rounded_a: Pair, rounded_b: Pair, rounded_c: Pair) -> Any:
+def turn_slack(points: tuple[Pair, ...], rounded: tuple[Pair, ...]) -> Any:
     """Return how much rounding may change `turn`, in units of `ROUNDING`.
 
     Args:
-        a: first argument of `turn`.
-        b: second argument of `turn`.
-        c: third argument of `turn`.
-        rounded_a: 1 for each coordinate of a that may be off by rounding, else 0.
-        rounded_b: 1 for each coordinate of b that may be off by rounding, else 0.
-        rounded_c: 1 for each coordinate of c that may be off by rounding, else 0.
+        points: the three arguments of `turn`.
+        rounded: 1 for each coordinate that may be off by rounding, else 0.
     """
+    a, b, c = points
+    rounded_a, rounded_b, rounded_c = rounded
     in_x = (
         rounded_a[0] * abs(b[1] - c[1])
         + rounded_b[0] * abs(c[1] - a[1])
@@ -118,12 +116,7 @@ def in_circle_terms(a: Pair, b: Pair, c: Pair, p: Pair) -> Any:
 
 
 def in_circle_slack(points: tuple[Pair, ...], rounded: tuple[Pair, ...]) -> Any:
-    """Return how much rounding may change `in_circle`, in units of `ROUNDING`, to first order.
-
-    Args:
-        points: the four arguments of `in_circle`.
-        rounded: 1 for each coordinate that may be off by rounding, else 0.
-    """
+    """Return how much rounding may change `in_circle`, to first order; else as `turn_slack`."""
     gradients = in_circle_gradients(*points)
     slack: Any = 0
     for axis in (0, 1):
@@ -194,41 +187,62 @@ class Predicates:
 
     def turn(self, i: Indices, j: Indices, k: Indices) -> Indices:
         """Return 1 if point k is left of the line from i to j, 0 on the line, -1 right of it."""
-        points = self._floats(i, j, k)
-        error = TURN_ERROR * turn_terms(*points) + UNDERFLOW
-        return _decide(turn(*points), error, (i, j, k), self._exact_turn)
+        return self._signs(turn, lambda *points: TURN_ERROR * turn_terms(*points), (i, j, k))
 
     def turn_beyond_rounding(self, i: Indices, j: Indices, k: Indices) -> Indices:
         """Return `turn`, but 0 if the points may have been on one line before rounding."""
-        points = self._floats(i, j, k)
+
         # In `turn_slack`, `size_x` and `size_y` are at most 3, because scaled points are below 1.
         # All differences together are at most 8 times the largest difference from point i. So the
         # slack is at most 24 times this difference. The factor 32 also covers the error of `turn`.
-        error = 32 * ROUNDING * (turn_terms(*points) + _largest_difference(*points)) + UNDERFLOW
-        return _decide(turn(*points), error, (i, j, k), self._exact_turn_beyond_rounding)
+        def error(*points: Pair) -> Floats:
+            return 32 * ROUNDING * (turn_terms(*points) + _largest_difference(*points))
+
+        return self._signs(turn, error, (i, j, k), turn_slack)
 
     def in_circle(self, i: Indices, j: Indices, k: Indices, p: Indices) -> Indices:
         """Return 1 if p is inside the circle through i, j, k, 0 on the circle, -1 outside.
 
         The path from i over j to k must turn left.
         """
-        points = self._floats(i, j, k, p)
-        error = CIRCLE_ERROR * in_circle_terms(*points) + UNDERFLOW
-        return _decide(in_circle(*points), error, (i, j, k, p), self._exact_in_circle)
+        indices = (i, j, k, p)
+        return self._signs(in_circle, lambda *q: CIRCLE_ERROR * in_circle_terms(*q), indices)
 
     def in_circle_beyond_rounding(self, i: Indices, j: Indices, k: Indices, p: Indices) -> Indices:
         """Return `in_circle`, but 0 if p may have been on the circle before rounding."""
-        points = self._floats(i, j, k, p)
-        terms, difference = in_circle_terms(*points), _largest_difference(*reversed(points))
-        # In `in_circle_slack`, each size is at most 4, and the gradients add up to at most 96
-        # difference^3. So the slack is at most 384 difference^3. The rest of `error` covers the
-        # rounding error of `in_circle`.
-        error = ROUNDING * (16 * terms + 512 * difference**3) + UNDERFLOW
-        return _decide(in_circle(*points), error, (i, j, k, p), self._exact_circle_beyond_rounding)
 
-    def _floats(self, *indices: Indices) -> tuple[Pair, ...]:
+        # In `in_circle_slack`, each size is at most 4, and the gradients add up to at most 96
+        # difference^3. So the slack is at most 384 difference^3. The rest of the error covers the
+        # rounding error of `in_circle`.
+        def error(*points: Pair) -> Floats:
+            difference = _largest_difference(*reversed(points))
+            return ROUNDING * (16 * in_circle_terms(*points) + 512 * difference**3)
+
+        return self._signs(in_circle, error, (i, j, k, p), in_circle_slack)
+
+    def _signs(
+        self,
+        formula: Callable[..., Any],
+        error: Callable[..., Floats],
+        indices: tuple[Indices, ...],
+        slack: Callable[..., Any] = lambda points, rounded: 0,
+    ) -> Indices:
+        """Return the signs of determinants, and 0 for a determinant within its slack.
+
+        If the absolute value of a determinant is at most its error, we compute its sign exactly.
+        """
         x, y = self._scaled.T
-        return tuple((x[i], y[i]) for i in indices)
+        points = tuple((x[i], y[i]) for i in indices)
+        det = formula(*points)
+        signs = np.sign(det).astype(np.int64)
+        unsure = np.abs(det) <= error(*points) + UNDERFLOW
+        if unsure.any():
+            chosen = [np.broadcast_to(i, det.shape)[unsure] for i in indices]
+            points = tuple(self._integers[i].T for i in chosen)
+            allowed = slack(points, tuple(self._rounded[i].T for i in chosen))
+            exact = formula(*points) * int(1 / ROUNDING)
+            signs[unsure] = (exact > allowed).astype(int) - (exact < -allowed).astype(int)
+        return signs
 
     @cached_property
     def _integers(self) -> NDArray[np.object_]:
@@ -238,22 +252,6 @@ class Predicates:
     def _rounded(self) -> NDArray[np.object_]:
         return is_rounded(self._points).astype(int).astype(object)
 
-    def _exact_turn(self, *indices: Indices) -> Indices:
-        return _signs(turn(*(self._integers[i].T for i in indices)), 0)
-
-    def _exact_turn_beyond_rounding(self, *indices: Indices) -> Indices:
-        points = [self._integers[i].T for i in indices]
-        slack = turn_slack(*points, *(self._rounded[i].T for i in indices))
-        return _signs(turn(*points) * int(1 / ROUNDING), slack)
-
-    def _exact_in_circle(self, *indices: Indices) -> Indices:
-        return _signs(in_circle(*(self._integers[i].T for i in indices)), 0)
-
-    def _exact_circle_beyond_rounding(self, *indices: Indices) -> Indices:
-        points = tuple(self._integers[i].T for i in indices)
-        slack = in_circle_slack(points, tuple(self._rounded[i].T for i in indices))
-        return _signs(in_circle(*points) * int(1 / ROUNDING), slack)
-
 
 def _largest_difference(a: Pair, *others: Pair) -> Floats:
     """Return the largest absolute difference of a coordinate between `a` and another point."""
@@ -262,28 +260,6 @@ def _largest_difference(a: Pair, *others: Pair) -> Floats:
         for axis in (0, 1):
             largest = np.maximum(largest, np.abs(b[axis] - a[axis]))
     return largest
-
-
-def _decide(
-    det: Floats,
-    error: Floats,
-    indices: tuple[Indices, ...],
-    decide_exactly: Callable[..., Indices],
-) -> Indices:
-    """Return the signs of determinants.
-
-    If the absolute value of a determinant is at most `error`, `decide_exactly` computes its sign.
-    """
-    signs = np.sign(det).astype(np.int64)
-    unsure = np.abs(det) <= error
-    if unsure.any():
-        signs[unsure] = decide_exactly(*(np.broadcast_to(i, det.shape)[unsure] for i in indices))
-    return signs
-
-
-def _signs(det: NDArray[np.object_], slack: Any) -> Indices:
-    """Return the signs of integers, 0 for integers within the slack."""
-    return (det > slack).astype(np.int64) - (det < -slack).astype(np.int64)
 
 
 def area_signs(inputs: Floats, rings: Indices, lengths: Indices) -> Indices:

@@ -17,7 +17,15 @@ from ptrnet.geometry import predicates as exact
 from ptrnet.geometry.points import lexicographic_order, scale_by_power_of_two
 from ptrnet.geometry.predicates import ROUNDING, TURN_ERROR, UNDERFLOW
 from ptrnet.jit import assign, jit
-from ptrnet.labellers.compiled import is_between, is_rounded, pair, turn, turn_slack, turn_terms
+from ptrnet.labellers.compiled import (
+    is_between,
+    is_rounded,
+    lost_digits,
+    pair,
+    turn,
+    turn_slack,
+    turn_terms,
+)
 from ptrnet.ragged import trim
 from ptrnet.types import Floats, Indices
 
@@ -56,7 +64,7 @@ def _exact_hull(points: Floats, order: list[int]) -> list[int]:
         det = exact.turn(*triple) * scale
         if det <= 0 or not exact.is_between(*triple):
             return bool(det > 0)
-        return bool(det > exact.turn_slack(*triple, rounded[i], rounded[j], rounded[k]))
+        return bool(det > exact.turn_slack(triple, (rounded[i], rounded[j], rounded[k])))
 
     path = [j for k, j in enumerate(order) if not k or pairs[j] != pairs[order[k - 1]]]
     if len(path) == 1:
@@ -98,7 +106,7 @@ def _write_hulls(inputs: Floats, points: Floats, order: Indices, hulls: Indices)
     lengths = np.zeros(batch, np.int64)
     stack = np.empty(2 * n + 2, np.int64)
     for b in range(batch):
-        if _lost_digits(inputs[b], points[b]):
+        if lost_digits(inputs[b], points[b]):
             continue
         path = _distinct(points[b], order[b])
         if len(path) == 1:
@@ -109,24 +117,15 @@ def _write_hulls(inputs: Floats, points: Floats, order: Indices, hulls: Indices)
         size = 0
         if right > 0:
             size = _extend(inputs[b], points[b], path[::-1], stack, right) - 1
-        if size >= 3 and not (
-            _is_vertex(inputs[b], points[b], stack[:size], 0)
-            and _is_vertex(inputs[b], points[b], stack[:size], right)
-        ):
-            size = 0
+        if size >= 3:  # neither chain checks the turns at its ends
+            for k in (0, right):
+                before, after = stack[k - 1 if k else size - 1], stack[(k + 1) % size]
+                if _turn(inputs[b], points[b], before, stack[k], after) != _LEFT:
+                    size = 0
+                    break
         lengths[b] = max(size, 0)
         assign(hulls[b], stack[: lengths[b]])
     return lengths
-
-
-@jit
-def _lost_digits(inputs: Floats, points: Floats) -> bool:
-    """Whether scaling made a coordinate so small that it may have lost digits."""
-    for i in range(len(inputs)):
-        for axis in range(2):
-            if inputs[i, axis] != 0 and abs(points[i, axis]) < UNDERFLOW:
-                return True
-    return False
 
 
 @jit
@@ -145,15 +144,8 @@ def _distinct(points: Floats, order: Indices) -> Indices:
 def _extend(inputs: Floats, points: Floats, path: Indices, stack: Indices, base: int) -> int:
     """Walk along `path` and keep on the stack the points where the chain turns left.
 
-    Args:
-        inputs: `(n, 2)` points.
-        points: `(n, 2)` scaled points.
-        path: indices of points, in lexicographic order or reversed.
-        stack: the vertices so far; written from `base` on.
-        base: number of entries at the bottom of the stack that are kept.
-
-    Returns:
-        The size of the stack, 0 if floats could not decide a turn.
+    `path` is in lexicographic order or reversed. The first `base` entries of the stack are kept.
+    Return the size of the stack, 0 if floats could not decide a turn.
     """
     size = base
     for j in path:
@@ -167,16 +159,6 @@ def _extend(inputs: Floats, points: Floats, path: Indices, stack: Indices, base:
         stack[size] = j
         size += 1
     return size
-
-
-@jit
-def _is_vertex(inputs: Floats, points: Floats, ring: Indices, k: int) -> bool:
-    """Whether floats are sure that the ring turns left at position k by more than rounding.
-
-    Used for the ends of the chains, because neither chain checks the turns there.
-    """
-    before, after = ring[k - 1], ring[(k + 1) % len(ring)]
-    return _turn(inputs, points, before, ring[k], after) == _LEFT
 
 
 @jit
@@ -196,8 +178,8 @@ def _turn(inputs: Floats, points: Floats, i: int, j: int, k: int) -> int:
         return _LEFT if det > 0 else _RIGHT  # the determinant has no error
     slack = 0.0
     if is_between(a, b, c):  # else j is beyond i or k, where rounding cannot put it on i-k
-        rounded_a, rounded_b = _rounded(inputs, i), _rounded(inputs, j)
-        slack = ROUNDING * turn_slack(a, b, c, rounded_a, rounded_b, _rounded(inputs, k))
+        rounded = _rounded(inputs, i), _rounded(inputs, j), _rounded(inputs, k)
+        slack = ROUNDING * turn_slack((a, b, c), rounded)
     beyond = det - slack
     if abs(beyond) <= TURN_ERROR * turn_terms(a, b, c) + 2.0**-49 * slack + UNDERFLOW:
         return _UNSURE

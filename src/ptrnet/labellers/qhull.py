@@ -13,8 +13,6 @@ Degenerate input:
 The file has these parts: the labeller, the proof in floats, triangulations in exact integers.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy.spatial import Delaunay, QhullError
 
@@ -29,7 +27,14 @@ from ptrnet.geometry.predicates import (
     as_integers,
 )
 from ptrnet.jit import assign, jit
-from ptrnet.labellers.compiled import in_circle, in_circle_terms, pair, turn, turn_terms
+from ptrnet.labellers.compiled import (
+    in_circle,
+    in_circle_terms,
+    lost_digits,
+    pair,
+    turn,
+    turn_terms,
+)
 from ptrnet.types import Floats, Indices
 
 FAILURE = "all points lie on one line: they have no triangulation"
@@ -42,12 +47,7 @@ def label(inputs: Floats) -> list[Indices]:
     # coordinates would lose the digits that differ.
     shifted = scale_by_power_of_two(inputs / 2 - corner / 2)  # halved to avoid overflow
     scaled = scale_by_power_of_two(inputs)
-    # Instances with a coordinate that may have lost digits when it was scaled.
-    lost = ((np.abs(scaled) < UNDERFLOW) & (inputs != 0)).any(axis=(1, 2))
-    return [
-        triangulate(inputs[b]) if lost[b] else _triangles(inputs[b], scaled[b], shifted[b])
-        for b in range(len(inputs))
-    ]
+    return [_triangles(instance, scaled[b], shifted[b]) for b, instance in enumerate(inputs)]
 
 
 def _triangles(inputs: Floats, scaled: Floats, shifted: Floats) -> Indices:
@@ -58,6 +58,8 @@ def _triangles(inputs: Floats, scaled: Floats, shifted: Floats) -> Indices:
         scaled: the points scaled by a power of two, without rounding.
         shifted: the points as Qhull takes them, moved to the origin and rounded.
     """
+    if lost_digits(inputs, scaled):
+        return triangulate(inputs)
     try:
         delaunay = Delaunay(shifted)
     except QhullError:  # also raised for fewer than three points
@@ -66,7 +68,7 @@ def _triangles(inputs: Floats, scaled: Floats, shifted: Floats) -> Indices:
     if len(delaunay.coplanar):  # points that Qhull left out, mostly equal to other points
         first = first_equal(inputs)
         triangles, count = first[triangles], len(np.unique(first))
-    glued, (flat, corners, edges) = unresolved(scaled, triangles, delaunay.neighbors, count)
+    glued, flat, corners, edges = unresolved(scaled, triangles, delaunay.neighbors, count)
     if glued and not (len(flat) or len(corners) or len(edges)):
         return triangles
     predicates = Predicates(inputs)
@@ -89,32 +91,26 @@ def _triangles(inputs: Floats, scaled: Floats, shifted: Floats) -> Indices:
 # They are Delaunay if no triangle's circle contains the third vertex of a neighbor (Delaunay 1934).
 
 
-class Unresolved(NamedTuple):
-    """Conditions that floats could not decide, as indices of points.
-
-    If all conditions are true, the triangulation is proved.
-    """
-
-    triangles: Indices  # (a, 3) triangles that have to turn left
-    turns: Indices  # (b, 3) three vertices along the hull, which must not turn right
-    edges: Indices  # (c, 4) i, j, k, p: p must not be in the circle of the triangle i, j, k
-
-
 @jit
 def unresolved(
     points: Floats, triangles: Indices, neighbors: Indices, count: int
-) -> tuple[bool, Unresolved]:
+) -> tuple[bool, Indices, Indices, Indices]:
     """Return whether triangles are glued edge to edge, and the conditions that remain to prove.
-
-    The first result is True only if the triangles also have `count` vertices, and their outer path
-    goes round once. We can count rounds only of a path that turns left everywhere, so the second
-    result also has the turns that floats could not decide.
 
     Args:
         points: `(n, 2)`, scaled so that the largest coordinate is at least 1/2 and below 1.
         triangles: `(t, 3)` indices of points.
         neighbors: `(t, 3)` the triangles beyond the edges opposite to the vertices; -1 for none.
         count: number of points that have to be vertices.
+
+    Returns:
+        Whether triangles are glued, have `count` vertices, and their outer path goes round once. We
+        can count rounds only of a path that turns left everywhere, so this result needs the other
+        conditions. Then the conditions that floats could not decide, as indices of points:
+
+        - `(a, 3)` triangles that have to turn left
+        - `(b, 3)` three vertices along the hull, which must not turn right
+        - `(c, 4)` i, j, k, p: p must not be in the circle of the triangle i, j, k
     """
     num_triangles, num_corners, num_edges = 0, 0, 0
     flat = np.empty((len(triangles), 3), np.int64)
@@ -159,7 +155,7 @@ def unresolved(
             corner[0], corner[1], corner[2] = i, j, k
             num_corners += 1
     glued &= maxima == 1 and seen.sum() == count
-    return glued, Unresolved(flat[:num_triangles], corners[:num_corners], edges[:num_edges])
+    return glued, flat[:num_triangles], corners[:num_corners], edges[:num_edges]
 
 
 @jit
