@@ -9,19 +9,21 @@ from matplotlib.figure import Figure
 import ptrnet
 from ptrnet import tasks
 from ptrnet.errors import InputError
-from ptrnet.plots.answer import draw_answer, draw_answered
+from ptrnet.plots.answer import draw_answered
 from ptrnet.plots.figure import axes
 from ptrnet.types import Example
 
 POINTS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.2, 0.2]])
 
 
-def drawn(truth=None, names=()):
+def named(outputs, names, points=POINTS):
+    elements = None if names is None else [{"name": name} for name in names]
+    return Example(points, np.array(outputs), elements=elements)
+
+
+def drawn(truth=None, names=None):
     task, ax = tasks.get("hull"), Figure().add_subplot()
-    answer = task.draw(POINTS, np.array([0, 1, 2]))
-    draw_answer(
-        ax, answer, None if truth is None else task.draw(POINTS, truth), names, "title", [0, 1, 2]
-    )
+    draw_answered(ax, task, named([0, 1, 2], names), truth, author="", title="title")
     return ax
 
 
@@ -37,7 +39,7 @@ def test_points_and_lines_have_the_coordinates_of_the_instance():
 def test_the_true_answer_is_drawn_if_it_differs():
     ax = drawn(truth=np.array([0, 1, 3]))
     labels = [line.get_label() for line in ax.lines]
-    assert labels[:2] == ["true answer", "network's answer"]
+    assert labels[:2] == ["true answer", "answer"]
     assert ax.lines[0].get_linestyle() == "--"
 
 
@@ -61,7 +63,7 @@ def test_equal_drawings_give_equal_svg_files(tmp_path):
 def test_a_dollar_in_a_name_does_not_start_a_formula(tmp_path):
     task = tasks.get("hull")
     with axes(tmp_path / "a.png") as ax:
-        draw_answer(ax, task.draw(POINTS, np.array([0, 1, 2])), None, ["$x^$", "b", "c", "d"])
+        draw_answered(ax, task, named([0, 1, 2], ["$x^$", "b", "c", "d"]), None)
     assert (tmp_path / "a.png").exists()
 
 
@@ -69,14 +71,14 @@ def test_names_that_xml_or_the_font_cannot_hold_are_drawn(tmp_path):
     task = tasks.get("hull")
     names = ["a\x01b", "\u6771", "", "d"]
     with axes(tmp_path / "a.svg") as ax:
-        draw_answer(ax, task.draw(POINTS, np.array([0, 1, 2])), None, names)
+        draw_answered(ax, task, named([0, 1, 2], names), None)
     ElementTree.parse(tmp_path / "a.svg")
 
 
 def test_coordinates_that_no_axis_holds_are_refused(tmp_path):
     task = tasks.get("hull")
     with pytest.raises(InputError, match="cannot be drawn"), axes(tmp_path / "a.png") as ax:
-        draw_answer(ax, task.draw(POINTS * 1.7e308, np.array([0, 1, 2])))
+        draw_answered(ax, task, named([0, 1, 2], None, POINTS * 1.7e308), None)
     assert not list(tmp_path.iterdir())
 
 

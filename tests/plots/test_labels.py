@@ -8,8 +8,9 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.plots.answer import draw_answer, draw_answered, picture_size
+from ptrnet.plots.answer import draw_answered, picture_size
 from ptrnet.plots.figure import axes
+from ptrnet.types import Example
 
 CAPITALS = Path(__file__).parents[2] / "examples" / "capitals.csv"
 
@@ -51,10 +52,9 @@ def test_names_without_room_are_left_out_and_those_of_the_answer_come_first(tmp_
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(50, 2)) ** 3 * [1, 1e-3]
     names = [f"element {'m' * rng.integers(1, 12)} {i}" for i in range(50)]
-    task = tasks.get("sort" if seed == 2 else "hull")
-    draw = tasks.get("hull").draw(points, np.arange(5))
+    example = Example(points, np.arange(5), elements=[{"name": name} for name in names])
     with axes(tmp_path / "a.svg") as ax:
-        draw_answer(ax, draw, None, names, task.name, range(5))
+        draw_answered(ax, tasks.get("hull"), example, None)
         placed = check(ax, points)
     assert 0 < len(placed) < 50
 
@@ -63,7 +63,9 @@ def test_names_without_room_are_left_out_and_those_of_the_answer_come_first(tmp_
     "points", [np.zeros((1, 2)), np.zeros((4, 2)), np.array([[0.0, 0], [1e300, 0], [0, 1e-300]])]
 )
 def test_points_without_extent_are_drawn(tmp_path, points):
-    task = tasks.get("hull")
+    elements = [{"name": name} for name in ("m" * 200, "b", "", "")[: len(points)]]
     with axes(tmp_path / "a.png") as ax:
-        draw_answer(ax, task.draw(points, np.array([0])), None, ["m" * 200, "b"][: len(points)])
+        draw_answered(
+            ax, tasks.get("hull"), Example(points, np.array([0]), elements=elements), None
+        )
     assert (tmp_path / "a.png").exists()

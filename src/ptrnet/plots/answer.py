@@ -1,6 +1,6 @@
 """Pictures of an instance with an answer, and animations of a network's steps."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -126,23 +126,29 @@ def check_index(index: int, count: int) -> None:
 
 
 def draw_answered(
-    ax: Any, task: Task, answered: Example, known: Indices | None, author: str = NETWORK
+    ax: Any,
+    task: Task,
+    answered: Example,
+    known: Indices | None,
+    author: str = NETWORK,
+    title: str | None = None,
 ) -> None:
     """Draw an answer to an example. If the true answer is better, draw it dashed, too.
 
-    In a triangulation, wrong triangles are shaded and missing triangles are hatched.
+    In a triangulation, wrong triangles are shaded and missing triangles are hatched. Elements are
+    named by the example's table, or by the elements' fields. Names that do not fit are left out.
 
     Args:
         ax: the axes to draw on.
         task: the task of the example.
-        answered: the example with the answer. The names of the elements come from the example's
-            table, or from the elements' fields.
+        answered: the example with the answer.
         known: the true answer from a file, or None. If the author is a network, `known` is only
             used for problems, whose labellers may take long, and for tasks without labellers. For
             other tasks, the first labeller computes the true answer. The answer of an algorithm is
             only compared if the task has costs.
         author: what gave the answer, for the title: a network, the name of a labeller, or an empty
             text if the answer is from a file.
+        title: the title; None for the author, the size, the cost and the gap.
 
     Raises:
         InputError: a coordinate is larger than `MAX_COORDINATE`, or the example has no coordinates.
@@ -153,25 +159,53 @@ def draw_answered(
     if author == NETWORK and task.labellers and not isinstance(task, Problem):
         truth, is_proved = reference_answer(task, answered)
         best = "optimum" if is_proved else "best known"
-    is_correct = truth is not None and task.is_correct(answered.replace(outputs=truth), outputs)
-    title = _title(task, answered, truth, best, author)
-    true_drawing = None if truth is None or is_correct else _drawing(task, answered, truth)
-    # Name the axes before `draw_answer`, which places the points' names in the remaining space.
+    if title is None:
+        title = _title(task, answered, truth, best, author)
+    ax.set_title(title, fontsize=11, loc="left")
+    if truth is not None and task.is_correct(answered.replace(outputs=truth), outputs):
+        truth = None
     answer = _drawing(task, answered, outputs)
+    # Name the axes before the points' names are placed in the remaining space.
     _name_axes(ax, feature_names(answered) or list(filter(None, answer.axes)))
-    if true_drawing is not None and task.item_size > 1 and task.num_features == 2:
-        assert truth is not None
-        _mark_items(ax, inputs, outputs, truth)
-    draw_answer(
-        ax,
-        answer,
-        true_drawing,
-        element_names(answered),
-        title,
-        dict.fromkeys(outputs.ravel()),
-        task.fixed,
-        "network's answer" if author == NETWORK else "answer",
-    )
+    quieten(ax)
+    if answer.bars:
+        _draw_bars(ax, answer.bars)
+        return
+    if abs(answer.points).max(initial=0) > MAX_COORDINATE:
+        raise InputError(f"coordinates beyond {MAX_COORDINATE:g} cannot be drawn")
+    lines = list(answer.lines)
+    if truth is not None:
+        if task.item_size > 1 and task.num_features == 2:
+            _mark_items(ax, inputs, outputs, truth)
+        true_drawing = _drawing(task, answered, truth)
+        lines += true_drawing.lines
+        _plot_lines(ax, true_drawing, "--", TRUTH_COLOR, "true answer")
+    label = "network's answer" if author == NETWORK else "answer"
+    _plot_lines(ax, answer, "-", ANSWER_COLOR, label)
+    pointed_at = [int(i) for i in dict.fromkeys(outputs.ravel()) if i >= task.fixed]
+    others = np.delete(answer.points, [*range(task.fixed), *pointed_at], axis=0)
+    ax.plot(*others.T, "o", color=text_color(), ms=3, zorder=3)
+    if not answer.has_colors:  # otherwise, the points have the colour of their line
+        ax.plot(*answer.points[pointed_at].T, "o", color=ANSWER_COLOR, ms=4.5, zorder=4)
+    if task.fixed:  # elements such as a depot
+        ax.plot(*answer.points[: task.fixed].T, "s", color=text_color(), ms=7, zorder=5)
+    ax.margins(0.06)
+    if answer.equal_axes:
+        ax.set_aspect("equal", adjustable="datalim")
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend(
+            loc="upper right",
+            bbox_to_anchor=(1, 0),  # below the frame, next to the axis' name
+            borderaxespad=1.9,
+            borderpad=0,
+            ncols=4,
+            frameon=False,
+            fontsize=9,
+        )
+    names = element_names(answered)
+    if len(names) <= MAX_NAMES:
+        printable = ["".join(c for c in name if c.isprintable()) for name in names]
+        draw_labels(ax, printable, answer.points, pointed_at, lines)
 
 
 def _drawing(task: Task, example: Example, outputs: Indices) -> Drawing:
@@ -186,12 +220,7 @@ def _drawing(task: Task, example: Example, outputs: Indices) -> Drawing:
 def _title(task: Task, answered: Example, truth: Indices | None, best: str, author: str) -> str:
     """Return a title with the task and the size. If the task has costs, add the cost and the gap.
 
-    Args:
-        task: the task.
-        answered: the example with the answer.
-        truth: the true answer, with which the gap is computed. None: the title has no gap.
-        best: what the title calls `truth`, such as "optimum".
-        author: what gave the answer; may be empty.
+    The gap is to `truth`, which the title calls `best`, such as "optimum".
     """
     kind = f"{task.name} of " if task.labellers else ""
     title = f"{kind}{len(answered.inputs)} elements"
@@ -235,69 +264,6 @@ def picture_size(task: Task, answered: Example) -> tuple[float, float]:
         width, height = np.ptp(drawing.points, axis=0)
         ratio = height / width if drawing.equal_axes and width > 0 else 0.75
     return 8.0, 8.0 * float(np.clip(np.nan_to_num(ratio), 0.5, 1.0)) + 0.6
-
-
-def draw_answer(
-    ax: Any,
-    answer: Drawing,
-    truth: Drawing | None = None,
-    names: Sequence[str] = (),
-    title: str = "",
-    pointed_at: Iterable[int] = (),
-    num_fixed: int = 0,
-    label: str = "network's answer",
-) -> None:
-    """Draw points and the answer's lines, or the bars of a schedule.
-
-    Args:
-        ax: the axes to draw on.
-        answer: the answer.
-        truth: the true answer, drawn dashed. None if the true answer is unknown or not better.
-        names: names of the points. Names that do not fit are left out. If there are more than
-            `MAX_NAMES` names, all names are left out.
-        title: text above the picture.
-        pointed_at: the elements of the answer. Their names are placed before all other names.
-        num_fixed: the number of leading elements, such as a depot, that are drawn as squares.
-        label: the answer's name in the legend.
-
-    Raises:
-        InputError: a coordinate is larger than `MAX_COORDINATE`.
-    """
-    ax.set_title(title, fontsize=11, loc="left")
-    quieten(ax)
-    if answer.bars:
-        _draw_bars(ax, answer.bars)
-        return
-    if abs(answer.points).max(initial=0) > MAX_COORDINATE:
-        raise InputError(f"coordinates beyond {MAX_COORDINATE:g} cannot be drawn")
-    if truth is not None:
-        _plot_lines(ax, truth, "--", TRUTH_COLOR, "true answer")
-    _plot_lines(ax, answer, "-", ANSWER_COLOR, label)
-    answered = [int(i) for i in pointed_at if i >= num_fixed]
-    others = np.delete(answer.points, [*range(num_fixed), *answered], axis=0)
-    ax.plot(*others.T, "o", color=text_color(), ms=3, zorder=3)
-    if not answer.has_colors:  # otherwise, the points have the colour of their line
-        ax.plot(*answer.points[answered].T, "o", color=ANSWER_COLOR, ms=4.5, zorder=4)
-    if num_fixed:
-        ax.plot(*answer.points[:num_fixed].T, "s", color=text_color(), ms=7, zorder=5)
-    ax.margins(0.06)
-    if answer.equal_axes:
-        ax.set_aspect("equal", adjustable="datalim")
-    if ax.get_legend_handles_labels()[0]:
-        ax.legend(
-            loc="upper right",
-            bbox_to_anchor=(1, 0),  # below the frame, next to the axis' name
-            borderaxespad=1.9,
-            borderpad=0,
-            ncols=4,
-            frameon=False,
-            fontsize=9,
-        )
-    if len(names) <= MAX_NAMES:
-        printable = ["".join(c for c in name if c.isprintable()) for name in names]
-        drawings = [answer] if truth is None else [answer, truth]
-        lines = [line for drawing in drawings for line in drawing.lines]
-        draw_labels(ax, printable, answer.points, answered, lines)
 
 
 def text_color() -> str:
@@ -387,10 +353,7 @@ def animate(task: Task, inputs: Floats, probabilities: Floats, tokens: Indices) 
 def _draw_step(
     ax: Any, task: Task, inputs: Floats, probabilities: Floats, tokens: Indices, step: int
 ) -> None:
-    """Draw the answer before a step and the probabilities of that step, or the whole answer.
-
-    The whole answer is drawn if `step` is the number of tokens.
-    """
+    """Draw the answer before a step and that step's probabilities; after the last, the answer."""
     num_specials = task.num_specials
     pointed_at = tokens[:step][tokens[:step] >= num_specials] - num_specials
     ax.plot(*inputs.T, "o", color=text_color(), ms=4, zorder=3)

@@ -4,10 +4,10 @@ A name is next to its point, overlaps no other name, hides no point, and stays i
 """
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,16 +26,8 @@ DIRECTIONS = np.array(
 Box = NDArray[np.float64]  # x and y of the lower left, then of the upper right, in pixels
 
 
-class _Label(NamedTuple):
-    """A name with its place."""
-
-    element: int
-    direction: Floats  # (2,)
-    box: Box
-
-
 def draw_labels(
-    ax: Any, names: Sequence[str], points: Floats, first: Iterable[int], lines: Sequence[Floats]
+    ax: Any, names: Sequence[str], points: Floats, first: Sequence[int], lines: Sequence[Floats]
 ) -> None:
     """Write names next to points. Names without room in the frame are left out.
 
@@ -47,26 +39,48 @@ def draw_labels(
             the side that faces away from the mean of all points.
         lines: lines `(num_points, 2)`. A name crosses a line only if no other place is free.
     """
-    pointed_at = {i for i in first if i < len(names)}
-    candidates = [i for i, name in enumerate(names) if name.strip()]
-    elements = sorted(candidates, key=lambda i: i not in pointed_at)
+    elements = sorted(
+        (i for i, name in enumerate(names) if name.strip()), key=lambda i: i not in first
+    )
     if not elements:
         return
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # drawn as a box
-        labels = _place(ax, names, points, elements, pointed_at, lines)
-    for element, direction, _ in labels:
-        x, y = direction * GAP
-        ax.annotate(
-            names[element],
-            points[element],
-            xytext=(x, y),
-            textcoords="offset points",
-            ha=("right", "center", "left")[int(np.sign(x)) + 1],
-            va=("top", "center", "bottom")[int(np.sign(y)) + 1],
-            fontsize=FONT_SIZE,
-            parse_math=False,  # otherwise matplotlib takes $ for the start of a formula
-        )
+        ax.figure.canvas.figure.draw_without_rendering()  # the layout is known after a drawing
+        # Fix the limits, so that the names do not change them.
+        ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim(), adjustable="box")
+        frame = ax.bbox.extents
+        unit = ax.figure.dpi / 72  # pixels in a point of type
+        centres = ax.transData.transform(points)
+        # Boxes that no name may overlap: points, and the names that are placed already.
+        taken = np.hstack([centres - RADIUS * unit, centres + RADIUS * unit])
+        along = np.tile(_points_along(ax, lines), 2)
+        for i in elements:
+            outward = DIRECTIONS @ (centres[i] - centres.mean(0)) * (i in first)
+            candidates = []
+            for k, box in enumerate(_boxes(centres[i], _size(ax, names[i]), unit)):
+                is_inside = (box[:2] >= frame[:2]).all() and (box[2:] <= frame[2:]).all()
+                if is_inside and not _overlaps(box, taken).any():
+                    candidates.append((_overlaps(box, along).any(), -outward[k], k, box))
+            if candidates:
+                *_, k, box = min(candidates, key=lambda candidate: candidate[:3])
+                taken = np.vstack([taken, box])
+                _write(ax, names[i], points[i], DIRECTIONS[k] * GAP)
+
+
+def _write(ax: Any, name: str, point: Floats, offset: Floats) -> None:
+    """Write a name at an offset from its point, in points of type."""
+    x, y = np.sign(offset).astype(int) + 1
+    ax.annotate(
+        name,
+        point,
+        xytext=offset,
+        textcoords="offset points",
+        ha=("right", "center", "left")[x],
+        va=("top", "center", "bottom")[y],
+        fontsize=FONT_SIZE,
+        parse_math=False,  # otherwise matplotlib takes $ for the start of a formula
+    )
 
 
 def _size(ax: Any, name: str) -> Floats:
@@ -77,50 +91,10 @@ def _size(ax: Any, name: str) -> Floats:
     return np.array([box.width, box.height])
 
 
-def _place(
-    ax: Any,
-    names: Sequence[str],
-    points: Floats,
-    elements: Sequence[int],
-    pointed_at: set[int],
-    lines: Sequence[Floats],
-) -> list[_Label]:
-    """Return the labels of the elements that have room for their name, in the given order."""
-    ax.figure.canvas.figure.draw_without_rendering()  # the layout is known only after a drawing
-    # Fix the limits, so that the names do not change them.
-    ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim(), adjustable="box")
-    frame = ax.bbox.extents
-    unit = ax.figure.dpi / 72  # pixels in a point of type
-    centres = ax.transData.transform(points)
-    dots = np.hstack([centres - RADIUS * unit, centres + RADIUS * unit])
-    along = _points_along(ax, lines)
-    middle = centres.mean(0)
-    labels: list[_Label] = []
-    for i in elements:
-        boxes = _boxes(centres[i], _size(ax, names[i]), unit)
-        taken = np.array([label.box for label in labels]).reshape(-1, 4)
-        outward = (
-            DIRECTIONS @ (centres[i] - middle) if i in pointed_at else np.zeros(len(DIRECTIONS))
-        )
-        candidates = []
-        for k, box in enumerate(boxes):
-            is_inside = (box[:2] >= frame[:2]).all() and (box[2:] <= frame[2:]).all()
-            if is_inside and not (_overlaps(box, taken).any() or _overlaps(box, dots).any()):
-                is_crossed = bool(_overlaps(box, np.hstack([along, along])).any())
-                candidates.append((is_crossed, -outward[k], k))
-        if candidates:
-            *_, k = min(candidates)
-            labels.append(_Label(i, DIRECTIONS[k], boxes[k]))
-    return labels
-
-
 def _boxes(centre: Floats, size: Floats, unit: float) -> list[Box]:
     """Return the possible places of a name around a point: a box for each direction."""
-    boxes = []
-    for direction in DIRECTIONS:
-        corner = centre + direction * GAP * unit - size * (1 - np.sign(direction)) / 2
-        boxes.append(np.concatenate([corner, corner + size]))
-    return boxes
+    corners = centre + DIRECTIONS * GAP * unit - size * (1 - np.sign(DIRECTIONS)) / 2
+    return list(np.hstack([corners, corners + size]))
 
 
 def _overlaps(box: Box, others: Floats) -> NDArray[np.bool_]:

@@ -5,14 +5,11 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from ptrnet.errors import InputError
-from ptrnet.plots.answer import draw_answer
+from ptrnet.plots.answer import draw_answered
 from ptrnet.plots.curves import draw_curves, read_curves
 from ptrnet.plots.figure import figure
-from ptrnet.tasks.base import Task
-from ptrnet.types import Example, Indices
 from ptrnet_lab.reproduce import records, tables
 from ptrnet_lab.reproduce.run import Job
 from ptrnet_lab.reproduce.tables import RECIPES, Row
@@ -85,15 +82,7 @@ def draw(drawn: Figure, jobs: Sequence[Job], runs: Path, results: Path) -> Path:
             (answered,) = solver.predict(
                 test, how.build(), constrained=how.constrained, improve=False
             )
-            _draw_panel(ax, job, solver.task, test[0], answered.outputs)
+            of = job.line.weights or f"{job.row.method}, trained on {job.row.trained_on}"
+            title = f"{solver.task.name}, n = {job.row.n}: {of}"
+            draw_answered(ax, solver.task, answered, test[0].outputs, "", title)
     return path
-
-
-def _draw_panel(ax: Any, job: Job, task: Task, known: Example, outputs: Indices | None) -> None:
-    """Draw the answer to one row's instance. If the true answer is better, draw it dashed, too."""
-    assert outputs is not None and known.outputs is not None
-    is_right = task.is_correct(known, outputs)
-    truth = None if is_right else task.draw(known.inputs, known.outputs)
-    of = job.line.weights or f"{job.row.method}, trained on {job.row.trained_on}"
-    title = f"{task.name}, n = {job.row.n}: {of}"
-    draw_answer(ax, task.draw(known.inputs, outputs), truth, (), title, set(outputs.ravel()))
