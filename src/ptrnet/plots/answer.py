@@ -1,6 +1,6 @@
 """Pictures of an instance with an answer, and animations of a network's steps."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
