@@ -110,7 +110,9 @@ class Picture(Shown[Result]):
     def result(self) -> Result:
         """Return the result of the other sink."""
         assert self._example is not None and self._answered is not None
-        known = self._example.outputs
+        # An algorithm's answer is compared with the file's answer only if answers have costs.
+        is_comparable = self._author == NETWORK or self._task.has_costs
+        known = self._example.outputs if is_comparable else None
         with plotting(self._path, self._task, self._answered, known, self._author):
             return self.inner.result()
 
@@ -144,8 +146,7 @@ def draw_answered(
         answered: the example with the answer.
         known: the true answer from a file, or None. If the author is a network, `known` is only
             used for problems, whose labellers may take long, and for tasks without labellers. For
-            other tasks, the first labeller computes the true answer. The answer of an algorithm is
-            only compared if the task has costs.
+            other tasks, the first labeller computes the true answer.
         author: what gave the answer, for the title: a network, the name of a labeller, or an empty
             text if the answer is from a file.
         title: the title; None for the author, the size, the cost and the gap.
@@ -155,7 +156,7 @@ def draw_answered(
     """
     inputs, outputs = answered.inputs, answered.outputs
     assert outputs is not None
-    truth, best = known if author == NETWORK or task.has_costs else None, "known answer"
+    truth, best = known, "known answer"
     if author == NETWORK and task.labellers and not isinstance(task, Problem):
         truth, is_proved = reference_answer(task, answered)
         best = "optimum" if is_proved else "best known"
