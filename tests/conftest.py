@@ -24,6 +24,9 @@ NUM_WORKERS = int(
 )  # workers of pytest-xdist share the cores
 torch.set_num_threads(max(1, torch.get_num_threads() // NUM_WORKERS))
 
+# Only power failures need what is synced, and a disk takes 10 ms for each file.
+os.fsync = lambda handle: None
+
 # A shell starts background jobs with Ctrl-C ignored, and so are programs that these start. Some
 # tests interrupt programs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -81,8 +84,9 @@ def small():
 @pytest.fixture(scope="session")
 def fork_server():
     """Processes that have imported the package, because a process keeps what was registered."""
-    modules = "jit", "labels", "models.ptr_net", "solver", "training.run"  # they load no plug-ins
-    server = ForkServer("import typer\n" + "\n".join(f"import ptrnet.{m}" for m in modules))
+    modules = "cli", "jit", "labels", "models.ptr_net", "serve.app", "solver", "training.run"
+    loaded = "\n".join(f"import ptrnet.{name}" for name in modules)  # which load no plug-ins
+    server = ForkServer(f"import typer, uvicorn\n{loaded}")
     yield server
     server.close()
 

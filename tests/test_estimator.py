@@ -52,7 +52,8 @@ def test_clone_keeps_parameters():
 def test_codes_are_categories_as_in_fit():
     X = [[{"purpose": purpose} for purpose in (1, 10, 2 + k % 2)] for k in range(20)]
     y = [k % 3 for k in range(20)]
-    estimator = ptrnet.PointerEstimator("choice", categories=["purpose"], **FAST).fit(X, y)
+    options = {**FAST, "steps": 2}
+    estimator = ptrnet.PointerEstimator("choice", categories=["purpose"], **options).fit(X, y)
     assert estimator.solver_.task.categories == (("1", "10", "2", "3"),)
     assert clone(estimator).categories == ["purpose"]
 
@@ -68,9 +69,9 @@ def test_grid_search_works():
 def test_grades_are_scored_by_ndcg_of_whole_sets():
     """Grades have ties and depend on the first of two numbers. Sets have 2 to 5 elements."""
     rng = np.random.default_rng(0)
-    X = [rng.normal(size=(n, 2)) for n in rng.integers(2, 6, 200)]
+    X = [rng.normal(size=(n, 2)) for n in rng.integers(2, 6, 120)]
     y = [np.clip(np.round(x[:, 0]), 0, 2) for x in X]
-    estimator = ptrnet.PointerEstimator("grades", **FAST)
+    estimator = ptrnet.PointerEstimator("grades", **{**FAST, "steps": 20})
     scores = cross_val_score(estimator, X, y, cv=2)
     orders = [rng.permutation(len(x)) for x in X]
     by_chance = np.mean([ndcg(grades, order, 10) for grades, order in zip(y, orders, strict=True)])
@@ -231,7 +232,8 @@ EXPECTED_FAILURES = {
 
 def test_the_checks_of_scikit_learn_pass_except_those_that_need_a_table():
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
-    estimator = ptrnet.PointerEstimator("choice", **{**FAST, "hidden_size": 8, "steps": 2})
+    options = {**FAST, "hidden_size": 8, "steps": 2, "recipe": {"ensemble": 1, "valid_batches": 0}}
+    estimator = ptrnet.PointerEstimator("choice", **options)
     results = checks.check_estimator(
         estimator, expected_failed_checks=EXPECTED_FAILURES, on_fail=None, on_skip=None
     )
@@ -247,10 +249,11 @@ def test_the_checks_of_scikit_learn_pass_except_those_that_need_a_table():
 def test_groups_are_held_out_as_a_whole():
     """The networks' validation parts have whole groups, so the weights are those of `fit`."""
     X, y = largest_first(40)
+    fast = {**FAST, "steps": 10}
     groups = [f"person {k // 8}" for k in range(40)]
-    by_group = ptrnet.PointerEstimator("permutation", **FAST).fit(X, y, groups=groups)
-    alone = ptrnet.PointerEstimator("permutation", **FAST).fit(X, y)
-    options = {k: v for k, v in FAST.items() if k not in ("random_state", "recipe")}
+    by_group = ptrnet.PointerEstimator("permutation", **fast).fit(X, y, groups=groups)
+    alone = ptrnet.PointerEstimator("permutation", **fast).fit(X, y)
+    options = {k: v for k, v in fast.items() if k not in ("random_state", "recipe")}
     expected = ptrnet.fit(X, y, "permutation", group=groups, seed=1, ensemble=1, **options)
     states = [m.model.state_dict() for m in (by_group.solver_, expected, alone.solver_)]
     assert all(states[0][name].equal(value) for name, value in states[1].items())

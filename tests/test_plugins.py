@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.fork_server import PROGRAM
+
 ROOT = Path(__file__).parents[1]
 PARETO = ROOT / "examples" / "plugins" / "pareto.py"
 TARDINESS = ROOT / "examples" / "plugins" / "tardiness.py"
@@ -27,8 +29,7 @@ def run(fork_server, tmp_path):
 @pytest.fixture
 def ptrnet(run):
     """Return a function that runs the program in a process."""
-    code = "import sys; from ptrnet.cli import run; sys.exit(run(sys.argv[1:]))"
-    return lambda *words: run(code, *map(str, words))
+    return lambda *words: run(PROGRAM, *words)
 
 
 def test_a_plugin_file_can_be_trained_and_solved(run, ptrnet, tmp_path):

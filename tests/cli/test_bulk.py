@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -48,27 +46,20 @@ SORT = ["generate", "sort", "--n", "5", "--count", "1000"]
 GENERATE = ["generate", "sort", "--n", "5", "--jobs", "1"]
 
 
-def stop_after_a_chunk(code, arguments, folder, signal_number):
-    """Run Python code in a folder, and stop it while it waits; return exit code and messages."""
-    command = [sys.executable, "-c", code, *map(str, arguments)]
+def stop_after_a_chunk(process, folder, signal_number):
+    """Stop a process while it waits in a folder; return its exit code and messages."""
     deadline = time.monotonic() + DEADLINE
-    with subprocess.Popen(
-        command, stderr=subprocess.PIPE, start_new_session=True, text=True, cwd=folder
-    ) as process:
-        try:
-            while not (folder / "waiting").exists():
-                if process.poll() is not None:
-                    pytest.fail(f"the run ended before its first chunk: {process.stderr.read()}")
-                if time.monotonic() > deadline:
-                    pytest.fail(f"no chunk was written in {DEADLINE} seconds")
-                time.sleep(0.02)
-            os.killpg(process.pid, signal_number)
-            _, errors = process.communicate(timeout=DEADLINE)
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
+    try:
+        while not (folder / "waiting").exists():
+            assert process.poll() is None, f"it ended before its first chunk: {process.stderr}"
+            assert time.monotonic() < deadline, f"no chunk was written in {DEADLINE} seconds"
+            time.sleep(0.02)
+        os.killpg(process.pid, signal_number)
+        code = process.wait(DEADLINE)
+    finally:
+        process.kill()
     (folder / "waiting").unlink()
-    return process.returncode, errors
+    return code, process.stderr
 
 
 @pytest.mark.parametrize(
@@ -80,14 +71,14 @@ def stop_after_a_chunk(code, arguments, folder, signal_number):
     ],
     ids=["killed with its workers", "interrupted", "library"],
 )
-def test_a_stopped_job_resumes(ptrnet, tmp_path, capsys, code, jobs, signal_number):
+def test_a_stopped_job_resumes(ptrnet, fork_server, tmp_path, capsys, code, jobs, signal_number):
     """A kill runs no code of ours, so the library is only interrupted."""
     whole, resumed = tmp_path / "whole.txt", tmp_path / "resumed.txt"
     folder = tmp_path / "resumed.txt.partial"
     assert ptrnet(*SORT, "--jobs", "1", "--output", whole)[0] == 0
-    exit_code, errors = stop_after_a_chunk(
-        code, [*SORT, "--jobs", jobs, "--output", resumed], tmp_path, signal_number
-    )
+    words = [*SORT, "--jobs", jobs, "--output", resumed]
+    process = fork_server.start(code, *words, cwd=tmp_path)
+    exit_code, errors = stop_after_a_chunk(process, tmp_path, signal_number)
     assert exit_code not in (0, 1) and not resumed.exists() and folder.exists()
     if signal_number == signal.SIGINT:
         assert "the same command continues" in errors

@@ -78,8 +78,8 @@ def test_every_problem_has_edge_cases():
 @pytest.mark.parametrize("name", [name for name in NAMES if tasks.get(name).has_costs])
 def test_a_canonical_answer_costs_no_more_than_the_answer_it_was_made_from(name):
     task, rng = tasks.get(name), np.random.default_rng(4)
-    for inputs in drawn(task, 200):
-        answers = random_answers(task, inputs, rng, 50)
+    for inputs in drawn(task, 80):
+        answers = random_answers(task, inputs, rng, 25)
         stacked = np.broadcast_to(inputs, (len(answers), *inputs.shape))
         canonical = task.canonicalize(stacked, answers)
         before, after = (task.costs(Example(inputs), list(a)) for a in (answers, canonical))
@@ -98,7 +98,7 @@ def test_every_command_reads_what_a_labeller_writes(tmp_path, name, labeller):
     except MissingExtraError as error:
         pytest.skip(str(error))
     task, path = tasks.get(name), str(tmp_path / "a.jsonl")
-    for inputs in drawn(task, 60):
+    for inputs in drawn(task, 30):
         every = list(all_answers(task, inputs).values()) if name in DRAW else [np.zeros(1)]
         try:
             labelled = label_dataset(task, labeller, [Example(inputs, source="here")])

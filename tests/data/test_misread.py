@@ -39,7 +39,7 @@ def test_evaluate_checks_the_indices_of_examples(small):
 
 def test_refuses_a_field_that_the_first_element_lacks():
     sets = [[{"price": 3}, {"price": 2, "weight": 5}], [{"price": 1}, {"price": 4, "weight": 2}]]
-    options = {"steps": 1, "hidden_size": 8, "valid_batches": 0}
+    options = {"steps": 1, "hidden_size": 8, "valid_batches": 0, "ensemble": 1}
     with pytest.raises(InputError, match='element 2: "weight": the first element has no such'):
         ptrnet.fit(sets, [[1, 0], [0, 1]], **options)
     assert ptrnet.fit(sets, [[1, 0], [0, 1]], fields=["price"], **options).task.num_features == 1

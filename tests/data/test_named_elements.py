@@ -14,6 +14,8 @@ from ptrnet.cli import run
 from ptrnet.solver.trained_range import TrainedRange
 from ptrnet.types import Example
 
+SMALL = {"steps": 2, "hidden_size": 8, "valid_batches": 0, "ensemble": 1}
+
 
 def write_text(tmp_path, text, name):
     (tmp_path / name).write_text(text)
@@ -89,6 +91,7 @@ def test_train_reads_the_given_fields_and_prints_them(tmp_path, capsys):
     ]
     data = write_text(tmp_path, "".join(json.dumps(line) + "\n" for line in lines), "d.jsonl")
     options = ["--steps", "2", "--hidden-size", "8", "--batch-size", "4", "--valid-batches", "0"]
+    options += ["--ensemble", "1"]
     for fields, read in (("x,z", "3 features: x (a number), z (a, b)"), ("y,x", "2 features: y")):
         out = str(tmp_path / fields.replace(",", ""))
         assert run(["train", "--data", data, "--fields", fields, *options, "--output", out]) == 0
@@ -110,8 +113,8 @@ def model_of_prices():
     offers = [[{"price": p, "weight": w} for p, w in rng.random((4, 2))] for _ in range(300)]
     places = [sorted(range(4), key=lambda k, o=o: o[k]["price"]) for o in offers]
     solver = ptrnet.fit(
-        offers, places, model="transformer-ptr-net", encoder_layers=1, decoder_layers=1, steps=250,
-        hidden_size=32, seed=1, learning_rate=3e-3, feed_forward=32,
+        offers, places, model="transformer-ptr-net", encoder_layers=1, decoder_layers=1, steps=120,
+        hidden_size=32, seed=1, learning_rate=1e-2, feed_forward=32, ensemble=1,
     )  # fmt: skip
     return solver, offers[:20], places[:20]
 
@@ -146,17 +149,16 @@ def test_numeric_columns_of_frames_are_found_by_name():
 def test_fit_reads_the_columns_of_frames_by_name():
     pandas = pytest.importorskip("pandas")
     frames = [pandas.DataFrame({"x": [1.0, 2.0], "y": [k, 3.0]}) for k in range(8)]
-    options = {"steps": 2, "hidden_size": 8, "valid_batches": 0}
     outputs = [[0, 1]] * 8
-    assert ptrnet.fit(frames, outputs, **options).task.fields == ("x", "y")
-    assert ptrnet.fit(frames, outputs, fields=["y"], **options).task.fields == ("y",)
+    assert ptrnet.fit(frames, outputs, **SMALL).task.fields == ("x", "y")
+    assert ptrnet.fit(frames, outputs, fields=["y"], **SMALL).task.fields == ("y",)
     numbered = [frame.set_axis([0, 1], axis=1) for frame in frames]
-    assert ptrnet.fit(numbered, outputs, **options).task.fields == ()
+    assert ptrnet.fit(numbered, outputs, **SMALL).task.fields == ()
     with pytest.raises(InputError, match="fields: expected names of fields, got 5"):
-        ptrnet.fit(frames, outputs, fields=5, **options)
+        ptrnet.fit(frames, outputs, fields=5, **SMALL)
     with pytest.raises(InputError, match="with a cost, elements are numbers"):
         rows = [frame.to_dict("records") for frame in frames]
-        ptrnet.fit(rows, cost=lambda x, y: 0.0, constraint="permutation", **options)
+        ptrnet.fit(rows, cost=lambda x, y: 0.0, constraint="permutation", **SMALL)
 
 
 def test_fit_reads_scalars_of_numpy_and_ignores_other_fields():
@@ -165,8 +167,7 @@ def test_fit_reads_scalars_of_numpy_and_ignores_other_fields():
     offers = [
         [{"x": kind(k % 2), "c": "a", "title": object()} for k in range(3)] for kind in kinds * 3
     ]
-    options = {"steps": 2, "hidden_size": 8, "valid_batches": 0}
-    solver = ptrnet.fit(offers, [[0, 1, 2]] * 9, fields=["x", "c"], **options)
+    solver = ptrnet.fit(offers, [[0, 1, 2]] * 9, fields=["x", "c"], **SMALL)
     assert solver.answer(offers[0]).elements[0] in offers[0]
 
 
@@ -195,7 +196,7 @@ def test_shipped_models_read_the_numeric_fields_of_elements(tmp_path, capsys):
 def test_numbers_match_categories_that_were_texts(tmp_path):
     """If a later table has the sizes 10 and 12.5 but not XL, its column is numeric."""
     offers = [[{"size": size} for size in ("10", "12.5", "XL", "2.0")]] * 4
-    options = {"steps": 2, "hidden_size": 8, "valid_batches": 0, "unknown": "refuse"}
+    options = {**SMALL, "unknown": "refuse"}
     schema = ptrnet.fit(offers, [[0, 1, 2, 3]] * 4, **options).task.schema
     expected = schema.encode([{"size": size} for size in ("10", "10", "12.5", "2.0")], "")
     for sizes in ([10, 10.0, 12.5, 2.0], np.array([10, 10, 12.5, 2])):
@@ -246,9 +247,8 @@ def test_refuses_elements_without_fields():
 
 def test_errors_and_warnings_name_the_field(recwarn):
     offers = [[{"c": "ab"[k % 2], "p": k} for k in range(3)]] * 4
-    options = {"steps": 2, "hidden_size": 8, "valid_batches": 0}
-    solver = ptrnet.fit(offers, [[0, 1, 2]] * 4, **options)
-    strict = ptrnet.fit(offers, [[0, 1, 2]] * 4, unknown="refuse", **options)
+    solver = ptrnet.fit(offers, [[0, 1, 2]] * 4, **SMALL)
+    strict = ptrnet.fit(offers, [[0, 1, 2]] * 4, unknown="refuse", **SMALL)
     with pytest.raises(InputError, match='element 2: "p": expected a number, got nan'):
         strict.solve([{"c": "a", "p": 1}, {"c": "a", "p": float("nan")}])
     with pytest.raises(InputError, match="element 1: \"c\": expected one of 'a', 'b', got 'zzz'"):
@@ -262,7 +262,7 @@ def test_errors_and_warnings_name_the_field(recwarn):
 
 def test_solve_reads_named_elements_from_standard_input(tmp_path, monkeypatch, capsys):
     offers = [[{"x": k, "y": -k} for k in range(3)]] * 4
-    solver = ptrnet.fit(offers, [[0, 1, 2]] * 4, steps=2, hidden_size=8, valid_batches=0)
+    solver = ptrnet.fit(offers, [[0, 1, 2]] * 4, **SMALL)
     solver.save_pretrained(tmp_path / "m")
     line = json.dumps({"inputs": offers[0], "id": 7})
     content = io.BufferedReader(io.BytesIO(f"{line}\n{line}\n".encode()))
@@ -275,9 +275,8 @@ def test_solve_reads_named_elements_from_standard_input(tmp_path, monkeypatch, c
 def test_a_second_model_encodes_the_elements_of_an_answer_again():
     """The features that another model made of the elements must not be read as coordinates."""
     offers = [[{"x": k, "y": k % 2, "c": "abc"[k]} for k in range(3)]] * 4
-    options = {"steps": 2, "hidden_size": 8, "valid_batches": 0}
-    one = ptrnet.fit(offers, [[0, 1, 2]] * 4, fields=["c"], **options)
-    other = ptrnet.fit(offers, [[0, 1, 2]] * 4, fields=["y", "c", "x"], **options)
+    one = ptrnet.fit(offers, [[0, 1, 2]] * 4, fields=["c"], **SMALL)
+    other = ptrnet.fit(offers, [[0, 1, 2]] * 4, fields=["y", "c", "x"], **SMALL)
     (answered,) = one.predict(
         [Example(offers[0], None, "x").replace(inputs=np.eye(3), elements=offers[0])]
     )
@@ -290,9 +289,8 @@ def test_refuses_weights_of_a_model_with_other_categories_or_fields(tmp_path):
     def offers(colours):
         return [[{"price": k, "colour": c} for k, c in enumerate(colours)]] * 4
 
-    options = {"steps": 2, "hidden_size": 8, "valid_batches": 0}
-    ptrnet.fit(offers("ab"), [[0, 1]] * 4, output=tmp_path / "ab", **options)
-    options["weights"] = str(tmp_path / "ab")
+    ptrnet.fit(offers("ab"), [[0, 1]] * 4, output=tmp_path / "ab", **SMALL)
+    options = {**SMALL, "weights": str(tmp_path / "ab")}
     ptrnet.fit(offers("ba"), [[0, 1]] * 4, **options)
     with pytest.raises(InputError, match=r"weights: .* has categories"):
         ptrnet.fit(offers("ac"), [[0, 1]] * 4, **options)
@@ -303,7 +301,7 @@ def test_refuses_weights_of_a_model_with_other_categories_or_fields(tmp_path):
 def test_solve_reads_a_table_of_one_instance(tmp_path, capsys):
     """Elements keep the names of their fields in .jsonl."""
     offers = [[{"x": k, "y": -k} for k in range(3)]] * 4
-    solver = ptrnet.fit(offers, [[0, 1, 2]] * 4, steps=2, hidden_size=8, valid_batches=0)
+    solver = ptrnet.fit(offers, [[0, 1, 2]] * 4, **SMALL)
     solver.save_pretrained(tmp_path / "m")
     table = write_text(tmp_path, "title,y,x\na,0,1\nb,2,0\nc,5,5\n", "one.csv")
     command = ["solve", "--model", str(tmp_path / "m"), table]
@@ -464,7 +462,7 @@ def test_a_training_keeps_its_rules_for_unseen_and_missing_values(tmp_path, opti
     rows = [{"trip": k // 3, "c": "ab"[k % 2], "p": p} for k, p in enumerate(rng.random(30))]
     chosen = rng.integers(3, size=10)
     data = [{**row, "bought": int(k % 3 == chosen[k // 3])} for k, row in enumerate(rows)]
-    sizes = {"steps": 2, "hidden_size": 8, "batch_size": 4}
+    sizes = {"steps": 2, "hidden_size": 8, "batch_size": 4, "ensemble": 1}
     columns = {"set_id": "trip", "chosen": "bought"}
     ptrnet.fit(data, **columns, **options, **sizes, output=tmp_path / "m")
     assert run(["train", "--output", str(tmp_path / "m"), "--resume"]) == 0

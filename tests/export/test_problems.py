@@ -23,7 +23,7 @@ def exported(tmp_path_factory):
     def export(name):
         if name not in folders:
             folders[name] = tmp_path_factory.mktemp("onnx") / name
-            ptrnet.export_onnx(ptrnet.load(name), folders[name], instances=10)
+            ptrnet.export_onnx(ptrnet.load(name), folders[name], instances=2)
         return ptrnet.load(name), folders[name]
 
     return export

@@ -49,8 +49,14 @@ def assert_same(actual, expected):
     torch.testing.assert_close(actual.exp(), expected.exp(), rtol=tolerance, atol=tolerance)
 
 
-@MODELS
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        *((name, torch.float32) for name in [*models.names(), *FRAMES]),
+        *((name, torch.float64) for name in ("ptr-net", "transformer-ptr-net")),  # without kernels
+    ],
+    ids=str,
+)
 def test_traces_are_right_for_other_values_and_sizes(small, name, dtype):
     """The ONNX export traces models. Kernels that write into arrays would leave zeros."""
     module = build(small, name, dtype)

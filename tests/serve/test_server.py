@@ -7,7 +7,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 import urllib.request
@@ -22,6 +21,7 @@ from ptrnet.cli import run
 from ptrnet.errors import InputError
 from ptrnet.kernels import eager
 from ptrnet.serve.server import address_of, listen, read_token, warm_up
+from tests.support.fork_server import PROGRAM
 
 SECONDS = 240  # seconds that any wait may take on a busy machine
 INSTANCES = np.random.default_rng(0).random((300, 20, 2)).tolist()
@@ -34,27 +34,30 @@ def model(small, tmp_path):
 
 
 @pytest.fixture
-def served():
+def served(fork_server, tmp_path):
     """Return a function that starts the program and returns the process and its address."""
     processes = []
 
     def start(*arguments):
-        command = [sys.executable, "-m", "ptrnet", "serve", "--port", "0", *arguments]
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        words = ["serve", "--port", "0", *arguments]
+        process = fork_server.start(PROGRAM, *words, cwd=tmp_path)
         processes.append(process)
-        deadline = threading.Timer(SECONDS, process.kill)  # which ends the line, too
-        deadline.start()
-        line = process.stderr.readline()
-        deadline.cancel()
-        match = re.search(r"serves mine at (http://127\.0\.0\.1:\d+)$", line)
-        assert match, f"no address within {SECONDS} seconds: {line}"
+        deadline = time.monotonic() + SECONDS
+        while not (line := process.stderr).endswith("\n"):
+            assert process.poll() is None and time.monotonic() < deadline, f"no address: {line}"
+            time.sleep(0.01)
+        match = re.search(r"serves mine at (http://127\.0\.0\.1:\d+)$", line.strip())
+        assert match, line
         return process, match[1]
 
     yield start
     for process in processes:
         process.kill()
-        process.wait()
-        process.stderr.close()
+
+
+def said_later(process):
+    """Return what a service has printed below its address."""
+    return process.stderr.partition("\n")[2]
 
 
 def ask(address, body):
@@ -126,7 +129,7 @@ def test_sigterm_finishes_what_was_accepted(served, model):
     for thread in threads:
         thread.join(SECONDS)
     answered.append((response.status, document))
-    assert process.wait(SECONDS) == 0 and process.stderr.read() == ""
+    assert process.wait(SECONDS) == 0 and said_later(process) == ""
     assert len(answered) == 7
     for status, document in answered:
         assert status == 200 and len(document["answers"]) == len(INSTANCES)
@@ -141,7 +144,7 @@ def test_doubtful_instances_of_requests_are_not_in_the_log(served, small, tmp_pa
         points = [[0, 0], [1, 0], [0, 1], [1, 1]]
         assert ask(address, {"instances": [points + [points[k]]] * (k + 1)})[0] == 200
     process.send_signal(signal.SIGTERM)
-    assert process.wait(SECONDS) == 0 and process.stderr.read() == ""
+    assert process.wait(SECONDS) == 0 and said_later(process) == ""
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -154,7 +157,7 @@ def test_ctrl_c_finishes_what_was_accepted_and_exits_with_130(served, model, wor
     wait_for_queue(address, 1)
     process.send_signal(signal.SIGINT)
     thread.join(SECONDS)
-    assert process.wait(SECONDS) == 130 and process.stderr.read() == ""
+    assert process.wait(SECONDS) == 130 and said_later(process) == ""
     assert [status for status, _ in answered] == [200]
 
 
@@ -222,7 +225,7 @@ def test_workers_serve_one_address_and_are_replaced_if_killed(served, model):
     assert ask(address, {"instances": INSTANCES[:2]})[0] == 200
     assert in_queue(address) == 0
     process.send_signal(signal.SIGTERM)
-    assert process.wait(SECONDS) == 0 and "Traceback" not in process.stderr.read()
+    assert process.wait(SECONDS) == 0 and "Traceback" not in said_later(process)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from ptrnet.tasks.tsp import with_ends
 from ptrnet.types import Ends, Example, Nodes, TourRules
 
 TSP = tasks.get("tsp")
-POINTS = np.random.default_rng(0).random((6, 20, 2))
+N = 12
+POINTS = np.random.default_rng(0).random((6, N, 2))
 ENDS = [
     Ends(3, 7),
     Ends(3, 7, True),
@@ -51,28 +52,14 @@ def best_tours(ends):
 def test_tours_of_a_long_table_obey_the_ends(solver, tmp_path):
     rows = [f"{k},{x},{y}" for k, tour in enumerate(POINTS[:2]) for x, y in tour]
     (tmp_path / "t.csv").write_text("\n".join(["tour,x,y", *rows, ""]))
-    assert (
-        run(
-            [
-                "solve",
-                "tsp",
-                str(tmp_path / "t.csv"),
-                "--set-id",
-                "tour",
-                "--start",
-                "3",
-                "--end",
-                "7",
-            ]
-            + ["--output", str(tmp_path / "out.csv")]
-        )
-        == 0
-    )
+    words = ["--set-id", "tour", "--start", "3", "--end", "7"]
+    words += ["--output", str(tmp_path / "out.csv")]
+    assert run(["solve", "tsp", str(tmp_path / "t.csv"), *words]) == 0
     lines = (tmp_path / "out.csv").read_text().splitlines()
     ranks = [int(line.rpartition(",")[2]) for line in lines[1:]]
-    for of_tour in (ranks[:20], ranks[20:]):
-        assert sorted(of_tour) == list(range(1, 21))
-        assert of_tour[3] == 1 and of_tour[7] == 20
+    for of_tour in (ranks[:N], ranks[N:]):
+        assert sorted(of_tour) == list(range(1, N + 1))
+        assert of_tour[3] == 1 and of_tour[7] == N
 
 
 @pytest.mark.parametrize(
@@ -88,7 +75,7 @@ def test_tours_of_a_long_table_obey_the_ends(solver, tmp_path):
 def test_networks_answer_with_the_ends_that_are_asked_for(solver, ends, options):
     solved = solver.predict(examples(ends, POINTS[:3]), **options)
     for row, inputs, best in zip(solved, POINTS, best_tours(ends), strict=False):
-        assert sorted(row.outputs) == list(range(20))
+        assert sorted(row.outputs) == list(range(N))
         assert ends.start in (None, row.outputs[0]) and ends.end in (None, row.outputs[-1])
         shortest = length(inputs, best.outputs, is_open=ends.is_open)
         assert best.rules == row.rules == TourRules(*ends)
@@ -97,7 +84,7 @@ def test_networks_answer_with_the_ends_that_are_asked_for(solver, ends, options)
 
 
 def test_an_answer_with_ends_does_not_depend_on_its_batch(solver):
-    ends = examples(Ends(3, 7))
+    ends = examples(Ends(3, 7), POINTS[:3])
     together = solver.predict(Dataset.of([*ends, *examples(Ends(), POINTS[:2])]))
     for row, example in zip(together, ends, strict=False):
         assert row.outputs.tolist() == solver.predict([example])[0].outputs.tolist()
@@ -110,9 +97,9 @@ def test_a_closed_tour_is_cut_where_the_path_is_shortest(ends):
     inputs = POINTS[0]
     (example,) = examples(ends, POINTS[:1])
     closed = TSP.label(POINTS[:1])[0]
-    for tour in (np.roll(closed, k) for k in range(20)):
+    for tour in (np.roll(closed, k) for k in range(N)):
         path = TSP.obey(example, tour)
-        turned = [np.roll(way, k) for way in (tour, tour[::-1]) for k in range(20)]
+        turned = [np.roll(way, k) for way in (tour, tour[::-1]) for k in range(N)]
         fit = [
             length(inputs, way, is_open=True)
             for way in turned
@@ -126,7 +113,7 @@ def test_invalid_ends_are_refused(solver, tmp_path):
     hull = Example(POINTS[0])
     for call, message in (
         (lambda: list(with_ends([hull], tasks.get("hull"), Ends(1))), "need task tsp, got"),
-        (lambda: examples(Ends(20)), "row 0: start: expected 0 to 19, got 20"),
+        (lambda: examples(Ends(20)), f"row 0: start: expected 0 to {N - 1}, got 20"),
         (lambda: examples(Ends(2, 2)), "row 0: end: expected another city than start, got 2"),
     ):
         with pytest.raises(InputError, match=message):

@@ -2,20 +2,25 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import NamedTuple
 
 TIMEOUT = 240  # seconds, after which a process is killed
+PROGRAM = "import sys; from ptrnet.cli import run; sys.exit(run(sys.argv[1:]))"
 
-# Each line is a request. The server forks a child that runs its code, and answers the exit code.
+# Each line is a request: to start a child, which is answered by its process id, or to look whether
+# one has ended, which is answered by its exit code or null.
 _SERVER = """
 import json, os, signal, sys, traceback
 exec(sys.argv[1])
 
 def run(request):
+    os.setsid()
     signal.alarm(request["timeout"])
     os.chdir(request["folder"])
     os.environ.update(request["environment"])
@@ -29,18 +34,23 @@ def run(request):
         if isinstance(end.code, str):
             print(end.code, file=sys.stderr)
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:
+    except BaseException as error:
         traceback.print_exc()
-        code = 1
+        code = 130 if isinstance(error, KeyboardInterrupt) else 1
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
 
 for line in sys.stdin:
-    child = os.fork()
-    if not child:
-        run(json.loads(line))
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    request = json.loads(line)
+    if "code" in request:
+        answer = os.fork()
+        if not answer:
+            run(request)
+    else:
+        process, status = os.waitpid(request["process"], os.WNOHANG)
+        answer = os.waitstatus_to_exitcode(status) if process else None
+    print(json.dumps(answer), flush=True)
 """
 
 
@@ -52,6 +62,49 @@ class Done(NamedTuple):
     stderr: str
 
 
+class Process:
+    """A started process in a session of its own, with the methods of `subprocess.Popen`."""
+
+    def __init__(self, server: "ForkServer", pid: int, out: str, err: str) -> None:
+        self.pid, self.returncode = pid, None
+        self._server, self._out, self._err = server, Path(out), Path(err)
+
+    @property
+    def stdout(self) -> str:
+        """What it has printed on standard output."""
+        return self._out.read_text()
+
+    @property
+    def stderr(self) -> str:
+        """What it has printed on standard error."""
+        return self._err.read_text()
+
+    def poll(self) -> int | None:
+        """Return the exit code, or None if it runs."""
+        if self.returncode is None:
+            self.returncode = self._server.ask({"process": self.pid})
+        return self.returncode
+
+    def wait(self, seconds: float = TIMEOUT) -> int:
+        """Wait for the end, and return the exit code."""
+        deadline = time.monotonic() + seconds
+        while self.poll() is None:
+            assert time.monotonic() < deadline, f"no end in {seconds} seconds: {self.stderr}"
+            time.sleep(0.01)
+        return self.returncode
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal, if it runs."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Kill it and the processes that it started, and wait for its end."""
+        if self.poll() is None:
+            os.killpg(self.pid, signal.SIGKILL)
+            self.wait()
+
+
 class ForkServer:
     """A process that has run `imports`, and forks a child for each code."""
 
@@ -60,25 +113,37 @@ class ForkServer:
         self._server = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
+        self._folder, self._count = tempfile.TemporaryDirectory(), 0
 
-    def run(self, code: str, *arguments: str, cwd: Path, **environment: str) -> Done:
-        """Run code with arguments in `sys.argv[1:]`, in a folder and a changed environment."""
-        with tempfile.TemporaryDirectory() as folder:
-            streams = [os.devnull, *(str(Path(folder) / name) for name in ("out", "err"))]
-            request = {
-                "code": code,
-                "arguments": arguments,
-                "folder": str(cwd),
-                "environment": environment,
-                "streams": streams,
-                "timeout": TIMEOUT,
-            }
-            self._server.stdin.write(json.dumps(request) + "\n")
-            self._server.stdin.flush()
-            returncode = int(self._server.stdout.readline())
-            return Done(returncode, *(Path(path).read_text() for path in streams[1:]))
+    def ask(self, request: dict[str, object]) -> int | None:
+        """Send a request, and return the answer."""
+        self._server.stdin.write(json.dumps(request) + "\n")
+        self._server.stdin.flush()
+        return json.loads(self._server.stdout.readline())
+
+    def start(self, code: str, *arguments: object, cwd: Path, **environment: str) -> Process:
+        """Start code with arguments in `sys.argv[1:]`, in a folder and a changed environment."""
+        self._count += 1
+        out, err = (f"{self._folder.name}/{self._count}.{name}" for name in ("out", "err"))
+        for path in (out, err):
+            Path(path).touch()  # so that it can be read before the child writes it
+        request = {
+            "code": code,
+            "arguments": [str(argument) for argument in arguments],
+            "folder": str(cwd),
+            "environment": environment,
+            "streams": [os.devnull, out, err],
+            "timeout": TIMEOUT,
+        }
+        return Process(self, self.ask(request), out, err)
+
+    def run(self, code: str, *arguments: object, cwd: Path, **environment: str) -> Done:
+        """Run code to its end."""
+        process = self.start(code, *arguments, cwd=cwd, **environment)
+        return Done(process.wait(), process.stdout, process.stderr)
 
     def close(self) -> None:
         """End the process."""
         with self._server:
             self._server.kill()
+        self._folder.cleanup()

@@ -13,13 +13,13 @@ import ptrnet
 from ptrnet.errors import InputError
 from ptrnet.types import Example
 
-OPTIONS = {"steps": 2, "hidden_size": 4, "batch_size": 8}
+OPTIONS = {"steps": 2, "hidden_size": 4, "batch_size": 8, "ensemble": 1}
 X = np.random.default_rng(0).integers(0, 99, (20, 5, 1)) / 64
 Y = np.argsort(X[..., 0], axis=1, kind="stable")
 
 
 def weights(*examples, **options):
-    return list(ptrnet.fit(*examples, **OPTIONS, **options).model.state_dict().values())
+    return list(ptrnet.fit(*examples, **{**OPTIONS, **options}).model.state_dict().values())
 
 
 def test_two_sequences_train_the_weights_of_pairs():
@@ -98,7 +98,7 @@ def test_instances_of_every_form_are_learned_from_costs():
 )
 def test_invalid_inputs_are_refused_in_one_line(arguments, options, complaint):
     with pytest.raises(InputError, match=complaint) as error:
-        ptrnet.fit(*arguments, **OPTIONS, **options)
+        ptrnet.fit(*arguments, **{**OPTIONS, **options})
     assert "\n" not in str(error.value)
 
 

@@ -13,7 +13,7 @@ from ptrnet.data.tables import Table
 from ptrnet.errors import InputError
 from ptrnet.training.callbacks import FiniteLoss
 
-TINY = {"steps": 2, "hidden_size": 8, "batch_size": 4, "valid_batches": 0}
+TINY = {"steps": 2, "hidden_size": 8, "batch_size": 4, "valid_batches": 0, "ensemble": 1}
 OPTIONS = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
 
 

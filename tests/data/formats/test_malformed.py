@@ -1,4 +1,4 @@
-"""Every file in `malformed/` is refused with its message in `COMPLAINTS`, where ... is any text."""
+"""Every file in `malformed/` is refused as `COMPLAINTS` says, in which `...` is any text."""
 
 from pathlib import Path
 
