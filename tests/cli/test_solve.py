@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import ptrnet as library
 from ptrnet import sinks, tasks
 from ptrnet.data import formats
+from ptrnet.errors import AmbiguousInputWarning
 from ptrnet.run import CHUNK
 from ptrnet.types import Example
 from tests.cli.test_bulk import interrupted
@@ -110,12 +112,19 @@ def test_a_line_that_cannot_be_used_leaves_nothing(ptrnet, folder, tmp_path):
     assert (code, out) == (2, "") and f"bad.jsonl:{CHUNK + 4}: " in errors
 
 
-def test_a_doubt_about_many_lines_is_printed_once(ptrnet, tmp_path):
+def test_a_doubt_about_many_lines_is_printed_once(ptrnet, tmp_path, monkeypatch):
     """Once, it was printed for each chunk, because filters of warnings had changed."""
-    (tmp_path / "in.jsonl").write_text('{"inputs": [[0], [1]], "output": [0, 1]}\n' * 3 * CHUNK)
-    _, _, errors = ptrnet("solve", "sort", tmp_path / "in.jsonl", "--output", tmp_path / "o.jsonl")
-    lines = [line for line in errors.splitlines() if "did you mean" in line]
-    assert len(lines) == 1
+    read = formats.read
+
+    def doubting(*arguments):
+        for example in read(*arguments):
+            warnings.warn("in.txt: a doubt", AmbiguousInputWarning, stacklevel=1)
+            yield example
+
+    monkeypatch.setattr(formats, "read", doubting)
+    (tmp_path / "in.txt").write_text("0 1\n" * 3 * CHUNK)
+    _, _, errors = ptrnet("solve", "sort", tmp_path / "in.txt", "--output", tmp_path / "o.txt")
+    assert errors == "ptrnet: in.txt: a doubt\n"
 
 
 def test_one_document_is_the_same_by_many_processes(ptrnet, folder):
