@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from ptrnet import decoding
 from ptrnet.decoding.settings import (
     BeamSettings,
     IncrementalSettings,
@@ -73,9 +74,6 @@ class DecoderOptions(Settings):
         Raises:
             InputError: an option was given that this decoder does not have.
         """
-        from ptrnet.decoding.incremental import Incremental
-        from ptrnet.decoding.reconstruct import Reconstruct
-
         is_incremental = self.decoder == "incremental"
         search = (self.inner or "greedy") if is_incremental else self.decoder
         used = {*_SETTINGS_OF[self.decoder], *_SETTINGS_OF[search]}
@@ -86,20 +84,18 @@ class DecoderOptions(Settings):
                     f"{spell(option)} has no effect with {self.decoder} decoding{inner}"
                 )
         if self.decoder == "reconstruct":
-            return Reconstruct(seed=seed, **self._settings("reconstruct"))
+            return decoding.Reconstruct(seed=seed, **self._settings("reconstruct"))
         if is_incremental:
-            return Incremental(
-                **{**self._settings("incremental"), "inner": self._search(search, seed)}
-            )
+            solver = self._search(search, seed)
+            return decoding.Incremental(**self._settings("incremental") | {"inner": solver})
         return self._search(search, seed)
 
     def _search(self, name: str, seed: int) -> "Decoder":
-        from ptrnet.decoding.beam import Beam, Greedy
-        from ptrnet.decoding.sample import Sample
-
         if name == "beam":
-            return Beam(**self._settings("beam"))
-        return Sample(seed=seed, **self._settings("sample")) if name == "sample" else Greedy()
+            return decoding.Beam(**self._settings("beam"))
+        if name == "sample":
+            return decoding.Sample(seed=seed, **self._settings("sample"))
+        return decoding.Greedy()
 
     def _settings(self, name: str) -> dict[str, Any]:
         """Return those settings of a decoder that the user set by options."""
