@@ -42,7 +42,7 @@ class Question(NamedTuple):
     method: Method
 
 
-Parse = Callable[[bytes, Task, Limits], Question]
+Parse = Callable[..., Question]  # of a body (bytes), a `task` and `limits`
 
 
 class BodyReader:
@@ -86,6 +86,26 @@ class BodyReader:
         if is_large:
             raise Problem(413, f"body: expected at most {limit} bytes")
         return bytes(body)
+
+
+def media_type(request: Request, expected: Iterable[str]) -> str:
+    """Return the media type of the body.
+
+    Raises:
+        Problem: 415 if the type is unexpected or the body is compressed, 422 if a JSON request has
+            options in its URL.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in expected:
+        wanted = " or ".join(expected)
+        raise Problem(415, f"Content-Type: expected {wanted}, got {kind[:60] or 'none'}")
+    encoding = request.headers.get("content-encoding", "identity")
+    if encoding.lower() != "identity":
+        raise Problem(415, f"Content-Encoding: expected none, got {encoding[:40]!r}")
+    if kind == JSON and request.query_params:
+        detail = "the options of a JSON request belong in its body, not in the address"
+        raise Problem(422, detail)
+    return kind
 
 
 def parse_solve(body: bytes, task: Task, limits: Limits) -> Question:
@@ -141,7 +161,7 @@ def parse_array(options: MethodOptions, body: bytes, task: Task, limits: Limits)
         InputError: the body is not an array of instances, or an option is wrong.
         Problem: 413 if one instance, or all instances together, are too large.
     """
-    array = parse_npy(body)
+    array = _parse_npy(body)
     return _question(array if array.ndim == 3 else array[None], options.method(), task, limits)
 
 
@@ -217,7 +237,7 @@ def _check_sizes(lengths: Iterable[int], method: Method, limits: Limits) -> None
         )
 
 
-def parse_npy(body: bytes) -> NDArray[Any]:
+def _parse_npy(body: bytes) -> NDArray[Any]:
     """Return the array in a `.npy` body: real numbers, `(n, d)` or `(B, n, d)`.
 
     Pickled objects are refused, because unpickling a request could run its code.

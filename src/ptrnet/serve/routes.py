@@ -1,14 +1,12 @@
 """HTTP routes of the service."""
 
 import hmac
-from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST
-from starlette.requests import ClientDisconnect
 
 from ptrnet import weights
 from ptrnet.serve.problems import CLOSE, PROBLEM, Problem
@@ -32,9 +30,7 @@ from ptrnet.serve.schemas import (
     TraceRequest,
     TraceResponse,
 )
-from ptrnet.serve.service import Result, Service, while_connected
-
-CLIENT_LEFT = 499  # seen only in the metrics, because the client has closed the connection
+from ptrnet.serve.service import Service
 
 
 async def check_token(
@@ -103,7 +99,7 @@ async def solve(
     With a .npy body, pass the options in the URL: `?decoder=beam&beam_size=4`.
     """
     parsers: dict[str, Parse] = {JSON: parse_solve, NPY: partial(parse_array, options)}
-    return await _respond(request, service, name, service.solve, parsers)
+    return await service.respond(request, name, SolveResponse, parsers, service.answers)
 
 
 @router.post(
@@ -114,7 +110,8 @@ async def solve(
 )
 async def evaluate(name: str, request: Request, service: TheService) -> EvaluateResponse | Response:
     """Compare the model's answers with the true answers in `outputs`."""
-    return await _respond(request, service, name, service.evaluate, {JSON: parse_evaluate})
+    parsers = {JSON: parse_evaluate}
+    return await service.respond(request, name, EvaluateResponse, parsers, service.measures)
 
 
 @router.post(
@@ -128,7 +125,8 @@ async def trace(name: str, request: Request, service: TheService) -> TraceRespon
 
     If the exact answer is ready within a second of the model's answer, the response includes it.
     """
-    return await _respond(request, service, name, service.trace, {JSON: parse_trace})
+    parsers = {JSON: parse_trace}
+    return await service.respond(request, name, TraceResponse, parsers, service.steps)
 
 
 @router.get("/v1/models")
@@ -169,55 +167,3 @@ async def readyz(service: TheService) -> dict[str, str]:
     if service.is_full:
         raise Problem(503, "the queue is full")
     return {"status": "ready"}
-
-
-async def _respond(
-    request: Request,
-    service: Service,
-    name: str,
-    answer: Callable[[str, bytes, Parse], Awaitable[Result]],
-    parsers: Mapping[str, Parse],
-) -> Result | Response:
-    """Read the body, and pass it to `answer` with its parser. Stop if the client disconnects.
-
-    Args:
-        request: the request.
-        service: the service.
-        name: name of the model.
-        answer: a method of the service.
-        parsers: parsers of bodies by media type.
-
-    Raises:
-        Problem: 404, 413, 415, 422, 429 or 503.
-        InputError: see `parsers`.
-    """
-    service.model(name)
-    parse = parsers[_media_type(request, parsers)]
-    service.check_room()  # checked first: if the queue is full, we do not read the body
-    try:
-        body = await service.bodies.read(request)
-    except ClientDisconnect:
-        return Response(status_code=CLIENT_LEFT)
-    async with service.admitted():
-        response = await while_connected(request.receive, answer(name, body, parse))
-    return Response(status_code=CLIENT_LEFT) if response is None else response
-
-
-def _media_type(request: Request, expected: Iterable[str]) -> str:
-    """Return the media type of the body.
-
-    Raises:
-        Problem: 415 if the type is unexpected or the body is compressed, 422 if a JSON request has
-            options in its URL.
-    """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind not in expected:
-        wanted = " or ".join(expected)
-        raise Problem(415, f"Content-Type: expected {wanted}, got {kind[:60] or 'none'}")
-    encoding = request.headers.get("content-encoding", "identity")
-    if encoding.lower() != "identity":
-        raise Problem(415, f"Content-Encoding: expected none, got {encoding[:40]!r}")
-    if kind == JSON and request.query_params:
-        detail = "the options of a JSON request belong in its body, not in the address"
-        raise Problem(422, detail)
-    return kind

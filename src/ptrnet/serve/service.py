@@ -1,11 +1,14 @@
 """The service: it admits requests to a bounded queue and answers them before a deadline."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from time import perf_counter
 from typing import Any, TypeVar
+
+from fastapi import Request, Response
+from starlette.requests import ClientDisconnect
 
 from ptrnet.data.dataset import Dataset
 from ptrnet.decoding.trace import Traced
@@ -14,15 +17,8 @@ from ptrnet.serve.batching import SCORES, Batcher
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.metrics import Metrics
 from ptrnet.serve.problems import RETRY, Problem
-from ptrnet.serve.requests import BodyReader, Parse, Question
-from ptrnet.serve.schemas import (
-    Answer,
-    EvaluateResponse,
-    ExactAnswer,
-    Method,
-    SolveResponse,
-    TraceResponse,
-)
+from ptrnet.serve.requests import BodyReader, Parse, Question, media_type
+from ptrnet.serve.schemas import Answer, ExactAnswer, Header, Method
 from ptrnet.serve.tracing import ExactAnswers, compare, steps_of
 from ptrnet.solver import Solver
 from ptrnet.solver.answer import finite_cost
@@ -35,8 +31,12 @@ from ptrnet.types import Example
 # would hold up the event loop.
 SMALL_BODY = 16_384
 EXACT_SECONDS = 1.0  # how long a trace waits for the exact answer after the model's answer
+CLIENT_LEFT = 499  # seen only in the metrics, because the client has closed the connection
 
 Result = TypeVar("Result")
+Kind = TypeVar("Kind", bound=Header)
+Fields = dict[str, Any]
+Describe = Callable[[Solver, Question, Dataset], Awaitable[Fields]]
 
 
 class Service:
@@ -53,7 +53,7 @@ class Service:
     def __init__(self, models: Mapping[str, Solver], limits: Limits) -> None:
         self.models, self.limits, self.metrics = models, limits, Metrics()
         self.num_waiting = 0  # requests that hold a place in the queue
-        self.bodies, self.batcher = BodyReader(limits), Batcher(self.metrics)
+        self._bodies, self.batcher = BodyReader(limits), Batcher(self.metrics)
         self._exact = ExactAnswers()
 
     def model(self, name: str) -> Solver:
@@ -67,19 +67,19 @@ class Service:
         """Whether the queue has no free place."""
         return self.num_waiting >= self.limits.queue
 
-    def check_room(self) -> None:
+    def _check_room(self) -> None:
         """Raise Problem 429 if the queue is full."""
         if self.is_full:
             raise Problem(429, f"all {self.limits.queue} places of the queue are taken", RETRY)
 
     @asynccontextmanager
-    async def admitted(self) -> AsyncIterator[None]:
+    async def _admitted(self) -> AsyncIterator[None]:
         """Hold a place in the queue within the context, at most until the deadline.
 
         Raises:
             Problem: 429 if the queue is full, 503 if the deadline passes.
         """
-        self.check_room()
+        self._check_room()
         self.num_waiting += 1
         self.metrics.in_queue.inc()
         try:
@@ -91,35 +91,70 @@ class Service:
             self.num_waiting -= 1
             self.metrics.in_queue.dec()
 
-    async def solve(self, name: str, body: bytes, parse: Parse) -> SolveResponse:
-        """Answer the instances of a body."""
-        start, solver = perf_counter(), self.models[name]
-        (_, method), answered = await self._answered(name, body, parse)
-        answers = [_answer(solver, method, example) for example in answered]
-        seconds = perf_counter() - start
-        return SolveResponse(**_header(name, solver, method), answers=answers, seconds=seconds)
+    async def respond(
+        self,
+        request: Request,
+        name: str,
+        kind: type[Kind],
+        parsers: Mapping[str, Parse],
+        describe: Describe,
+    ) -> Kind | Response:
+        """Answer a request: read, parse and decode it. Stop if the client disconnects.
 
-    async def evaluate(self, name: str, body: bytes, parse: Parse) -> EvaluateResponse:
-        """Compare the model's answers with the true answers of a body."""
-        start, solver = perf_counter(), self.models[name]
-        (data, method), answered = await self._answered(name, body, parse)
+        Args:
+            request: the request.
+            name: name of the model.
+            kind: the response.
+            parsers: parsers of bodies by media type.
+            describe: returns the response's own fields.
+
+        Raises:
+            Problem: 404, 413, 415, 422, 429 or 503.
+            InputError: see `parsers`.
+        """
+        solver = self.model(name)
+        parse = partial(parsers[media_type(request, parsers)], task=solver.task, limits=self.limits)
+        self._check_room()  # checked first: if the queue is full, we do not read the body
+        try:
+            body = await self._bodies.read(request)
+        except ClientDisconnect:
+            return Response(status_code=CLIENT_LEFT)
+
+        async def answer() -> Kind:
+            start = perf_counter()
+            small = len(body) <= SMALL_BODY
+            question = parse(body) if small else await asyncio.to_thread(parse, body)
+            answered = await self.batcher.solve(solver, question.method, question.data)
+            self.metrics.instances.labels(name).inc(len(answered))
+            fields = await describe(solver, question, answered)
+            fields["seconds"] = perf_counter() - start
+            decoder = question.method.decoder.name
+            return kind(task=solver.task.name, model=name, decoder=decoder, **fields)
+
+        async with self._admitted():
+            response = await _while_connected(request.receive, answer())
+        return Response(status_code=CLIENT_LEFT) if response is None else response
+
+    async def answers(self, solver: Solver, question: Question, answered: Dataset) -> Fields:
+        """Return the fields of a `SolveResponse`."""
+        return {"answers": [_answer(solver, question.method, example) for example in answered]}
+
+    async def measures(self, solver: Solver, question: Question, answered: Dataset) -> Fields:
+        """Compare answers with the true answers. Return the fields of an `EvaluateResponse`."""
+        data, method = question
         measures = await asyncio.to_thread(score_answers, solver.model, solver.task, data, answered)
-        return EvaluateResponse(
-            **_header(name, solver, method),
-            instances=len(data),
-            metrics={metric: measure.to_dict() for metric, measure in measures.items()},
-            warnings=[m.text for m in solver.trained_range.messages_of(data, method.decoder)],
-            seconds=perf_counter() - start,
-        )
+        return {
+            "instances": len(data),
+            "metrics": {metric: measure.to_dict() for metric, measure in measures.items()},
+            "warnings": _warnings(solver, method, data),
+        }
 
-    async def trace(self, name: str, body: bytes, parse: Parse) -> TraceResponse:
-        """Answer the instance of a body, and return the steps of the search.
+    async def steps(self, solver: Solver, question: Question, answered: Dataset) -> Fields:
+        """Return the fields of a `TraceResponse`: the steps of the search for one answer.
 
         If the exact answer is ready at most `EXACT_SECONDS` after the model's answer, compare both.
         """
-        start, solver = perf_counter(), self.models[name]
-        task = solver.task
-        (_, method), (solved,) = await self._answered(name, body, parse)
+        task, method, (solved,) = solver.task, question.method, answered
         assert isinstance(method.decoder, Traced)
         tokens, steps = await asyncio.to_thread(steps_of, task, solved, method.decoder)
         exact: ExactAnswer | None = None
@@ -129,31 +164,20 @@ class Service:
                 exact = await self._exact.get(task, solved)
                 pending = False
         correct, metrics = compare(task, solved, exact)
-        return TraceResponse(
-            **_header(name, solver, method),
-            special_names=list(task.special_names),
-            tokens=tokens,
-            steps=steps,
-            answer=_answer(solver, method, solved),
-            exact=exact,
-            pending=pending,
-            correct=correct,
-            metrics=metrics,
-            seconds=perf_counter() - start,
-        )
-
-    async def _answered(self, name: str, body: bytes, parse: Parse) -> tuple[Question, Dataset]:
-        """Return the question in a body, and its instances with the answers of a model."""
-        solver = self.models[name]
-        parse = partial(parse, body, solver.task, self.limits)
-        question = parse() if len(body) <= SMALL_BODY else await asyncio.to_thread(parse)
-        answered = await self.batcher.solve(solver, question.method, question.data)
-        self.metrics.instances.labels(name).inc(len(answered))
-        return question, answered
+        return {
+            "special_names": list(task.special_names),
+            "tokens": tokens,
+            "steps": steps,
+            "answer": _answer(solver, method, solved),
+            "exact": exact,
+            "pending": pending,
+            "correct": correct,
+            "metrics": metrics,
+        }
 
 
-def _header(name: str, solver: Solver, method: Method) -> dict[str, Any]:
-    return {"task": solver.task.name, "model": name, "decoder": method.decoder.name}
+def _warnings(solver: Solver, method: Method, data: Iterable[Example]) -> list[str]:
+    return [message.text for message in solver.trained_range.messages_of(data, method.decoder)]
 
 
 def _answer(solver: Solver, method: Method, solved: Example) -> Answer:
@@ -166,13 +190,13 @@ def _answer(solver: Solver, method: Method, solved: Example) -> Answer:
         outputs=solved.outputs.tolist(),
         log_likelihood=solved.log_prob,
         cost=finite_cost(solver.task, solved),
-        warnings=[m.text for m in solver.trained_range.messages_of([solved], method.decoder)],
+        warnings=_warnings(solver, method, [solved]),
         scores=scores,
         probabilities=probabilities,
     )
 
 
-async def while_connected(
+async def _while_connected(
     receive: Callable[[], Awaitable[Mapping[str, Any]]], answer: Awaitable[Result]
 ) -> Result | None:
     """Await the answer. If the client disconnects first, cancel the answer.
