@@ -56,7 +56,7 @@ def gaps(solver: ptrnet.Solver, path: Path) -> tuple[int, list[float]]:
     """Return the number of cities of a map, and each method's gap in percent."""
     task = tasks.get("tsp")
     (example,) = formats.read(str(path), task)
-    data = Dataset.of([example], task.item_size)
+    data = Dataset.of([example], task.facts.item_size)
     answers = [solver.predict(data, improve=improve) for improve in (False, True)]
     answers += [solver.predict(data, Reconstruct(seconds=seconds)) for seconds in SECONDS]
     tours = [a.outputs for (a,) in answers if a.outputs is not None]

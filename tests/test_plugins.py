@@ -134,7 +134,7 @@ def test_a_plugin_that_fails_gives_one_line(ptrnet, tmp_path):
 TOP = """
 import numpy as np
 from ptrnet import labellers, tasks
-from ptrnet.tasks.base import Task
+from ptrnet.tasks.base import Facts, Task
 
 class lab:
     @staticmethod
@@ -143,7 +143,7 @@ class lab:
 
 @tasks.register
 class Top(Task):
-    name, labellers, num_features = "top", ("toplab",), 1
+    name, facts = "top", Facts(num_features=1, labellers=("toplab",))
     def max_length(self, n): return n - 1
     def build_constraint(self): ...
     def answer_error(self, n, outputs, first=0):
@@ -305,7 +305,7 @@ def test_registering_twice_or_wrongly_is_refused(run):
     done = run(REGISTERING)
     plain, unready, other = done.stdout.splitlines() or [done.stderr] * 3
     assert "field depth: declare it with ptrnet.settings.setting" in plain
-    assert "Unready: expected it to have labellers, answer_error, build_constraint" in unready
+    assert "Unready: expected it to have answer_error, build_constraint, draw, facts" in unready
     assert "'mine' is there already" in other
 
 

@@ -104,7 +104,8 @@ def test_answers_that_break_the_rules_reach_a_binary_format(tmp_path, name):
     wrong = {"hull": [0, 1, 0], "delaunay": [[0, 0, 1], [0, 0, 1]]}[name]
     points = np.random.default_rng(1).random((5, 2))
     data = Dataset.of(
-        [Example(points, np.array(wrong)), Example(points, np.array(wrong[:0]))], task.item_size
+        [Example(points, np.array(wrong)), Example(points, np.array(wrong[:0]))],
+        task.facts.item_size,
     )
     path = tmp_path / "a.parquet"
     write_chunks(lambda chunk: chunk, Source([data], 2, {}), task, str(path), "solving", {})

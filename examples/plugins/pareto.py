@@ -24,7 +24,7 @@ from ptrnet.metrics.sequence import score_subsets
 from ptrnet.models.ptr_net import PtrNet
 from ptrnet.models.settings import AttentionSettings
 from ptrnet.settings import setting
-from ptrnet.tasks.base import Drawing, Task, duplicate_error
+from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error
 from ptrnet.types import Example
 
 
@@ -47,11 +47,7 @@ class Pareto(Task):
     """The task `pareto`: the offers that no other offer beats, the cheapest first."""
 
     name = "pareto"
-    labellers = ("sweep",)
-
-    @property
-    def num_features(self):
-        return 2
+    facts = Facts(num_features=2, labellers=("sweep",))
 
     def max_length(self, n):
         return n

@@ -25,17 +25,18 @@ def attention(model: PointerModel, task: Task, answered: Example) -> tuple[Float
     if task.order != "given":
         outputs = canonicalize_valid(task, inputs, outputs)
     (tokens,) = task.to_tokens([outputs])
-    batch = (*pad_instances([inputs], task.exact_inputs), torch.from_numpy(tokens[None]))
+    batch = (*pad_instances([inputs], task.facts.exact_inputs), torch.from_numpy(tokens[None]))
     log_probs = model.log_probs(*as_parameters(model, *batch))
     probabilities = log_probs[0].double().exp().cpu().numpy()
     # If each element has several tokens (`Problem.ways`), sum their probabilities.
-    if task.ways > 1:
-        special, of_ways = np.split(probabilities, [task.num_specials], axis=1)
-        of_elements = of_ways.reshape(len(tokens), len(inputs), task.ways).sum(2)
+    num_specials, ways = task.facts.num_specials, task.facts.ways
+    if ways > 1:
+        special, of_ways = np.split(probabilities, [num_specials], axis=1)
+        of_elements = of_ways.reshape(len(tokens), len(inputs), ways).sum(2)
         probabilities = np.concatenate([special, of_elements], 1)
-        element_tokens = (tokens - task.num_specials) // task.ways + task.num_specials
-        tokens = np.where(tokens < task.num_specials, tokens, element_tokens)
+        element_tokens = (tokens - num_specials) // ways + num_specials
+        tokens = np.where(tokens < num_specials, tokens, element_tokens)
     # The special slots come first in the order of the model and in the order of the instance.
-    special = np.arange(task.num_specials)
+    special = np.arange(num_specials)
     from_read, to_read = (np.append(special, i + len(special)) for i in (order, position))
     return probabilities[:, to_read], from_read[tokens]

@@ -54,7 +54,7 @@ def label(
             task "tsp", an array `(n, n)` of three rows or more is a matrix of distances.
         output: the file for instances and answers. Its extension is the format; "-" is standard
             output. Answers to a .tsp file go to a .tour file.
-        labeller: an algorithm in `task.labellers`. None: the first in that list.
+        labeller: an algorithm in `task.facts.labellers`. None: the first in that list.
         strict: whether to raise an error if the labeller promises a proof but finds no proof. If
             False, the best answer that was found is kept. Unproved answers are marked by
             `"proved": false` in .jsonl and .parquet files, and counted on standard error.
@@ -111,8 +111,9 @@ def open_labels(
 
     See `label` for the arguments and errors, and `open_instances` for `whole`.
     """
+    task.check_labeller(labeller)
     source = open_instances(task, path, target, ends, whole)
-    key = {"labeller": labeller or task.labellers[0], "strict": strict, "ends": list(ends)}
+    key = {"labeller": labeller or task.facts.labellers[0], "strict": strict, "ends": list(ends)}
     return source, _sink(target, source, task, LABELLING, key)
 
 
@@ -136,17 +137,19 @@ def _instances(values: Any, task: Task, target: str | None, ends: Ends) -> tuple
 
     Refuse what the target could not hold before any work is done.
     """
-    if task.takes_matrices and _is_matrix(values):
+    if task.facts.takes_matrices and _is_matrix(values):
         dist = check_matrix(values, task, "matrix")
         values = [Example(dist, source="matrix", distance=EXPLICIT)]
-        data, is_one = Dataset.of(values, task.item_size), True
+        data, is_one = Dataset.of(values, task.facts.item_size), True
     else:
         data, is_one = instances_of(values, task)
     rows = with_ends(data, task, ends)
     if target is not None:
         formats.check_output(target, task)
-        rows = formats.output_format(target, f"drawn.{task.stdout_format}").checked(rows, task)
-    return Dataset.of(rows, task.item_size), is_one
+        rows = formats.output_format(target, f"drawn.{task.facts.stdout_format}").checked(
+            rows, task
+        )
+    return Dataset.of(rows, task.facts.item_size), is_one
 
 
 @overload
@@ -246,7 +249,7 @@ def generate_dataset(
     """Return the examples that `generate` returns. The progress bar shows the text `activity`."""
     function, source, _ = generation(task, sizes, count, seed, labeller)
     chunks = run(source, function, Memory(), activity, jobs)
-    return Dataset.of((row for chunk in chunks for row in chunk), task.item_size)
+    return Dataset.of((row for chunk in chunks for row in chunk), task.facts.item_size)
 
 
 def generation(
@@ -272,7 +275,7 @@ def generation(
     task.check_labeller(labeller)
     task.check_max_elements(labeller, max(sizes))
     function = partial(_generate_chunk, task, sizes, seed, count, labeller, strict)
-    labeller = labeller or task.labellers[0]
+    labeller = labeller or task.facts.labellers[0]
     key = {
         "sizes": list(sizes), "count": count, "seed": seed, "labeller": labeller, "strict": strict
     }  # fmt: skip
@@ -293,14 +296,14 @@ def label_dataset(
     Examples:
         >>> labelled = label_dataset(tasks.get("tsp"), "exact", data)
     """
-    data = Dataset.of(data, task.item_size)
+    data = Dataset.of(data, task.facts.item_size)
     # A labeller takes a batch whose instances share the size, the distance and the rules.
     groups: dict[tuple[int, str, TourRules], list[int]] = {}
     for row, example in enumerate(data):
         group = len(example.inputs), example.distance, example.rules
         groups.setdefault(group, []).append(row)
     labelled = list(data)
-    name = labeller or task.labellers[0]
+    name = labeller or task.facts.labellers[0]
     for (_, distance, rules), rows in groups.items():
         inputs = np.stack([labelled[row].inputs for row in rows])
         try:
@@ -314,12 +317,12 @@ def label_dataset(
             if strict and not is_proved:
                 raise InputError(f"{example.source}: {labellers.unproved(name)}")
             extra = dict(example.extra)
-            if task.may_be_unproved:
+            if task.facts.may_be_unproved:
                 extra.pop("proved", None)  # a mark from the file belongs to the former answer
             if not is_proved:
                 extra["proved"] = False
             labelled[row] = example.replace(outputs=outputs, extra=extra)
-    return Dataset.of(labelled, task.item_size)
+    return Dataset.of(labelled, task.facts.item_size)
 
 
 def reference_answer(task: Task, example: Example) -> tuple[Indices | None, bool]:
@@ -338,7 +341,7 @@ def reference_answer(task: Task, example: Example) -> tuple[Indices | None, bool
         example.inputs[None], None, example.distance, example.rules
     )
     (outputs,) = answers
-    is_best = bool(proved[0]) and not labellers.is_heuristic(task.labellers[0])
+    is_best = bool(proved[0]) and not labellers.is_heuristic(task.facts.labellers[0])
     return (outputs if len(outputs) else None), is_best
 
 
@@ -364,7 +367,7 @@ def _generate_chunk(
         Example(task.sample(rng, 1, int(n))[0], source=f"instance {k}")
         for k, n in enumerate(drawn_sizes, first + 1)
     ]
-    return label_dataset(task, labeller, Dataset.of(drawn, task.item_size), strict=strict)
+    return label_dataset(task, labeller, Dataset.of(drawn, task.facts.item_size), strict=strict)
 
 
 def _is_matrix(values: Any) -> bool:
@@ -404,4 +407,4 @@ def _whole(chunks: list[Dataset] | None, task: Task) -> Dataset | None:
     """Return what `Memory` kept as one dataset. None if the examples were written to a file."""
     if chunks is None:
         return None
-    return Dataset.of((row for chunk in chunks for row in chunk), task.item_size)
+    return Dataset.of((row for chunk in chunks for row in chunk), task.facts.item_size)

@@ -237,8 +237,8 @@ def basic_card(name: str, saved: Saved) -> str:
     """Return a card with the facts in a model's files, for a model that has no card."""
     count = num_weights(saved.model)
     facts = [f"Network: `{registered_name(saved.model)}`, {count:,} weights"]
-    if saved.task.schema:
-        facts.append(f"Reads: {saved.task.schema.describe()}")
+    if saved.task.facts.schema:
+        facts.append(f"Reads: {saved.task.facts.schema.describe()}")
     facts += [
         f"Trained with {key} = {saved.trained[key]}" for key in _FACTS if key in saved.trained
     ]

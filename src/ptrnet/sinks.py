@@ -210,13 +210,13 @@ def file_sink(
 
     Args:
         output: the file, or "-" for standard output. Standard output has the format of the
-            source's file. If the source has no path, the format is `task.stdout_format`.
+            source's file. If the source has no path, the format is `task.facts.stdout_format`.
         source: the source. If it has a key, the run can be resumed.
         task: the task of the examples.
         activity: the verb of the run, a part of its key.
         key: everything else that decides the result, as JSON: options, the weights' checksum.
     """
-    like = source.path or f"drawn.{task.stdout_format}"
+    like = source.path or f"drawn.{task.facts.stdout_format}"
     target = formats.output_format(output, like)
     if output != "-":
         check_writable(Path(output))

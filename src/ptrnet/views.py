@@ -38,12 +38,12 @@ def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, I
     """
     order = np.arange(len(instance))
     if number:
-        if task.symmetric:
+        if task.facts.symmetric:
             (instance,) = apply_symmetry(instance[None], np.array([number % SYMMETRIES]))
         if is_backwards(number, task):
             (instance,) = task.backwards(instance[None])
         rng = np.random.default_rng([number, len(instance)])
-        order[task.fixed :] = rng.permutation(order[task.fixed :])
+        order[task.facts.fixed :] = rng.permutation(order[task.facts.fixed :])
     order = order[task.element_order(instance[None, order])[0]]
     return instance[order], order
 
@@ -88,7 +88,7 @@ def decode_view(
     max_lengths = torch.tensor(
         [task.max_length(len(instance)) for instance in instances], device="cpu"
     )
-    padded = pad_instances(views, task.exact_inputs)
+    padded = pad_instances(views, task.facts.exact_inputs)
     inputs, lengths, most = as_parameters(model, *padded, max_lengths)
     if beginnings:
         places = [np.argsort(o)[b] for o, b in zip(orders, beginnings, strict=True)]
@@ -134,11 +134,11 @@ def best_candidate(task: Task, example: Example, candidates: Sequence[Candidate]
     if len(candidates) == 1 and task.order == "given" and example.rules == CLOSED:
         return candidates[0]
     # The canonical form of an answer costs no more than the answer, so choose before converting.
-    if task.has_costs and example.rules == CLOSED:
+    if task.facts.has_costs and example.rules == CLOSED:
         best = _cheapest(task, example, candidates)
         return best._replace(outputs=_canonicalize(task, example, best.outputs))
     candidates = [c._replace(outputs=_canonicalize(task, example, c.outputs)) for c in candidates]
-    if task.has_costs:
+    if task.facts.has_costs:
         return _cheapest(task, example, candidates)
     by_answer: dict[bytes, dict[int, Candidate]] = {}  # the likeliest candidate of each view
     for candidate in candidates:

@@ -46,7 +46,7 @@ CONSTRAINTS = ["constrained", "free"]
 
 def instances_of(task, sizes=(1, 2, 3, 5, 8, 13, 13, 4)):
     rng = np.random.default_rng(7)
-    return [task.sample(rng, 1, n)[0] for n in sizes if n >= task.min_elements]
+    return [task.sample(rng, 1, n)[0] for n in sizes if n >= task.facts.min_elements]
 
 
 def served(solver):
@@ -62,14 +62,14 @@ def serves(task, model, *rest):
     model that is fed its own mixture do not depend on the tokens, which apexes repeat in any order;
     nor do those of a model that scores elements once.
     """
-    kind = tasks.kind(task[0])
-    any_order = model == "set-ptr-net" and tasks.get(task[0], **task[1]).repeats
+    facts = tasks.get(task[0], **task[1]).facts
+    any_order = model == "set-ptr-net" and facts.repeats
     is_tied = any_order or (task in APEXES and "teacher_forcing" in models.setting_names(model))
     if is_tied and any(isinstance(value, Beam) for value in rest):
         return False
     for decoder in (value for value in rest if isinstance(value, Decoder)):
         if decoder.needs_decomposable or decoder.needs_circular:
-            fits = kind.decomposable if decoder.needs_decomposable else kind.circular
+            fits = facts.decomposable if decoder.needs_decomposable else facts.circular
             return fits and "n" not in models.setting_names(model)
     return True
 

@@ -43,7 +43,7 @@ def answer_of(task, instance):
         if task.is_ranking or task.kind == "choice":
             return np.argsort(instance[:, 0])[: task.max_length(len(instance))]
         answer = np.flatnonzero(instance[:, 0] > 0.5)[::-1]
-        return answer.repeat(2)[: task.max_length(len(instance))] if task.repeats else answer
+        return answer.repeat(2)[: task.max_length(len(instance))] if task.facts.repeats else answer
     return task.label(instance[None])[0]
 
 
@@ -108,7 +108,7 @@ def test_beam_of_one_is_the_argmax_of_each_step(small, name, settings, model, co
     task, network = solver.task, solver.model
     instances, constrained = served(solver)[::2], constraint == "constrained"
     answers = solver.solve(instances, Beam(1), constrained=constrained, improve=False)
-    constraint = task.build_constraint() if constrained else Free(task.min_length)
+    constraint = task.build_constraint() if constrained else Free(task.facts.min_length)
     for instance, answer in zip(instances, answers, strict=True):
         n, emitted = len(instance), []
         seen, order = augmented_view(0, task, task.normalize(instance))
@@ -152,8 +152,8 @@ def test_a_label_obeys_the_constraint(name, settings):
     for instance in degenerate(task):
         n = len(instance)
         tokens = task.to_tokens(task.label(instance[None]))[0]
-        lengths, width = torch.tensor([n]), n + task.num_specials
-        state = task.build_constraint().initial_state(lengths, task.num_specials, width)
+        lengths, width = torch.tensor([n]), n + task.facts.num_specials
+        state = task.build_constraint().initial_state(lengths, task.facts.num_specials, width)
         for token in tokens.tolist():
             assert task.build_constraint().allowed(state)[0, 0, token]
             state = task.build_constraint().advance(
@@ -164,9 +164,9 @@ def test_a_label_obeys_the_constraint(name, settings):
 
 def degenerate(task):
     """Return random instances, and instances with equal, collinear, single or grid elements."""
-    line = np.linspace(0, 1, 6)[:, None].repeat(task.num_features, 1)
-    steps = [np.linspace(0, 1, 3)] * task.num_features
-    grid = np.stack(np.meshgrid(*steps), -1).reshape(-1, task.num_features)
+    line = np.linspace(0, 1, 6)[:, None].repeat(task.facts.num_features, 1)
+    steps = [np.linspace(0, 1, 3)] * task.facts.num_features
+    grid = np.stack(np.meshgrid(*steps), -1).reshape(-1, task.facts.num_features)
     odd = [line, line[:1].repeat(4, 0), np.concatenate([line, line[::-1]]), grid, grid.repeat(2, 0)]
     odd = [instance for instance in odd if not task.instance_error(instance)]
     return [*instances_of(task), *odd]

@@ -12,7 +12,7 @@ from ptrnet.types import Example
 
 NAMES = [*tasks.names(), *tasks.problem_names()]
 LABELLERS = [
-    (name, labeller) for name in NAMES for labeller in labellers.names_for(tasks.kind(name))
+    (name, labeller) for name in NAMES for labeller in labellers.names_for(tasks.get(name))
 ]
 
 
@@ -50,11 +50,11 @@ def drawn(task, count):
     """Return instances of a problem, or points on a grid, many of which are equal."""
     rng, instances = np.random.default_rng(3), []
     while len(instances) < count:
-        n = int(rng.integers(max(task.min_elements, task.fixed + 1), 6))
+        n = int(rng.integers(max(task.facts.min_elements, task.facts.fixed + 1), 6))
         if task.name in DRAW:
             instances.append(task.from_fields(DRAW[task.name](rng, n), "here"))
         else:
-            instances.append(rng.integers(0, 3, (n, task.num_features)) * 0.1)
+            instances.append(rng.integers(0, 3, (n, task.facts.num_features)) * 0.1)
         if task.instance_error(instances[-1]):  # such as points on a line
             instances.pop()
     return instances
@@ -75,7 +75,7 @@ def test_every_problem_has_edge_cases():
     assert set(DRAW) == set(tasks.problem_names())
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if tasks.get(name).has_costs])
+@pytest.mark.parametrize("name", [name for name in NAMES if tasks.get(name).facts.has_costs])
 def test_a_canonical_answer_costs_no_more_than_the_answer_it_was_made_from(name):
     task, rng = tasks.get(name), np.random.default_rng(4)
     for inputs in drawn(task, 80):

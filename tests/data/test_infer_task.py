@@ -93,7 +93,8 @@ def test_answers_for_a_known_task_are_refused_as_by_its_reader(
     with pytest.raises(InputError, match=f"mine.{third}: expected at most 1 indices, got 2"):
         infer_task.open_for_task(path, short)
     with pytest.raises(InputError, match="expected elements of 3 numbers, got 2"):
-        infer_task.open_for_task(path, replace(free, center=(0.0,) * 3, spread=(1.0,) * 3))
+        wider = replace(free, center=(0.0,) * 3, spread=(1.0,) * 3, lowest=())
+        infer_task.open_for_task(path, wider)
 
 
 def test_reads_the_file_once_if_no_answer_is_refused(write_examples, monkeypatch):

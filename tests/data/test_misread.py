@@ -42,7 +42,9 @@ def test_refuses_a_field_that_the_first_element_lacks():
     options = {"steps": 1, "hidden_size": 8, "valid_batches": 0, "ensemble": 1}
     with pytest.raises(InputError, match='element 2: "weight": the first element has no such'):
         ptrnet.fit(sets, [[1, 0], [0, 1]], **options)
-    assert ptrnet.fit(sets, [[1, 0], [0, 1]], fields=["price"], **options).task.num_features == 1
+    assert (
+        ptrnet.fit(sets, [[1, 0], [0, 1]], fields=["price"], **options).task.facts.num_features == 1
+    )
 
 
 def test_lazily_conjugated_tensor_is_resolved():

@@ -197,7 +197,7 @@ def test_numbers_match_categories_that_were_texts(tmp_path):
     """If a later table has the sizes 10 and 12.5 but not XL, its column is numeric."""
     offers = [[{"size": size} for size in ("10", "12.5", "XL", "2.0")]] * 4
     options = {**SMALL, "unknown": "refuse"}
-    schema = ptrnet.fit(offers, [[0, 1, 2, 3]] * 4, **options).task.schema
+    schema = ptrnet.fit(offers, [[0, 1, 2, 3]] * 4, **options).task.facts.schema
     expected = schema.encode([{"size": size} for size in ("10", "10", "12.5", "2.0")], "")
     for sizes in ([10, 10.0, 12.5, 2.0], np.array([10, 10, 12.5, 2])):
         again = schema.encode([{"size": size} for size in sizes], "")

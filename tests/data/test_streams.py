@@ -59,7 +59,7 @@ def test_drawn_instances_are_normalized_like_those_of_a_user(order):
     ):
         np.testing.assert_array_equal(inputs, task.normalize(instance).astype(np.float32))
         assert inputs.min() == 0 and inputs.max() == 1
-        assert (np.diff(inputs[targets[:5] - task.num_specials, 0]) > 0).all()
+        assert (np.diff(inputs[targets[:5] - task.facts.num_specials, 0]) > 0).all()
 
 
 SIZES = [3, 4, 6, 9]
@@ -92,7 +92,7 @@ def pairs_of(batch):
 def expected_pairs(task, examples):
     """Yield what `pairs_of` should yield. Generated answers are canonical already."""
     for example in examples:
-        tokens = (example.outputs + task.num_specials).ravel().tolist()
+        tokens = (example.outputs + task.facts.num_specials).ravel().tolist()
         yield tuple(example.inputs.astype(np.float32).ravel().tolist()), (*tokens, 0)
 
 
@@ -268,15 +268,15 @@ def test_cut_answers_are_the_answers_of_the_stream(task):
     cut_stream, beginnings = CutStream(stream, task, 3, seed=3), set()
     for k in range(30):
         batch, cut = stream.batch(k), cut_stream.batch(k)
-        copies = 3 if task.circular else 1
+        copies = 3 if task.facts.circular else 1
         assert cut.inputs.shape == (4 * copies, *batch.inputs.shape[1:])
-        assert int(task.circular) <= cut.num_known < int(batch.target_lengths.max())
+        assert int(task.facts.circular) <= cut.num_known < int(batch.target_lengths.max())
         for row in range(4 * copies):
             end = int(batch.target_lengths[row // copies])
             assert torch.equal(cut.inputs[row], batch.inputs[row // copies])
             actual, expected = cut.targets[row], batch.targets[row // copies]
             assert cut.target_lengths[row] == end and actual[end - 1] == 0
-            if task.circular:
+            if task.facts.circular:
                 assert edges_of(actual[: end - 1].tolist()) == edges_of(
                     expected[: end - 1].tolist()
                 )
@@ -285,7 +285,7 @@ def test_cut_answers_are_the_answers_of_the_stream(task):
                 assert torch.equal(actual, expected)
         again = CutStream(stream, task, 3, seed=3).batch(k)
         assert again.num_known == cut.num_known and torch.equal(again.targets, cut.targets)
-    assert len(beginnings) > 20 or not task.circular
+    assert len(beginnings) > 20 or not task.facts.circular
 
 
 @pytest.mark.parametrize("task", [tasks.get("tsp"), tasks.get("hull")])
@@ -294,7 +294,9 @@ def test_an_example_without_target_tokens_can_be_cut(task):
     batch = ExampleStream(task, [5], 1, seed=3).batch(0)
     batch = batch._replace(target_lengths=torch.zeros(1, dtype=torch.int64))
     cut = cut_batch(np.random.default_rng(0), task, batch, 2)
-    copies = 2 if task.circular else 1  # other answers have no copies, because these would be equal
+    copies = (
+        2 if task.facts.circular else 1
+    )  # other answers have no copies, because these would be equal
     assert cut.num_known == 0 and torch.equal(cut.targets, batch.targets.repeat(copies, 1))
     loss, right = cut_losses(models.build("ptr-net", 2, 1, hidden_size=4), cut)
     assert not loss.any() and right.all()

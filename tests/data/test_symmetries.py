@@ -50,7 +50,7 @@ def test_permuting_and_remapping_by_hand():
 def test_augmented_answers_are_correct(name, n, steps):
     """A coarse grid has equal points, points on a line and points on a circle."""
     task, rng = tasks.get(name), np.random.default_rng(n)
-    inputs = rng.integers(0, steps, (60, n, task.num_features), endpoint=True) / steps
+    inputs = rng.integers(0, steps, (60, n, task.facts.num_features), endpoint=True) / steps
     inputs = np.array([i for i in inputs if not task.instance_error(i)])
     labeller = "held-karp" if name == "tsp" else None  # exact, and equal cities do not slow it down
     inputs, mapped = augment(rng, task, inputs, task.label(inputs, labeller))
@@ -66,11 +66,11 @@ def test_augmented_answers_are_correct(name, n, steps):
 @pytest.mark.parametrize("name", tasks.names())
 def test_draws_all_orders_and_symmetries_equally_often(name):
     task = tasks.get(name)
-    instance = np.array([[0.0, 0.25], [0.5, 0.0], [0.75, 1.0]])[:, : task.num_features]
+    instance = np.array([[0.0, 0.25], [0.5, 0.0], [0.75, 1.0]])[:, : task.facts.num_features]
     inputs = np.stack([instance] * 2000)
     augmented, _ = augment(np.random.default_rng(0), task, inputs, task.label(inputs))
     kinds, counts = np.unique(augmented.reshape(2000, -1), axis=0, return_counts=True)
-    assert len(kinds) == (6 * 8 if task.symmetric else 6)
+    assert len(kinds) == (6 * 8 if task.facts.symmetric else 6)
     expected = 2000 / len(kinds)
     assert (abs(counts - expected) < 5 * expected**0.5).all()
 
@@ -78,12 +78,12 @@ def test_draws_all_orders_and_symmetries_equally_often(name):
 @pytest.mark.parametrize("name", tasks.names())
 @pytest.mark.parametrize("order", ["lexicographic", "hilbert"])
 def test_canonical_examples_do_not_depend_on_the_given_order(name, order):
-    if order == "hilbert" and tasks.get(name).num_features != 2:
+    if order == "hilbert" and tasks.get(name).facts.num_features != 2:
         with pytest.raises(InputError, match=r"hilbert takes elements of 2 numbers, got 1"):
             tasks.get(name, order=order)
         return
     task, rng = tasks.get(name, order=order), np.random.default_rng(4)
-    inputs = rng.random((30, 7, task.num_features))
+    inputs = rng.random((30, 7, task.facts.num_features))
     shuffled = permute_elements(inputs, rng.permuted(np.tile(np.arange(7), (30, 1)), axis=1))
     (first, answers), (second, others) = (
         canonicalize(task, i, task.label(i)) for i in (inputs, shuffled)

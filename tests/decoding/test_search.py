@@ -76,9 +76,9 @@ def test_weights_that_overflow_give_a_valid_answer_or_an_error(small, task, deco
     with torch.no_grad():
         for parameter in solver.model.parameters():
             parameter.copy_(size * parameter.sign())
-    if decoder.needs_decomposable and not solver.task.decomposable:
+    if decoder.needs_decomposable and not solver.task.facts.decomposable:
         pytest.skip("no task for it")
-    inputs = np.random.default_rng(0).random((6, solver.task.num_features))
+    inputs = np.random.default_rng(0).random((6, solver.task.facts.num_features))
     try:
         answer = solver.solve(inputs, decoder)
     except ModelError as error:

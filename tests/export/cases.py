@@ -39,14 +39,14 @@ def build(model, task="hull", task_settings=None, settings=None, scale=4.0):
     kind = tasks.get(task, **(task_settings or {}))
     sizes = {key: SIZES[key] for key in SIZES if key in models.setting_names(model)}
     network = models.build(
-        model, kind.num_features, kind.num_specials, **{**sizes, **(settings or {})}
+        model, kind.facts.num_features, kind.facts.num_specials, **{**sizes, **(settings or {})}
     )
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.mul_(scale)
         if getattr(network, "answer", "") == "one":  # mixed with a logit
             network.logit_share.fill_(0.3)
-            network.logit_weights.copy_(torch.randn(kind.num_features))
+            network.logit_weights.copy_(torch.randn(kind.facts.num_features))
     return Solver(network, kind, {"n": "3-16"})
 
 

@@ -48,7 +48,7 @@ def test_answers_equal_those_of_the_solver(case, tmp_path):
     assert manifest["constraint"]["obeyed_by_example"]
     rng = np.random.default_rng(5)
     for n in [6] * 3 if solver.model.n else [1, 2, 3, 12]:
-        unit = rng.random((n, solver.task.num_features))
+        unit = rng.random((n, solver.task.facts.num_features))
         for points in (
             unit,
             unit / 900,
@@ -157,7 +157,7 @@ def test_fields_are_read_by_their_names(unknown, tmp_path):
     rows = [f"{e['colour']},x{k},{e['price']}\n" for k, e in enumerate(elements)]
     (tmp_path / "table.csv").write_text("colour,title,price\n" + "".join(rows))
     points = example.read(str(tmp_path / "table.csv"), manifest["inputs"]["fields"])
-    assert points.tolist() == solver.task.schema.encode(elements, "").tolist()
+    assert points.tolist() == solver.task.facts.schema.encode(elements, "").tolist()
     assert example.solve(points, tmp_path) == solver.solve(elements).tolist()
 
 
@@ -171,7 +171,9 @@ def test_missing_and_common_numbers_become_the_features_that_the_model_reads(com
     cells = ["1.5", "", "n/a", "4", "NaN"]
     (tmp_path / "table.csv").write_text("price,x\n" + "".join(f"{cell},1\n" for cell in cells))
     points = example.read(str(tmp_path / "table.csv"), manifest["inputs"]["fields"])
-    expected = solver.task.schema.encode([{"price": c} for c in (1.5, None, None, 4, None)], "")
+    expected = solver.task.facts.schema.encode(
+        [{"price": c} for c in (1.5, None, None, 4, None)], ""
+    )
     assert points.tolist() == expected.tolist()
 
 
@@ -188,7 +190,7 @@ def test_unseen_values_become_the_features_that_the_model_reads(missing, tmp_pat
     table = tmp_path / "table.csv"
     table.write_text("\n".join(["price,colour,size", *rows, ""]))
     points = example.read(str(table), fields)
-    assert points.tolist() == solver.task.schema.encode(elements, "").tolist()
+    assert points.tolist() == solver.task.facts.schema.encode(elements, "").tolist()
     said = "treated as missing, because no training example had it"
     assert capsys.readouterr().err.splitlines() == [
         *[f"{table}: {said}: price: no value (2)"] * (missing == "fill"),

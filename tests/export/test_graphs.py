@@ -71,7 +71,7 @@ def test_prefixes_of_a_beam_are_served(exported):
     """Log-probabilities of 3 prefixes at a time, against PyTorch's of each alone."""
     solver, _, _, model = exported
     n = solver.model.n or 5
-    inputs, lengths = torch.rand(2, n, solver.task.num_features), torch.full((2,), n)
+    inputs, lengths = torch.rand(2, n, solver.task.facts.num_features), torch.full((2,), n)
     tokens = torch.randint(1, n, (2, 3, 3)) + solver.model.num_specials - 1
     encoded = model.encode(inputs, lengths)
     state = tuple(part.expand(-1, 3, *part.shape[2:]) for part in encoded.state)
@@ -154,7 +154,7 @@ def test_quantized_graphs_give_answers(exported, tmp_path):
         types = {tensor.data_type for tensor in onnx.load(tmp_path / name).graph.initializer}
         assert onnx.TensorProto.INT8 not in types
     n = solver.model.n or 5
-    batch = torch.rand(3, n, solver.task.num_features), torch.full((3,), n)
+    batch = torch.rand(3, n, solver.task.facts.num_features), torch.full((3,), n)
     tokens = torch.arange(3 * 2).view(3, 2) % n + solver.model.num_specials
     expected, actual = (
         model.log_probs(*batch, tokens).exp()

@@ -13,7 +13,7 @@ def test_every_task_is_described(name, settings):
     task = tasks.get(name, **settings)
     rule = max_tokens(task)
     assert type(task.build_constraint()).__name__ in CONSTRAINTS
-    for n in [*range(task.min_elements, 200), 99_999]:
+    for n in [*range(task.facts.min_elements, 200), 99_999]:
         longest = np.ceil(rule["per_element"] * n) + rule["plus"]
         assert np.clip(longest, rule["least"], rule["most"]) == task.max_length(n)
 

@@ -11,7 +11,7 @@ from ptrnet.errors import InputError, MissingExtraError
 
 def test_every_task_names_labellers_that_exist():
     for name in tasks.names():
-        assert set(tasks.get(name).labellers) <= set(labellers.names())
+        assert set(tasks.get(name).facts.labellers) <= set(labellers.names())
 
 
 def test_an_unknown_name_suggests_the_nearest():

@@ -55,7 +55,7 @@ def test_tours_under_rules_equal_brute_force(rules, directed):
         costs = dist[orders[:, :-1], orders[:, 1:]].sum(1)
         costs += 0 if rules.is_open else dist[orders[:, -1], orders[:, 0]]
         best = next(costs[k] for k in costs.argsort() if obeys(orders[k], rules, directed))
-        for name in filter(labellers.takes_rules, TSP.labellers):
+        for name in filter(labellers.takes_rules, TSP.facts.labellers):
             answers, proved = TSP.label_with_proof(dist[None], name, "EXPLICIT", rules)
             (tour,) = answers
             assert proved.all() and sorted(tour) == list(range(n)) and obeys(tour, rules, directed)

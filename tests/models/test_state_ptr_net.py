@@ -131,7 +131,9 @@ def test_attention_points_at_elements(name):
     assert probabilities.shape == (len(tokens), 6)
     np.testing.assert_allclose(probabilities.sum(1), 1, atol=1e-6)
     chosen = [token - 1 for token in tokens if token]
-    assert chosen == [element for element in solver.solve(inputs) if element or not task.fixed]
+    assert chosen == [
+        element for element in solver.solve(inputs) if element or not task.facts.fixed
+    ]
 
 
 @EVERY

@@ -190,7 +190,7 @@ def test_answers_to_many_instances_are_judged_as_each_alone(name):
         if name == "job-shop":
             order = rng.permutation(np.arange(len(x)).repeat(task.machines))
         else:
-            order = rng.permutation(np.arange(task.fixed, len(x)))
+            order = rng.permutation(np.arange(task.facts.fixed, len(x)))
         outputs.append(order[: rng.integers(1, len(order), endpoint=True)])
     alone = [task.answer_errors(x, [a])[0] for x, a in zip(inputs, outputs, strict=True)]
     assert task.infeasible(inputs, outputs) == alone
@@ -279,7 +279,7 @@ def test_without_time_a_circuit_is_extended_by_a_rule_and_is_not_proved(monkeypa
 def test_a_depot_without_places_in_reach_has_no_tour():
     pytest.importorskip("ortools")
     task, inputs = drawn("orienteering", 4, 0, limit=1e-9)
-    for labeller in task.labellers:
+    for labeller in task.facts.labellers:
         with pytest.raises(InputError, match=r"no place can be visited|no answer was"):
             label_dataset(task, labeller, [Example(inputs, source="here")])
 

@@ -249,7 +249,7 @@ def test_rounded_routes_are_as_long_as_tsplib_writes(task):
     assert cost == (2 * leg if task == "cvrp" else np.inf)  # 286 is over the limit of 285
 
 
-@pytest.mark.parametrize("labeller", tasks.get("orienteering").labellers)
+@pytest.mark.parametrize("labeller", tasks.get("orienteering").facts.labellers)
 def test_labels_of_rounded_tours_keep_the_limit(labeller):
     """The same two places: there and back are 286; 284 if halves were rounded down."""
     if labeller == "circuit":
@@ -267,14 +267,14 @@ LARGE = [1e9, 1e15, 1e19, 3e200]
 
 
 @pytest.mark.parametrize("large", LARGE)
-@pytest.mark.parametrize("labeller", [*CVRP.labellers, *ORIENTEERING.labellers])
+@pytest.mark.parametrize("labeller", [*CVRP.facts.labellers, *ORIENTEERING.facts.labellers])
 def test_a_large_capacity_or_limit_is_like_none(labeller, large):
     """One vehicle serves all customers, and a tour visits all places."""
     if labeller != "best-tour":
-        pytest.importorskip("pyvrp" if labeller in CVRP.labellers else "ortools")
+        pytest.importorskip("pyvrp" if labeller in CVRP.facts.labellers else "ortools")
     at = [(0, 0), (300, 0), (0, 400), (300, 400)]
     for rounded in (0, 1):
-        if labeller in CVRP.labellers:
+        if labeller in CVRP.facts.labellers:
             task, fields = CVRP, {"demand": [0, 1, 2, 0.5], "capacity": large}
         else:
             task, fields = ORIENTEERING, {"prize": [0, 1, 2, 0.5], "limit": large}
@@ -285,15 +285,15 @@ def test_a_large_capacity_or_limit_is_like_none(labeller, large):
 
 
 @pytest.mark.parametrize("large", LARGE)
-@pytest.mark.parametrize("labeller", [*CVRP.labellers, *ORIENTEERING.labellers])
+@pytest.mark.parametrize("labeller", [*CVRP.facts.labellers, *ORIENTEERING.facts.labellers])
 def test_answers_do_not_depend_on_the_unit_of_demands_and_prizes(labeller, large):
     if labeller != "best-tour":
-        pytest.importorskip("pyvrp" if labeller in CVRP.labellers else "ortools")
+        pytest.importorskip("pyvrp" if labeller in CVRP.facts.labellers else "ortools")
     at = [(0, 0), (300, 0), (0, 400), (300, 400)]
     found = []
     for unit in (1, large):
         numbers = [0, 1 * unit, 2 * unit, unit]
-        if labeller in CVRP.labellers:
+        if labeller in CVRP.facts.labellers:
             task, fields = CVRP, {"demand": numbers, "capacity": 3.5 * unit}
         else:
             task, fields = ORIENTEERING, {"prize": numbers, "limit": 1000}
@@ -325,7 +325,7 @@ FEW = {
 
 
 @pytest.mark.parametrize(("position", "demand", "capacity", "cost"), table(FEW))
-@pytest.mark.parametrize("labeller", CVRP.labellers)
+@pytest.mark.parametrize("labeller", CVRP.facts.labellers)
 def test_routes_of_few_places_are_the_shortest(labeller, position, demand, capacity, cost):
     pytest.importorskip("pyvrp")
     fields = {"position": position, "demand": demand, "capacity": capacity}
@@ -343,7 +343,7 @@ LIMITS = {
 
 
 @pytest.mark.parametrize(("position", "prize", "limit", "best"), table(LIMITS))
-@pytest.mark.parametrize("labeller", ORIENTEERING.labellers)
+@pytest.mark.parametrize("labeller", ORIENTEERING.facts.labellers)
 def test_tours_may_be_as_long_as_the_limit(labeller, position, prize, limit, best):
     """In floats the sum of the legs is larger than the limit."""
     if labeller != "best-tour":
@@ -410,7 +410,7 @@ SHOPS = {
 
 
 @pytest.mark.parametrize(("jobs", "shortest"), table(SHOPS))
-@pytest.mark.parametrize("labeller", SHOP.labellers)
+@pytest.mark.parametrize("labeller", SHOP.facts.labellers)
 def test_schedules_are_the_shortest(labeller, jobs, shortest):
     """The shortest makespans were found by trying all orders."""
     if labeller == "cp-sat":
@@ -702,7 +702,7 @@ def test_files_of_svmlight_are_read(tmp_path, text, expected):
 def test_no_element_is_chosen_twice(small, task):
     """Pointer-nn-pytorch #1 and neural-combinatorial-rl-pytorch #5: no mask of chosen elements."""
     solver = small(task)
-    instances = [np.zeros((n, solver.task.num_features)) for n in (1, 2, 7)]  # all alike
+    instances = [np.zeros((n, solver.task.facts.num_features)) for n in (1, 2, 7)]  # all alike
     for instance, answer in zip(instances, solver.solve(instances), strict=True):
         assert sorted(answer.tolist()) == list(range(len(instance)))
 

@@ -245,4 +245,4 @@ def test_any_object_is_an_instance_of_a_problem_or_refused(known, data):
     changes = data.draw(st.dictionaries(st.sampled_from([*fields]), VALUES, min_size=1))
     with suppress(PtrnetError, Problem):
         inputs = parsed(task, {**fields, **changes}).data[0].inputs
-        assert np.isfinite(inputs).all() and inputs.shape[1] == tasks.get(task).num_features
+        assert np.isfinite(inputs).all() and inputs.shape[1] == tasks.get(task).facts.num_features

@@ -25,7 +25,7 @@ RNG = np.random.default_rng(0)
 
 
 def instances_of(solver, sizes):
-    return [RNG.random((n, solver.task.num_features)) for n in sizes]
+    return [RNG.random((n, solver.task.facts.num_features)) for n in sizes]
 
 
 def as_lists(arrays):

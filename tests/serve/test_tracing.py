@@ -49,7 +49,7 @@ def tokens_of(steps, step, k):
 @pytest.mark.parametrize(("options", "decoder"), DECODERS, ids=("greedy", "beam"))
 @pytest.mark.parametrize("task", ["hull", "tsp", "sort", "delaunay"])
 def test_a_trace_ends_in_the_solvers_answer(send, models, task, options, decoder):
-    instance = RNG.random((7, models[task].task.num_features))
+    instance = RNG.random((7, models[task].task.facts.num_features))
     response = trace_of(send, task, instance.tolist(), **options)
     TypeAdapter(TraceResponse).validate_json(response.text, strict=True)
     trace, expected = response.json(), models[task].answer(instance, decoder, improve=False)

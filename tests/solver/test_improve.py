@@ -28,7 +28,7 @@ def random_answer(task, inputs, rng):
     while (allowed := task.allowed(state).reshape(-1)).any():
         choices.append(rng.choice(np.flatnonzero(allowed)))
         state = task.step(state, np.array(choices[-1:]))
-    return task.from_tokens(np.array(choices, np.int64) + task.num_specials)
+    return task.from_tokens(np.array(choices, np.int64) + task.facts.num_specials)
 
 
 def cost(task, example, outputs):

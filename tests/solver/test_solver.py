@@ -136,7 +136,7 @@ def test_a_model_with_an_element_order_ignores_the_order_of_the_input(
 ):
     solver = small(task, model, scale=8.0, order=order)
     rng = np.random.default_rng(5)
-    instance, new = rng.random((6, solver.task.num_features)), rng.permutation(6)
+    instance, new = rng.random((6, solver.task.facts.num_features)), rng.permutation(6)
     example = Example(instance, solver.solve(instance, augment=augment))
     moved = Example(instance[new], solver.solve(instance[new], augment=augment))
     assert solver.task.answer_error(6, example.outputs) is None
@@ -152,7 +152,10 @@ def test_attention_has_a_column_for_each_element_of_the_input_in_its_order(small
     """The columns of a sorted instance, permuted, must equal those of the shuffled one."""
     solver = small(task, scale=4.0, order="lexicographic")
     rng = np.random.default_rng(6)
-    instance, slots = rng.random((7, solver.task.num_features)), np.arange(solver.task.num_specials)
+    instance, slots = (
+        rng.random((7, solver.task.facts.num_features)),
+        np.arange(solver.task.facts.num_specials),
+    )
     instance = instance[np.lexsort(instance.T[::-1])]
     new = rng.permutation(7)
     for example, names in ((instance, np.arange(7)), (instance[new], new)):
@@ -196,7 +199,7 @@ def test_answers_are_those_of_evaluation_mode_if_the_network_was_left_in_trainin
     task = tasks.get("custom", kind="choice", center=(0.0, 0.0), spread=(1.0, 1.0))
     torch.manual_seed(0)
     sizes = {"hidden_size": 16, "encoder_layers": 1, "feed_forward": 8, "dropout": 0.5}
-    network = models.build("set-ptr-net", 2, task.num_specials, answer="one", **sizes)
+    network = models.build("set-ptr-net", 2, task.facts.num_specials, answer="one", **sizes)
     solver = ptrnet.Solver(network, task)
     points = np.random.default_rng(0).normal(size=(40, 5, 2))
     examples = [(instance, [k % 5]) for k, instance in enumerate(points)]

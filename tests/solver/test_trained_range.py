@@ -109,7 +109,7 @@ def test_a_line_names_the_first_fields_with_values_that_training_did_not_see(sma
     task = {"fields": fields, "categories": (("a", "b"),) * 8, "kind": "choice"}
     task = small("custom", **task, center=(0.0,) * 16, spread=(1.0,) * 16).task
     elements = [dict.fromkeys(fields, "z")]
-    inputs = task.schema.encode(elements, "x")
+    inputs = task.facts.schema.encode(elements, "x")
     (message,) = TrainedRange(task, {}).messages([Example(inputs, elements=elements)])
     assert message.text.count("'z' (1 element)") == 5
     assert message.text.endswith("; \"f4\": 'z' (1 element); 3 more fields")
@@ -168,7 +168,7 @@ def test_a_warning_is_printed_once_for_any_number_of_processes(small, tmp_path, 
 def test_a_far_outlier_is_reported(name):
     """Once, such instances got wrong answers without a warning."""
     solver = ptrnet.load(name)
-    instance = np.random.default_rng(0).random((10, solver.task.num_features))
+    instance = np.random.default_rng(0).random((10, solver.task.facts.num_features))
     assert said(lambda: solver.solve(instance)) == []
     instance[3] = 1000  # the model answers nearly all of these right
     assert said(lambda: solver.solve(instance)) == []

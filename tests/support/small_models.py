@@ -14,9 +14,9 @@ def small_solver(task="hull", model="ptr-net", seed=0, scale=1.0, **settings):
     torch.manual_seed(seed)
     kind = tasks.get(task, **settings)
     known = models.setting_names(model)
-    sizes = {**SIZES, "repeats": kind.repeats, "answer": kind.answer}
+    sizes = {**SIZES, "repeats": kind.facts.repeats, "answer": kind.facts.answer}
     sizes = {key: sizes[key] for key in sizes if key in known}
-    network = models.build(model, kind.num_features, kind.num_specials, **sizes)
+    network = models.build(model, kind.facts.num_features, kind.facts.num_specials, **sizes)
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.mul_(scale)

@@ -99,7 +99,7 @@ def test_tokens_do_not_depend_on_the_order_of_points():
     one, other = (TASK.to_tokens(TASK.label(p[None]))[0] for p in (points, points[order]))
     back = np.append([0, 1], order + 2)
     assert back[other].tolist() == one.tolist()
-    assert not TASK.depends_on_indices and PLAIN.depends_on_indices
+    assert not TASK.facts.depends_on_indices and PLAIN.facts.depends_on_indices
 
 
 def test_unconnected_triangles_have_no_tokens():

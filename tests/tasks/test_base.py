@@ -10,7 +10,7 @@ from ptrnet.data import formats
 from ptrnet.errors import InputError
 from ptrnet.geometry.points import fit_unit_cube
 from ptrnet.metrics import sequence
-from ptrnet.tasks.base import Drawing, Task
+from ptrnet.tasks.base import Drawing, Facts, Task
 from ptrnet.types import Example
 
 
@@ -101,7 +101,7 @@ def test_batch_is_normalized_like_its_instances():
 class Pairs(Task):
     """A plug-in's task: find the elements that belong together."""
 
-    name, labellers, item_size, num_features = "pairs", (), 2, 2
+    name, facts = "pairs", Facts(num_features=2, item_size=2)
 
     def max_length(self, n):
         return n

@@ -37,7 +37,7 @@ def test_tokens_with_and_without_separator():
     plain, separated = PLAIN.to_tokens(answers), SEPARATED.to_tokens(answers)
     assert plain[0].tolist() == [2, 3, 4, 1, 2, 4, 3, 4, 5, 1, 4, 5, 0]
     assert separated[0].tolist() == [3, 4, 5, 1, 2, 3, 5, 1, 4, 5, 6, 1, 2, 5, 6, 0]
-    assert PLAIN.num_specials == 1 and SEPARATED.num_specials == 2
+    assert PLAIN.facts.num_specials == 1 and SEPARATED.facts.num_specials == 2
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_settings_of_wrong_types_are_refused():
 @pytest.mark.parametrize("task", [PLAIN, SEPARATED], ids=["plain", "separator"])
 def test_constraint_allows_only_complete_increasing_triples(task):
     """Check all sequences of up to 7 tokens over 4 points against a plain definition."""
-    s, n = task.num_specials, 4
+    s, n = task.facts.num_specials, 4
     constraint = task.build_constraint()
 
     def legal(sequence):

@@ -27,7 +27,7 @@ def test_all_tasks_have_all_distributions(name):
     for kind in KINDS:
         task = tasks.get(name, points=kind)
         instances = task.sample(np.random.default_rng(1), 3, 9)
-        expected = sample(kind, task.num_features, n=9, count=3, seed=1)
+        expected = sample(kind, task.facts.num_features, n=9, count=3, seed=1)
         assert np.array_equal(instances, expected)
 
 

@@ -53,15 +53,15 @@ OFFER = {"price": 1, "colour": "red", "size": "L", "weight": 3}
     ],
 )
 def test_values_that_training_did_not_see_are_treated_as_missing(changed, features, unseen):
-    schema, elements = task_of_offers().schema, [OFFER, {**OFFER, **changed}]
+    schema, elements = task_of_offers().facts.schema, [OFFER, {**OFFER, **changed}]
     encoded = schema.encode(elements, "x")
     assert encoded.tolist() == [[1, 0, 1, 0, 1, 3, 0], features]
     assert list(schema.unseen(elements)) == unseen
     complaint = r'^x: element 2: "(colour|price|size)": expected (one of|a number)'
-    strict = task_of_offers(unknown="refuse").schema
+    strict = task_of_offers(unknown="refuse").facts.schema
     with pytest.raises(InputError, match=complaint) if unseen else nullcontext():
         assert strict.encode(elements, "x").tolist() == encoded.tolist()
-    without_gaps = task_of_offers(missing="refuse").schema  # other texts are fine
+    without_gaps = task_of_offers(missing="refuse").facts.schema  # other texts are fine
     is_gap = ("colour", "") in unseen or ("price", "") in unseen
     with pytest.raises(InputError, match=complaint) if is_gap else nullcontext():
         assert without_gaps.encode(elements, "x").tolist() == encoded.tolist()
@@ -153,13 +153,13 @@ def test_loaded_task_encodes_numbers_like_its_training():
     offers = [([{"w": 1, "price": p}], "x") for p in prices]
     task = task_of(infer_schema(offers))
     assert task.common == ((), (7.1,)) and task_of(infer_schema(offers[:5])).common == ()
-    assert task.schema == infer_schema(offers)
-    assert Custom(**to_mapping(task)).schema == task.schema
+    assert task.facts.schema == infer_schema(offers)
+    assert Custom(**to_mapping(task)).facts.schema == task.facts.schema
 
 
 def test_contradictory_settings_of_a_task_are_refused():
     features = {"center": (0.0, 0.0), "spread": (1.0, 1.0)}
-    assert Custom(fields=("a",), categories=(("x", "y"),), **features).schema is not None
+    assert Custom(fields=("a",), categories=(("x", "y"),), **features).facts.schema is not None
     for wrong in ({"fields": ("a",)}, {"fields": ("a",), "categories": (("x",),)}):
         with pytest.raises(InputError, match="categories: expected a list of texts for each field"):
             Custom(**wrong, **features)

@@ -34,7 +34,7 @@ def total(instance, answers):
 def sampler(model="ptr-net", task="tsp", costs=total):
     torch.manual_seed(0)
     kind = tasks.get(task)
-    network = models.build(model, kind.num_features, kind.num_specials, hidden_size=8)
+    network = models.build(model, kind.facts.num_features, kind.facts.num_specials, hidden_size=8)
     return Sampler(network.double(), kind, costs)
 
 

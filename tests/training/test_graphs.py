@@ -21,7 +21,9 @@ def model_of(name):
     torch.manual_seed(3)
     one_n = {"n": N} if "n" in models.setting_names(name) else {}
     task = tasks.get("hull")
-    return models.build(name, task.num_features, task.num_specials, hidden_size=16, **one_n).cuda()
+    return models.build(
+        name, task.facts.num_features, task.facts.num_specials, hidden_size=16, **one_n
+    ).cuda()
 
 
 def batch_of(seed, steps=5, ragged=True, device="cuda"):

@@ -157,8 +157,8 @@ def test_saved_resumed_exported_and_served_models_read_codes_alike(tmp_path, mon
     table = written(tmp_path / "e.csv", elements)
     manifest = json.loads((tmp_path / "onnx" / "manifest.json").read_text())
     read = example.read(table, manifest["inputs"]["fields"])
-    assert read.tolist() == lettered.task.schema.encode(expected_elements, "").tolist()
-    assert read.tolist() == Table.of(elements).encode(solver.task.schema).tolist()
+    assert read.tolist() == lettered.task.facts.schema.encode(expected_elements, "").tolist()
+    assert read.tolist() == Table.of(elements).encode(solver.task.facts.schema).tolist()
     scores = example.solve_and_score(read, tmp_path / "onnx")[1]
     assert scores.tolist() == pytest.approx(expected.tolist(), rel=1e-4)
 

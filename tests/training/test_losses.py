@@ -24,7 +24,7 @@ def scored():
     def build(kind, model="set-ptr-net"):
         torch.manual_seed(3)
         task = tasks.get("custom", kind=kind, **STANDARD)
-        settings = {"answer": task.answer} if model == "set-ptr-net" else {}
+        settings = {"answer": task.facts.answer} if model == "set-ptr-net" else {}
         return task, models.build(model, 2, 1, hidden_size=8, **settings).double().eval()
 
     return build

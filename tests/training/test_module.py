@@ -73,7 +73,7 @@ def test_processes_have_the_loss_of_one(model, batch):
 def test_processes_have_the_loss_of_one_if_it_compares_gains():
     """One process has two instances with gains. The other has one, and one without gains."""
     task = tasks.get("custom", kind="grades", center=(0.0, 0.0), spread=(1.0, 1.0))
-    model = models.build("set-ptr-net", 2, 1, hidden_size=8, answer=task.answer)
+    model = models.build("set-ptr-net", 2, 1, hidden_size=8, answer=task.facts.answer)
     rng = np.random.default_rng(0)
     rows = [
         Example(rng.normal(size=(len(grades), 2)), ranking(grades), grades=grades)

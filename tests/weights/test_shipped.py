@@ -150,7 +150,7 @@ def test_many_equal_numbers_are_sorted_by_index(values, n):
 def test_units_of_length_do_not_matter(task):
     """Points get the same answer if they are scaled down by a thousand or more."""
     solver = ptrnet.load(task)
-    points = np.random.default_rng(6).random((10, solver.task.num_features))
+    points = np.random.default_rng(6).random((10, solver.task.facts.num_features))
     points -= points.min(0)
     points /= points.max()
     expected = solver.solve(points)

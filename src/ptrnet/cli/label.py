@@ -65,6 +65,6 @@ def label(
     else:
         check_plot(plot, task)
         source, sink = open_labels(task, file, output, labeller, strict, ends, whole=True)
-        sink = Picture(sink, plot, task, index, author=labeller or task.labellers[0])
+        sink = Picture(sink, plot, task, index, author=labeller or task.facts.labellers[0])
         source = sink.watched(source)
     label_source(task, source, sink, labeller, strict, jobs, backend)

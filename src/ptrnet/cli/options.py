@@ -278,7 +278,7 @@ def _owners_of_training(word: str | None, given: Mapping[str, Any]) -> dict[str,
             is_file = word.endswith(".toml")
             recipe = Recipe.read(Path(word)) if is_file else Recipe.named(word, **changes)
             owners = {ANY_TASK: None, recipe.task.name: None}
-            owners |= {COSTS: None} if recipe.task.has_costs else {}
+            owners |= {COSTS: None} if recipe.task.facts.has_costs else {}
             networks = [recipe.model]
     with suppress(InputError):  # the name of the model is unknown
         if networks:

@@ -71,7 +71,7 @@ def pad_batch(
         in_order: for each answer, the grades `(m,)` of its elements, in the answer's order. None
             for an example without grades.
     """
-    inputs, lengths = pad_instances(instances, task.exact_inputs)
+    inputs, lengths = pad_instances(instances, task.facts.exact_inputs)
     targets, target_lengths = map(torch.from_numpy, pad(task.to_tokens(answers)))
     grades = [
         task.grades(len(instance), answer, given)

@@ -45,7 +45,7 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
         InputError: the values are not an instance of the task, or ids would be read as
             coordinates. Or n is less than the task's `min_elements`, or more than LARGEST.
     """
-    d, schema = task.num_features, task.schema
+    d, schema = task.facts.num_features, task.facts.schema
     elements = records_of(values)
     if schema is not None:
         if elements is not None:
@@ -69,14 +69,14 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
         if array.size == 0:
             raise InputError(f"{source}: expected at least one element, got none")
         raise InputError(f"{source}: expected shape (n, {d}) for {task.name}, got {array.shape}")
-    check_size(len(array), task.min_elements, source)
-    is_usable = np.abs(array) <= task.largest  # False for infinity and NaN
+    check_size(len(array), task.facts.min_elements, source)
+    is_usable = np.abs(array) <= task.facts.largest  # False for infinity and NaN
     if not is_usable.all():
         row, column = np.argwhere(~is_usable)[0]
-        named = task.number_names if schema is None else schema.feature_names
+        named = task.facts.number_names if schema is None else schema.feature_names
         name = f'"{named[column]}"' if named else f"number {column + 1}"
         value = array[row, column]
-        expected = f"at most {task.largest:g}" if np.isfinite(value) else "a finite number"
+        expected = f"at most {task.facts.largest:g}" if np.isfinite(value) else "a finite number"
         raise InputError(f"{source}: element {row + 1}, {name}: expected {expected}, got {value}")
     check_solvable(array, task, source)
     return array
@@ -123,9 +123,9 @@ def check_size(n: int, least: int, source: str) -> None:
 
 def check_sizes(sizes: Sequence[int], task: Task) -> None:
     """Refuse sizes of instances that are too small for the task."""
-    if min(sizes) < task.min_elements:
+    if min(sizes) < task.facts.min_elements:
         raise InputError(
-            f"n: expected {task.min_elements} or more for {task.name}, got {min(sizes)}"
+            f"n: expected {task.facts.min_elements} or more for {task.name}, got {min(sizes)}"
         )
 
 
@@ -160,7 +160,7 @@ def required_answer(example: Example, task: Task, source: str = "") -> Indices:
     """Return the answer of an example. Raises InputError if the example has no answer."""
     if example.outputs is None:
         advice = labeller_advice(task)
-        if task.schema is not None:
+        if task.facts.schema is not None:
             advice = (
                 "; a long table needs set_id and the column of its answers (chosen, rank, grade or "
                 "member), such as --set-id trip --chosen bought"
@@ -174,7 +174,7 @@ def labeller_advice(task: Task) -> str:
 
     A labeller is an algorithm that computes answers. If the task has none, return an empty text.
     """
-    if not task.labellers:
+    if not task.facts.labellers:
         return ""
     return f"; ptrnet label {task.name} computes answers by an algorithm"
 
@@ -200,14 +200,14 @@ def check_answer(values: Sequence[int], n: int, task: Task, source: str, first: 
             raise InputError(
                 f"{source}: index {number}: expected {first} to {n - 1 + first}, got {short(value)}"
             )
-    if len(values) % task.item_size:
+    if len(values) % task.facts.item_size:
         raise InputError(
-            f"{source}: answer: expected {task.item_size} indices for each item, "
+            f"{source}: answer: expected {task.facts.item_size} indices for each item, "
             f"got {len(values)} in all"
         )
     indices = np.asarray(values, np.int64) - first
-    if task.item_size > 1:
-        indices = indices.reshape(-1, task.item_size)
+    if task.facts.item_size > 1:
+        indices = indices.reshape(-1, task.facts.item_size)
     complaint = task.answer_error(n, indices, first)
     if complaint:
         raise InputError(f"{source}: answer: {complaint}")
@@ -220,7 +220,7 @@ def check_outputs(values: Any, n: int, task: Task, source: str) -> Indices:
     Args:
         values: whole numbers `(m,)` or `(t, item_size)`, in any form that `real_array` accepts.
     """
-    size = task.item_size
+    size = task.facts.item_size
     expected = "a list of whole numbers" if size == 1 else f"lists of {size} whole numbers"
     indices = to_array(values, source, expected)
     if indices.ndim != 1 and (size == 1 or indices.shape[1:] != (size,)):
@@ -301,7 +301,7 @@ def check_matrix(values: Any, task: Task, source: str) -> Floats:
     dist = real_array(values, source, "a square matrix of distances").copy()
     if dist.ndim != 2 or dist.shape[0] != dist.shape[1]:
         raise InputError(f"{source}: expected distances (n, n), got shape {dist.shape}")
-    check_size(len(dist), task.min_elements, source)
+    check_size(len(dist), task.facts.min_elements, source)
     np.fill_diagonal(dist, 0)
     if not np.isfinite(dist).all():
         i, j = np.argwhere(~np.isfinite(dist))[0]

@@ -286,7 +286,7 @@ def chunks_of(examples: Iterable[Example], task: Task, size: int) -> Iterator[Da
     """
     rest = iter(examples)
     while chunk := list(islice(rest, size)):
-        yield Dataset.of(chunk, task.item_size)
+        yield Dataset.of(chunk, task.facts.item_size)
 
 
 def groups_of(examples: Iterable[Example], num_elements: int) -> Iterator[list[Example]]:
@@ -326,14 +326,14 @@ def instances_of(values: Any, task: Task) -> tuple[Dataset, bool]:
         ]
     _check_in_memory(values, "instances")
     values = unpack_objects(values)
-    is_one = is_example(values, task) or _is_instance(values, task.num_features)
+    is_one = is_example(values, task) or _is_instance(values, task.facts.num_features)
     rows = []
     for k, item in enumerate([values] if is_one else split(values, "instances")):
         if isinstance(item, tuple) and is_example(item, task):
             rows.append(checked_example(item, task, f"instance {k}").replace(outputs=None))
         else:
             rows.append(checked_instance(item, task, f"instance {k}"))
-    return Dataset.of(rows, task.item_size), is_one
+    return Dataset.of(rows, task.facts.item_size), is_one
 
 
 def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
@@ -355,14 +355,14 @@ def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
         return values, False
     _check_in_memory(values, "examples")
     is_one = is_example(values, task)
-    if not is_one and _is_instance(values, task.num_features):
+    if not is_one and _is_instance(values, task.facts.num_features):
         raise InputError(
             "examples: expected pairs of inputs (n, d) and outputs (m,), got an instance without "
             "an answer"
         )
     items = [values] if is_one else split(values, "examples")
     rows = [checked_example(item, task, example_name(k, item)) for k, item in enumerate(items)]
-    return Dataset.of(rows, task.item_size), is_one
+    return Dataset.of(rows, task.facts.item_size), is_one
 
 
 def _check_in_memory(values: Any, name: str) -> None:
@@ -378,9 +378,10 @@ def _check_width(data: Dataset, task: Task) -> None:
     """Refuse a dataset whose elements have another number of features than those of the task."""
     d = data.elements.shape[1]
     # Instances with other distances, such as matrices, may have any number of features.
-    if len(data) and d != task.num_features and "distance" not in data.carried:
+    if len(data) and d != task.facts.num_features and "distance" not in data.carried:
         raise InputError(
-            f"Dataset: expected elements of {task.num_features} numbers for {task.name}, got {d}"
+            f"Dataset: expected elements of {task.facts.num_features} numbers for {task.name}, "
+            f"got {d}"
         )
 
 
@@ -399,7 +400,7 @@ def is_example(values: Any, task: Task) -> bool:
     if not isinstance(values, tuple) or len(values) != 2:
         return False
     inputs, outputs = map(depth, values)
-    return inputs == 2 if task.num_features > 1 else inputs > 0 and outputs == 1
+    return inputs == 2 if task.facts.num_features > 1 else inputs > 0 and outputs == 1
 
 
 def has_answer(values: Any, task: Task) -> bool:
@@ -453,7 +454,7 @@ def checked_example(pair: Any, task: Task, source: str) -> Example:
 
 def _instance_of(values: Any, task: Task, source: str) -> tuple[Floats, list[Element] | None]:
     """Validate an instance. Return its features, and its dictionaries or None (`records_of`)."""
-    if task.schema is not None and is_frame(values):
+    if task.facts.schema is not None and is_frame(values):
         values = rows_of(values)
     return checks.check_instance(values, task, source), records_of(values)
 

@@ -154,7 +154,7 @@ def infer_task_of(
     if not examples.lengths.any():
         raise InputError(f"{source}: every answer is empty, expected one with an element")
     repeats = _find_repeats(examples)
-    schema = loosest.schema
+    schema = loosest.facts.schema
     center, spread, lowest = feature_scaling(examples, schema.feature_names if schema else None)
     if schema is not None:
         # In the examples, missing numbers are filled with the schema's mean. A loaded model fills
@@ -200,9 +200,11 @@ def open_for_task(path: str, task: Custom, columns: Columns | None = None) -> Da
     elif sets := formats.open_sets(path, columns):
         examples = sets.dataset(loosest)
     else:
-        d = task.num_features if task.schema else formats.num_features(path)
-        if d != task.num_features:
-            raise InputError(f"{path}: expected elements of {task.num_features} numbers, got {d}")
+        d = task.facts.num_features if task.facts.schema else formats.num_features(path)
+        if d != task.facts.num_features:
+            raise InputError(
+                f"{path}: expected elements of {task.facts.num_features} numbers, got {d}"
+            )
         group = "" if columns is None else columns.group
         examples = stored.open_file(path, loosest, group)
     _check_answers(path, task, examples, _find_repeats(examples))
@@ -332,7 +334,7 @@ def _check_answers(path: str, task: Custom, examples: Dataset, repeats: NDArray[
     sizes, inverse = np.unique(examples.sizes, return_inverse=True)
     max_lengths = np.array([task.max_length(int(n)) for n in sizes])[inverse]
     refused = examples.lengths > max_lengths
-    if not task.repeats:
+    if not task.facts.repeats:
         refused |= repeats
     if task.is_ranking:
         refused |= examples.lengths != examples.sizes

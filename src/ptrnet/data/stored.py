@@ -118,7 +118,7 @@ def open_folder(folder: Path, task: Task) -> Dataset:
         np.asarray(maps["starts"]),
         maps["answers"],
         np.asarray(maps["answer_starts"]),
-        item_size=task.item_size,
+        item_size=task.facts.item_size,
         grades=maps.get("grades"),
         carried={field: maps[name] for field, name in fields.items() if name in maps},
         fingerprint=recorded,
@@ -152,7 +152,7 @@ def build(path: str, task: Task, folder: Path, group: str = "") -> None:
 def _read_block(block: Block, path: str, task: Task) -> Dataset:
     examples = list(require_answers(txt.read_block(block, path, task)))
     checks.check_feasible(examples, task)
-    part = Dataset.of(examples, task.item_size)
+    part = Dataset.of(examples, task.facts.item_size)
     return replace(part, carried={})  # do not send the sources of lines between processes
 
 
@@ -229,7 +229,7 @@ def _fingerprint(path: str, task: Task, group: str) -> str:
     if exists(path) and not os.path.isfile(path):  # noqa: PTH113  as files.exists
         raise InputError(f"{path}: expected a regular file, because it is read more than once")
     content = formats.content_checksum(path)[:_DIGITS]
-    read = [repr(value) for value in (task.schema, group) if value]
+    read = [repr(value) for value in (task.facts.schema, group) if value]
     fields = f"-{checksum(' '.join(read).encode())[:16]}" if read else ""
     return f"{task.name}-v{VERSION}-{content}{fields}"
 

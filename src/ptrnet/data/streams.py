@@ -97,7 +97,7 @@ class ExampleStream(FreshStream[Batch]):
     """Random instances with answers that an algorithm computes.
 
     Args: those of `FreshStream`, and
-        labeller: the algorithm, one of `task.labellers`; by default the first labeller.
+        labeller: the algorithm, one of `task.facts.labellers`; by default the first labeller.
         num_batches: the number of different batches. Each epoch has every batch once, in a new
             random order. If None, no batch is repeated.
     """
@@ -316,22 +316,22 @@ class CutStream(BatchStream[CutBatch]):
 def cut_batch(rng: np.random.Generator, task: Task, batch: Batch, num_cuts: int) -> CutBatch:
     """Return a batch whose answers are all cut after the same random number of known tokens.
 
-    If answers are closed tours (`Task.circular`), any element may be first and both directions are
+    If answers are closed tours (`Facts.circular`), any element may be first and both directions are
     correct. Then the returned batch has `num_cuts` copies of each example. The first element and
     the direction of each copy are random, and at least the first token is known. Examples of other
     tasks are not repeated, because all copies would be equal.
     """
-    num_cuts = num_cuts if task.circular else 1
+    num_cuts = num_cuts if task.facts.circular else 1
     inputs, lengths, targets, target_lengths = (
         tensor.repeat_interleave(num_cuts, 0) for tensor in batch[:4]
     )
     grades, held_out_by, weights = (
         None if tensor is None else tensor.repeat_interleave(num_cuts, 0) for tensor in batch[4:]
     )
-    if task.circular:
+    if task.facts.circular:
         targets = _random_rotations(rng, targets, target_lengths - 1)
     longest = int(target_lengths.max())
-    min_known = int(task.circular and longest > 1)
+    min_known = int(task.facts.circular and longest > 1)
     num_known = int(rng.integers(min_known, max(longest, 1)))
     return CutBatch(
         inputs, lengths, targets, target_lengths, grades, num_known, held_out_by, weights
@@ -360,7 +360,7 @@ def instance_batch(instances: Sequence[Floats], task: Task) -> InstanceBatch:
     orders = [task.element_order(inputs[None])[0] for inputs in scaled]
     read = [inputs[order] for inputs, order in zip(scaled, orders, strict=True)]
     ordered = [instance[order] for instance, order in zip(instances, orders, strict=True)]
-    return InstanceBatch(*pad_instances(read, task.exact_inputs), ordered)
+    return InstanceBatch(*pad_instances(read, task.facts.exact_inputs), ordered)
 
 
 def prefetch(make: Callable[[int], Item], first: int, num_prefetch: int) -> Iterator[Item]:

@@ -20,8 +20,8 @@ def augment(
 ) -> tuple[Floats, Sequence[Indices]]:
     """Shuffle the elements of each example and apply the symmetries that the task allows.
 
-    The first `task.fixed` elements stay in place. If the task is symmetric, apply a random symmetry
-    of the square to each instance. If the task is reversible, read about half of the examples
+    The first `fixed` elements stay in place. If the task is symmetric, apply a random symmetry of
+    the square to each instance. If the task is reversible, read about half of the examples
     backwards. Correct answers remain correct, but may no longer be canonical.
 
     Args:
@@ -31,7 +31,7 @@ def augment(
         answers: the answers to the instances.
     """
     batch, n, _ = inputs.shape
-    if task.symmetric:
+    if task.facts.symmetric:
         inputs = apply_symmetry(inputs, rng.integers(SYMMETRIES, size=(batch,)))
     if task.reversible:
         turned = np.asarray(rng.random(batch) < 0.5)
@@ -39,7 +39,7 @@ def augment(
         inputs = np.where(turned[:, None, None], task.backwards(inputs), inputs)
         answers = [backwards[k] if turned[k] else answers[k] for k in range(batch)]
     order = np.tile(np.arange(n), (batch, 1))
-    order[:, task.fixed :] = rng.permuted(order[:, task.fixed :], axis=1)
+    order[:, task.facts.fixed :] = rng.permuted(order[:, task.facts.fixed :], axis=1)
     return permute_elements(inputs, order), remap_indices(answers, np.argsort(order, axis=1))
 
 

@@ -364,7 +364,7 @@ class Sets:
             InputError: a column is missing, a cell cannot be used, or an answer breaks the rules of
                 the task.
         """
-        schema = task.schema
+        schema = task.facts.schema
         elements = self._elements()
         if schema is None:
             pairs = zip(elements, self.sources, strict=True)
@@ -372,7 +372,7 @@ class Sets:
             features = np.concatenate(parts)
         else:
             features = self.table.encode(schema)[self.rows]
-        data = self._dataset(features, with_answers, task.min_elements)
+        data = self._dataset(features, with_answers, task.facts.min_elements)
         for k, source in enumerate(self.sources):
             outputs = data.outputs(k)
             complaint = outputs is not None and task.answer_error(int(data.sizes[k]), outputs)

@@ -49,8 +49,8 @@ class Decoder(ABC):
         name: the decoder's name, for error messages.
         size: K, the number of prefixes of an instance in memory. The larger K is, the fewer
             instances the solver puts into a batch.
-        needs_decomposable: whether the decoder can only be used if `Task.decomposable` is True.
-        needs_circular: whether the decoder can only be used if `Task.circular` is True.
+        needs_decomposable: whether the decoder can only be used if `Facts.decomposable` is True.
+        needs_circular: whether the decoder can only be used if `Facts.circular` is True.
     """
 
     name: str

@@ -94,7 +94,7 @@ def _compare_batch(
     model: PointerModel, exported: PointerModel, task: Task, instances: Sequence[Floats]
 ) -> Agreement:
     views = [augmented_view(0, task, task.normalize(instance))[0] for instance in instances]
-    inputs, lengths = pad_instances(views, task.exact_inputs)
+    inputs, lengths = pad_instances(views, task.facts.exact_inputs)
     max_lengths = torch.tensor([task.max_length(len(view)) for view in views])
     tokens, actual = (
         Greedy().decode(m, inputs, lengths, max_lengths, task.build_constraint()).tokens[:, 0]
@@ -185,7 +185,9 @@ def sizes_of(solver: Solver) -> list[int]:
         sizes = list(Sizes(solver.trained["n"]))
     except (KeyError, InputError):
         sizes = list(range(1, 21))
-    sizes = [n for n in sizes if n >= solver.task.min_elements] or [solver.task.min_elements]
+    sizes = [n for n in sizes if n >= solver.task.facts.min_elements] or [
+        solver.task.facts.min_elements
+    ]
     if solver.model.one_size:
         sizes = [n for n in sizes if solver.task.max_length(n) <= LONGEST] or sizes[:1]
     return [n for n in sizes if n <= LARGEST] or sizes[:1]
@@ -201,6 +203,6 @@ def fresh_instances(solver: Solver, count: int, seed: int) -> list[Floats]:
     rng = np.random.default_rng([seed, EXPORTED])
     sizes, task = rng.choice(sizes_of(solver), count), solver.task
     if isinstance(task, Custom):
-        return [rng.normal(task.center, task.spread, (n, task.num_features)) for n in sizes]
+        return [rng.normal(task.center, task.spread, (n, task.facts.num_features)) for n in sizes]
     uniform = replace(task, points="uniform")
     return [uniform.sample(rng, 1, n)[0] for n in sizes]

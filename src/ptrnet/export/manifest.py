@@ -99,11 +99,11 @@ def describe(solver: Solver, graphs: dict[str, Graph]) -> dict[str, Any]:
         "task": {"name": task.name, "settings": to_mapping(task)},
         "model": {"name": registered_name(model), "settings": model.settings()},
         "inputs": {
-            "features": task.num_features,
+            "features": task.facts.num_features,
             **_fields(task),
             "elements": {
                 "only": model.n,
-                "min": task.min_elements,
+                "min": task.facts.min_elements,
                 "trained": solver.trained.get("n"),
                 "equal_in_a_batch": model.one_size,
             },
@@ -119,16 +119,16 @@ def describe(solver: Solver, graphs: dict[str, Graph]) -> dict[str, Any]:
         "step": {"file": STEP, **asdict(graphs[STEP])},
         "loop": LOOP,
         "tokens": {
-            "specials": list(task.special_names),
+            "specials": list(task.facts.special_names),
             "end": END,
             "start": END,
-            "first_element": task.num_specials,
+            "first_element": task.facts.num_specials,
             "meaning": "token first_element + i is element i in the order that the model reads",
         },
         "constraint": {
             "kind": kind,
             "meaning": meaning,
-            "min_length": task.min_length,
+            "min_length": task.facts.min_length,
             "obeyed_by_example": kind in OBEYED_BY_EXAMPLE,
         },
         "answer": {"kind": answer, "meaning": ANSWERS[answer], "max_tokens": max_tokens(task)},
@@ -155,9 +155,9 @@ def _fields(task: Task) -> dict[str, Any]:
             "is missing in the line has its value in `optional`. For `jobs`, an element is a job: "
             "`most` machines, then `most` durations; machine -1 means that there is no operation.",
         }
-    if task.schema is None:
+    if task.facts.schema is None:
         return {}
-    schema = task.schema
+    schema = task.facts.schema
     fields = enumerate(zip(schema.fields, schema.categories, schema.common, strict=True))
     fills = dict(schema.fills)
     return {
@@ -223,7 +223,7 @@ def _scaling(task: Task) -> dict[str, Any]:
 def _answer_kind(task: Task) -> str:
     if isinstance(task, Delaunay):
         return "apexes" if task.sequence == "apexes" else "triangles"
-    if task.ways > 1:
+    if task.facts.ways > 1:
         return "routes"
     return "closed" if getattr(task, "closed", False) else "indices"
 
@@ -233,10 +233,10 @@ def max_tokens(task: Task) -> dict[str, Any]:
 
     The formula is `ceil(per_element * n) + plus`, clipped to `least` and `most`.
     """
-    if isinstance(task, Custom) and task.repeats:
+    if isinstance(task, Custom) and task.facts.repeats:
         rule = {"per_element": task.longest_share, "plus": 0, "least": task.longest_answer}
         return {**rule, "most": MAX_LENGTH}
     n = 1000  # so large that `max_length` is linear there
     slope = task.max_length(n + 1) - task.max_length(n)
-    plus, minimum = task.max_length(n) - slope * n, task.max_length(task.min_elements)
+    plus, minimum = task.max_length(n) - slope * n, task.max_length(task.facts.min_elements)
     return {"per_element": slope, "plus": plus, "least": minimum, "most": task.max_length(LARGEST)}

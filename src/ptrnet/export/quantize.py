@@ -72,7 +72,7 @@ def cost(solver: Solver, whole: Solver, rounded: Solver, count: int, seed: int) 
     ]
     equal = [np.array_equal(*pair) for pair in zip(*pairs, strict=True)]
     facts = {"instances": count, "equal_answers": float(np.mean(equal)), "metrics": {}}
-    if not solver.task.labellers:
+    if not solver.task.facts.labellers:
         return facts
     before, after = (solver.task.measure(examples, answers) for answers in pairs)
     metrics = {
@@ -82,6 +82,6 @@ def cost(solver: Solver, whole: Solver, rounded: Solver, count: int, seed: int) 
 
 
 def _labelled(solver: Solver, count: int, seed: int) -> Dataset:
-    if solver.task.labellers:
+    if solver.task.facts.labellers:
         return generate_dataset(solver.task, sizes_of(solver), count, seed)
     return Dataset.of(Example(inputs) for inputs in fresh_instances(solver, count, seed))

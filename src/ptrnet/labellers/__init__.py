@@ -74,13 +74,9 @@ def register(name: str, module: ModuleType | str, task: str = "") -> None:
 
 
 def names_for(task: Any) -> tuple[str, ...]:
-    """Return the names of a task's labellers: its own, then those that plug-ins add.
-
-    Args:
-        task: a task, or its class.
-    """
+    """Return the names of a task's labellers: its own, then those that plug-ins add."""
     load()
-    return (*task.labellers, *_of_task.get(task.name, ()))
+    return (*task.facts.labellers, *_of_task.get(task.name, ()))
 
 
 def get(name: str) -> Labeller:

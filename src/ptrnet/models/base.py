@@ -58,7 +58,7 @@ class PointerModel(nn.Module, ABC):
     @classmethod
     def for_task(cls, task: "Task", settings: ModelSettings) -> "PointerModel":
         """Build one network with random weights for the instances of a task."""
-        return cls(task.num_features, task.num_specials, settings)
+        return cls(task.facts.num_features, task.facts.num_specials, settings)
 
     def networks(self) -> list["PointerModel"]:
         """The networks that are trained separately: this model, or the members of an ensemble."""

@@ -98,7 +98,8 @@ class SetPtrNet(PointerModel):
         network = super().for_task(task, settings)
         assert isinstance(network, SetPtrNet)
         if network.logs is not None:
-            network.logs = Logs(*(torch.from_numpy(part).float() for part in task.relative_range))
+            known = task.facts.relative_range
+            network.logs = Logs(*(torch.from_numpy(part).float() for part in known))
         return network
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> ScoredSet:

@@ -61,7 +61,7 @@ class StatePtrNet(PointerModel):
     one_size = True
 
     def __init__(self, problem: "Problem", settings: LayerSettings) -> None:
-        super().__init__(problem.num_features, problem.num_specials, settings)
+        super().__init__(problem.num_features, problem.facts.num_specials, settings)
         units, heads = settings.hidden_size, settings.heads
         self.problem = problem
         of_elements, of_whole = problem.feature_sizes

@@ -34,7 +34,7 @@ MAX_COORDINATE = 1e300  # with larger coordinates, the axes' margins would be in
 
 def check_plot(path: Path, task: Task) -> None:
     """Raise InputError if no picture of an answer can be written. Call this before any work."""
-    if not task.has_picture:
+    if not task.facts.has_picture:
         raise InputError(
             f"--plot: problem {task.name} has no picture: its class does not define `draw`"
         )
@@ -111,7 +111,7 @@ class Picture(Shown[Result]):
         """Return the result of the other sink."""
         assert self._example is not None and self._answered is not None
         # An algorithm's answer is compared with the file's answer only if answers have costs.
-        is_comparable = self._author == NETWORK or self._task.has_costs
+        is_comparable = self._author == NETWORK or self._task.facts.has_costs
         known = self._example.outputs if is_comparable else None
         with plotting(self._path, self._task, self._answered, known, self._author):
             return self.inner.result()
@@ -157,7 +157,7 @@ def draw_answered(
     inputs, outputs = answered.inputs, answered.outputs
     assert outputs is not None
     truth, best = known, "known answer"
-    if author == NETWORK and task.labellers and not isinstance(task, Problem):
+    if author == NETWORK and task.facts.labellers and not isinstance(task, Problem):
         truth, is_proved = reference_answer(task, answered)
         best = "optimum" if is_proved else "best known"
     if title is None:
@@ -176,20 +176,20 @@ def draw_answered(
         raise InputError(f"coordinates beyond {MAX_COORDINATE:g} cannot be drawn")
     lines = list(answer.lines)
     if truth is not None:
-        if task.item_size > 1 and task.num_features == 2:
+        if task.facts.item_size > 1 and task.facts.num_features == 2:
             _mark_items(ax, inputs, outputs, truth)
         true_drawing = _drawing(task, answered, truth)
         lines += true_drawing.lines
         _plot_lines(ax, true_drawing, "--", TRUTH_COLOR, "true answer")
     label = "network's answer" if author == NETWORK else "answer"
     _plot_lines(ax, answer, "-", ANSWER_COLOR, label)
-    pointed_at = [int(i) for i in dict.fromkeys(outputs.ravel()) if i >= task.fixed]
-    others = np.delete(answer.points, [*range(task.fixed), *pointed_at], axis=0)
+    pointed_at = [int(i) for i in dict.fromkeys(outputs.ravel()) if i >= task.facts.fixed]
+    others = np.delete(answer.points, [*range(task.facts.fixed), *pointed_at], axis=0)
     ax.plot(*others.T, "o", color=text_color(), ms=3, zorder=3)
     if not answer.has_colors:  # otherwise, the points have the colour of their line
         ax.plot(*answer.points[pointed_at].T, "o", color=ANSWER_COLOR, ms=4.5, zorder=4)
-    if task.fixed:  # elements such as a depot
-        ax.plot(*answer.points[: task.fixed].T, "s", color=text_color(), ms=7, zorder=5)
+    if task.facts.fixed:  # elements such as a depot
+        ax.plot(*answer.points[: task.facts.fixed].T, "s", color=text_color(), ms=7, zorder=5)
     ax.margins(0.06)
     if answer.equal_axes:
         ax.set_aspect("equal", adjustable="datalim")
@@ -223,13 +223,13 @@ def _title(task: Task, answered: Example, truth: Indices | None, best: str, auth
 
     The gap is to `truth`, which the title calls `best`, such as "optimum".
     """
-    kind = f"{task.name} of " if task.labellers else ""
+    kind = f"{task.name} of " if task.facts.labellers else ""
     title = f"{kind}{len(answered.inputs)} elements"
     if author:
         title += f", answered by {author}"
     for name, value in task.answer_stats(answered).items():
         title += f", {name} {value:,.6g}"
-    if truth is None or not task.has_costs:
+    if truth is None or not task.facts.has_costs:
         return title
     costs = task.costs(answered, [np.asarray(answered.outputs), truth])
     assert costs is not None
@@ -355,7 +355,7 @@ def _draw_step(
     ax: Any, task: Task, inputs: Floats, probabilities: Floats, tokens: Indices, step: int
 ) -> None:
     """Draw the answer before a step and that step's probabilities; after the last, the answer."""
-    num_specials = task.num_specials
+    num_specials = task.facts.num_specials
     pointed_at = tokens[:step][tokens[:step] >= num_specials] - num_specials
     ax.plot(*inputs.T, "o", color=text_color(), ms=4, zorder=3)
     if step < len(tokens):

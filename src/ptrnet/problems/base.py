@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ptrnet.errors import InputError, unknown
 from ptrnet.geometry.sampling import MIXED
 from ptrnet.ragged import pad
-from ptrnet.tasks.base import Drawing, Task, duplicate_error
+from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error
 from ptrnet.types import END, Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # Arrays `(B, ...)` with one row for each instance of a batch: NumPy's, or torch's tensors if the
 # problem has `array_api`.
 State = dict[str, Any]
+NUM_SPECIALS = 1  # END
 STAY = -1  # in place of a choice: the answer has ended
 
 
@@ -60,13 +61,14 @@ class Problem(Task):
     array_api: ClassVar[bool] = False  # whether methods that use states also take torch's tensors
     mixes: ClassVar[bool] = False  # whether `points` may be "mixed", for instances of many kinds
     fixed: ClassVar[int] = 0  # the first `fixed` elements, such as a depot, are never chosen
-    repeats: ClassVar[bool] = False  # type: ignore[misc]  # whether an element may come twice
+    repeats: ClassVar[bool] = False  # whether an element may come twice
+    symmetric: ClassVar[bool] = False  # as in `ptrnet.tasks.base.Facts`, as the following ones
+    min_elements: ClassVar[int] = 1
+    may_be_unproved: ClassVar[bool] = False
 
     labellers: ClassVar[tuple[str, ...]] = ()
     largest: ClassVar[float] = 1e300  # costs are sums, which must not overflow
     min_length: ClassVar[int] = 0
-    stdout_format: ClassVar[str] = "jsonl"
-    exact_inputs: ClassVar[bool] = True
     recipe: ClassVar[Mapping[str, Any]] = {
         "model": "state-ptr-net",
         "learning": "self-labelling",
@@ -223,6 +225,27 @@ class Problem(Task):
         if self.ways > 1 and type(self).grades is not Task.grades:
             raise InputError(f"problem {self.name}: `grades` can be defined only if ways is 1")
 
+    @cached_property
+    def facts(self) -> Facts:
+        return Facts(
+            num_features=self.num_features,
+            labellers=self.labellers,
+            may_be_unproved=self.may_be_unproved,
+            min_elements=self.min_elements,
+            min_length=self.min_length,
+            repeats=self.repeats,
+            ways=self.ways,
+            fixed=self.fixed,
+            symmetric=self.symmetric,
+            exact_inputs=True,
+            largest=self.largest,
+            number_names=self.number_names,
+            has_costs=True,
+            has_picture=type(self).draw is not Problem.draw,
+            stdout_format="jsonl",
+            recipe=self.recipe,
+        )
+
     @property
     def num_features(self) -> int:
         return sum(self.element_fields.values()) + sum(self.shared_fields.values())
@@ -282,12 +305,12 @@ class Problem(Task):
         for outputs in answers:
             before = np.append(0, outputs)[: len(outputs)]  # the answer begins at element 0
             via = (before == 0) & (np.cumsum(before) > 0)
-            tokens = (2 * outputs + via + self.num_specials)[outputs != 0]
+            tokens = (2 * outputs + via + NUM_SPECIALS)[outputs != 0]
             sequences.append(np.append(tokens, END))
         return sequences
 
     def from_tokens(self, tokens: Indices) -> Indices:
-        choices = tokens[tokens >= self.num_specials] - self.num_specials
+        choices = tokens[tokens >= NUM_SPECIALS] - NUM_SPECIALS
         if self.ways == 1:
             return choices
         elements, via = np.divmod(choices, 2)
@@ -343,7 +366,7 @@ class Problem(Task):
         state = self.start(_one_for_each(inputs, answers)[kept])
         for t in range(tokens.shape[1]):
             valid = np.take_along_axis(self.decisions(state), tokens[:, t : t + 1], 1)[:, 0]
-            choices = np.where(tokens[:, t] == END, STAY, tokens[:, t] - self.num_specials)
+            choices = np.where(tokens[:, t] == END, STAY, tokens[:, t] - NUM_SPECIALS)
             for row in np.flatnonzero(~valid & (t < lengths)):
                 if errors[kept[row]] is None:
                     error = "ends too early"
@@ -420,10 +443,6 @@ class Problem(Task):
         assert answered.outputs is not None
         (cost,) = self.costs(answered, [answered.outputs])
         return {"cost": float(cost)} if cost < np.inf else {}
-
-    @property
-    def has_picture(self) -> bool:
-        return type(self).draw is not Problem.draw
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         raise InputError(f"problem {self.name} has no picture: its class does not define `draw`")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ptrnet.errors import InputError, check_int
-from ptrnet.problems.base import STAY, Problem, State
+from ptrnet.problems.base import NUM_SPECIALS, STAY, Problem, State
 from ptrnet.types import Example, Floats, Indices
 
 BATCH, TINY_ROLLOUTS = 8, 64  # rollouts in a batch, and on the tiny instance
@@ -115,7 +115,7 @@ def _rollout(problem: Problem, instance: Floats, rng: np.random.Generator) -> li
             choices[k] = rng.choice(np.flatnonzero(decisions[k])) - 1
             if choices[k] == STAY:
                 continue
-            tokens[k].append(choices[k] + problem.num_specials)
+            tokens[k].append(choices[k] + NUM_SPECIALS)
             alone[k] = problem.step(alone[k], choices[k : k + 1])
         if (choices == STAY).all():
             return [problem.from_tokens(np.array(row, np.int64)) for row in tokens]
@@ -241,7 +241,7 @@ def all_answers(problem: Problem, inputs: Floats) -> dict[tuple[int, ...], Indic
                 found[tuple(answer.tolist())] = answer
             else:
                 stepped = problem.step(state, np.array([choice]))
-                waiting.append((stepped, [*tokens, int(choice) + problem.num_specials]))
+                waiting.append((stepped, [*tokens, int(choice) + NUM_SPECIALS]))
     return found
 
 

@@ -140,8 +140,8 @@ def parse_trace(body: bytes, task: Task, limits: Limits) -> Question:
     request = _parse_json(TraceRequest, body)
     method = request.method()
     n = _length(request.instance)
-    steps = task.max_length(max(n, task.min_elements)) + 1
-    tokens = task.num_specials + n * task.ways
+    steps = task.max_length(max(n, task.facts.min_elements)) + 1
+    tokens = task.facts.num_specials + n * task.facts.ways
     if steps * method.decoder.size * tokens > limits.max_trace:
         raise Problem(
             413,

@@ -165,9 +165,9 @@ def warm_up(models: Mapping[str, Solver]) -> None:
             inputs = torch.rand(size, generator=generator).to(weight)
             encoded = model.encode(inputs)
             model.step(encoded, encoded.state, inputs.new_zeros(len(inputs), 1, dtype=torch.int64))
-        if not task.labellers:
+        if not task.facts.labellers:
             continue
-        n = model.n or max(task.min_elements, 4)
+        n = model.n or max(task.facts.min_elements, 4)
         example = Example(task.sample(np.random.default_rng(0), 1, n)[0])
         exact = exact_of(task, example)
         if exact is not None:

@@ -165,7 +165,7 @@ class Service:
                 pending = False
         correct, metrics = compare(task, solved, exact)
         return {
-            "special_names": list(task.special_names),
+            "special_names": list(task.facts.special_names),
             "tokens": tokens,
             "steps": steps,
             "answer": _answer(solver, method, solved),

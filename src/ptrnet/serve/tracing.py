@@ -31,9 +31,9 @@ def steps_of(task: Task, example: Example, traced: Traced) -> tuple[list[int], l
             search to the order of the instance.
     """
     _, order = augmented_view(0, task, task.normalize(example.inputs))
-    special_tokens, ways = np.arange(task.num_specials), np.arange(task.ways)
+    special_tokens, ways = np.arange(task.facts.num_specials), np.arange(task.facts.ways)
     from_read, to_read = (
-        np.append(special_tokens, i[:, None] * task.ways + ways + task.num_specials)
+        np.append(special_tokens, i[:, None] * task.facts.ways + ways + task.facts.num_specials)
         for i in (order, order.argsort())
     )
     steps: list[TraceStep] = []
@@ -97,7 +97,7 @@ def exact_of(task: Task, example: Example) -> ExactAnswer | None:
     return ExactAnswer(
         outputs=outputs.tolist(),
         cost=finite_cost(task, example.replace(outputs=outputs)),
-        labeller=task.labellers[0],
+        labeller=task.facts.labellers[0],
         proved=is_proved,
     )
 

@@ -150,7 +150,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
             **options,
             **(self.recipe or {}),
         )
-        self.n_features_in_ = self.solver_.task.num_features
+        self.n_features_in_ = self.solver_.task.facts.num_features
         return self
 
     def predict(self, X: Any) -> NDArray[np.object_]:  # noqa: N803

@@ -106,7 +106,7 @@ class Answer:
 
     def _repr_png_(self) -> bytes | None:
         """Return a PNG for notebooks. None if the task has no picture or matplotlib is missing."""
-        if not self.task.has_picture:
+        if not self.task.facts.has_picture:
             return None
         try:
             from matplotlib.figure import Figure

@@ -75,9 +75,9 @@ def field_columns(task: Custom) -> dict[str, slice]:
 
     If the task has no schema (the names of the fields), each feature is a field.
     """
-    if task.schema is None:
-        return {f"feature {k + 1}": slice(k, k + 1) for k in range(task.num_features)}
-    return dict(zip(task.fields, task.schema.slices, strict=True))
+    if task.facts.schema is None:
+        return {f"feature {k + 1}": slice(k, k + 1) for k in range(task.facts.num_features)}
+    return dict(zip(task.fields, task.facts.schema.slices, strict=True))
 
 
 def _metric_of(predictor: Predictor, data: Dataset, instances: Dataset) -> Floats:

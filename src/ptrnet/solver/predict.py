@@ -185,8 +185,8 @@ def predictor_of(
     decoder = Greedy() if decoder is None else decoder
     if not isinstance(decoder, Decoder):
         raise InputError(f"decoder: expected one such as ptrnet.Beam(8), got {short(decoder)}")
-    needs_more = (decoder.needs_decomposable and not task.decomposable) or (
-        decoder.needs_circular and not task.circular
+    needs_more = (decoder.needs_decomposable and not task.facts.decomposable) or (
+        decoder.needs_circular and not task.facts.circular
     )
     if needs_more:
         raise InputError(f"{decoder.name} decoding cannot be used with task {task.name}")
@@ -234,7 +234,7 @@ def sample_answers(
     max_lengths = torch.tensor(
         [task.max_length(len(instance)) for instance in instances], device="cpu"
     )
-    padded = pad_instances(views, task.exact_inputs)
+    padded = pad_instances(views, task.facts.exact_inputs)
     inputs, lengths, most = as_parameters(model, *padded, max_lengths)
     tokens, sizes, _ = decoder.decode(model, inputs, lengths, most, constraint)
     answers = [

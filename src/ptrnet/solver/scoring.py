@@ -134,7 +134,7 @@ def _scores_of_batch(
     scores = []
     for order, answer, of_steps in zip(orders, read, log_probs.double().cpu().numpy(), strict=True):
         n = len(order)
-        of_elements = of_steps[:, task.num_specials : task.num_specials + n]
+        of_elements = of_steps[:, task.facts.num_specials : task.facts.num_specials + n]
         in_order = np.empty(n)
         if task.kind in ONE_FIRST:
             in_order[order] = of_elements[0] - np.logaddexp.reduce(of_elements[0])

@@ -88,8 +88,8 @@ class Solver:
         card: str = "",
     ) -> None:
         for what, built, needed in (
-            ("features", model.features, task.num_features),
-            ("special slots", model.num_specials, task.num_specials),
+            ("features", model.features, task.facts.num_features),
+            ("special slots", model.num_specials, task.facts.num_specials),
         ):
             if built != needed:
                 raise ModelError(
@@ -255,7 +255,7 @@ class Solver:
             >>> [solved.outputs(row).tolist() for row in range(len(solved))]
             [[2, 0, 3, 4], [1, 3, 0, 6], [6, 7, 3, 1, 8, 9]]
         """
-        data = Dataset.of(data, self.task.item_size)
+        data = Dataset.of(data, self.task.facts.item_size)
         is_shared = jobs != 1 or backend != LOCAL
         chunks = data.chunks(CHUNK) if activity or is_shared else [data]
         predictor = self._predictor(decoder, constrained, augment, improve)
@@ -892,7 +892,7 @@ class Solver:
         known = self._answered(points)
         probabilities, tokens = attention(self._network, self.task, known)
         ax = axes_or_new(ax)
-        draw_matrix(ax, probabilities, tokens, self.task.special_names, element_names(known))
+        draw_matrix(ax, probabilities, tokens, self.task.facts.special_names, element_names(known))
         return ax
 
     def animate(self, points: Any) -> Any:

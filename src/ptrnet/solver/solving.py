@@ -56,7 +56,7 @@ def open_file(
         # `columns` name the column to write. Only formats that fix the names of columns have true
         # answers, which a picture shows. Their grades would be written beside the model's answers.
         known = replace(sets.dataset(task, with_answers=not columns), grades=None)
-        data = Dataset.of(with_ends(known, task, ends), task.item_size)
+        data = Dataset.of(with_ends(known, task, ends), task.facts.item_size)
         source = Source(data.chunks(CHUNK), len(data), None, path)
         if target is not None:
             return source, Whole(_table_writer(predictor, sets, target, probability))
@@ -85,9 +85,9 @@ def open_drawn(
     _check_no_probability(probability)
     formats.check_output(target or "-", task)
     drawn = with_ends([Example(inputs, source="the random instance")], task, ends)
-    like = f"drawn.{task.stdout_format}"
+    like = f"drawn.{task.facts.stdout_format}"
     instances = formats.output_format(target or "-", like).checked(drawn, task)
-    source = Source([Dataset.of(instances, task.item_size)], 1, None)
+    source = Source([Dataset.of(instances, task.facts.item_size)], 1, None)
     return source, Memory() if target is None else file_sink(target, source, task, ACTIVITY, {})
 
 
@@ -180,7 +180,7 @@ def _waiting(rows: Iterable[Dataset], task: Task) -> Iterator[Dataset]:
             else:
                 chunk.append(item)
         if chunk:
-            yield Dataset.of(chunk, task.item_size)
+            yield Dataset.of(chunk, task.facts.item_size)
         if error is _END:
             return
         if error is not None:

@@ -160,8 +160,8 @@ class Tally:
             side = "fewer" if n < sizes[0] else "more"
             self._sizes[side][n] += 1
             self._has_table |= example.table is not None and n > sizes[-1]
-        if self._task.schema is not None and example.elements is not None:
-            self._unseen.update(self._task.schema.unseen(example.elements))
+        if self._task.facts.schema is not None and example.elements is not None:
+            self._unseen.update(self._task.facts.schema.unseen(example.elements))
         if self._task.name == CUSTOM:
             self._add_features(example.inputs)
         else:  # other tasks move points into the unit square
@@ -249,7 +249,7 @@ class Tally:
         return f"treated as missing, because no training example had it: {'; '.join(parts)}"
 
     def _far_text(self) -> str:
-        schema, center = self._task.schema, cast("Custom", self._task).center
+        schema, center = self._task.facts.schema, cast("Custom", self._task).center
         parts = []
         for k, count in self._far.most_common(LISTED):
             name = f"feature {k + 1}" if schema is None else f'"{schema.feature_names[k]}"'

@@ -5,10 +5,11 @@ leaves out the built-in problems, which need another network (`ptrnet.models.sta
 
 Examples:
     >>> from ptrnet import tasks
-    >>> tasks.get("hull", start="lowest-index").num_features
+    >>> tasks.get("hull", start="lowest-index").facts.num_features
     2
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -49,7 +50,7 @@ def register(cls: type[Task]) -> type[Task]:
     """
     if not (isinstance(cls, type) and issubclass(cls, Task)):
         raise InputError(f"register a task: expected a class derived from Task, got {cls!r}")
-    missing = [name for name in ("name", "labellers") if not hasattr(cls, name)]
+    missing = [name for name in ("name",) if not hasattr(cls, name)]
     missing += sorted(getattr(cls, "__abstractmethods__", ()))
     if missing:
         raise InputError(f"register task {cls.__name__}: expected it to have {', '.join(missing)}")
@@ -76,6 +77,11 @@ def get(name: str, /, **settings: Any) -> Task:
     if name == CUSTOM and not settings:  # no defaults: settings come from examples
         raise unknown("task", name, names())
     return from_mapping(kind(name), settings, f"task {name}")
+
+
+def recipe_of(name: str) -> Mapping[str, Any]:
+    """Return a task's defaults of training options, if they differ from the general defaults."""
+    return {} if name == CUSTOM else get(name).facts.recipe
 
 
 def with_points(task: Task, points: str) -> Task:

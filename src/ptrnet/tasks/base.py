@@ -7,7 +7,7 @@ methods that all tasks share. Its base class `Labelling` computes answers by alg
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -26,18 +26,96 @@ if TYPE_CHECKING:
     from ptrnet.metrics.interval import Measure, Moments, Scores
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Facts:
+    """What the rest of ptrnet has to know about a task, besides its methods.
+
+    Args:
+        num_features: how many numbers an element has, d.
+        labellers: names of algorithms that compute answers; the first is the default. Plug-ins may
+            add more: `ptrnet.labellers.names_for`.
+        may_be_unproved: whether a labeller of the task promises proofs, but may run out of time
+            before it finds one.
+        distances: names of the distances that the task supports.
+        takes_matrices: whether labellers accept matrices of distances.
+        min_elements: the smallest number of elements of an instance.
+        min_length: the smallest number of indices in an answer: 0 or 1.
+        item_size: the number of indices in an item of an answer.
+        answer: the number of elements in an answer: any number, all, or one.
+        repeats: whether a sequence of tokens may repeat an element.
+        ways: the number of tokens of each element; see `ptrnet.problems.Problem`.
+        special_names: the names of the special slots in pictures: END, and those that the task
+            adds.
+        fixed: the number of leading elements that augmentation must not permute.
+        symmetric: whether answers stay right if the unit square is rotated by 90 degrees or
+            mirrored.
+        decomposable: whether the answer to an instance follows from the answers to its parts. For
+            example, the hull of a set of points follows from the hulls of its parts. `Incremental`
+            decoding needs this.
+        circular: whether an answer is a closed tour, which may start anywhere and run in either
+            direction.
+        depends_on_indices: whether the canonical answer depends on the indices of elements. If
+            `order` sorts the elements, it does not, because coordinates determine the order.
+        exact_inputs: whether models get instances as float64.
+        largest: the largest magnitude of the numbers of an instance.
+        schema: how elements that are dictionaries become numbers; None if elements are numbers.
+        number_names: the names of an element's d numbers; empty if the numbers have no names.
+        relative_range: the standard deviation and the smallest value of each feature, divided by
+            the feature's mean. Both arrays are `(d,)`. If a feature is 0 or negative in some
+            training example, or unknown, they are 0 and 1. By default, this holds for all features.
+        has_costs: whether the task defines `costs`.
+        has_picture: whether `draw` returns a picture.
+        stdout_format: the format of printed answers if there is no input file.
+        recipe: defaults of training options, if they differ from the general defaults.
+    """
+
+    num_features: int
+    labellers: tuple[str, ...] = ()
+    may_be_unproved: bool = False
+    distances: tuple[str, ...] = (EUCLIDEAN,)
+    takes_matrices: bool = False
+    min_elements: int = 1
+    min_length: int = 1
+    item_size: int = 1
+    answer: Literal["any", "all", "one"] = "any"
+    repeats: bool = False
+    ways: int = 1
+    special_names: tuple[str, ...] = ("end",)
+    fixed: int = 0
+    symmetric: bool = False
+    decomposable: bool = False
+    circular: bool = False
+    depends_on_indices: bool = False
+    exact_inputs: bool = False
+    largest: float = sys.float_info.max
+    schema: Schema | None = None
+    number_names: tuple[str, ...] = ()
+    relative_range: tuple[Floats, Floats] = None  # type: ignore[assignment]
+    has_costs: bool = False
+    has_picture: bool = True
+    stdout_format: str = "txt"
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.relative_range is None:
+            zeros, ones = np.zeros(self.num_features), np.ones(self.num_features)
+            object.__setattr__(self, "relative_range", (zeros, ones))
+
+    @property
+    def num_specials(self) -> int:
+        """The number of special slots of the pointer, S."""
+        return len(self.special_names)
+
+
 class Labelling(ABC):
     """The part of `Task` that computes answers by algorithms, the labellers."""
 
     name: ClassVar[str]
-    # Names of algorithms; the first is the default. Plug-ins may add more: `labellers.names_for`.
-    labellers: ClassVar[tuple[str, ...]]
-    # Whether a labeller of the task promises proofs, but may run out of time before it finds one.
-    may_be_unproved: ClassVar[bool] = False
-    distances: ClassVar[tuple[str, ...]] = (
-        EUCLIDEAN,
-    )  # names of the distances that the task supports
-    takes_matrices: ClassVar[bool] = False  # whether labellers accept matrices of distances
+
+    @property
+    @abstractmethod
+    def facts(self) -> "Facts":
+        """What the rest of ptrnet has to know about the task."""
 
     def canonicalize(self, inputs: Floats, answers: Sequence[Indices]) -> Sequence[Indices]:
         """Return the answers in canonical form, in which equivalent answers are equal.
@@ -95,7 +173,7 @@ class Labelling(ABC):
         options: dict[str, Any] = {} if distance == EUCLIDEAN else {"distance": distance}
         if rules != CLOSED:  # only labellers of `tsp` take rules
             options["rules"] = rules
-        name = labeller or self.labellers[0]
+        name = labeller or self.facts.labellers[0]
         answers, proved = labellers.label_with_proof(name, inputs, **options)
         if labellers.is_plugin(name):
             self.check_answers(answers, inputs, f"labeller {name}")
@@ -119,13 +197,13 @@ class Labelling(ABC):
         """
         from ptrnet import labellers
 
-        if not self.labellers:
+        if not self.facts.labellers:
             raise InputError(
                 f"task {self.name} has no labeller: no algorithm computes its answers; train a "
                 "model with ptrnet train, and use ptrnet solve"
             )
-        name = labeller or self.labellers[0]
-        if name not in self.labellers and name not in labellers.names_for(self):
+        name = labeller or self.facts.labellers[0]
+        if name not in self.facts.labellers and name not in labellers.names_for(self):
             raise unknown(f"labeller of task {self.name}", name, labellers.names_for(self))
         labellers.check_package(name)
 
@@ -138,7 +216,7 @@ class Labelling(ABC):
         """
         from ptrnet import labellers
 
-        name = labeller or self.labellers[0]
+        name = labeller or self.facts.labellers[0]
         max_elements = labellers.max_elements(name)
         if n > max_elements:
             known = labellers.names_for(self)
@@ -195,12 +273,7 @@ class Task(Settings, Labelling):
         "uniform", "mixed", "gaussian", "clustered", "curves", "stretched", "grid", "duplicates"
     ] = setting("uniform", "the distribution of the elements of random instances")
 
-    # ---- Members that a task must define, besides the class variables `name` and `labellers`.
-
-    @property
-    @abstractmethod
-    def num_features(self) -> int:
-        """How many numbers an element has, d."""
+    # ---- Members that a task must define, besides the class variable `name` and `facts`.
 
     @abstractmethod
     def max_length(self, n: int) -> int:
@@ -233,30 +306,7 @@ class Task(Settings, Labelling):
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         """Return the picture of an answer."""
 
-    # ---- Members that a task may define, besides `canonicalize` and `distances`.
-
-    @property
-    def has_picture(self) -> bool:
-        """Whether `draw` returns a picture."""
-        return True
-
-    min_elements: ClassVar[int] = 1  # the smallest number of elements of an instance
-    item_size: ClassVar[int] = 1  # the number of indices in an item of an answer
-    # Whether answers stay right if the unit square is rotated by 90 degrees or mirrored.
-    symmetric: ClassVar[bool] = False
-    # Whether the answer to an instance follows from the answers to its parts. For example, the hull
-    # of a set of points follows from the hulls of its parts. `Incremental` decoding needs this.
-    decomposable: ClassVar[bool] = False
-    # Whether an answer is a closed tour, which may start anywhere and run in either direction.
-    circular: ClassVar[bool] = False
-    stdout_format: ClassVar[str] = "txt"  # the format of printed answers if there is no input file
-    largest: ClassVar[float] = sys.float_info.max  # magnitude of the numbers of an instance
-    fixed: ClassVar[int] = 0  # number of leading elements that augmentation must not permute
-    ways: ClassVar[int] = 1  # number of tokens of each element; see `ptrnet.problems.Problem`
-    exact_inputs: ClassVar[bool] = False  # whether models get instances as float64
-    recipe: ClassVar[
-        Mapping[str, Any]
-    ] = {}  # defaults of training options for this task, if they differ from the general defaults
+    # ---- Members that a task may define, besides `canonicalize`.
 
     @property
     def reversible(self) -> bool:
@@ -277,50 +327,6 @@ class Task(Settings, Labelling):
         """
         raise NotImplementedError
 
-    @property
-    def relative_range(self) -> tuple[Floats, Floats]:
-        """Standard deviation and smallest value of each feature, divided by the feature's mean.
-
-        Both arrays are `(d,)`. If a feature is 0 or negative in some training example, its standard
-        deviation is given as 0, and its smallest value as 1. If the training examples are unknown,
-        this is done for all features.
-        """
-        return np.zeros(self.num_features), np.ones(self.num_features)
-
-    @property
-    def special_names(self) -> tuple[str, ...]:
-        """The names of the special slots in pictures: END, and the slots that the task adds."""
-        return ("end",)
-
-    @property
-    def min_length(self) -> int:
-        """The smallest number of indices in an answer: 0 or 1."""
-        return 1
-
-    @property
-    def num_specials(self) -> int:
-        """The number of special slots of the pointer, S."""
-        return len(self.special_names)
-
-    @property
-    def depends_on_indices(self) -> bool:
-        """Whether the canonical answer depends on the indices of elements.
-
-        If `order` sorts the elements, the answer does not depend on the given indices, because
-        the coordinates determine the order.
-        """
-        return False
-
-    @property
-    def schema(self) -> Schema | None:
-        """How elements that are dictionaries become numbers; None if elements are numbers."""
-        return None
-
-    @property
-    def repeats(self) -> bool:
-        """Whether a sequence of tokens may repeat an element."""
-        return False
-
     def free_constraint(self) -> "Constraint":
         """Return the constraint of unconstrained decoding.
 
@@ -328,7 +334,7 @@ class Task(Settings, Labelling):
         """
         from ptrnet.constraints import Free
 
-        return Free(self.min_length)
+        return Free(self.facts.min_length)
 
     def from_dictionary(self, fields: Mapping[str, Any], source: str) -> Any:
         """Convert a dictionary that a user gave, alone or as an item of a list.
@@ -353,16 +359,11 @@ class Task(Settings, Labelling):
         """Return the keys and values that hold an instance in a line of JSON."""
         return {"inputs": example.elements or example.inputs.tolist()}
 
-    @property
-    def answer(self) -> Literal["any", "all", "one"]:
-        """The number of elements in an answer: any number, all, or one."""
-        return "any"
-
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
         """Draw instances `(count, n, d)` in the unit cube from the distribution `points`."""
         from ptrnet.geometry.sampling import sample_points
 
-        return sample_points(self.points, rng, (count, n, self.num_features))
+        return sample_points(self.points, rng, (count, n, self.facts.num_features))
 
     def instance_error(self, inputs: Floats) -> str | None:
         """Return why an instance has no answer, or None if the instance has an answer."""
@@ -410,11 +411,6 @@ class Task(Settings, Labelling):
         """
         return None
 
-    @property
-    def number_names(self) -> tuple[str, ...]:
-        """The names of an element's d numbers; empty if the numbers have no names."""
-        return ()
-
     def infeasible(self, inputs: Sequence[Floats], outputs: Sequence[Indices]) -> list[str | None]:
         """Return why each answer is not valid for its instance, or None for a valid answer.
 
@@ -449,13 +445,13 @@ class Task(Settings, Labelling):
     def to_tokens(self, answers: Sequence[Indices]) -> list[Indices]:
         """Return the sequences of tokens that models are trained to give, including END."""
         indices, lengths = pad(answers)
-        tokens = np.pad(indices + self.num_specials, ((0, 0), (0, 1)))
+        tokens = np.pad(indices + self.facts.num_specials, ((0, 0), (0, 1)))
         tokens[~real(lengths, tokens.shape[1])] = END
         return trim(tokens, lengths + 1)
 
     def from_tokens(self, tokens: Indices) -> Indices:
         """Convert a sequence of tokens `(m,)`, without END, to an answer."""
-        return tokens[tokens >= self.num_specials] - self.num_specials
+        return tokens[tokens >= self.facts.num_specials] - self.facts.num_specials
 
     def score_elements(
         self, examples: Sequence[Example], scores: Sequence[Floats]
@@ -507,11 +503,6 @@ class Task(Settings, Labelling):
         """
         return None
 
-    @property
-    def has_costs(self) -> bool:
-        """Whether the task defines `costs`."""
-        return type(self).costs is not Task.costs
-
     def grades(self, n: int, outputs: Indices, in_order: Floats | None) -> Floats | None:
         """Return the grades `(n,)` that decide in training which orders of the elements are right.
 
@@ -534,8 +525,10 @@ class Task(Settings, Labelling):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.order == "hilbert" and self.num_features != 2:
-            raise InputError(f"order: hilbert takes elements of 2 numbers, got {self.num_features}")
+        if self.order == "hilbert" and self.facts.num_features != 2:
+            raise InputError(
+                f"order: hilbert takes elements of 2 numbers, got {self.facts.num_features}"
+            )
 
     def element_order(self, inputs: Floats) -> Indices:
         """Return the order `(B, n)` in which models read the elements of instances `(B, n, d)`."""
@@ -550,7 +543,7 @@ class Task(Settings, Labelling):
         count, n = inputs.shape[:2]
         if len(answers) != count:
             raise InputError(f"{source}: expected {count} answers, got {len(answers)}")
-        shape = ("m",) if self.item_size == 1 else ("t", self.item_size)
+        shape = ("m",) if self.facts.item_size == 1 else ("t", self.facts.item_size)
         for k, outputs in enumerate(map(np.asarray, answers)):
             instance = f"{source}: instance {k} of {n} elements: "
             if not outputs.size:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ptrnet.errors import InputError, unknown
 from ptrnet.settings import check, setting
-from ptrnet.tasks.base import Drawing, Task, duplicate_error
+from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error
 from ptrnet.tasks.schema import Missing, Schema, Unknown, with_context, without_context
 from ptrnet.types import Example, Floats, Indices
 
@@ -81,7 +81,6 @@ class Custom(Task):
     """
 
     name: ClassVar[str] = "custom"
-    labellers: ClassVar[tuple[str, ...]] = ()
 
     kind: Kind = setting("sequence", "the kind of the answers")
     fields: tuple[str, ...] = setting((), "the fields that the model reads")
@@ -124,7 +123,18 @@ class Custom(Task):
         )
 
     @cached_property
-    def schema(self) -> Schema | None:
+    def facts(self) -> Facts:
+        is_one = self.kind == "choice"
+        return Facts(
+            num_features=len(self.center),
+            min_length=int(is_one),
+            answer="all" if self.is_ranking else "one" if is_one else "any",
+            repeats=self.kind == "sequence",
+            schema=self._schema(),
+            relative_range=self._relative_range(),
+        )
+
+    def _schema(self) -> Schema | None:
         if not self.fields:
             return None
         schema = self._schema_without_fills
@@ -145,22 +155,10 @@ class Custom(Task):
             return super().write_instance(example)
         return {"inputs": without_context(example.elements, example.extra.get("context"))}
 
-    @property
-    def num_features(self) -> int:
-        return len(self.center)
-
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
-        if self.schema is not None:
+        if self.facts.schema is not None:
             raise InputError("elements with fields cannot be drawn at random: name a FILE")
         return super().sample(rng, count, n)
-
-    @property
-    def repeats(self) -> bool:
-        return self.kind == "sequence"
-
-    @property
-    def min_length(self) -> int:
-        return int(self.kind == "choice")
 
     def normalize(self, inputs: Floats) -> Floats:
         """Return instances `(..., n, d)` as the model reads them: each feature standardized."""
@@ -170,8 +168,7 @@ class Custom(Task):
             standardized = half_deviations / (np.array(self.spread) / 2)
             return np.clip(standardized, -MAX_NORMALIZED, MAX_NORMALIZED)
 
-    @property
-    def relative_range(self) -> tuple[Floats, Floats]:
+    def _relative_range(self) -> tuple[Floats, Floats]:
         center, spread = np.array(self.center), np.array(self.spread)
         lowest = np.array(self.lowest) if self.lowest else np.zeros(len(center))
         is_positive = (lowest > 0) & (center > 0)  # False for categories, whose center is 0
@@ -190,13 +187,8 @@ class Custom(Task):
 
         if self.is_ranking:
             return Permutation()
-        return Free(self.min_length) if self.repeats else Subset(self.min_length)
-
-    @property
-    def answer(self) -> Literal["any", "all", "one"]:
-        if self.is_ranking:
-            return "all"
-        return "one" if self.kind == "choice" else "any"
+        least = self.facts.min_length
+        return Free(least) if self.facts.repeats else Subset(least)
 
     @property
     def is_ranking(self) -> bool:
@@ -208,7 +200,7 @@ class Custom(Task):
             return f"expected all {n} indices, got {len(outputs)}"
         if self.kind == "choice" and len(outputs) != 1:
             return f"expected one index, got {len(outputs)}"
-        return None if self.repeats else duplicate_error(outputs, first)
+        return None if self.facts.repeats else duplicate_error(outputs, first)
 
     def grades(self, n: int, outputs: Indices, in_order: Floats | None) -> Floats | None:
         if self.kind not in ("set", "grades"):
@@ -277,16 +269,16 @@ class Custom(Task):
         Elements with one feature are drawn above their positions in the instance. Elements with
         more than two features are projected on the first two principal components of the instance.
         """
-        if self.num_features == 1:
+        if self.facts.num_features == 1:
             points = np.column_stack([np.arange(len(inputs)), inputs[:, 0]])
-        elif self.num_features == 2:
+        elif self.facts.num_features == 2:
             points = inputs
         else:
             centred = self.normalize(inputs)
             centred = centred - centred.mean(0)
             points = centred @ np.linalg.svd(centred, full_matrices=False)[2][:2].T
             points = np.pad(points, ((0, 0), (0, 2 - points.shape[1])))
-        return Drawing(points, [points[outputs]], equal_axes=self.num_features > 2)
+        return Drawing(points, [points[outputs]], equal_axes=self.facts.num_features > 2)
 
 
 def own_task(task: Task) -> Custom:

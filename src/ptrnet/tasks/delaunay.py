@@ -17,6 +17,7 @@ slot NONE. Triangles are counter-clockwise, in the order in which the queue reac
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -31,7 +32,7 @@ from ptrnet.geometry.resolution import (
 )
 from ptrnet.ragged import pad, real, trim
 from ptrnet.settings import setting
-from ptrnet.tasks.base import Drawing, Task
+from ptrnet.tasks.base import Drawing, Facts, Task
 from ptrnet.types import END, NONE, Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -67,10 +68,6 @@ class Delaunay(Task):
     """
 
     name: ClassVar[str] = "delaunay"
-    labellers: ClassVar[tuple[str, ...]] = ("qhull",)
-    min_elements: ClassVar[int] = 3
-    item_size: ClassVar[int] = 3
-    symmetric: ClassVar[bool] = True
 
     separator: bool = setting(False, "sequences have <ENDT> between triangles")
     sequence: Literal["triangles", "apexes"] = setting(
@@ -82,23 +79,19 @@ class Delaunay(Task):
         if self.separator and self.sequence == "apexes":
             raise InputError("separator: expected no, because a sequence of apexes has none")
 
-    @property
-    def num_features(self) -> int:
-        return 2
-
-    @property
-    def depends_on_indices(self) -> bool:
-        return self.order == "given" and self.sequence == "triangles"
-
-    @property
-    def special_names(self) -> tuple[str, ...]:
-        if self.sequence == "apexes":
-            return ("end", "none")
-        return ("end", "<ENDT>") if self.separator else ("end",)
-
-    @property
-    def repeats(self) -> bool:
-        return True
+    @cached_property
+    def facts(self) -> Facts:
+        special = {"apexes": ("none",)}.get(self.sequence, ("<ENDT>",) * self.separator)
+        return Facts(
+            num_features=2,
+            labellers=("qhull",),
+            min_elements=3,
+            item_size=3,
+            repeats=True,
+            special_names=("end", *special),
+            symmetric=True,
+            depends_on_indices=self.order == "given" and self.sequence == "triangles",
+        )
 
     def instance_error(self, inputs: Floats) -> str | None:
         points = scale_by_power_of_two(inputs)
@@ -140,7 +133,7 @@ class Delaunay(Task):
         sequences = []
         for triangles in answers:
             separated = np.pad(
-                triangles + self.num_specials, ((0, 0), (0, 1)), constant_values=ENDT
+                triangles + self.facts.num_specials, ((0, 0), (0, 1)), constant_values=ENDT
             )
             separated[-1:, -1] = END  # replaces the last ENDT
             sequences.append(separated.ravel())
@@ -156,7 +149,7 @@ class Delaunay(Task):
         if self.sequence == "apexes":
             from ptrnet.labellers.edge_queue import triangles_of
 
-            named = triangles_of((tokens - self.num_specials).tolist())
+            named = triangles_of((tokens - self.facts.num_specials).tolist())
             return np.array(named, np.int64).reshape(-1, 3)
         triangles: dict[tuple[int, ...], None] = {}  # a dict keeps the order of triangles
         separators = np.flatnonzero((tokens == ENDT) & self.separator)
@@ -178,7 +171,7 @@ class Delaunay(Task):
     def build_constraint(self) -> "Constraint":
         from ptrnet.constraints import Apexes, Triangles
 
-        return Apexes() if self.sequence == "apexes" else Triangles(self.num_specials)
+        return Apexes() if self.sequence == "apexes" else Triangles(self.facts.num_specials)
 
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
         if not len(outputs):

@@ -12,6 +12,7 @@ al. (2015).
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from ptrnet.geometry.predicates import Predicates, area_signs
 from ptrnet.geometry.resolution import merge_near_points, rings_are_near
 from ptrnet.ragged import pad, real, trim
-from ptrnet.tasks.base import Drawing, Task, duplicate_error, setting
+from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error, setting
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -53,26 +54,22 @@ class Hull(Task):
     """
 
     name: ClassVar[str] = "hull"
-    labellers: ClassVar[tuple[str, ...]] = ("monotone-chain",)
-    decomposable: ClassVar[bool] = True
-    symmetric: ClassVar[bool] = True
 
     start: Literal["leftmost", "lowest-index", "lower-left"] = setting(
         "leftmost", "the first vertex of an answer"
     )
     closed: bool = setting(False, "sequences repeat their first vertex at the end")
 
-    @property
-    def num_features(self) -> int:
-        return 2
-
-    @property
-    def depends_on_indices(self) -> bool:
-        return self.start == "lowest-index" and self.order == "given"
-
-    @property
-    def repeats(self) -> bool:
-        return self.closed
+    @cached_property
+    def facts(self) -> Facts:
+        return Facts(
+            num_features=2,
+            labellers=("monotone-chain",),
+            repeats=self.closed,
+            symmetric=True,
+            decomposable=True,
+            depends_on_indices=self.start == "lowest-index" and self.order == "given",
+        )
 
     def normalize(self, inputs: Floats) -> Floats:
         """Scale instances to the unit square, and merge points that are nearly equal."""

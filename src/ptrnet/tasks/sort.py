@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ptrnet.geometry.resolution import RESOLUTION
-from ptrnet.tasks.base import Drawing, Task, duplicate_error
+from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -29,18 +29,10 @@ class Sort(Task):
     """
 
     name: ClassVar[str] = "sort"
-    labellers: ClassVar[tuple[str, ...]] = ("argsort",)
-
-    @property
-    def num_features(self) -> int:
-        return 1
+    facts: ClassVar[Facts] = Facts(num_features=1, labellers=("argsort",), answer="all")  # type: ignore[misc]
 
     def max_length(self, n: int) -> int:
         return n
-
-    @property
-    def answer(self) -> Literal["any", "all", "one"]:
-        return "all"
 
     def build_constraint(self) -> "Constraint":
         from ptrnet.constraints import Permutation

@@ -12,7 +12,8 @@ Some labellers also take points in space, matrices of distances and fixed edges.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from ptrnet.errors import InputError
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, PLANAR, along, is_directed, matrix
 from ptrnet.geometry.points import scale_by_power_of_two
 from ptrnet.geometry.predicates import area_signs
-from ptrnet.tasks.base import Drawing, Task, duplicate_error
+from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error
 from ptrnet.types import CLOSED, Ends, Example, Floats, Indices, TourRules
 
 if TYPE_CHECKING:
@@ -46,20 +47,21 @@ class Tsp(Task):
     """
 
     name: ClassVar[str] = "tsp"
-    labellers: ClassVar[tuple[str, ...]] = ("exact", "held-karp", "local-search")
-    symmetric: ClassVar[bool] = True
-    circular: ClassVar[bool] = True
-    may_be_unproved: ClassVar[bool] = True
-    takes_matrices: ClassVar[bool] = True
-    distances: ClassVar[tuple[str, ...]] = PLANAR
 
-    @property
-    def num_features(self) -> int:
-        return 2
-
-    @property
-    def depends_on_indices(self) -> bool:
-        return self.order == "given"
+    @cached_property
+    def facts(self) -> Facts:
+        return Facts(
+            num_features=2,
+            labellers=("exact", "held-karp", "local-search"),
+            may_be_unproved=True,
+            distances=PLANAR,
+            takes_matrices=True,
+            answer="all",
+            symmetric=True,
+            circular=True,
+            depends_on_indices=self.order == "given",
+            has_costs=True,
+        )
 
     def canonicalize(
         self,
@@ -105,13 +107,13 @@ class Tsp(Task):
         """
         from ptrnet import labellers
 
-        name = labeller or self.labellers[0]
+        name = labeller or self.facts.labellers[0]
         is_plain = rules == CLOSED and not (distance == EXPLICIT and is_directed(inputs).any())
         if not is_plain and not labellers.takes_rules(name):
             raise InputError(
                 f"labeller {name}: expected a closed tour without rules, and distances that are "
                 "equal in both directions; labellers without this limit: "
-                f"{', '.join(filter(labellers.takes_rules, self.labellers))}"
+                f"{', '.join(filter(labellers.takes_rules, self.facts.labellers))}"
             )
         return super().label_with_proof(inputs, labeller, distance, rules)
 
@@ -211,10 +213,6 @@ class Tsp(Task):
 
     def max_length(self, n: int) -> int:
         return n
-
-    @property
-    def answer(self) -> Literal["any", "all", "one"]:
-        return "all"
 
     def build_constraint(self) -> "Constraint":
         from ptrnet.constraints import Tour

@@ -216,7 +216,7 @@ def task_costs(task: Task) -> Costs:
     Raises:
         InputError: the task has no costs.
     """
-    if not task.has_costs:
+    if not task.facts.has_costs:
         raise InputError(
             f"task {task.name} has no cost of its own: ptrnet.fit(instances, cost=...) takes one"
         )

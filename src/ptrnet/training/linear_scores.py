@@ -21,7 +21,7 @@ def has_linear_order(task: Task, examples: Dataset) -> bool:
     We fit a linear score to half of the pairs of neighbours in the answers. The score explains the
     order if it puts at least SHARE of the other half of the pairs in the right order.
     """
-    spread, lowest = task.relative_range
+    spread, lowest = task.facts.relative_range
     differences: list[Floats] = []
     for example in examples:
         assert example.outputs is not None

@@ -161,8 +161,8 @@ def validation_defaults(overrides: Mapping[str, Any]) -> dict[str, Any]:
 def summary(inferred: "InferredTask", recipe: Recipe, is_guessed: bool) -> str:
     """Return lines that describe the examples, the fields that may be codes, and the training."""
     sizes, lengths = inferred.examples.sizes, inferred.examples.lengths
-    d = inferred.task.num_features
-    schema = inferred.task.schema
+    d = inferred.task.facts.num_features
+    schema = inferred.task.facts.schema
     fields = f": {schema.describe(LISTED)}" if schema else ""
     if schema and len(schema.fields) > LISTED:
         fields = f" from {len(schema.fields)} fields{fields}"
@@ -185,7 +185,7 @@ def _possible_codes(inferred: "InferredTask") -> str:
     """Return a line that names the numeric fields whose numbers may be codes; empty if none."""
     from ptrnet.data.infer_schema import whole_number_fields
 
-    schema = inferred.task.schema
+    schema = inferred.task.facts.schema
     found = {} if schema is None else whole_number_fields(inferred.examples, schema)
     if not found:
         return ""

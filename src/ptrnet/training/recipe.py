@@ -219,7 +219,7 @@ class Recipe(Settings):
             raise InputError('recipe: the key "task" is missing')
         name = str(table["task"])
         kind = tasks.kind(name)
-        table = {**kind.recipe, **table}
+        table = {**tasks.recipe_of(name), **table}
         model = str(table.get("model", cls.model))
         if (model == models.STATES) != issubclass(kind, Problem):
             if issubclass(kind, Problem):
@@ -266,7 +266,7 @@ class Recipe(Settings):
             return cls.from_table(changes, task=name)
         table = tomllib.loads(path.read_text(encoding="utf-8"))
         shipped = {"model": cls.model, "learning": cls.learning}
-        shipped |= {**tasks.kind(table["task"]).recipe, **table}
+        shipped |= {**tasks.recipe_of(table["task"]), **table}
         if any(changes.get(key, shipped[key]) != shipped[key] for key in ("model", "learning")):
             return cls.from_table(changes, task=table["task"])
         dropped = set(options_of(cls)) - {"model"} if "weights" in table else set(OF_MACHINE)
@@ -310,9 +310,9 @@ def _shared_settings(model: str, task: Task, n: Sizes) -> dict[str, Any]:
     """
     names, shared = models.setting_names(model), dict[str, Any]()
     if "repeats" in names:
-        shared["repeats"] = task.repeats
+        shared["repeats"] = task.facts.repeats
     if "answer" in names:
-        shared["answer"] = task.answer
+        shared["answer"] = task.facts.answer
     if "n" in names:
         if len(n) > 1:
             raise InputError(f"model {model} needs a single n, such as {n[0]}; got {n}")
@@ -351,7 +351,7 @@ def _check_combination(recipe: Recipe) -> None:
             f"recipe: a batch of {recipe.batch_size} instances of {largest} elements is more "
             f"than {LARGEST_BATCH} elements"
         )
-    if recipe.task.repeats and not getattr(recipe.network, "repeats", True):
+    if recipe.task.facts.repeats and not getattr(recipe.network, "repeats", True):
         raise InputError(
             f"recipe: answers of task {recipe.task.name} may repeat elements; set repeats to true"
         )
@@ -367,15 +367,15 @@ def _check_answers(recipe: Recipe) -> None:
             option needs another option.
     """
     task = recipe.task
-    any_start = task.circular and recipe.cuts > 0  # cuts start tours at random cities
-    if task.depends_on_indices and not (recipe.network.sees_order or any_start):
+    any_start = task.facts.circular and recipe.cuts > 0  # cuts start tours at random cities
+    if task.facts.depends_on_indices and not (recipe.network.sees_order or any_start):
         ways = ["sort elements (order lexicographic)"]
         if "see_indices" in options_of(type(recipe.network)):
             ways.insert(0, "let it see them (see_indices)")
         sequence = options_of(type(task)).get("sequence")
         if sequence and "apexes" in sequence.choices:
             ways.append("let the answers be sequences of apexes (sequence apexes)")
-        if task.circular:
+        if task.facts.circular:
             ways.append("train on cuts of tours (cuts)")
         raise InputError(
             f"recipe: answers of task {task.name} depend on indices, which model {recipe.model} "
@@ -394,7 +394,7 @@ def _check_answers(recipe: Recipe) -> None:
         raise InputError("recipe: valid_share needs data, and cannot be used with valid")
     validates_on_file = recipe.valid or recipe.valid_share or not recipe.valid_batches
     draws_examples = not (recipe.data and validates_on_file)
-    if draws_examples or (recipe.labeller and not task.labellers):
+    if draws_examples or (recipe.labeller and not task.facts.labellers):
         task.check_labeller(recipe.labeller or None)
         task.check_max_elements(recipe.labeller or None, recipe.n[-1])
 
@@ -403,7 +403,7 @@ def _check_costs(recipe: Recipe) -> None:
     """Raise InputError if the task has no cost, or if an option is only for known answers."""
     if recipe.network.ensemble > 1:
         raise InputError("recipe: ensemble is for learning from answers, not from costs")
-    if not (recipe.task.has_costs or isinstance(recipe.task, Custom)):
+    if not (recipe.task.facts.has_costs or isinstance(recipe.task, Custom)):
         raise InputError(
             f"recipe: task {recipe.task.name} has no cost to learn from; set learning to answers"
         )
@@ -435,7 +435,7 @@ def recipe_options() -> dict[str, Option]:
 
 def _labellers() -> str:
     """Return the names of the labellers of each task that has two or more labellers."""
-    choices = ((name, labellers.names_for(tasks.kind(name))) for name in tasks.names())
+    choices = ((name, labellers.names_for(tasks.get(name))) for name in tasks.names())
     return "; ".join(f"{name} {' | '.join(names)}" for name, names in choices if len(names) > 1)
 
 

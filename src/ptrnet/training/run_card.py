@@ -126,7 +126,7 @@ def write_card(
             f"{recipe.network.hidden_size} units",
             f"Trained on: {Path(recipe.data).name or 'random instances'}, with "
             f"{_sizes(str(recipe.n))} elements each",
-            *([f"Reads: {saved.task.schema.describe()}"] if saved.task.schema else []),
+            *([f"Reads: {saved.task.facts.schema.describe()}"] if saved.task.facts.schema else []),
             *([f"Trained: {own_data.describe(recipe)}"] if isinstance(recipe.task, Custom) else []),
             *facts,
             f"Training: seed {recipe.seed}, batches of {recipe.batch_size}, weights of step "
@@ -198,7 +198,7 @@ def _scored(
     solver: Solver, examples: Sequence[Example], constrained: bool, activity: str
 ) -> Dataset:
     """Answer examples greedily. Return the examples, with the scores of the answers in `extra`."""
-    data = Dataset.of(examples, solver.task.item_size)
+    data = Dataset.of(examples, solver.task.facts.item_size)
     answered = solver.predict(
         data, Greedy(), constrained=constrained, improve=False, activity=activity
     )
@@ -209,7 +209,7 @@ def _subject(saved: model_folder.Saved) -> str:
     kind = getattr(saved.task, "kind", None)
     if kind is None:
         return f"the task `{saved.task.name}`"
-    d = saved.task.num_features
+    d = saved.task.facts.num_features
     return f"instances of {d} feature{'s' * (d > 1)}; answers are {ANSWERS[kind]}"
 
 

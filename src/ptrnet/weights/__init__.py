@@ -91,8 +91,8 @@ def facts(name: str, solver: Solver) -> dict[str, Any]:
         "name": name,
         "task": task.name,
         "model": registered_name(solver.model),
-        "features": task.num_features,
-        "fields": list(task.schema.fields) if task.schema else [],
+        "features": task.facts.num_features,
+        "fields": list(task.facts.schema.fields) if task.facts.schema else [],
         "n": None if n is None else str(n),
         "scores": solver.trained.get("scores", []),
     }

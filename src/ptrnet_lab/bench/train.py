@@ -116,7 +116,7 @@ def recipe_for(
         "seed": seed,
     }
     sees_order = not issubclass(models.kind(model).Settings, EncoderSettings)
-    if not sees_order and tasks.get(task).depends_on_indices:
+    if not sees_order and tasks.get(task).facts.depends_on_indices:
         table["order"] = "lexicographic"
     return Recipe.from_table(table)
 
@@ -268,7 +268,7 @@ def naive_step(recipe: Recipe) -> Step:
 
 def _model(recipe: Recipe) -> PointerModel:
     torch.manual_seed(recipe.seed)
-    size = recipe.task.num_features, recipe.task.num_specials
+    size = recipe.task.facts.num_features, recipe.task.facts.num_specials
     return models.kind(recipe.model)(*size, recipe.network).to(recipe.device)
 
 

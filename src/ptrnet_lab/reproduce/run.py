@@ -160,7 +160,7 @@ def _mean_costs(row: Row, test: Sequence[Example]) -> dict[str, float]:
     task = tasks.get(row.task.name)
     costs = {}
     for labeller in row.labellers:
-        if labeller == task.labellers[0]:
+        if labeller == task.facts.labellers[0]:
             answers = [example.outputs for example in test]
         else:
             points = np.stack([example.inputs for example in test])

@@ -62,6 +62,8 @@ def solver_of(line: Line, recipe: Recipe | None, runs: Path) -> Solver:
 def _as_model(name: str, solver: Solver) -> Solver:
     """Return a solver whose model has another architecture, `name`, and the same weights."""
     trained, task = solver.model, solver.task
-    model = models.build(name, task.num_features, task.num_specials, **trained.settings())
+    model = models.build(
+        name, task.facts.num_features, task.facts.num_specials, **trained.settings()
+    )
     model.load_state_dict(trained.state_dict())
     return Solver(model.eval(), task, solver.trained)

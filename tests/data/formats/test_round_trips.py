@@ -22,12 +22,12 @@ ANSWERS = {
 
 
 def answered(task):
-    points = POINTS[:, : task.num_features]
+    points = POINTS[:, : task.facts.num_features]
     return [Example(points, np.array(outputs)) for outputs in ANSWERS[task.name]]
 
 
 def unanswered(task):
-    return [Example(POINTS[:, : task.num_features])]
+    return [Example(POINTS[:, : task.facts.num_features])]
 
 
 def tsplib(_):

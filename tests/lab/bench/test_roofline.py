@@ -35,12 +35,14 @@ def test_products_of_batches_are_counted_and_those_with_vectors_are_not():
 
 def test_operations_of_ptr_net_are_near_the_formula():
     n, batch_size, units, task = 9, 6, 32, tasks.get("hull")
-    model = models.build("ptr-net", task.num_features, task.num_specials, hidden_size=units)
+    model = models.build(
+        "ptr-net", task.facts.num_features, task.facts.num_specials, hidden_size=units
+    )
     batch = ExampleStream(task, [n], batch_size, 0).batch(0)
     counted = count_operations(lambda: losses(model, batch)[0].mean().backward())
     # Steps of two LSTMs, an H x 4H product each, and projections to keys and queries, H x H each;
     # a backward pass has twice as many.
-    steps, slots = batch.targets.shape[1], n + task.num_specials
+    steps, slots = batch.targets.shape[1], n + task.facts.num_specials
     expected = 3 * 2 * batch_size * units**2 * (4 * (n + steps) + slots + steps)
     # The formula leaves out coordinates, and counts unneeded gradients of initial zeros.
     assert 0.85 * expected < counted < 1.15 * expected

@@ -27,10 +27,12 @@ def test_answers_with_edge_frames_do_not_depend_on_the_batch(task, decoder, cons
     torch.manual_seed(5)
     options = {"hidden_size": 16, "encoder_layers": 1, "edge_frames": True}
     edge = "open" if task is APEXES else "last"
-    model = models.build("transformer-ptr-net", 2, task.num_specials, frame_edge=edge, **options)
+    model = models.build(
+        "transformer-ptr-net", 2, task.facts.num_specials, frame_edge=edge, **options
+    )
     solver = Solver(model, task)
     rng = torch.Generator().manual_seed(1)
-    sizes = (n for n in (1, 2, 3, 5, 8, 13) if n >= task.min_elements)
+    sizes = (n for n in (1, 2, 3, 5, 8, 13) if n >= task.facts.min_elements)
     instances = [torch.rand(n, 2, generator=rng).double().numpy() for n in sizes]
     together = solver.solve(instances, decoder, constrained=constrained)
     for instance, answer in zip(instances, together, strict=True):

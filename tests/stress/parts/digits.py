@@ -63,10 +63,10 @@ def _solved(
     folder: Path,
 ) -> str:
     """The model answers instances with nearly equal elements as well as with equal ones."""
-    inputs = rng.random((SIZE, solver.task.num_features))
+    inputs = rng.random((SIZE, solver.task.facts.num_features))
     i, j = rng.choice(SIZE, 2, replace=False)
     gap = _gap(rng)
-    direction = rng.normal(size=solver.task.num_features)
+    direction = rng.normal(size=solver.task.facts.num_features)
     inputs[j] = inputs[i] + gap * direction / np.linalg.norm(direction)
     (folder / "inputs.txt").write_text(repr(inputs.tolist()))
     if is_right(inputs, solver.solve(inputs)):

@@ -51,8 +51,8 @@ def read(path: str, task: Task, usual: str = ",") -> Iterator[Example]:
     """Yield the only example. `usual` is the delimiter unless the header has another one."""
     text = _parse(path, usual, LARGEST + 1)
     if text.rows:
-        matrix = _read_matrix(text, task) if task.takes_matrices else None
-        yield matrix or (_read_numbers if task.schema is None else _read_fields)(text, task)
+        matrix = _read_matrix(text, task) if task.facts.takes_matrices else None
+        yield matrix or (_read_numbers if task.facts.schema is None else _read_fields)(text, task)
 
 
 def table(path: str, usual: str = ",") -> "tables.Table":
@@ -192,10 +192,10 @@ def _read_matrix(text: Text, task: Task) -> Example | None:
 
 def _read_fields(text: Text, task: Task) -> Example:
     """Return the instance for a model that finds its columns by the names in the header."""
-    schema, table, (header, *rows) = task.schema, _long_table(text), text.rows
+    schema, table, (header, *rows) = task.facts.schema, _long_table(text), text.rows
     assert schema is not None
     inputs = table.encode(schema)
-    checks.check_size(len(inputs), task.min_elements, text.source)
+    checks.check_size(len(inputs), task.facts.min_elements, text.source)
     checks.check_solvable(inputs, task, text.source)
     columns = CsvText(header, rows, [header.index(field) for field in schema.fields])
     elements = table.elements(header)
@@ -228,7 +228,7 @@ def _long_table(text: Text) -> "tables.Table":
 
 def _read_numbers(text: Text, task: Task) -> Example:
     """Return the instance whose features are the numeric columns."""
-    d, (first, *below), (place, *places) = task.num_features, text.rows, text.places
+    d, (first, *below), (place, *places) = task.facts.num_features, text.rows, text.places
     # The first row may be a header, so only the other rows tell which columns are numeric.
     body, body_places = below or [first], places or [place]
     # In a table with decimal commas, commas have split the rows: `2,5;3,5` became 2, 5;3 and 5.
@@ -249,7 +249,7 @@ def _read_numbers(text: Text, task: Task) -> Example:
     if not numeric and not below:
         raise InputError(f"{text.source}: expected elements below the header, got none")
     if len(numeric) != d:
-        named = f" ({', '.join(task.number_names)})" if task.number_names else ""
+        named = f" ({', '.join(task.facts.number_names)})" if task.facts.number_names else ""
         raise InputError(
             f"{text.source}: expected {d} numeric column{'s' * (d > 1)}{named} and any number of "
             f"others, got {len(numeric)} numeric"
@@ -259,7 +259,7 @@ def _read_numbers(text: Text, task: Task) -> Example:
     names = [first[k] for k in numeric]
     if header:
         cells.check_no_ids(names, d, place)
-        lowered, expected = [name.lower() for name in names], task.number_names
+        lowered, expected = [name.lower() for name in names], task.facts.number_names
         if any(a != b and a in expected for a, b in zip(lowered, expected, strict=False)):
             raise InputError(
                 f"{place}: expected the columns {', '.join(expected)} in this order, got "

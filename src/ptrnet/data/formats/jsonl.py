@@ -39,7 +39,9 @@ def read_answered(path: str, task: Task) -> Iterator[Example]:
     """As `read`, but do not check answers. A model may give answers that break the task's rules."""
     for row, source in _rows(path):
         outputs = np.array(row.pop("outputs"), np.int64)
-        outputs = outputs if task.item_size == 1 else outputs.reshape(-1, task.item_size)
+        outputs = (
+            outputs if task.facts.item_size == 1 else outputs.reshape(-1, task.facts.item_size)
+        )
         yield _example(row, task, source).replace(outputs=outputs)
 
 

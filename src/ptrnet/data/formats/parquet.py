@@ -46,7 +46,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
             number += 1
             source = f"{path}: row {number}"
             row = {key: batch[key][k] for key in batch.schema.names}
-            values = _elements(row.pop("inputs"), task.num_features)
+            values = _elements(row.pop("inputs"), task.facts.num_features)
             inputs = checks.check_instance(values, task, f'{source}: "inputs"')
             others = {key: _to_python(cell, f'{source}: "{key}"') for key, cell in row.items()}
             others = {key: value for key, value in others.items() if value is not None}
@@ -184,7 +184,7 @@ def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
     try:
         schema = _table(first, task, None).schema
         is_full = sum(len(e.inputs) for e in first) >= _GROUP_ELEMENTS
-        if task.may_be_unproved and is_full and "proved" not in schema.names:
+        if task.facts.may_be_unproved and is_full and "proved" not in schema.names:
             schema = schema.append(pa.field("proved", pa.bool_()))  # a later example may have it
         with parquet.ParquetWriter(stream, schema, write_page_checksum=True) as writer:
             for group in chain([first], groups):
@@ -221,7 +221,7 @@ def _table(examples: Sequence[Example], task: Task, schema: "pa.Schema | None") 
     indices = pa.list_(pa.int64())
     types = {
         "inputs": pa.list_(pa.list_(pa.float64())),
-        "outputs": indices if task.item_size == 1 else pa.list_(indices),
+        "outputs": indices if task.facts.item_size == 1 else pa.list_(indices),
     }
     rows = [
         {

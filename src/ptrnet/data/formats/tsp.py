@@ -61,7 +61,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
         ids = list(range(1, len(inputs) + 1))
     else:
         ids, points = file.points(3 if distance in SPATIAL else 2)
-        checks.check_size(len(points), task.min_elements, path)
+        checks.check_size(len(points), task.facts.min_elements, path)
         inputs = np.array(points)
     checks.check_distances(inputs, distance, path)
     is_symmetric = "TYPE" not in file.keywords or file.entry("TYPE")[0] == "TSP"

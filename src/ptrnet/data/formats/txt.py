@@ -96,7 +96,7 @@ def _answer_fields(indices: Indices, task: Task, is_open: bool) -> list[str]:
 
 def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
     """Parse the instance `(n, d)` in the first fields of a line."""
-    d = task.num_features
+    d = task.facts.num_features
     n, rest = divmod(len(fields), d)
     if rest or not n:
         got = f"{len(fields)} number{'s' * (len(fields) != 1)}"
@@ -106,7 +106,7 @@ def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
         elif not n and (others := formats.extensions_for(task)):
             hint = f"the extension sets the format, which may also be {others}"
         raise InputError(f"{source}: expected {d} numbers for each element, got {got}; {hint}")
-    checks.check_size(n, task.min_elements, source)
+    checks.check_size(n, task.facts.min_elements, source)
     try:
         values = np.array(fields, np.float64)
         text = "".join(fields)
@@ -133,10 +133,10 @@ def _parse_answer(fields: list[str], offset: int, n: int, task: Task, source: st
     marks = [k for k, field in enumerate(fields) if field == separator]
     # An item is between two separators. There may be a separator after the last item.
     for before, after in zip([-1, *marks], [*marks, len(fields)] if marks else [], strict=False):
-        if after - before - 1 != task.item_size and before + 1 < len(fields):
+        if after - before - 1 != task.facts.item_size and before + 1 < len(fields):
             raise InputError(
-                f"{source}: field {before + 1 + offset}: expected {task.item_size} indices between "
-                f"{separator}, got {after - before - 1}"
+                f"{source}: field {before + 1 + offset}: expected {task.facts.item_size} indices "
+                f"between {separator}, got {after - before - 1}"
             )
     positions = [k for k, field in enumerate(fields) if field != separator]
     numbers = [fields[k] for k in positions]

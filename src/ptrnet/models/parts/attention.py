@@ -67,7 +67,7 @@ class Logs(nn.Module):
     values of the feature in the training examples gets the smallest logarithm in these examples.
 
     Args:
-        spread, lowest: `(d,)`; see `Task.relative_range`.
+        spread, lowest: `(d,)`; see `Facts.relative_range`.
     """
 
     spread: Tensor

@@ -84,15 +84,15 @@ def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: st
     if task.name == CUSTOM and row.get("grades") is not None:
         grades = checks.check_grades(row.pop("grades"), len(inputs), f'{source}: "grades"')
         outputs = ranking(grades) if outputs is None else outputs
-    if task.distances != (EUCLIDEAN,):  # otherwise the key belongs to the user
+    if task.facts.distances != (EUCLIDEAN,):  # otherwise the key belongs to the user
         distance = row.pop("distance", EUCLIDEAN)
-        if distance not in task.distances:
+        if distance not in task.facts.distances:
             raise InputError(
-                f'{source}: "distance": expected one of {", ".join(task.distances)}, '
+                f'{source}: "distance": expected one of {", ".join(task.facts.distances)}, '
                 f"got {short(str(distance))}"
             )
         checks.check_distances(inputs, distance, source)
-    if task.takes_matrices and row.get("open") is True:  # other values belong to the user
+    if task.facts.takes_matrices and row.get("open") is True:  # other values belong to the user
         rules = TourRules(is_open=row.pop("open"))
     return Example(inputs, outputs, source, row, distance=distance, rules=rules, grades=grades)
 
