@@ -19,3 +19,9 @@ def gather_rows(rows: Tensor, indices: Tensor) -> Tensor:
 def gather_tokens(log_probs: Tensor, tokens: Tensor) -> Tensor:
     """Return `(B, M)`: `log_probs[b, m, tokens[b, m]]` of `(B, M, S + N)` and tokens `(B, M)`."""
     return log_probs.gather(2, tokens[..., None])[..., 0]
+
+
+def gather_prefixes(rows: Tensor, parents: Tensor) -> Tensor:
+    """Return, for each new prefix, the row of its parent: `rows[b, parents[b, k]]`."""
+    # Greedy decoding has one prefix, whose only parent is itself: there is nothing to copy.
+    return rows if rows.shape[1] == parents.shape[1] == 1 else gather_rows(rows, parents)

@@ -7,9 +7,9 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ptrnet import models
-from ptrnet.constraints.base import gather_prefixes
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.errors import ModelError, NotFiniteError
+from ptrnet.masks import gather_prefixes
 from tests.contract.cases import APEXES, EVERY_SETTING
 
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ptrnet.constraints.base import gather_prefixes
+from ptrnet.masks import gather_prefixes
 from ptrnet.types import NONE
 
 

@@ -1,4 +1,4 @@
-"""Log-probabilities of known answers, with gradients, and the check that they are finite."""
+"""Log-probabilities of known answers, with gradients."""
 
 from typing import NamedTuple
 
@@ -6,28 +6,9 @@ import torch
 from torch import Tensor
 
 from ptrnet.constraints import Constraint
-from ptrnet.constraints.base import allowed_tokens
-from ptrnet.errors import NotFiniteError
 from ptrnet.masks import gather_tokens, length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END
-
-
-def check_finite(asked: str, log_probs: Tensor) -> None:
-    """Check that log-probabilities of answers are finite.
-
-    Args:
-        asked: the computation, for the error message: a decoder's name, or "log-likelihoods".
-        log_probs: log-probabilities of answers, of any shape.
-
-    Raises:
-        NotFiniteError: some log-probability is NaN or infinite.
-    """
-    if not log_probs.isfinite().all():
-        dtype = str(log_probs.dtype).removeprefix("torch.")
-        raise NotFiniteError(
-            f"{asked}: the model's log-probabilities of answers are not finite, computed in {dtype}"
-        )
 
 
 class SequenceLogProbs(NamedTuple):
@@ -71,7 +52,7 @@ def sequence_log_probs(
     tokens, flat_lengths = tokens.flatten(0, 1), lengths_with_end.flatten()
     log_probs = model.log_probs(inputs, lengths, tokens, flat_lengths)
     num_tokens = log_probs.shape[-1]
-    allowed = allowed_tokens(constraint, tokens, lengths, model.num_specials, num_tokens)
+    allowed = _allowed_tokens(constraint, tokens, lengths, model.num_specials, num_tokens)
     must_end = ~length_mask(max_lengths, steps)
     real = length_mask(flat_lengths, steps)
     only_end = torch.arange(num_tokens, device=tokens.device) == END
@@ -86,3 +67,24 @@ def sequence_log_probs(
         sum_over_tokens(logits.masked_fill(~allowed, -torch.inf).log_softmax(-1)),
         sum_over_tokens(logits.log_softmax(-1)),
     )
+
+
+def _allowed_tokens(
+    constraint: Constraint, tokens: Tensor, lengths: Tensor, num_specials: int, num_tokens: int
+) -> Tensor:
+    """Return `(B, M, S + N)` boolean: the tokens allowed at each step of known sequences.
+
+    Args:
+        constraint: which tokens may come next.
+        tokens: `(B, M)` the sequences.
+        lengths: `(B,)` number of elements of each instance.
+        num_specials: number of special slots, S.
+        num_tokens: number of special slots and elements, S + N, padding included.
+    """
+    state = constraint.initial_state(lengths, num_specials, num_tokens)
+    parents = torch.zeros_like(tokens[:, :1])
+    allowed = []
+    for i in range(tokens.shape[1]):
+        allowed.append(constraint.allowed(state))
+        state = constraint.advance(state, parents, tokens[:, i : i + 1])
+    return torch.cat(allowed, 1)

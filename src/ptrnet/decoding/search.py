@@ -13,10 +13,9 @@ import torch
 from torch import Tensor
 
 from ptrnet.constraints import Constraint, Free
-from ptrnet.constraints.base import gather_prefixes
-from ptrnet.decoding.log_probs import check_finite
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, NotFiniteError
 from ptrnet.kernels.threads import use_one_thread_in_fork
+from ptrnet.masks import gather_prefixes
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END
 
@@ -176,3 +175,20 @@ class Search(Decoder):
                 f"{self.name}: expected at most {MAX_EXTENSIONS} extended prefixes of an instance "
                 f"at a step, got {self.size} prefixes times {num_tokens} tokens"
             )
+
+
+def check_finite(asked: str, log_probs: Tensor) -> None:
+    """Check that log-probabilities of answers are finite.
+
+    Args:
+        asked: the computation, for the error message: a decoder's name, or "log-likelihoods".
+        log_probs: log-probabilities of answers, of any shape.
+
+    Raises:
+        NotFiniteError: some log-probability is NaN or infinite.
+    """
+    if not log_probs.isfinite().all():
+        dtype = str(log_probs.dtype).removeprefix("torch.")
+        raise NotFiniteError(
+            f"{asked}: the model's log-probabilities of answers are not finite, computed in {dtype}"
+        )

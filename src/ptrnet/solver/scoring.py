@@ -17,7 +17,7 @@ from ptrnet.data.batches import (
 )
 from ptrnet.data.dataset import Dataset
 from ptrnet.decoding import Greedy
-from ptrnet.decoding.log_probs import check_finite
+from ptrnet.decoding.search import check_finite
 from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel, as_parameters
