@@ -14,12 +14,11 @@ import ptrnet
 from ptrnet import run as road
 from ptrnet import sinks, tasks
 from ptrnet.data import formats
-from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError, OutputError
 from ptrnet.files import locked
 from ptrnet.run import CHUNK, Source
 from ptrnet.sinks import file_sink
-from ptrnet.types import Example
+from ptrnet.types import Dataset, Example
 
 TASK = tasks.get("sort")
 ROWS = 3 * CHUNK + 7
@@ -103,10 +102,7 @@ def test_answers_that_break_the_rules_reach_a_binary_format(tmp_path, name):
     task = tasks.get(name)
     wrong = {"hull": [0, 1, 0], "delaunay": [[0, 0, 1], [0, 0, 1]]}[name]
     points = np.random.default_rng(1).random((5, 2))
-    data = Dataset.of(
-        [Example(points, np.array(wrong)), Example(points, np.array(wrong[:0]))],
-        task.facts.item_size,
-    )
+    data = Dataset.of([Example(points, np.array(wrong)), Example(points, np.array(wrong[:0]))])
     path = tmp_path / "a.parquet"
     write_chunks(lambda chunk: chunk, Source([data], 2, {}), task, str(path), "solving", {})
     table = parquet.read_table(path).to_pydict()

@@ -2,19 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ptrnet.data.dataset import Dataset
 from ptrnet.data.groups import shared_value
 from ptrnet.errors import InputError
 from ptrnet.metrics import calibration
 from ptrnet.metrics.interval import Measure, Moments, Scores, moments_of
 from ptrnet.run import Part, Sink
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.types import Dataset, Example, Floats, Indices
 
 LOG_LIKELIHOOD = "log_likelihood"
 CONFIDENCE = "confidence"  # a metric; the calibration error compares confidence with accuracy
@@ -109,7 +107,7 @@ class Evaluation(Sink["Evaluation"]):
     def _add(self, data: Dataset) -> None:
         scores: dict[str, Scores] = {}
         for name, empty in self._no_scores.items():
-            values = np.array([extra.get(name, np.nan) for extra in data.carried["extra"]], float)
+            values = np.array([extra.get(name, np.nan) for extra in data.column("extra")], float)
             scores[name] = values == 1 if empty.dtype == bool else values
         for example in data if self._cannot_tell else ():
             untold = [name for name in self._cannot_tell if not self._task.can_tell(name, example)]
@@ -278,7 +276,7 @@ def with_scores(
         }
         extra = {key: value for key, value in example.extra.items() if key not in columns}
         rows.append({**extra, _ANSWER: other.outputs.tolist(), **scores})
-    return replace(examples, carried={**examples.carried, "extra": rows})
+    return examples.with_columns(extra=rows)
 
 
 def _summarize(task: Task, moments: Mapping[str, Moments]) -> dict[str, Measure]:

@@ -11,7 +11,7 @@ import numpy as np
 from ptrnet import labellers, tasks
 from ptrnet.data import formats
 from ptrnet.data.checks import check_matrix, check_sizes
-from ptrnet.data.dataset import Dataset, instances_of
+from ptrnet.data.dataset import instances_of
 from ptrnet.data.random_streams import GENERATED
 from ptrnet.errors import InputError, MissingExtraError, check_int, short
 from ptrnet.geometry.distances import EXPLICIT
@@ -21,7 +21,7 @@ from ptrnet.sinks import file_sink, open_instances
 from ptrnet.sizes import Sizes
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.tsp import with_ends
-from ptrnet.types import Ends, Example, Indices, TourRules
+from ptrnet.types import Dataset, Ends, Example, Indices, TourRules
 
 LABELLING, GENERATING = "labelling", "generating"  # verbs of runs
 
@@ -140,7 +140,7 @@ def _instances(values: Any, task: Task, target: str | None, ends: Ends) -> tuple
     if task.facts.takes_matrices and _is_matrix(values):
         dist = check_matrix(values, task, "matrix")
         values = [Example(dist, source="matrix", distance=EXPLICIT)]
-        data, is_one = Dataset.of(values, task.facts.item_size), True
+        data, is_one = Dataset.of(values), True
     else:
         data, is_one = instances_of(values, task)
     rows = with_ends(data, task, ends)
@@ -149,7 +149,7 @@ def _instances(values: Any, task: Task, target: str | None, ends: Ends) -> tuple
         rows = formats.output_format(target, f"drawn.{task.facts.stdout_format}").checked(
             rows, task
         )
-    return Dataset.of(rows, task.facts.item_size), is_one
+    return Dataset.of(rows), is_one
 
 
 @overload
@@ -249,7 +249,7 @@ def generate_dataset(
     """Return the examples that `generate` returns. The progress bar shows the text `activity`."""
     function, source, _ = generation(task, sizes, count, seed, labeller)
     chunks = run(source, function, Memory(), activity, jobs)
-    return Dataset.of((row for chunk in chunks for row in chunk), task.facts.item_size)
+    return Dataset.of(row for chunk in chunks for row in chunk)
 
 
 def generation(
@@ -296,7 +296,7 @@ def label_dataset(
     Examples:
         >>> labelled = label_dataset(tasks.get("tsp"), "exact", data)
     """
-    data = Dataset.of(data, task.facts.item_size)
+    data = Dataset.of(data)
     # A labeller takes a batch whose instances share the size, the distance and the rules.
     groups: dict[tuple[int, str, TourRules], list[int]] = {}
     for row, example in enumerate(data):
@@ -322,7 +322,7 @@ def label_dataset(
             if not is_proved:
                 extra["proved"] = False
             labelled[row] = example.replace(outputs=outputs, extra=extra)
-    return Dataset.of(labelled, task.facts.item_size)
+    return Dataset.of(labelled)
 
 
 def reference_answer(task: Task, example: Example) -> tuple[Indices | None, bool]:
@@ -367,7 +367,7 @@ def _generate_chunk(
         Example(task.sample(rng, 1, int(n))[0], source=f"instance {k}")
         for k, n in enumerate(drawn_sizes, first + 1)
     ]
-    return label_dataset(task, labeller, Dataset.of(drawn, task.facts.item_size), strict=strict)
+    return label_dataset(task, labeller, Dataset.of(drawn), strict=strict)
 
 
 def _is_matrix(values: Any) -> bool:
@@ -407,4 +407,4 @@ def _whole(chunks: list[Dataset] | None, task: Task) -> Dataset | None:
     """Return what `Memory` kept as one dataset. None if the examples were written to a file."""
     if chunks is None:
         return None
-    return Dataset.of((row for chunk in chunks for row in chunk), task.facts.item_size)
+    return Dataset.of(row for chunk in chunks for row in chunk)

@@ -13,10 +13,9 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from ptrnet.data.dataset import Dataset
 from ptrnet.parallel import LOCAL, check_processes, ordered_map
 from ptrnet.progress import Bar
-from ptrnet.types import Example
+from ptrnet.types import Dataset
 
 # Rows of a chunk. If a run is stopped, chunks that are not written yet are lost. `generate` has a
 # random generator for each chunk, so another CHUNK would change the examples that a seed gives.
@@ -150,21 +149,21 @@ class Memory(Sink[list[Dataset]]):
 
 
 class Whole(Sink[None]):
-    """Keep the examples, and write them together at the end.
+    """Keep the datasets, and write them together at the end.
 
     Args:
-        write: takes a list of all examples.
+        write: takes all rows.
     """
 
-    def __init__(self, write: Callable[[list[Example]], None]) -> None:
+    def __init__(self, write: Callable[[Dataset], None]) -> None:
         super().__init__()
-        self._write, self._examples = write, list[Example]()
+        self._write, self._parts = write, list[Dataset]()
 
     def add(self, part: Part) -> None:
-        self._examples.extend(part.encoded)
+        self._parts.append(part.encoded)
 
     def result(self) -> None:
-        self._write(self._examples)
+        self._write(Dataset.join(self._parts))
 
 
 def report_unproved(count: int) -> None:
@@ -180,4 +179,4 @@ def report_unproved(count: int) -> None:
 
 def num_unproved(data: Dataset) -> int:
     """Return the number of answers without a proof, although their labeller promises a proof."""
-    return sum(extra.get("proved") is False for extra in data.carried.get("extra", ()))
+    return sum(extra.get("proved") is False for extra in data.columns.get("extra", ()))

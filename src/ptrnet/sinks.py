@@ -27,14 +27,14 @@ from tempfile import SpooledTemporaryFile
 from typing import Any
 
 from ptrnet.data import formats
-from ptrnet.data.dataset import Dataset, chunks_of
+from ptrnet.data.dataset import chunks_of
 from ptrnet.errors import InputError, KilledError, OutputError, short
 from ptrnet.files import atomic_path, check_writable, checksum, locked, to_standard_output
 from ptrnet.run import CHUNK, Part, Result, Sink, Source, Whole
 from ptrnet.settings import to_mapping
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.tsp import with_ends
-from ptrnet.types import Ends
+from ptrnet.types import Dataset, Ends
 from ptrnet.version import VERSION
 
 KEY = "job.json"
@@ -186,7 +186,7 @@ def open_instances(
     if output is not None:
         formats.check_not_overwritten(path, output)
         examples = formats.output_format(output, path).checked(examples, task)
-    return file_source(path, chunks_of(examples, task, size), None if whole else output)
+    return file_source(path, chunks_of(examples, size), None if whole else output)
 
 
 def file_source(path: str, chunks: Iterable[Dataset], output: str | None) -> Source:

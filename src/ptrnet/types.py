@@ -16,12 +16,16 @@ Shapes are batch-first and mostly use these letters:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ptrnet.errors import InputError
 
 if TYPE_CHECKING:  # labellers and metrics must not import torch
     from torch import Tensor
@@ -74,14 +78,280 @@ class Ends(NamedTuple):
 CLOSED = TourRules()  # a closed tour that may begin anywhere
 
 
+# Columns with one value for each row, and the values that rows have if the column is missing.
+DEFAULTS: Mapping[str, Any] = {
+    "source": "",
+    "extra": {},
+    "table": None,
+    "nodes": None,
+    "distance": "euclidean",
+    "rules": CLOSED,
+    "log_prob": None,
+    "elements": None,
+    "rows": None,
+    "weight": 1.0,
+    "group": None,
+}
+
+
 @dataclass(frozen=True, eq=False)
+class Dataset(Sequence["Example"]):
+    """B instances, which may have different sizes. All elements are stored one after another.
+
+    Row i is an instance with the elements `elements[starts[i]:starts[i + 1]]`. A dataset is a
+    sequence of `Example`s, which are views of its rows: `data[3]` is a row, and `data[10:20]` is a
+    view of ten rows. The arrays may be memory maps.
+
+    Args:
+        elements: `(num_elements, d)` float64, the elements of all instances. d is 0 if the elements
+            are dictionaries that no schema has encoded.
+        starts: `(B + 1,)`, the index in `elements` where each instance begins. The last entry is
+            num_elements.
+        answers: `(num_indices,)` 0-based indices of all answers, flat; None if no answer is known.
+        answer_starts: `(B + 1,)`, the index in `answers` where each answer begins. The last entry
+            is num_indices.
+        is_answered: `(B,)`, which answers are known; None if all answers or no answers are known.
+        item_size: the number of indices in one item of an answer, such as 3 for triangles.
+        grades: `(num_elements,)`, the grade of each element, NaN in rows without grades. None if
+            no row has grades.
+        columns: all other attributes of `Example`: B values for each name. Names whose values are
+            all equal to their `DEFAULTS` may be missing.
+        fingerprint: identifies the content of memory maps and long tables; empty for other data.
+
+    Examples:
+        >>> data = Dataset.of([Example([[0.3], [0.1]]), Example([[0.5], [0.2], [0.4]])])
+        >>> len(data), data.elements.ravel().tolist(), data.starts.tolist()
+        (2, [0.3, 0.1, 0.5, 0.2, 0.4], [0, 2, 5])
+        >>> data[1].inputs.tolist()
+        [[0.5], [0.2], [0.4]]
+    """
+
+    elements: Floats
+    starts: Indices
+    answers: Indices | None = None
+    answer_starts: Indices | None = None
+    is_answered: NDArray[np.bool_] | None = None
+    item_size: int = 1
+    grades: Floats | None = None
+    columns: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    fingerprint: str = ""
+
+    @classmethod
+    def of(cls, examples: Iterable[Example]) -> Dataset:
+        """Return a dataset of examples, which must have the same number of features.
+
+        A `Dataset` is returned unchanged.
+        """
+        if isinstance(examples, Dataset):
+            return examples
+        runs: list[tuple[Dataset, int, int]] = []  # consecutive rows of a dataset are one slice
+        for example in examples:
+            data, row = example._data, example._row
+            if runs and runs[-1][0] is data and runs[-1][2] == row:
+                runs[-1] = (data, runs[-1][1], row + 1)
+            else:
+                runs.append((data, row, row + 1))
+        return cls.join(
+            data if stop - first == len(data) else data[first:stop] for data, first, stop in runs
+        )
+
+    @classmethod
+    def join(cls, parts: Iterable[Dataset]) -> Dataset:
+        """Return the rows of all parts, one part after another."""
+        parts = [part for part in parts if len(part)]
+        if not parts:
+            return cls(np.zeros((0, 1)), np.zeros(1, np.int64))
+        if len(parts) == 1:
+            return parts[0]
+        widths = {part.elements.shape[1] for part in parts}
+        if len(widths) > 1:  # possible for `tsp`: matrices of distances, and points in space
+            raise InputError(
+                "expected elements with the same number of features in all instances, got "
+                f"{sorted(widths)}"
+            )
+        grades = answers = answer_starts = is_answered = None
+        if any(part.grades is not None for part in parts):
+            nan = [np.full(len(part.elements), np.nan) for part in parts]
+            grades = np.concatenate(
+                [g if p.grades is None else p.grades for p, g in zip(parts, nan, strict=True)]
+            )
+        if any(part.answers is not None for part in parts):
+            if any(part.answers is None for part in parts):
+                parts = [
+                    p if p.answers is not None else p.with_answers([None] * len(p)) for p in parts
+                ]
+            answers = np.concatenate([p.answers for p in parts if p.answers is not None])
+            answer_starts = _joined_starts(
+                [p.answer_starts for p in parts if p.answer_starts is not None]
+            )
+            if any(part.is_answered is not None for part in parts):
+                is_answered = np.concatenate([part.has_answers for part in parts])
+        names = dict.fromkeys(name for part in parts for name in part.columns)
+        return cls(
+            np.concatenate([part.elements for part in parts]),
+            _joined_starts([part.starts for part in parts]),
+            answers,
+            answer_starts,
+            is_answered,
+            max(part.item_size for part in parts),
+            grades,
+            {name: [v for part in parts for v in part.column(name)] for name in names},
+        )
+
+    def with_answers(
+        self, answers: Sequence[Indices | None], log_probs: Sequence[float] | Floats | None = None
+    ) -> Dataset:
+        """Return the same instances with other answers.
+
+        Args:
+            answers: B answers, `(m,)` or `(t, item_size)` each; None for an unknown answer.
+            log_probs: B log-probabilities of the answers; None if no model gave the answers.
+        """
+        known = [np.zeros(0, np.int64) if a is None else a for a in answers]
+        columns = {name: values for name, values in self.columns.items() if name != "log_prob"}
+        if log_probs is not None:
+            columns["log_prob"] = np.asarray(log_probs).tolist()
+        return replace(
+            self,
+            answers=np.concatenate([np.zeros(0, np.int64), *(a.ravel() for a in known)]),
+            answer_starts=np.cumsum([0, *(a.size for a in known)], dtype=np.int64),
+            is_answered=np.array([a is not None for a in answers], bool),
+            item_size=max((a.shape[1] for a in known if a.ndim == 2), default=1),
+            columns=columns,
+        )
+
+    def with_columns(self, **columns: Sequence[Any]) -> Dataset:
+        """Return the same rows with other values in some columns."""
+        return replace(self, columns={**self.columns, **columns})
+
+    def column(self, name: str) -> Sequence[Any]:
+        """Return the B values of a column, which are the default if the column is missing."""
+        values = self.columns.get(name)
+        return [DEFAULTS[name]] * len(self) if values is None else values
+
+    @cached_property
+    def sizes(self) -> Indices:
+        """`(B,)`: the number of elements of each instance."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def lengths(self) -> Indices:
+        """`(B,)`: the number of indices of each answer; 0 for an unknown answer."""
+        if self.answer_starts is None:
+            return np.zeros(len(self), np.int64)
+        return np.diff(self.answer_starts)
+
+    @property
+    def has_answers(self) -> NDArray[np.bool_]:
+        """`(B,)`: which answers are known."""
+        if self.is_answered is None:
+            return np.full(len(self), self.answers is not None)
+        return self.is_answered
+
+    @cached_property
+    def weights(self) -> Floats | None:
+        """`(B,)`: the weights of the instances in the losses of a training; None if all are 1."""
+        values = self.columns.get("weight")
+        return None if values is None else np.asarray(values, np.float64)
+
+    @property
+    def groups(self) -> Indices | None:
+        """`(B,)`: the code of each instance's group; None if the instances have no groups."""
+        codes = self.columns.get("group")
+        return None if codes is None else np.asarray(codes, np.int64)
+
+    @property
+    def indices(self) -> Indices:
+        """`(num_indices,)`: a flat copy of all answers."""
+        return np.zeros(0, np.int64) if self.answers is None else self.answers.astype(np.int64)
+
+    def inputs(self, row: int) -> Floats:
+        """Return the elements `(n, d)` of one row."""
+        return np.asarray(self.elements[self.starts[row] : self.starts[row + 1]])
+
+    def outputs(self, row: int) -> Indices | None:
+        """Return the answer of one row, `(m,)` or `(t, item_size)`; None if it is unknown."""
+        if self.answers is None or self.answer_starts is None:
+            return None
+        if self.is_answered is not None and not self.is_answered[row]:
+            return None
+        flat = self.answers[self.answer_starts[row] : self.answer_starts[row + 1]]
+        outputs = np.asarray(flat, np.int64)
+        return outputs if self.item_size == 1 else outputs.reshape(-1, self.item_size)
+
+    def grades_of(self, row: int) -> Floats | None:
+        """Return the grades `(n,)` of one row's elements; None if the row has none."""
+        begin, end = self.starts[row], self.starts[row + 1]
+        if self.grades is None or begin == end or np.isnan(self.grades[begin]):
+            return None
+        return np.asarray(self.grades[begin:end])
+
+    def rows_of_one_size(self, rows: Indices) -> tuple[Floats, list[Indices]]:
+        """Return inputs `(B, n, d)` and the answers of rows with n elements each."""
+        assert self.answers is not None and self.answer_starts is not None
+        elements = np.arange(self.sizes[rows[0]])
+        inputs = self.elements[self.starts[rows][:, None] + elements]
+        starts, lengths = self.answer_starts[rows], self.lengths[rows]
+        stops = np.cumsum(lengths)
+        places = np.repeat(starts + lengths - stops, lengths) + np.arange(stops[-1])
+        flat = self.answers[places].astype(np.int64)
+        if self.item_size > 1:
+            flat, stops = flat.reshape(-1, self.item_size), stops // self.item_size
+        return inputs, [flat[i:j] for i, j in pairwise([0, *stops.tolist()])]
+
+    def chunks(self, size: int) -> Iterator[Dataset]:
+        """Yield views of `size` consecutive rows; the last view may have fewer rows."""
+        for first in range(0, len(self), size):
+            yield self[first : first + size]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> Example: ...
+    @overload
+    def __getitem__(self, index: slice) -> Dataset: ...
+    def __getitem__(self, index: int | slice) -> Example | Dataset:
+        if not isinstance(index, slice):  # `range` resolves negative indices, or raises IndexError
+            return Example._view(self, range(len(self))[index])
+        first, stop, step = index.indices(len(self))
+        if step != 1:
+            raise InputError(f"Dataset: expected a slice of step 1, got {step}")
+        stop = max(first, stop)
+        rows, elements = slice(first, stop), slice(self.starts[first], self.starts[stop])
+        answers, answer_starts = self.answers, self.answer_starts
+        if answers is not None and answer_starts is not None:
+            answers = answers[answer_starts[first] : answer_starts[stop]]
+            answer_starts = answer_starts[first : stop + 1] - answer_starts[first]
+        return replace(
+            self,
+            elements=self.elements[elements],
+            starts=self.starts[first : stop + 1] - self.starts[first],
+            answers=answers,
+            answer_starts=answer_starts,
+            is_answered=None if self.is_answered is None else self.is_answered[rows],
+            grades=None if self.grades is None else self.grades[elements],
+            columns={name: values[rows] for name, values in self.columns.items()},
+        )
+
+
+def _joined_starts(parts: Sequence[Indices]) -> Indices:
+    """Return the starts of joined parts, given the starts of each part."""
+    counts, totals = [len(part) - 1 for part in parts], [part[-1] for part in parts]
+    offsets = np.cumsum([0, *totals[:-1]])
+    ends = np.concatenate([part[1:] for part in parts]) + np.repeat(offsets, counts)
+    return np.concatenate([np.zeros(1, np.int64), ends])
+
+
 class Example:
-    """An instance with its answer: a row of a `ptrnet.data.dataset.Dataset`.
+    """An instance with its answer: a view of a row of a `Dataset`.
 
-    An example unpacks as the pair `(inputs, outputs)`.
+    An example unpacks as the pair `(inputs, outputs)`. The constructor makes a dataset with this
+    row.
 
-    Attributes:
-        inputs: the instance, `(n, d)`.
+    Args:
+        inputs: the instance: numbers `(n, d)`, or `(n,)` if d is 1. Or n dictionaries, which no
+            schema has encoded.
         outputs: the answer, `(m,)` or triangles `(t, 3)`; None if the answer is not known.
         source: the file and line of the example, for error messages.
         extra: the other keys of a JSON line, or the other columns of a row.
@@ -91,6 +361,7 @@ class Example:
         rules: the rules that a tour must obey.
         log_prob: the log-probability of the answer, if a model gave the answer.
         elements: the n dictionaries that the user gave; None if the user gave numbers.
+        rows: the positions of the elements in the long table from which the instance was read.
         grades: `(n,)`, grades of the elements. The elements of a right answer go from the highest
             grade to the lowest, with equal grades in any order. None if the user gave neither
             grades nor ranks with ties.
@@ -99,28 +370,114 @@ class Example:
         group: the code of the group to which the instance belongs, such as a person or a household;
             see `ptrnet.data.groups`. None if the instance belongs to no group.
 
+    Raises:
+        InputError: the inputs are not numbers in the shape `(n, d)`, or the outputs are not whole
+            numbers. Nothing else is checked before the example is used.
+
     Examples:
         >>> example = Example(np.array([[0.7], [0.2]]), np.array([1, 0]))
         >>> inputs, outputs = example
     """
 
-    inputs: Floats
-    outputs: Indices | None = None
-    source: str = ""
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    table: CsvText | None = None
-    nodes: Nodes | None = None
-    distance: str = "euclidean"
-    rules: TourRules = CLOSED
-    log_prob: float | None = None
-    elements: Sequence[Mapping[str, Any]] | None = None
-    grades: Floats | None = None
-    weight: float = 1.0
-    group: int | None = None
+    __slots__ = ("_data", "_row")
+    _data: Dataset
+    _row: int
+    source: str
+    extra: Mapping[str, Any]
+    table: CsvText | None
+    nodes: Nodes | None
+    distance: str
+    rules: TourRules
+    log_prob: float | None
+    elements: Sequence[Mapping[str, Any]] | None
+    rows: Sequence[int] | None
+    weight: float
+    group: int | None
+
+    def __init__(
+        self,
+        inputs: Any,
+        outputs: Any = None,
+        source: str = "",
+        extra: Mapping[str, Any] = DEFAULTS["extra"],
+        table: CsvText | None = None,
+        nodes: Nodes | None = None,
+        distance: str = DEFAULTS["distance"],
+        rules: TourRules = CLOSED,
+        log_prob: float | None = None,
+        elements: Sequence[Mapping[str, Any]] | None = None,
+        rows: Sequence[int] | None = None,
+        grades: Floats | None = None,
+        weight: float = 1.0,
+        group: int | None = None,
+    ) -> None:
+        if isinstance(inputs, Sequence) and inputs and isinstance(inputs[0], Mapping):
+            inputs, elements = np.zeros((len(inputs), 0)), inputs
+        features = _array(inputs, "inputs", "biuf", "numbers in the shape (n, d)")
+        features = features[:, None] if features.ndim == 1 else features
+        if features.ndim != 2:
+            raise InputError(f"inputs: expected the shape (n, d), got {features.shape}")
+        answers = answer_starts = None
+        item_size = 1
+        if outputs is not None:
+            answers = _array(outputs, "outputs", "iu", "whole numbers")
+            item_size = answers.shape[1] if answers.ndim == 2 else 1
+            answers = answers.astype(np.int64, copy=False).ravel()
+            answer_starts = np.array([0, len(answers)])
+        columns = {
+            "source": source, "extra": extra, "table": table, "nodes": nodes, "distance": distance,
+            "rules": rules, "log_prob": log_prob, "elements": elements, "rows": rows,
+            "weight": weight, "group": group,
+        }  # fmt: skip
+        self._row = 0
+        self._data = Dataset(
+            features,
+            np.array([0, len(features)]),
+            answers,
+            answer_starts,
+            item_size=item_size,
+            grades=grades,
+            columns={
+                name: [value]
+                for name, value in columns.items()
+                if value is not DEFAULTS[name] and value != DEFAULTS[name]
+            },
+        )
+
+    @classmethod
+    def _view(cls, data: Dataset, row: int) -> Self:
+        example = cls.__new__(cls)
+        example._data, example._row = data, row
+        return example
 
     def replace(self, **changes: Any) -> Example:
         """Return a copy with other values in some fields."""
-        return replace(self, **changes)
+        kept = ("inputs", "outputs", "grades", *self._data.columns)
+        return Example(**{name: getattr(self, name) for name in kept} | changes)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the row's value of a column."""
+        if name not in DEFAULTS:
+            raise AttributeError(f"Example has no attribute {name}")
+        values = self._data.columns.get(name)
+        return DEFAULTS[name] if values is None else values[self._row]
+
+    @property
+    def inputs(self) -> Floats:
+        """The instance, `(n, d)`; or dictionaries that no schema has encoded."""
+        if self._data.elements.shape[1] == 0 and self.elements is not None:
+            return self.elements  # type: ignore[return-value]
+        return self._data.inputs(self._row)
+
+    @property
+    def outputs(self) -> Indices | None:
+        """The answer, `(m,)` or `(t, 3)`, or None."""
+        return self._data.outputs(self._row)
+
+    @property
+    def grades(self) -> Floats | None:
+        """The grades of the elements, `(n,)`, or None."""
+        return self._data.grades_of(self._row)
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.inputs, self.outputs))
@@ -130,6 +487,17 @@ class Example:
 
     def __len__(self) -> int:
         return 2
+
+
+def _array(values: Any, name: str, kinds: str, expected: str) -> NDArray[Any]:
+    """Convert values to an array whose dtype is of one of these kinds."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError(f"{name}: expected {expected}, got lists of different lengths") from None
+    if array.size and array.dtype.kind not in kinds:
+        raise InputError(f"{name}: expected {expected}, got {array.dtype}")
+    return array
 
 
 def ranking(grades: Floats) -> Indices:

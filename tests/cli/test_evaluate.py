@@ -7,11 +7,11 @@ import pytest
 
 from ptrnet import load, tasks
 from ptrnet.data import formats
-from ptrnet.data.dataset import Dataset
 from ptrnet.labels import generate_dataset
 from ptrnet.run import CHUNK
 from ptrnet.solver import evaluating
 from ptrnet.solver.predict import predictor_of
+from ptrnet.types import Dataset
 from tests.cli.test_bulk import interrupted
 
 

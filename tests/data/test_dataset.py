@@ -6,9 +6,9 @@ import torch
 
 import ptrnet
 from ptrnet import tasks
-from ptrnet.data.dataset import Dataset, examples_of, instances_of
+from ptrnet.data.dataset import examples_of, instances_of
 from ptrnet.errors import InputError
-from ptrnet.types import CsvText, Example, Nodes
+from ptrnet.types import CsvText, Dataset, Example, Nodes
 
 RNG = np.random.default_rng(0)
 TASK_NAMES = ["hull", "delaunay", "tsp", "sort"]
@@ -71,7 +71,7 @@ def test_a_slice_is_a_view_of_the_same_rows(cut):
 
 def test_triangles_keep_their_shape():
     triangles = np.array([[0, 1, 2], [1, 2, 3]])
-    data = Dataset.of([Example(RNG.random((4, 2)), triangles)], item_size=3)
+    data = Dataset.of([Example(RNG.random((4, 2)), triangles)])
     assert np.array_equal(data[0].outputs, triangles)
     assert np.array_equal(data.with_answers([triangles[:1]])[0].outputs, triangles[:1])
 
@@ -107,9 +107,11 @@ def test_a_dataset_may_be_empty():
 
 
 def test_an_example_unpacks_as_a_pair():
-    example = Example(RNG.random((3, 2)), np.array([0, 1]), source="x")
+    points, answer = RNG.random((3, 2)), np.array([0, 1])
+    example = Example(points, answer, source="x")
     inputs, outputs = example
-    assert inputs is example.inputs and outputs is example.outputs and example[1] is outputs
+    assert np.shares_memory(inputs, points) and np.shares_memory(outputs, answer)
+    assert np.array_equal(example[0], points) and len(example) == 2
 
 
 POINTS = RNG.random((5, 2))

@@ -86,7 +86,7 @@ def test_refuses_a_training_file_with_grades_in_some_examples(tmp_path):
 
 
 def test_a_dataset_may_have_grades_in_some_rows(tmp_path):
-    from ptrnet.data.dataset import Dataset
+    from ptrnet.types import Dataset
 
     path = lines_of(tmp_path, GRADED, {"inputs": [[0, 1]], "outputs": [0]})
     data = Dataset.of(formats.read(path, TASK))

@@ -8,12 +8,11 @@ import pytest
 import ptrnet
 from ptrnet.cli import run
 from ptrnet.data import formats, stored
-from ptrnet.data.dataset import Dataset
 from ptrnet.data.groups import code_of, codes_of, grouped, with_groups
 from ptrnet.data.infer_task import loosest_task
-from ptrnet.data.tables import Columns
+from ptrnet.data.tables import Columns, infer_sets
 from ptrnet.errors import InputError
-from ptrnet.types import Example
+from ptrnet.types import Dataset, Example
 
 TASK = loosest_task(1)
 
@@ -103,7 +102,7 @@ def test_groups_of_a_table_survive_the_way_to_lines_and_back(tmp_path):
     task = ptrnet.tasks.get("custom", center=(0.0,), spread=(1.0,))
     expected = [code_of(f"p{k // 2}") for k in range(6)]
     for path in (table, back):
-        read = formats.open_sets(path, columns).for_training()
+        read = infer_sets(formats.table_of(path), columns)
         assert read[0].fields == ("x",) and read[1].groups.tolist() == expected
     assert codes_of(formats.read(lines, task, Columns())).tolist() == expected
     assert codes_of(formats.read(lines, task)) is None  # groups are only read if asked for

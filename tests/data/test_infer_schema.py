@@ -5,7 +5,7 @@ import pytest
 
 from ptrnet import InputError
 from ptrnet.data.infer_schema import MAX_CATEGORIES, context_of, infer_schema
-from ptrnet.data.tables import Columns, Sets, Table
+from ptrnet.data.tables import Columns, Table, infer_sets
 from ptrnet.errors import AmbiguousInputWarning
 from ptrnet.tasks.schema import Schema
 
@@ -76,11 +76,11 @@ def test_a_number_of_a_few_large_sets_is_not_common():
     sets = [[{**e, "x": 999 if k < 19 else e["x"]} for e in s] for k, s in enumerate(sets)]
     assert infer_schema([(s, "s") for s in sets]).common == ((), ())
     rows = [{"id": k, "right": not j, **e} for k, s in enumerate(sets) for j, e in enumerate(s)]
-    table = Sets(Table.of(rows), Columns(set_id="id", chosen="right"))
-    assert table.for_training()[0].common == ((), ())
+    columns = Columns(set_id="id", chosen="right")
+    assert infer_sets(Table.of(rows), columns)[0].common == ((), ())
     rows += [{"id": 60, "right": True, "x": 999, "y": 60}]  # the 20th set
-    table = Sets(Table.of(rows), Columns(set_id="id", chosen="right"))
-    assert table.for_training()[0].common == ((999.0,), ())
+    columns = Columns(set_id="id", chosen="right")
+    assert infer_sets(Table.of(rows), columns)[0].common == ((999.0,), ())
 
 
 def test_missing_numbers_are_filled_with_the_mean_of_all_instances():
@@ -99,10 +99,8 @@ def test_context_is_constant_within_sets_but_differs_between_them():
     rng = np.random.default_rng(0)
     rows = [(k, float(k % 3), 7.0, rng.random(), "ab"[k % 2]) for k in range(6) for _ in range(4)]
     names = ("set", "income", "same", "price", "region")
-    sets = Sets(
-        Table.of([dict(zip(names, row, strict=True)) for row in rows]), Columns(set_id="set")
-    )
-    schema, data = sets.for_training()
+    table = Table.of([dict(zip(names, row, strict=True)) for row in rows])
+    schema, data = infer_sets(table, Columns(set_id="set"))
     assert context_of(data, schema) == ("income", "region")
     assert context_of(data, schema, ["income"]) == ("income",)
     with pytest.raises(InputError, match=r'^set 0: "price": expected one value in all elements'):

@@ -179,7 +179,7 @@ def test_batches_say_which_network_holds_an_example_out(write_examples):
 def test_batches_have_the_weights_of_their_rows_and_no_row_of_weight_0(write_examples):
     task, path, examples = write_examples("sort")
     weight_of = {pair: k % 4 for k, pair in enumerate(expected_pairs(task, examples))}
-    data = replace(open_file(path, task), carried={"weight": [*weight_of.values()]})
+    data = replace(open_file(path, task), columns={"weight": [*weight_of.values()]})
     stream = DatasetStream(data, task, SIZES, 7, 3, valid_share=0.1, max_valid=9)
     held_out = {
         pair: example.weight

@@ -15,7 +15,7 @@ from ptrnet.data import formats
 from ptrnet.data.arrays import rows_of
 from ptrnet.data.infer_schema import infer_schema
 from ptrnet.data.infer_task import infer_task, loosest_task, task_of
-from ptrnet.data.tables import Columns, Sets, Table
+from ptrnet.data.tables import Columns, Table, answered, infer_sets, read_sets, sets_for_task
 from ptrnet.errors import AmbiguousInputWarning
 from ptrnet.settings import to_mapping
 from ptrnet.tasks.schema import Schema
@@ -239,7 +239,7 @@ def test_refuses_malformed_table_and_names_the_line(tmp_path, text, options, com
 def test_refuses_to_learn_from_infinite_numbers(tmp_path, cell):
     table = formats.table_of(write_text(tmp_path, f"s,x\n1,2\n1,{cell}\n"))
     with pytest.raises(InputError, match=r't\.csv:3: "x": expected a finite number, got -?inf'):
-        Sets(table, Columns(set_id="s")).for_training()
+        infer_sets(table, Columns(set_id="s"))
 
 
 def test_names_that_look_like_numbers_stay_texts(tmp_path):
@@ -273,8 +273,7 @@ def tables_with_categories(folder):
 def test_the_type_of_a_column_makes_whole_numbers_categories(tmp_path):
     """Once, the numbers of a pandas `category` column were read as numbers."""
     for values in tables_with_categories(tmp_path):
-        sets = Sets(formats.table_of(values), Columns(set_id="order"))
-        schema, data = sets.for_training()
+        schema, data = infer_sets(formats.table_of(values), Columns(set_id="order"))
         assert (schema.fields, schema.categories) == (("size",), (("", "10", "2"),))
         assert data.elements.tolist() == [[0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0]]
         plain = Table.of([{"size": size} for size in (2, 10.0, "10")])
@@ -291,8 +290,8 @@ def test_categorical_columns_of_single_sets_and_of_ids_and_answers_are_read(tmp_
     for role, name in (("rank", "place"), ("grade", "grade"), ("chosen", "chosen")):
         columns = Columns(set_id="order", **{role: name})
         for given, expected in zip(
-            Sets(Table.of(typed), columns).examples(),
-            Sets(Table.of(rows), columns).examples(),
+            read_sets(Table.of(typed), columns),
+            read_sets(Table.of(rows), columns),
             strict=True,
         ):
             assert given.outputs.tolist() == expected.outputs.tolist()
@@ -478,9 +477,11 @@ def test_writes_all_columns_and_the_ranks_of_answers(tmp_path, extension, target
         types = {"when": pa.array([1, 2, 3, 4], pa.timestamp("ns"))}
         columns = {name: [row[name] for row in ROWS] for name in ROWS[0]}
         pa.parquet.write_table(pa.table({**columns, **types}), path)
-    sets = formats.open_sets(str(path), Columns(set_id="order", rank="answer"))
-    answers = [np.array([1, 2, 0]), np.array([0])]
-    formats.write_table(str(out), sets.answered(answers, "permutation"))
+    columns = Columns(set_id="order", rank="answer")
+    table = formats.table_of(path)
+    solved = read_sets(table, columns, with_answers=False)
+    solved = solved.with_answers([np.array([1, 2, 0]), np.array([0])])
+    formats.write_table(str(out), answered(table, columns, solved, "permutation"))
     before, after = formats.table_of(path), formats.table_of(out)
     assert [*before.columns, "answer"] == list(after.columns)
     assert [int(place) for place in after.columns["answer"]] == [3, 1, 1, 2]
@@ -488,45 +489,45 @@ def test_writes_all_columns_and_the_ranks_of_answers(tmp_path, extension, target
         assert list(before.values(name)) == list(after.values(name))
     for columns in (Columns(set_id="order"), Columns(set_id="order", rank="place")):
         with pytest.raises(InputError, match=r'has a column "place" already; name .* \(--rank'):
-            formats.open_sets(str(path), columns).answered(answers, "grades")
+            answered(table, columns, solved, "grades")
 
 
 def test_choices_are_written_as_ones_and_zeros():
-    sets = Sets(Table.of(ROWS), Columns(set_id="order"))
-    table = sets.answered([np.array([2]), np.array([0])], "choice")
-    assert table.columns["chosen"] == [0, 1, 0, 1]
-    sets = Sets(Table.of(ROWS), Columns(set_id="order", rank="answer"))
+    table, columns = Table.of(ROWS), Columns(set_id="order")
+    sets = read_sets(table, columns)
+    solved = sets.with_answers([np.array([2]), np.array([0])])
+    assert answered(table, columns, solved, "choice").columns["chosen"] == [0, 1, 0, 1]
+    twice = sets.with_answers([np.array([1, 1]), np.array([0])])
     with pytest.raises(
         InputError, match="order 'A': a column cannot hold an answer that has an element twice"
     ):
-        sets.answered([np.array([1, 1]), np.array([0])], "sequence")
+        answered(table, Columns(set_id="order", rank="answer"), twice, "sequence")
 
 
 def test_columns_are_found_by_name_and_others_are_ignored():
-    sets = Sets(Table.of(ROWS), Columns(set_id="order", rank="place"))
-    schema, data = sets.for_training(["price", "colour"])
+    columns = Columns(set_id="order", rank="place")
+    schema, data = infer_sets(Table.of(ROWS), columns, ["price", "colour"])
     shuffled = [{"new": 1, **dict(reversed(row.items()))} for row in ROWS]
-    again = Sets(Table.of(shuffled), Columns(set_id="order")).dataset(task_of(schema))
+    again = sets_for_task(Table.of(shuffled), Columns(set_id="order"), task_of(schema))
     assert again.elements.tolist() == data.elements.tolist()
     assert data.elements[:, 0].tolist() == [3.5, 1, 0.25, 2]
     with pytest.raises(InputError, match=r'^table: expected the column "price", got'):
-        Sets(Table.of([{"order": 1}]), Columns(set_id="order")).dataset(task_of(schema))
+        sets_for_task(Table.of([{"order": 1}]), Columns(set_id="order"), task_of(schema))
 
 
 def test_ids_and_texts_of_many_values_are_not_fields_by_default():
     rows = [{"s": k // 2, "id": k, "title": f"t{k}", "x": k} for k in range(2002)]
-    sets = Sets(Table.of(rows), Columns(set_id="s"))
-    schema, _ = sets.for_training()
+    schema, _ = infer_sets(Table.of(rows), Columns(set_id="s"))
     assert schema.fields == ("x",)
     with pytest.raises(InputError, match="expected at most 1000 different texts, got more"):
-        sets.for_training(["title"])
+        infer_sets(Table.of(rows), Columns(set_id="s"), ["title"])
 
 
 def test_doubts_a_column_of_numbers_that_has_a_text(tmp_path):
     text = "".join(f"{k // 2},{k},{'abcd'[k % 4]}\n" for k in range(8)).replace(",5,", ",0.5.1,")
-    sets = Sets(formats.table_of(write_text(tmp_path, "s,x,letter\n" + text)), Columns(set_id="s"))
+    table = formats.table_of(write_text(tmp_path, "s,x,letter\n" + text))
     with pytest.warns(AmbiguousInputWarning) as seen:
-        schema, _ = sets.for_training()
+        schema, _ = infer_sets(table, Columns(set_id="s"))
     assert [str(warning.message) for warning in seen] == [
         f"{tmp_path / 't.csv'}:7: \"x\": expected a number, as in most rows, got '0.5.1'; "
         "because of this cell, the column is read as texts"
@@ -544,7 +545,7 @@ def test_elements_of_a_json_line_may_have_their_fields_in_any_order(tmp_path):
 
 def test_standard_input_is_refused_as_a_long_table():
     with pytest.raises(InputError, match=r"^a long table cannot be read from standard input"):
-        formats.open_sets("-", Columns(set_id="s"))
+        formats.open_table("-", Columns(set_id="s"))
 
 
 def test_refuses_a_text_in_a_numeric_column_and_names_its_line(tmp_path):

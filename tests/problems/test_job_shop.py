@@ -5,12 +5,11 @@ import pytest
 
 import ptrnet
 from ptrnet import Solver, tasks
-from ptrnet.data.dataset import Dataset
 from ptrnet.data.symmetries import augment
 from ptrnet.errors import InputError
 from ptrnet.models.settings import LayerSettings
 from ptrnet.models.state_ptr_net import StatePtrNet
-from ptrnet.types import Example
+from ptrnet.types import Dataset, Example
 
 
 @pytest.mark.parametrize(

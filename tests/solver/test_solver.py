@@ -206,7 +206,7 @@ def test_answers_are_those_of_evaluation_mode_if_the_network_was_left_in_trainin
     known = solver.predict([Example(instance) for instance in points])
     actions = {
         "solve": lambda: np.array(solver.solve(points)),
-        "predict": lambda: solver.predict(known).log_probs,
+        "predict": lambda: solver.predict(known).column("log_prob"),
         "answer": lambda: [answer.log_prob for answer in solver.answer(points)],
         "sample": lambda: solver.sample(points, 3, seed=1).log_probs.detach().numpy(),
         "scores": lambda: np.array(solver.scores(points)),

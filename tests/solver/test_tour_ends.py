@@ -10,12 +10,11 @@ import ptrnet
 from ptrnet import tasks
 from ptrnet.cli import run
 from ptrnet.data import formats
-from ptrnet.data.dataset import Dataset
 from ptrnet.decoding.reconstruct import Reconstruct
 from ptrnet.errors import InputError
 from ptrnet.metrics.tour import length
 from ptrnet.tasks.tsp import with_ends
-from ptrnet.types import Ends, Example, Nodes, TourRules
+from ptrnet.types import Dataset, Ends, Example, Nodes, TourRules
 
 TSP = tasks.get("tsp")
 N = 12

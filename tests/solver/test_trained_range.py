@@ -7,10 +7,9 @@ import pytest
 
 import ptrnet
 from ptrnet.cli import run
-from ptrnet.data.dataset import Dataset
 from ptrnet.decoding import Greedy, Incremental
 from ptrnet.solver.trained_range import TrainedRange
-from ptrnet.types import Example
+from ptrnet.types import Dataset, Example
 
 
 def said(action):

@@ -6,8 +6,8 @@ Where a name is taken for anything, its `type: ignore` is not needed, and mypy s
 from typing import assert_type
 
 import ptrnet
-from ptrnet.data.dataset import Dataset
 from ptrnet.solver import Solver
+from ptrnet.types import Dataset
 
 solver = ptrnet.load("hull")
 assert_type(solver, Solver)

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 import ptrnet
-from ptrnet.data.dataset import Dataset
 from ptrnet.data.infer_task import infer_task_of, loosest_task
 from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.training.own_data import infer_recipe, recipe_of
-from ptrnet.types import Example
+from ptrnet.types import Dataset, Example
 
 
 @pytest.fixture

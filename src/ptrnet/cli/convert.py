@@ -130,19 +130,21 @@ def _convert_table(source: str, output: str, columns: Columns) -> None:
     from ptrnet.data import formats
     from ptrnet.data.formats import jsonl
     from ptrnet.data.infer_task import loosest_task
-    from ptrnet.data.tables import table_of_examples
+    from ptrnet.data.tables import read_sets, table_of_examples, with_keys
 
     formats.check_output(output)
     source_format, target = formats.check_input(source), formats.format_of(output)
     if "jsonl" in (source_format.extension, target.extension):
         columns.check_keys()
     if source_format.extension != "jsonl":
-        sets = formats.open_sets(source, columns)
-        assert sets is not None
+        opened = formats.open_table(source, columns)
+        assert opened is not None
+        table, columns = opened
+        sets = read_sets(table, columns)
         if (formats.table_format(output) if columns else target).has("write_table"):
-            formats.write_table(output, sets.table)
+            formats.write_table(output, table)
         else:
-            formats.write(output, sets.examples(), loosest_task(1))
+            formats.write(output, with_keys(table, columns, sets), loosest_task(1))
         return
     task = loosest_task(1)
     if not target.columns:

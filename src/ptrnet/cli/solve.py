@@ -34,9 +34,8 @@ from ptrnet.settings import OWN_EXAMPLES
 from ptrnet.sinks import Shown
 
 if TYPE_CHECKING:
-    from ptrnet.data.dataset import Dataset
     from ptrnet.tasks.base import Task
-    from ptrnet.types import Floats
+    from ptrnet.types import Dataset, Floats
 
 
 @expand_option_groups

@@ -24,7 +24,7 @@ from ptrnet.training.own_data import infer_recipe
 from ptrnet.training.recipe import RECIPES, Recipe, recipe_options
 
 if TYPE_CHECKING:
-    from ptrnet.data.dataset import Dataset
+    from ptrnet.types import Dataset
 
 
 def train(

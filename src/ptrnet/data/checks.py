@@ -18,7 +18,7 @@ from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, doubt_about
 from ptrnet.sizes import LARGEST
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import Element, to_numbers
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.types import Dataset, Example, Floats, Indices
 
 # The limit for the numbers in a matrix of distances, and for coordinates whose distances are
 # rounded to whole numbers. A distance is then at most 6e10 (MAN_3D), and the length of a tour of
@@ -282,11 +282,13 @@ def check_feasible(examples: Iterable[Example], task: Task) -> None:
         examples: the examples. Examples without an answer are not checked.
         task: the task of the examples.
     """
-    answered = [(e, e.outputs) for e in examples if e.outputs is not None]
-    reasons = task.infeasible([e.inputs for e, _ in answered], [outputs for _, outputs in answered])
-    for (example, _), reason in zip(answered, reasons, strict=True):
+    data = Dataset.of(examples)
+    answers = [(k, data.outputs(k)) for k in np.flatnonzero(data.has_answers).tolist()]
+    known = [(k, outputs) for k, outputs in answers if outputs is not None]
+    reasons = task.infeasible([data.inputs(k) for k, _ in known], [outputs for _, outputs in known])
+    for (k, _), reason in zip(known, reasons, strict=True):
         if reason:
-            raise InputError(f"{example.source}: answer: {reason}")
+            raise InputError(f"{data[k].source}: answer: {reason}")
 
 
 # Distances

@@ -9,7 +9,6 @@ ids have equal codes, in all chunks of a file, in all processes and in all files
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
@@ -17,9 +16,8 @@ import numpy as np
 
 from ptrnet.data.arrays import split
 from ptrnet.data.cells import check_id
-from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError
-from ptrnet.types import Example, Indices
+from ptrnet.types import Dataset, Example, Indices
 
 KEY = "group"  # the key of a group's id in a line of JSON, unless the user names another key
 
@@ -116,4 +114,4 @@ def grouped(data: Dataset, groups: Any) -> Dataset:
 def _with_codes(data: Dataset, codes: Indices | None) -> Dataset:
     if codes is None:
         return data
-    return replace(data, carried={**data.carried, "group": codes.tolist()})
+    return data.with_columns(group=codes.tolist())

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ptrnet.data.cells import are_foreign_numbers, is_finite_number
-from ptrnet.data.dataset import Dataset
 from ptrnet.errors import AmbiguousInputWarning, InputError, listed, short
 from ptrnet.tasks.schema import (
     Element,
@@ -22,7 +21,7 @@ from ptrnet.tasks.schema import (
     to_numbers,
     value_of,
 )
-from ptrnet.types import Floats, Indices
+from ptrnet.types import Dataset, Floats, Indices
 
 MAX_CATEGORIES = 1000  # a field with more different texts probably holds names
 # Limits of `Field.common`. docs/dev/own-data-defaults.md has the measurements.
@@ -367,7 +366,7 @@ def context_of(data: Dataset, schema: Schema, named: Sequence[str] = ()) -> tupl
         differs = (low != high).any(1)
         if field in named and differs.any():
             row = int(differs.argmax())
-            source = data.carried["source"][row] if "source" in data.carried else ""
+            source = data[row].source
             raise InputError(
                 f'{source or f"example {row + 1}"}: "{field}": expected one value in all elements, '
                 "because this field is named as context"

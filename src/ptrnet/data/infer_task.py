@@ -11,21 +11,28 @@ from dataclasses import replace
 from itertools import islice
 from math import lgamma, log
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.data import formats, stored
-from ptrnet.data.dataset import Dataset
-from ptrnet.data.infer_groups import SharedFields, warn_of_ids
+from ptrnet.data.infer_groups import SharedFields, common_id, warn_of_ids
 from ptrnet.data.infer_schema import context_of, infer_schema
-from ptrnet.data.tables import ANSWERS, Columns, Sets
+from ptrnet.data.tables import (
+    ANSWERS,
+    Columns,
+    Table,
+    field_names,
+    infer_sets,
+    kind_of_sets,
+    sets_for_task,
+)
 from ptrnet.errors import AmbiguousInputWarning, InputError, listed, short
 from ptrnet.ragged import pad, real
 from ptrnet.tasks.custom import MAX_LENGTH, MIN_SPREAD, Custom, Kind
 from ptrnet.tasks.schema import Missing, Schema
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.types import Dataset, Example, Floats, Indices
 
 _CHUNK = 2**12  # how many examples are in memory at a time
 # Limits of `warn_of_positions`, in this order:
@@ -48,7 +55,7 @@ class Reading(NamedTuple):
 
     Args:
         fields: the fields that the model reads. If empty, all fields, except that a long table
-            leaves out some fields (see `Sets.for_training`).
+            leaves out some fields (see `infer_sets`).
         missing: whether missing values are filled in or refused.
         context: the fields that have one value in all elements of an instance; inferred if empty.
         group: the field of groups, which the model does not read. Empty if there is none.
@@ -92,9 +99,9 @@ def infer_task(
         >>> task.kind, task.center, len(examples)
         ('permutation', (1.0, 2.0), 1)
     """
-    sets = formats.open_sets(path, columns)
-    if sets is not None:
-        return infer_task_of_sets(sets, kind, reading)
+    opened = formats.open_table(path, columns)
+    if opened is not None:
+        return infer_task_of_table(*opened, kind, reading)
     source, shared = formats.format_of(path), SharedFields()
     instances = source.module.dictionaries(path) if source.has("dictionaries") else None
     if instances is not None:
@@ -116,23 +123,37 @@ def infer_task(
     return infer_task_of(examples, loosest, path, kind, reading.context)
 
 
-def infer_task_of_sets(
-    sets: Sets, kind: Kind | None = None, reading: Reading = AS_IT_IS
+def infer_task_of_table(
+    table: Table, columns: Columns, kind: Kind | None = None, reading: Reading = AS_IT_IS
 ) -> InferredTask:
-    """As `infer_task`, for a `Sets`. If `kind` is None, the kind is `sets.kind`."""
-    source = sets.table.source
-    if not sets.columns.answer[0]:
+    """As `infer_task`, for a long table. If `kind` is None, the setting of the answers tells it."""
+    source = table.source
+    if not columns.answer[0]:
         raise InputError(
             f"{source}: expected the column of the answers, got none; name one of "
-            f"{short(', '.join(sets.table.columns), 200)} with --{', --'.join(ANSWERS[:-1])} or "
+            f"{short(', '.join(table.columns), 200)} with --{', --'.join(ANSWERS[:-1])} or "
             f"--{ANSWERS[-1]}"
         )
-    schema, examples = sets.for_training(reading.fields, reading.missing, reading.categories)
+    schema, examples = infer_sets(
+        table, columns, reading.fields, reading.missing, reading.categories
+    )
     loosest = task_of(schema)
     if examples.groups is None:
-        found = ((name, sets.ids_in(name)) for name in sets.names)
+        names, sets = field_names(table, columns), examples.column("rows")
+        found = ((name, _ids_in(table.columns[name], sets)) for name in names)
         warn_of_ids({name: ids for name, ids in found if ids is not None}, schema.fields, source)
-    return infer_task_of(examples, loosest, source, kind or sets.kind, reading.context)
+    kind = kind or kind_of_sets(table, columns, examples)
+    return infer_task_of(examples, loosest, source, kind, reading.context)
+
+
+def _ids_in(column: Sequence[Any], sets: Sequence[Sequence[int]]) -> list[Any] | None:
+    """Return the id that a column holds for each set; None if there is a set without one id."""
+    ids = []
+    for rows in sets:
+        ids.append(common_id([column[row] for row in rows]))
+        if ids[-1] is None:
+            return None
+    return ids
 
 
 def infer_task_of(
@@ -197,8 +218,8 @@ def open_for_task(path: str, task: Custom, columns: Columns | None = None) -> Da
     loosest = replace(task, kind="sequence", unknown="refuse", missing="fill")  # as `task_of`
     if stored.is_saved(path):
         examples = stored.open_folder(Path(path), loosest)
-    elif sets := formats.open_sets(path, columns):
-        examples = sets.dataset(loosest)
+    elif opened := formats.open_table(path, columns):
+        examples = sets_for_task(*opened, loosest)
     else:
         d = task.facts.num_features if task.facts.schema else formats.num_features(path)
         if d != task.facts.num_features:
@@ -348,8 +369,8 @@ def _refuse(path: str, task: Custom, examples: Dataset, row: int) -> NoReturn:
     """Raise InputError for the answer of a row. The message names the line or the row."""
     example: Example | None = examples[row]
     source, key = f"{path}: row {row + 1}", "outputs"
-    if "source" in examples.carried:
-        source = examples.carried["source"][row]
+    if "source" in examples.columns:
+        source = examples.columns["source"][row]
     elif not Path(path).is_dir():  # a memory map of a file has no sources: read the file again
         rows = islice(formats.read(path, replace(task, kind="sequence")), row, row + 1)
         example = next(rows, None)

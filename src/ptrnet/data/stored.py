@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from ptrnet import runtime
 from ptrnet.data import checks, formats
-from ptrnet.data.dataset import Dataset, chunks_of
+from ptrnet.data.dataset import chunks_of
 from ptrnet.data.formats import txt
 from ptrnet.data.formats.parts.lines import BLOCK, Block, blocks
 from ptrnet.data.tables import Columns
@@ -47,7 +47,7 @@ from ptrnet.files import FolderExistsError, atomic_folder, checksum, exists
 from ptrnet.parallel import ordered_map
 from ptrnet.progress import track
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example
+from ptrnet.types import Dataset, Example
 
 VERSION = 6  # increase this version if the format, the content or the checks of the arrays change
 CHECKSUM = "checksum.txt"
@@ -120,7 +120,7 @@ def open_folder(folder: Path, task: Task) -> Dataset:
         np.asarray(maps["answer_starts"]),
         item_size=task.facts.item_size,
         grades=maps.get("grades"),
-        carried={field: maps[name] for field, name in fields.items() if name in maps},
+        columns={field: maps[name] for field, name in fields.items() if name in maps},
         fingerprint=recorded,
     )
 
@@ -145,15 +145,15 @@ def build(path: str, task: Task, folder: Path, group: str = "") -> None:
         save(track(parts, f"reading {path}", num_blocks), folder, path)
     else:
         examples = formats.read(path, task, Columns(group=group))
-        parts = chunks_of(require_answers(examples), task, _CHUNK)
+        parts = chunks_of(require_answers(examples), _CHUNK)
         save(track(parts, f"reading {path}", None), folder, path)
 
 
 def _read_block(block: Block, path: str, task: Task) -> Dataset:
     examples = list(require_answers(txt.read_block(block, path, task)))
     checks.check_feasible(examples, task)
-    part = Dataset.of(examples, task.facts.item_size)
-    return replace(part, carried={})  # do not send the sources of lines between processes
+    part = Dataset.of(examples)
+    return replace(part, columns={})  # do not send the sources of lines between processes
 
 
 def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:

@@ -18,7 +18,6 @@ import torch
 from torch import Tensor
 
 from ptrnet.data.batches import pad_batch, pad_instances
-from ptrnet.data.dataset import Dataset
 from ptrnet.data.random_streams import (
     CUTS,
     FILE_ORDER,
@@ -31,7 +30,7 @@ from ptrnet.data.symmetries import augment, canonicalize, permute_elements
 from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
 from ptrnet.tasks.base import Task
-from ptrnet.types import Batch, CutBatch, Example, Floats, Indices, InstanceBatch
+from ptrnet.types import Batch, CutBatch, Dataset, Example, Floats, Indices, InstanceBatch
 
 Item = TypeVar("Item")
 AnyBatch = TypeVar("AnyBatch", Batch, CutBatch, InstanceBatch)
@@ -258,7 +257,10 @@ class DatasetStream(EpochStream[Batch]):
             inputs, outputs = canonicalize(self.task, inputs, outputs)
             instances += list(inputs)
             answers += list(outputs)
-        grades = [self.examples.grades_in_order(row) for row in indices.tolist()]
+        grades = [
+            None if example.grades is None else example.grades[example.outputs]
+            for example in map(self.examples.__getitem__, indices.tolist())
+        ]
         rows = rows_of_rank(len(indices), rank, world_size)
         if rows.start < rows.stop:
             batch = pad_batch(instances[rows], answers[rows], self.task, grades[rows])

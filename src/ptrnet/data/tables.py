@@ -1,8 +1,8 @@
 """Long tables: each row is an element, and one column says to which set (instance) a row belongs.
 
-A `Table` holds columns of cells, read from a file or a frame. `Sets` groups the rows of a table by
-set. The rows of a set need not be next to each other. `Sets.for_training` makes a `Dataset` to
-train on, and `Sets.dataset` makes a `Dataset` for an existing task.
+A `Table` has the columns of a file or a frame, as they were read. The functions of this module make
+a `Dataset` of it, with a row for each set. The rows of a set need not be next to each other in the
+table; the dataset's column `rows` says where they are.
 """
 
 import warnings
@@ -10,19 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
-from functools import cached_property
 from itertools import pairwise
 from numbers import Real
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.data import cells, checks
 from ptrnet.data.arrays import columns_of, is_frame, split
-from ptrnet.data.dataset import Dataset
 from ptrnet.data.groups import KEY, code_of
-from ptrnet.data.infer_groups import common_id
 from ptrnet.data.infer_schema import Field, check_names, check_read, schema_of
 from ptrnet.errors import AmbiguousInputWarning, InputError, listed, short
 from ptrnet.files import checksum
@@ -37,7 +34,7 @@ from ptrnet.tasks.schema import (
     is_missing,
     to_numbers,
 )
-from ptrnet.types import Example, Floats, Indices, ranking
+from ptrnet.types import Dataset, Example, Floats, Indices, ranking
 
 WIDE_TABLES = "see docs/own-examples.md#wide-tables"
 _TRUE, _FALSE = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no", "")
@@ -191,6 +188,12 @@ class Table:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
 
+    def take(self, rows: Indices) -> "Table":
+        """Return the table with its rows in another order."""
+        places = rows.tolist()
+        columns = {name: [c[k] for k in places] for name, c in self.columns.items()}
+        return replace(self, columns=columns, place=lambda k: self.place(places[k]), arrow=None)
+
     def cells(self, name: str) -> Sequence[Any]:
         """Return a column, unparsed. Raises InputError if the table has no such column."""
         if name not in self.columns:
@@ -234,371 +237,359 @@ class Table:
         return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-class Sets:
-    """The rows of a table, grouped by set. Sets are in the order of their first rows.
+def read_sets(table: Table, columns: Columns, with_answers: bool = True) -> Dataset:
+    """Return the sets of a table, in the order of their first rows. No schema encodes the elements.
 
     Args:
         table: the table.
-        columns: the names of the columns that hold ids and answers.
+        columns: the names of its columns. `extra` has the id of a set under the name of its column.
+        with_answers: whether to read the answers, if the table has a column of answers.
 
     Raises:
-        InputError: the column of ids is missing, or one of its cells cannot be an id.
+        InputError: a column is missing, or a cell cannot be used.
 
     Examples:
         >>> rows = [{"trip": 7, "price": 3.5, "bought": 0}, {"trip": 7, "price": 2.0, "bought": 1}]
-        >>> sets = Sets(Table.of(rows), Columns(set_id="trip", chosen="bought"))
-        >>> sets.ids, sets.kind, sets.examples()[0].outputs.tolist()
-        ([7], 'choice', [1])
+        >>> sets = read_sets(Table.of(rows), Columns(set_id="trip", chosen="bought"))
+        >>> sets[0].extra, sets[0].elements, sets[0].outputs.tolist()
+        ({'trip': 7}, [{'price': 3.5}, {'price': 2.0}], [1])
     """
+    table, data = _sets(table, columns, with_answers)
+    return _with_elements(data, table, columns)
 
-    def __init__(self, table: Table, columns: Columns) -> None:
-        self.table, self.columns = table, columns
-        numbers: dict[Any, int] = {}
-        codes = [
+
+def sets_for_task(table: Table, columns: Columns, task: Task, with_answers: bool = True) -> Dataset:
+    """As `read_sets`, but encode the elements for an existing task, and check the answers.
+
+    If the task has a schema, only the schema's fields are encoded.
+
+    Raises:
+        InputError: as for `read_sets`, or an answer breaks the rules of the task.
+    """
+    table, sets = _sets(table, columns, with_answers)
+    sets = _with_elements(sets, table, columns)
+    if task.facts.schema is None:
+        parts = [checks.check_instance(row.elements, task, row.source) for row in sets]
+        features = np.concatenate(parts)
+    else:
+        features = table.encode(task.facts.schema)
+    data = _encoded(sets, features, task.facts.min_elements)
+    for row in data:
+        complaint = row.outputs is not None and task.answer_error(len(row.inputs), row.outputs)
+        if complaint:
+            raise InputError(f"{row.source}: answer: {complaint}")
+    return data
+
+
+def infer_sets(
+    table: Table,
+    columns: Columns,
+    fields: Sequence[str] = (),
+    missing: Missing = "fill",
+    categories: Sequence[str] = (),
+) -> tuple[Schema, Dataset]:
+    """Infer the schema of the elements. Return the schema, and the sets encoded by the schema.
+
+    Args:
+        table: the table.
+        columns: the names of its columns.
+        fields: the columns that the model reads. By default, these are all fields except the
+            group's id, and those that are named like ids (`cells.is_id`), or have more than
+            MAX_CATEGORIES different texts.
+        missing: see `schema_of`.
+        categories: columns that are categories, even if their cells are numbers. By default,
+            the model also reads those that are named like ids.
+
+    Raises:
+        InputError: a column is missing, a cell cannot be used, or the model does not read one
+            of `categories`.
+    """
+    source, known = table.source, field_names(table, columns)
+    names = list(fields) or [
+        name
+        for name in known
+        if name in categories or (not cells.is_id(name) and name != columns.group)
+    ]
+    check_names(names, source)
+    check_read("categories", categories, names)
+    table, sets = _sets(table, columns)
+    codes = np.repeat(np.arange(len(sets)), sets.sizes)
+    seen, of_texts = [], []
+    for name in names:
+        if name not in known and table.default is None:
+            raise InputError(
+                f'{source}: expected the column "{name}" to be a field, got '
+                f"{short(', '.join(known))}"
+            )
+        summary = Field(name, name in categories)
+        is_raw = summary.is_category and name in table.columns  # as in `Table.encode`
+        values = table.columns[name] if is_raw else table.values(name)
+        summary.add(values, codes, table.place)
+        if not (summary.is_number or summary.is_category):
+            of_texts.append(name)
+        if fields or summary.is_category or not summary.is_like_names:
+            seen.append(summary)
+    _warn_of_typos(table, of_texts)
+    if not seen:
+        raise InputError(f"{source}: expected a field to learn from, got none")
+    schema = schema_of(seen, missing)
+    return schema, _encoded(sets, table.encode(schema))
+
+
+def field_names(table: Table, columns: Columns) -> list[str]:
+    """Return the columns that are fields: neither ids of sets, nor answers, nor weights."""
+    keys = {columns.set_id, columns.answer[1], getattr(columns, "weight", "")}
+    return [name for name in table.columns if name not in keys]
+
+
+def kind_of_sets(table: Table, columns: Columns, data: Dataset) -> Kind:
+    """Return the kind of the answers, which follows from the setting that names their column.
+
+    For a column of ranks, the kind also depends on whether ranks have ties or are missing.
+    """
+    role, name = columns.answer
+    kinds: dict[str, Kind] = {"chosen": "choice", "member": "set", "grade": "grades"}
+    if role in kinds:
+        return kinds[role]
+    if data.grades is not None:
+        return "grades"
+    return "subset" if any(map(is_missing, table.cells(name))) else "permutation"
+
+
+def _sets(table: Table, columns: Columns, with_answers: bool = True) -> tuple[Table, Dataset]:
+    """Return the table with the rows of each set together, and the sets, without elements."""
+    numbers: dict[Any, int] = {}
+    codes: Indices = np.array(
+        [
             numbers.setdefault(
                 cells.check_id(value, f'{table.place(k)}: "{columns.set_id}"'), len(numbers)
             )
             for k, value in enumerate(table.cells(columns.set_id))
         ]
-        self.ids = list(numbers)
-        self.codes: Indices = np.array(codes)  # the set of each row
-        self.rows: Indices = np.argsort(self.codes, kind="stable")  # row numbers, set after set
-        self.starts: Indices = np.concatenate([[0], np.bincount(self.codes).cumsum()])
-        self.sources = [f"{columns.set_id} {short(key)}" for key in self.ids]
-        self.weight = columns.weight if isinstance(columns, TrainingColumns) else ""
-        keys = {columns.set_id, columns.answer[1], self.weight}
-        self.names = [name for name in table.columns if name not in keys]  # the fields
-
-    def _place(self, k: int) -> str:
-        return self.table.place(int(self.rows[k]))
-
-    def _sorted(self, values: Sequence[Any]) -> list[Any]:
-        return [values[row] for row in self.rows.tolist()]
-
-    def _split(self, values: Any) -> list[Any]:
-        """Split values that are in the order of `self.rows` into one part for each set."""
-        return [values[a:b] for a, b in pairwise(self.starts.tolist())]
-
-    def ids_in(self, name: str) -> list[Any] | None:
-        """Return the id that a column holds for each set; None if there is a set without one id."""
-        column, ids = self.table.cells(name), []
-        for rows in self._split(self.rows.tolist()):
-            ids.append(common_id([column[row] for row in rows]))
-            if ids[-1] is None:
-                return None
-        return ids
-
-    @cached_property
-    def _groups(self) -> list[Any]:
-        """The group of each set; an empty list if the user named no column of groups."""
-        name = self.columns.group
-        if not name:
-            return []
-        groups: list[Any] = []
-        for k, value in enumerate(self._sorted(self.table.cells(name))):
-            place, number = f'{self._place(k)}: "{name}"', int(self.codes[self.rows[k]])
-            group = cells.check_id(value, place)
-            if number == len(groups):
-                groups.append(group)
-            elif group != groups[number]:
-                raise InputError(
-                    f"{place}: expected one group in all rows of {self.sources[number]}, got "
-                    f"{short(groups[number])} and {short(group)}"
-                )
-        return groups
-
-    def _elements(self, without: str = "") -> list[list[dict[str, Any]]]:
-        """Return the elements of each set as dictionaries, without the field `without`."""
-        names = [name for name in self.names if name != without]
-        return self._split(self._sorted(self.table.elements(names)))
-
-    def in_rows(self, values: Sequence[Floats]) -> Floats:
-        """Convert numbers of each set's elements to one number for each row of the table."""
-        column = np.empty(len(self.rows))
-        column[self.rows] = np.concatenate(values)
-        return column
-
-    def examples(self) -> list[Example]:
-        """Return an example for each set. Its `inputs` are the set's elements, as dictionaries.
-
-        The id of the set's group is in `extra`, as in a line of JSON, and not in the elements.
-        """
-        answers: list[Any] = [None] * len(self.ids)
-        grades: list[Any] = [None] * len(self.ids)
-        if self.columns.answer[0]:
-            answers, flat = self._answers
-            grades = grades if flat is None else self._split(flat)
-        extras: list[dict[str, Any]] = [{self.columns.set_id: key} for key in self.ids]
-        for extra, group in zip(extras, self._groups, strict=False):
-            extra[KEY] = group
-        elements_of_sets = self._elements(without=self.columns.group)
-        return [
-            Example(
-                cast("Any", elements),
-                outputs,
-                source,
-                extra,
-                elements=elements,
-                grades=of_elements,
-                weight=weight,
-            )
-            for elements, outputs, source, extra, of_elements, weight in zip(
-                elements_of_sets,
-                answers,
-                self.sources,
-                extras,
-                grades,
-                self._weights.tolist(),
-                strict=True,
-            )
-        ]
-
-    def dataset(self, task: Task, with_answers: bool = True) -> Dataset:
-        """Return the sets as instances of an existing task.
-
-        Args:
-            task: the task. If the task has a schema, only the schema's fields are read.
-            with_answers: whether to read the answers, if the table has a column of answers.
-
-        Raises:
-            InputError: a column is missing, a cell cannot be used, or an answer breaks the rules of
-                the task.
-        """
-        schema = task.facts.schema
-        elements = self._elements()
-        if schema is None:
-            pairs = zip(elements, self.sources, strict=True)
-            parts = [checks.check_instance(rows, task, source) for rows, source in pairs]
-            features = np.concatenate(parts)
-        else:
-            features = self.table.encode(schema)[self.rows]
-        data = self._dataset(features, with_answers, task.facts.min_elements)
-        for k, source in enumerate(self.sources):
-            outputs = data.outputs(k)
-            complaint = outputs is not None and task.answer_error(int(data.sizes[k]), outputs)
-            if complaint:
-                raise InputError(f"{source}: answer: {complaint}")
-        return replace(data, carried={**data.carried, "elements": elements})
-
-    def for_training(
-        self,
-        fields: Sequence[str] = (),
-        missing: Missing = "fill",
-        categories: Sequence[str] = (),
-    ) -> tuple[Schema, Dataset]:
-        """Infer the schema of the elements. Return the schema, and the sets encoded by the schema.
-
-        Args:
-            fields: the columns that the model reads. By default, these are all fields except the
-                group's id, and those that are named like ids (`cells.is_id`), or have more than
-                MAX_CATEGORIES different texts.
-            missing: see `schema_of`.
-            categories: columns that are categories, even if their cells are numbers. By default,
-                the model also reads those that are named like ids.
-
-        Raises:
-            InputError: a column is missing, a cell cannot be used, or the model does not read one
-                of `categories`.
-        """
-        source = self.table.source
-        names = list(fields) or [
-            name
-            for name in self.names
-            if name in categories or (not cells.is_id(name) and name != self.columns.group)
-        ]
-        check_names(names, source)
-        check_read("categories", categories, names)
-        seen, of_texts = [], []
-        for name in names:
-            if name not in self.names and self.table.default is None:
-                raise InputError(
-                    f'{source}: expected the column "{name}" to be a field, got '
-                    f"{short(', '.join(self.names))}"
-                )
-            summary = Field(name, name in categories)
-            is_raw = summary.is_category and name in self.table.columns  # as in `Table.encode`
-            values = self.table.columns[name] if is_raw else self.table.values(name)
-            summary.add(values, self.codes, self.table.place)
-            if not (summary.is_number or summary.is_category):
-                of_texts.append(name)
-            if fields or summary.is_category or not summary.is_like_names:
-                seen.append(summary)
-        self._warn_of_typos(of_texts)
-        if not seen:
-            raise InputError(f"{source}: expected a field to learn from, got none")
-        schema = schema_of(seen, missing)
-        return schema, self._dataset(self.table.encode(schema)[self.rows], True)
-
-    def _warn_of_typos(self, names: Sequence[str]) -> None:
-        """Warn of columns of texts with more numbers than texts: their first texts may be typos.
-
-        Only files of text have such columns. In other tables, numbers next to texts are refused.
-        """
-        typos = {}
-        for name in names:
-            if not self.table.is_text or name not in self.table.columns:
-                continue
-            parsed = cells.parse_cells(self.table.cells(name))
-            texts = [k for k, value in enumerate(parsed) if isinstance(value, str)]
-            if sum(isinstance(value, int | float) for value in parsed) > len(texts) > 0:
-                place, text = self.table.place(texts[0]), short(parsed[texts[0]])
-                typos[name] = f'{place}: "{name}": expected a number, as in most rows, got {text}'
-        if typos:
-            advice = "because of this cell, the column is read as texts"
-            if len(typos) > 1:
-                columns = listed(f'"{name}"' for name in typos)
-                advice = f"because of such cells, {len(typos)} columns are read as texts: {columns}"
-            first = next(iter(typos.values()))
-            warnings.warn(f"{first}; {advice}", AmbiguousInputWarning, stacklevel=3)
-
-    def _dataset(self, features: Floats, with_answers: bool, least: int = 1) -> Dataset:
-        """Return the sets with these features, `(number of rows, d)`.
-
-        A training reads its table by `for_training`, and a resumed training by `dataset`. The two
-        methods must pass equal features: their checksum is the fingerprint, and a training is only
-        resumed if the fingerprint is the same.
-        """
-        extra = [{self.columns.set_id: key} for key in self.ids]
-        carried: dict[str, Any] = {"source": self.sources, "extra": extra}
-        if self.weight:
-            carried["weight"] = self._weights
-        if self._groups:
-            carried["group"] = [code_of(group) for group in self._groups]
-        data = Dataset(features, self.starts, carried=carried)
-        for source, size in zip(self.sources, data.sizes.tolist(), strict=True):
-            checks.check_size(size, least, source)
-        if not (with_answers and self.columns.answer[0]):
-            return data
-        answers, grades = self._answers
+    )
+    rows: Indices = np.argsort(codes, kind="stable")
+    starts: Indices = np.concatenate([[0], np.bincount(codes).cumsum()])
+    if (np.diff(rows) < 0).any():
+        table = table.take(rows)
+    sources = [f"{columns.set_id} {short(key)}" for key in numbers]
+    values: dict[str, Sequence[Any]] = {
+        "source": sources,
+        "extra": [{columns.set_id: key} for key in numbers],
+        "rows": _split(rows.tolist(), starts),
+    }
+    if weight := getattr(columns, "weight", ""):
+        values["weight"] = _weights(table, weight, starts, sources)
+    if columns.group:
+        groups = _groups(table, columns.group, starts, sources)
+        values["group"] = [code_of(group) for group in groups]
+    data = Dataset(np.zeros((len(rows), 0)), starts, columns=values)
+    if with_answers and columns.answer[0]:
+        answers, grades = _answers(table, columns, data)
         data = replace(data.with_answers(answers), grades=grades)
-        parts = [features, self.starts, np.concatenate(answers)]
-        parts += [] if grades is None else [grades]
-        parts += [self._weights] if self.weight else []
-        parts += [] if data.groups is None else [data.groups]
-        return replace(data, fingerprint=checksum(b"".join(part.tobytes() for part in parts)))
+    return table, data
 
-    @property
-    def kind(self) -> Kind:
-        """The kind of the answers. It follows from the setting that names the column of answers.
 
-        For a column of ranks, the kind also depends on whether ranks have ties or are missing.
-        """
-        role, name = self.columns.answer
-        kinds: dict[str, Kind] = {"chosen": "choice", "member": "set", "grade": "grades"}
-        if role in kinds:
-            return kinds[role]
-        if self._answers[1] is not None:
-            return "grades"
-        has_gaps = any(map(is_missing, self.table.cells(name)))
-        return "subset" if has_gaps else "permutation"
+def _with_elements(data: Dataset, table: Table, columns: Columns) -> Dataset:
+    elements = table.elements(field_names(table, columns))
+    return data.with_columns(elements=_split(elements, data.starts))
 
-    @cached_property
-    def _answers(self) -> tuple[list[Indices], Floats | None]:
-        """The answer of each set, and the grades of all elements in the order of `rows`.
 
-        If the column holds neither grades nor ranks with ties, the second value is None.
-        """
-        role, name = self.columns.answer
-        column = self._sorted(self.table.cells(name))
-        if role in ("chosen", "member"):
-            flags = self._split(self._flags(column, name, role))
-            indices: list[Indices] = [np.flatnonzero(part) for part in flags]
-            for k, chosen in enumerate(indices if role == "chosen" else ()):
-                if len(chosen) != 1:
-                    first = self._place(int(self.starts[k]))
-                    advice = (
-                        "use --member if sets have several" if len(chosen) else "remove the set"
-                    )
-                    raise InputError(
-                        f'{first}: "{name}": expected one chosen row of {self.sources[k]}, got '
-                        f"{len(chosen)}; {advice}"
-                    )
-            return indices, None
-        if role == "grade":
-            values = cells.parse_column(self.table.values(name))  # categorical grades are texts
-            grades = to_numbers(self._sorted(values), name, self._place)
-            if np.isnan(grades).any():
-                k = int(np.isnan(grades).argmax())
-                raise InputError(f'{self._place(k)}: "{name}": expected a grade, got none')
-        else:
-            ranks = [_rank(v, f'{self._place(k)}: "{name}"') for k, v in enumerate(column)]
-            parts = [_grades_of_ranks(part) for part in self._split(ranks)]
-            if not any(_has_ties(part) for part in parts):
-                return [ranking(part)[: np.count_nonzero(part)] for part in parts], None
-            grades = np.concatenate(parts)
-        return [ranking(part) for part in self._split(grades)], grades
+def _split(values: Any, starts: Indices) -> list[Any]:
+    """Split values of the elements into one part for each set."""
+    return [values[a:b] for a, b in pairwise(starts.tolist())]
 
-    @cached_property
-    def _weights(self) -> Floats:
-        """`(number of sets,)`: the weight of each set; 1 if the table has no column of weights."""
-        if not self.weight:
-            return np.ones(len(self.ids))
-        column = self._sorted(self.table.values(self.weight))
-        numbers = to_numbers(column, self.weight, self._place)
-        weights = numbers[self.starts[:-1]]
-        differs = numbers != np.repeat(weights, np.diff(self.starts))  # NaN differs from itself
-        if differs.any():
-            k = int(differs.argmax())
-            raise InputError(
-                f'{self._place(k)}: "{self.weight}": expected the weight of '
-                f"{self.sources[self.codes[self.rows[k]]]}, the same number in all of its rows, "
-                f"got {short(column[k])}"
-            )
-        return checks.check_weights(weights, self.sources, f'"{self.weight}"')
 
-    def _flags(self, column: Sequence[Any], name: str, role: str) -> NDArray[np.bool_]:
-        texts = ["" if is_empty(value) else str(value).strip().lower() for value in column]
-        others = [k for k, text in enumerate(texts) if text not in (*_TRUE, *_FALSE)]
-        if others:
-            # Numbers of alternatives, or a name in each row. Other texts may be typing errors.
-            codes = [texts[k].removesuffix(".0").isdecimal() for k in others]
-            is_wide = role == "chosen" and (all(codes) or len(others) == len(texts))
-            raise InputError(
-                f'{self._place(others[0])}: "{name}": expected 1 or 0, got '
-                f"{short(column[others[0]])}" + is_wide * _reshaping(name)
-            )
-        return np.array([text in _TRUE for text in texts], bool)
+def _encoded(data: Dataset, features: Floats, least: int = 1) -> Dataset:
+    """Return the sets with these features, `(number of rows, d)`.
 
-    def answered(self, answers: Iterable[Indices], kind: str) -> Table:
-        """Return the table with a column of answers; see `answer_cells`.
+    A training reads its table by `infer_sets`, and a resumed training by `sets_for_task`. The two
+    must pass equal features: their checksum is the fingerprint, and a training is only resumed if
+    the fingerprint is the same.
+    """
+    for source, size in zip(data.column("source"), data.sizes.tolist(), strict=True):
+        checks.check_size(size, least, source)
+    data = replace(data, elements=features)
+    if data.answers is None:
+        return data
+    parts = [features, data.starts, data.answers, data.grades, data.weights, data.groups]
+    content = b"".join(part.tobytes() for part in parts if part is not None)
+    return replace(data, fingerprint=checksum(content))
 
-        `kind` decides whether the new column is that of the setting `chosen`, `member` or `rank`.
-        If `self.columns` has this setting, it is the name of the new column.
 
-        Args:
-            answers: an answer for each set.
-            kind: the kind of the answers.
+def _warn_of_typos(table: Table, names: Sequence[str]) -> None:
+    """Warn of columns of texts with more numbers than texts: their first texts may be typos.
 
-        Raises:
-            InputError: an element is in an answer twice, or the table already has a column with the
-                name of the new column.
-        """
-        name, role = self.answer_column(kind), _ROLES.get(kind, "rank")
-        sizes = np.diff(self.starts).tolist()
-        parts = [
-            answer_cells(role, outputs, n, source)
-            for outputs, n, source in zip(answers, sizes, self.sources, strict=True)
-        ]
-        column = np.empty(len(self.rows), object)
-        column[self.rows] = [cell for part in parts for cell in part]
-        return replace(self.table, columns={**self.table.columns, name: column.tolist()})
+    Only files of text have such columns. In other tables, numbers next to texts are refused.
+    """
+    typos = {}
+    for name in names:
+        if not table.is_text or name not in table.columns:
+            continue
+        parsed = cells.parse_cells(table.cells(name))
+        texts = [k for k, value in enumerate(parsed) if isinstance(value, str)]
+        if sum(isinstance(value, int | float) for value in parsed) > len(texts) > 0:
+            place, text = table.place(texts[0]), short(parsed[texts[0]])
+            typos[name] = f'{place}: "{name}": expected a number, as in most rows, got {text}'
+    if typos:
+        advice = "because of this cell, the column is read as texts"
+        if len(typos) > 1:
+            columns = listed(f'"{name}"' for name in typos)
+            advice = f"because of such cells, {len(typos)} columns are read as texts: {columns}"
+        first = next(iter(typos.values()))
+        warnings.warn(f"{first}; {advice}", AmbiguousInputWarning, stacklevel=3)
 
-    def answer_column(self, kind: str) -> str:
-        """Return the name of the column that `answered` adds for answers of a kind.
 
-        Raises:
-            InputError: the table already has a column of this name.
-        """
-        role = _ROLES.get(kind, "rank")
-        given, name = self.columns.answer
-        if given != role:
-            name = "place" if role == "rank" else role
-        if name in self.table.columns:
-            raise InputError(
-                f'{self.table.source}: has a column "{name}" already; name another column for the '
-                f"answers (--{role})"
-            )
-        return name
+# The functions below take a table whose rows are sorted: those of set k are from `starts[k]` on.
+
+
+def _groups(table: Table, name: str, starts: Indices, sources: Sequence[str]) -> list[Any]:
+    """Return the group of each set. Raises InputError if the rows of a set have several groups."""
+    groups: list[Any] = []
+    column = table.cells(name)
+    for source, (first, last) in zip(sources, pairwise(starts.tolist()), strict=True):
+        for k in range(first, last):
+            place = f'{table.place(k)}: "{name}"'
+            group = cells.check_id(column[k], place)
+            if k == first:
+                groups.append(group)
+            elif group != groups[-1]:
+                raise InputError(
+                    f"{place}: expected one group in all rows of {source}, got "
+                    f"{short(groups[-1])} and {short(group)}"
+                )
+    return groups
+
+
+def _weights(table: Table, name: str, starts: Indices, sources: Sequence[str]) -> list[float]:
+    """Return the weight of each set. Raises InputError if the rows of a set have several."""
+    column = table.values(name)
+    numbers = to_numbers(column, name, table.place)
+    sizes = np.diff(starts)
+    weights = numbers[starts[:-1]]
+    differs = numbers != np.repeat(weights, sizes)  # NaN differs from itself
+    if differs.any():
+        k = int(differs.argmax())
+        source = sources[np.repeat(np.arange(len(sizes)), sizes)[k]]
+        raise InputError(
+            f'{table.place(k)}: "{name}": expected the weight of {source}, the same number in all '
+            f"of its rows, got {short(column[k])}"
+        )
+    return checks.check_weights(weights, sources, f'"{name}"').tolist()
+
+
+def _answers(table: Table, columns: Columns, data: Dataset) -> tuple[list[Indices], Floats | None]:
+    """Return the answer of each set, and the grades of all elements.
+
+    If the column holds neither grades nor ranks with ties, the second value is None.
+    """
+    role, name = columns.answer
+    column = table.cells(name)
+    if role in ("chosen", "member"):
+        flags = _split(_flags(table, name, role), data.starts)
+        indices: list[Indices] = [np.flatnonzero(part) for part in flags]
+        for k, chosen in enumerate(indices if role == "chosen" else ()):
+            if len(chosen) != 1:
+                advice = "use --member if sets have several" if len(chosen) else "remove the set"
+                raise InputError(
+                    f'{table.place(int(data.starts[k]))}: "{name}": expected one chosen row of '
+                    f"{data[k].source}, got {len(chosen)}; {advice}"
+                )
+        return indices, None
+    if role == "grade":
+        values = cells.parse_column(table.values(name))  # categorical grades are texts
+        grades = to_numbers(values, name, table.place)
+        if np.isnan(grades).any():
+            place = table.place(int(np.isnan(grades).argmax()))
+            raise InputError(f'{place}: "{name}": expected a grade, got none')
+    else:
+        ranks = [_rank(v, f'{table.place(k)}: "{name}"') for k, v in enumerate(column)]
+        parts = [_grades_of_ranks(part) for part in _split(ranks, data.starts)]
+        if not any(_has_ties(part) for part in parts):
+            return [ranking(part)[: np.count_nonzero(part)] for part in parts], None
+        grades = np.concatenate(parts)
+    return [ranking(part) for part in _split(grades, data.starts)], grades
+
+
+def _flags(table: Table, name: str, role: str) -> NDArray[np.bool_]:
+    column = table.cells(name)
+    texts = ["" if is_empty(value) else str(value).strip().lower() for value in column]
+    others = [k for k, text in enumerate(texts) if text not in (*_TRUE, *_FALSE)]
+    if others:
+        # Numbers of alternatives, or a name in each row. Other texts may be typing errors.
+        codes = [texts[k].removesuffix(".0").isdecimal() for k in others]
+        is_wide = role == "chosen" and (all(codes) or len(others) == len(texts))
+        raise InputError(
+            f'{table.place(others[0])}: "{name}": expected 1 or 0, got '
+            f"{short(column[others[0]])}" + is_wide * _reshaping(name)
+        )
+    return np.array([text in _TRUE for text in texts], bool)
+
+
+def with_keys(table: Table, columns: Columns, data: Dataset) -> Dataset:
+    """Return sets as lines of JSON have them: the group's id is in `extra`, not in the elements."""
+    if not columns.group:
+        return data
+    groups, extras, elements = table.cells(columns.group), [], []
+    for row in data:
+        group = groups[(row.rows or ())[0]]
+        extras.append({**row.extra, KEY: cells.check_id(group, row.source)})
+        rest = ({n: v for n, v in e.items() if n != columns.group} for e in row.elements or ())
+        elements.append(list(rest))
+    return data.with_columns(extra=extras, elements=elements)
+
+
+# Writing
+
+
+def answered(table: Table, columns: Columns, data: Dataset, kind: str) -> Table:
+    """Return a table with a column of the answers in `data`; see `answer_cells`.
+
+    `kind` decides whether the new column is that of the setting `chosen`, `member` or `rank`.
+    If `columns` has this setting, it is the name of the new column.
+
+    Raises:
+        InputError: an element is in an answer twice, or the table already has a column with the
+            name of the new column.
+    """
+    name, role = answer_column(table, columns, kind), _ROLES.get(kind, "rank")
+    parts = [
+        answer_cells(role, row.outputs, len(row.inputs), row.source)
+        for row in data
+        if row.outputs is not None
+    ]
+    return with_column(table, name, data, parts)
+
+
+def with_column(table: Table, name: str, data: Dataset, values: Iterable[Iterable[Any]]) -> Table:
+    """Return a table with another column, given the values of each set's elements."""
+    return replace(table, columns={**table.columns, name: in_rows(data, values)})
+
+
+def in_rows(data: Dataset, values: Iterable[Iterable[Any]]) -> list[Any]:
+    """Return the values of each set's elements in the order of the table's rows."""
+    column: list[Any] = [None] * len(data.elements)
+    for rows, of_set in zip(data.column("rows"), values, strict=True):
+        for row, value in zip(rows, of_set, strict=True):
+            column[row] = value
+    return column
+
+
+def answer_column(table: Table, columns: Columns, kind: str) -> str:
+    """Return the name of the column that `answered` adds for answers of a kind.
+
+    Raises:
+        InputError: the table already has a column of this name.
+    """
+    role = _ROLES.get(kind, "rank")
+    given, name = columns.answer
+    if given != role:
+        name = "place" if role == "rank" else role
+    if name in table.columns:
+        raise InputError(
+            f'{table.source}: has a column "{name}" already; name another column for the '
+            f"answers (--{role})"
+        )
+    return name
 
 
 def _reshaping(name: str) -> str:

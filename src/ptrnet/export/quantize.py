@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ptrnet.data.dataset import Dataset
 from ptrnet.export.agreement import fresh_instances, sizes_of
 from ptrnet.export.graphs import ENCODER, STEP
 from ptrnet.labels import generate_dataset
 from ptrnet.solver import Solver
-from ptrnet.types import Example
+from ptrnet.types import Dataset, Example
 
 
 def quantize_graphs(folder: Path) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError
 from ptrnet.geometry.distances import EXPLICIT
 from ptrnet.labels import reference_answer
@@ -18,7 +17,7 @@ from ptrnet.problems import Problem
 from ptrnet.run import Result, Sink, Source
 from ptrnet.sinks import Shown
 from ptrnet.tasks.base import Bar, Drawing, Task
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.types import Dataset, Example, Floats, Indices
 
 NETWORK = "a pointer network"
 MILLISECONDS = 500  # duration of each step of an animation

@@ -9,17 +9,16 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
 from time import perf_counter
 from typing import NamedTuple, Self
 
-from ptrnet.data.dataset import Dataset, groups_of
+from ptrnet.data.dataset import groups_of
 from ptrnet.serve.metrics import Metrics
 from ptrnet.serve.schemas import Method
 from ptrnet.solver import Solver
 from ptrnet.solver.scoring import element_scores
 from ptrnet.tasks.custom import Custom
-from ptrnet.types import Example
+from ptrnet.types import Dataset
 
 # A batch gets no further request beyond this number of elements. The model reads `augment` views
 # (augmented copies) of an instance, and the decoder has `decoder.size` prefixes (partial answers)
@@ -43,14 +42,14 @@ class _Part:
     """Instances of a request that are decoded together, and the future that the request awaits."""
 
     key: _Key
-    examples: list[Example]
-    answered: asyncio.Future[list[Example]]
+    examples: Dataset
+    answered: asyncio.Future[Dataset]
 
     @property
     def elements(self) -> int:
         """Number of elements, counted as for BATCH_ELEMENTS."""
         method = self.key.method
-        count = sum(len(example.inputs) for example in self.examples)
+        count = len(self.examples.elements)
         return count * method.decoder.size * method.augment
 
 
@@ -88,14 +87,14 @@ class Batcher:
         Raises:
             PtrnetError: from `Solver.predict`.
         """
-        answered: list[Example] = []
+        answered: list[Dataset] = []
         for examples in groups_of(data, BATCH_ELEMENTS // (method.decoder.size * method.augment)):
-            size = max(len(example.inputs) for example in examples).bit_length()
+            size = int(examples.sizes.max()).bit_length()
             future = asyncio.get_running_loop().create_future()
             self._waiting.append(_Part(_Key(solver, method, size), examples, future))
             self._arrived.set()
-            answered += await future
-        return Dataset.of(answered, data.item_size)
+            answered.append(await future)
+        return Dataset.join(answered)
 
     async def _decode_forever(self) -> None:
         while True:
@@ -124,7 +123,7 @@ class Batcher:
         others.
         """
         start = perf_counter()
-        examples = list(chain.from_iterable(part.examples for part in batch))
+        examples = Dataset.join(part.examples for part in batch)
         solve = partial(_solve, batch[0].key, examples)
         try:
             solved = await asyncio.get_running_loop().run_in_executor(self._thread, solve)
@@ -137,19 +136,20 @@ class Batcher:
             return
         self._metrics.batch_instances.observe(len(examples))
         self._metrics.batch_seconds.observe(perf_counter() - start)
-        rows = iter(solved)
+        first = 0
         for part in batch:
-            answered = list(islice(rows, len(part.examples)))
+            last = first + len(part.examples)
             if not part.answered.done():
-                part.answered.set_result(answered)
+                part.answered.set_result(solved[first:last])
+            first = last
 
 
-def _solve(key: _Key, examples: list[Example]) -> list[Example]:
+def _solve(key: _Key, examples: Dataset) -> Dataset:
     """Answer instances, and score their elements. Runs in the thread that decodes."""
     solver = key.solver
     solved = solver.predict(examples, **key.method._asdict())
     if not isinstance(solver.task, Custom):
-        return list(solved)
+        return solved
     scores = element_scores(solver.model, solver.task, solved)
-    pairs = zip(solved, scores, strict=True)
-    return [row.replace(extra={**row.extra, SCORES: of_row}) for row, of_row in pairs]
+    pairs = zip(solved.column("extra"), scores, strict=True)
+    return solved.with_columns(extra=[{**extra, SCORES: of_row} for extra, of_row in pairs])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from ptrnet.data import checks
-from ptrnet.data.dataset import Dataset, instances_of
+from ptrnet.data.dataset import checked_instance
 from ptrnet.data.formats.parts.json_values import parse_object
 from ptrnet.decoding.search import Search
 from ptrnet.decoding.trace import Traced
@@ -24,7 +24,7 @@ from ptrnet.serve.limits import Limits
 from ptrnet.serve.problems import CLOSE, RETRY, Problem, one_line
 from ptrnet.serve.schemas import EvaluateRequest, Method, MethodOptions, SolveRequest, TraceRequest
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example
+from ptrnet.types import Dataset
 
 JSON, NPY = "application/json", "application/x-npy"
 MAX_BODIES = 8  # all arriving bodies together may have `MAX_BODIES * max_body` bytes
@@ -175,8 +175,8 @@ def _question(instances: Any, method: Method, task: Task, limits: Limits) -> Que
             # A `ptrnet.problems.Problem` converts the fields to an array. Other tasks return the
             # dictionary unchanged.
             values = task.from_dictionary(values, source)
-        rows.append(Example(values, source=source))
-    return Question(instances_of(rows, task)[0], method)
+        rows.append(checked_instance(values, task, source))
+    return Question(Dataset.of(rows), method)
 
 
 def _parse_json(kind: type[Body], body: bytes) -> Body:

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 from fastapi import Request, Response
 from starlette.requests import ClientDisconnect
 
-from ptrnet.data.dataset import Dataset
 from ptrnet.decoding.trace import Traced
 from ptrnet.errors import unknown
 from ptrnet.serve.batching import SCORES, Batcher
@@ -25,7 +24,7 @@ from ptrnet.solver.answer import finite_cost
 from ptrnet.solver.evaluating import score_answers
 from ptrnet.solver.scoring import to_probabilities
 from ptrnet.tasks.custom import own_task
-from ptrnet.types import Example
+from ptrnet.types import Dataset, Example
 
 # Number of bytes. It is faster to parse a smaller body than to hand it to a thread. A larger body
 # would hold up the event loop.

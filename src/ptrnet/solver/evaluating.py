@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.data import checks, formats
-from ptrnet.data.dataset import Dataset, chunks_of
+from ptrnet.data.dataset import chunks_of
 from ptrnet.data.groups import shared_value
 from ptrnet.data.infer_groups import warned_of_ids
 from ptrnet.data.tables import Columns
@@ -31,7 +31,7 @@ from ptrnet.solver.scoring import (
 from ptrnet.solver.trained_range import TrainedRange
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.types import Dataset, Example, Floats, Indices
 
 ACTIVITY = "evaluating"
 
@@ -110,7 +110,7 @@ def evaluate_file(
     if path != "-":
         formats.check_input(path)
     examples = _known(warned_of_ids(formats.read(path, task, columns)), task, target, by)
-    chunks = trained_range.warned(chunks_of(examples, task, CHUNK), predictor.decoder)
+    chunks = trained_range.warned(chunks_of(examples, CHUNK), predictor.decoder)
     source = file_source(path, chunks, target)
     if columns:  # a line of a long table is an element, so `num_rows` does not count instances
         source = source._replace(num_rows=None)
@@ -168,7 +168,7 @@ def _evaluation(
         return run(source, function, Evaluation(task, by=by), ACTIVITY, jobs, backend)
     sink = file_sink(target, source, task, ACTIVITY, key)
     run(source, function, sink, ACTIVITY, jobs, backend)
-    return Evaluation(task, chunks_of(formats.read(target, task, groups), task, CHUNK), by)
+    return Evaluation(task, chunks_of(formats.read(target, task, groups), CHUNK), by)
 
 
 def _known(

@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError, check_int
 from ptrnet.metrics.interval import Measure, Moments
 from ptrnet.progress import track
 from ptrnet.solver.predict import Predictor
 from ptrnet.tasks.custom import Custom, own_task
-from ptrnet.types import Floats
+from ptrnet.types import Dataset, Floats
 
 
 @dataclass(frozen=True)

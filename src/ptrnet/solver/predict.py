@@ -13,7 +13,6 @@ from torch import Tensor
 
 from ptrnet.constraints import Constraint
 from ptrnet.data.batches import bucket_by_size, pad_instances
-from ptrnet.data.dataset import Dataset
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError, check_int, short
 from ptrnet.kernels.eager import use_compiled_kernels
@@ -21,7 +20,7 @@ from ptrnet.kernels.threads import one_thread
 from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.run import CHUNK
 from ptrnet.tasks.base import Task
-from ptrnet.types import END, Example, Floats, Indices
+from ptrnet.types import END, Dataset, Example, Floats, Indices
 from ptrnet.views import Candidate, augmented_view, best_candidate, decode_view, settle_valid
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from ptrnet.data.batches import (
     pad_instances,
     token_log_likelihoods,
 )
-from ptrnet.data.dataset import Dataset
 from ptrnet.decoding import Greedy
 from ptrnet.decoding.search import check_finite
 from ptrnet.errors import InputError
@@ -25,7 +24,7 @@ from ptrnet.ragged import pad
 from ptrnet.solver.predict import MAX_BATCH_ELEMENTS, Predictor
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
-from ptrnet.types import END, Batch, Example, Floats, Indices
+from ptrnet.types import END, Batch, Dataset, Example, Floats, Indices
 from ptrnet.views import augmented_view
 
 # Maximum number of elements in a batch with known answers. If the answers are known, we compute all

@@ -11,13 +11,7 @@ import numpy as np
 
 from ptrnet import model_folder
 from ptrnet.data.arrays import series_like
-from ptrnet.data.dataset import (
-    Dataset,
-    examples_of,
-    has_answer,
-    instances_of,
-    one_example,
-)
+from ptrnet.data.dataset import examples_of, has_answer, instances_of, one_example
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError, ModelError
 from ptrnet.files import exists
@@ -30,10 +24,10 @@ from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.predict import Predictor, SampledAnswers, predictor_of, sample_answers
 from ptrnet.solver.trained_range import TrainedRange
 from ptrnet.tasks.base import Task
-from ptrnet.types import Ends, Example, Floats
+from ptrnet.types import Dataset, Ends, Example, Floats
 
 if TYPE_CHECKING:
-    from ptrnet.data.tables import Columns, Sets
+    from ptrnet.data.tables import Columns
     from ptrnet.evaluation import Evaluation
     from ptrnet.tasks.custom import Custom
 
@@ -255,17 +249,13 @@ class Solver:
             >>> [solved.outputs(row).tolist() for row in range(len(solved))]
             [[2, 0, 3, 4], [1, 3, 0, 6], [6, 7, 3, 1, 8, 9]]
         """
-        data = Dataset.of(data, self.task.facts.item_size)
+        data = Dataset.of(data)
         is_shared = jobs != 1 or backend != LOCAL
         chunks = data.chunks(CHUNK) if activity or is_shared else [data]
         predictor = self._predictor(decoder, constrained, augment, improve)
         source = Source(chunks, len(data), None)
         solved = solve(predictor, self.trained_range, source, Memory(), activity, jobs, backend)
-        if len(solved) == 1:
-            return solved[0]
-        log_probs = [np.zeros(0), *(s.log_probs for s in solved if s.log_probs is not None)]
-        answers = [s.outputs(row) for s in solved for row in range(len(s))]
-        return data.with_answers(answers, np.concatenate(log_probs))
+        return Dataset.join(solved)
 
     def _predictor(
         self,
@@ -490,13 +480,15 @@ class Solver:
 
         Raises InputError if the model was not trained on the user's own examples.
         """
-        task, sets = self._own_task(), self._table(instances, set_id=set_id)
-        data, is_one = instances_of(instances if sets is None else sets.dataset(task), task)
+        task = self._own_task()
+        data, is_one = instances_of(self._sets(instances, set_id=set_id), task)
         self.trained_range.warn_of(data, Greedy())
         numbers = compute(self._network, task, data)
-        if sets is None and not is_one:
-            return numbers
-        return series_like(numbers[0] if sets is None else sets.in_rows(numbers), instances, name)
+        if set_id:
+            from ptrnet.data.tables import in_rows
+
+            return series_like(np.array(in_rows(data, numbers)), instances, name)
+        return series_like(numbers[0], instances, name) if is_one else numbers
 
     def _own_task(self) -> "Custom":
         from ptrnet.tasks.custom import own_task
@@ -613,18 +605,14 @@ class Solver:
         return data
 
     def _sets(self, values: Any, **columns: str) -> Any:
-        """Return the instances of a long table. If no column is named, return `values` as given."""
-        sets = self._table(values, **columns)
-        return values if sets is None else sets.dataset(self.task)
-
-    def _table(self, values: Any, **columns: str) -> "Sets | None":
-        """Return the sets of a long table, or None if no column is named."""
+        """Return the sets of a long table. If no column is named, return `values` as given."""
         if not any(columns.values()):
-            return None
+            return values
         from ptrnet.data import formats
-        from ptrnet.data.tables import Columns, Sets
+        from ptrnet.data.tables import Columns, sets_for_task
 
-        return Sets(formats.table_of(values), from_mapping(Columns, columns, "a table"))
+        named = from_mapping(Columns, columns, "a table")
+        return sets_for_task(formats.table_of(values), named, self.task)
 
     def _known(self, values: Any) -> tuple[Dataset, bool]:
         """Validate examples as `examples_of` does, and warn of them."""

@@ -1,14 +1,20 @@
 """Open files for `ptrnet.solver.solver.solve`: the source of their instances, and a sink."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from queue import Queue
 from threading import Thread
 from typing import Any
 
 from ptrnet.data import formats
-from ptrnet.data.dataset import Dataset
-from ptrnet.data.tables import Columns, Sets
+from ptrnet.data.tables import (
+    Columns,
+    Table,
+    answer_column,
+    answered,
+    sets_for_task,
+    with_column,
+)
 from ptrnet.errors import InputError
 from ptrnet.run import CHUNK, Memory, Sink, Source, Whole
 from ptrnet.sinks import Printed, file_sink, open_instances
@@ -17,7 +23,7 @@ from ptrnet.solver.scoring import element_probabilities
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import own_task
 from ptrnet.tasks.tsp import check_ends, with_ends
-from ptrnet.types import Ends, Example, Floats
+from ptrnet.types import Dataset, Ends, Example, Floats
 
 ACTIVITY = "solving"
 
@@ -52,14 +58,14 @@ def open_file(
     formats.check_output(like, task)
     if path != "-":
         formats.check_input(path)
-    if sets := formats.open_sets(path, columns):
+    if opened := formats.open_table(path, columns):
         # `columns` name the column to write. Only formats that fix the names of columns have true
         # answers, which a picture shows. Their grades would be written beside the model's answers.
-        known = replace(sets.dataset(task, with_answers=not columns), grades=None)
-        data = Dataset.of(with_ends(known, task, ends), task.facts.item_size)
+        known = replace(sets_for_task(*opened, task, with_answers=not columns), grades=None)
+        data = Dataset.of(with_ends(known, task, ends))
         source = Source(data.chunks(CHUNK), len(data), None, path)
         if target is not None:
-            return source, Whole(_table_writer(predictor, sets, target, probability))
+            return source, Whole(_table_writer(predictor, *opened, target, probability))
         _check_no_probability(probability)
         return source, Memory()
     _check_no_probability(probability)
@@ -87,7 +93,7 @@ def open_drawn(
     drawn = with_ends([Example(inputs, source="the random instance")], task, ends)
     like = f"drawn.{task.facts.stdout_format}"
     instances = formats.output_format(target or "-", like).checked(drawn, task)
-    source = Source([Dataset.of(instances, task.facts.item_size)], 1, None)
+    source = Source([Dataset.of(instances)], 1, None)
     return source, Memory() if target is None else file_sink(target, source, task, ACTIVITY, {})
 
 
@@ -101,8 +107,8 @@ def _check_ends(predictor: Predictor, ends: Ends) -> None:
 
 
 def _table_writer(
-    predictor: Predictor, sets: Sets, target: str, probability: str
-) -> Callable[[Sequence[Example]], None]:
+    predictor: Predictor, table: Table, columns: Columns, target: str, probability: str
+) -> Callable[[Dataset], None]:
     """Return a function that writes the solved sets of a table.
 
     If the target is a table or standard output, the function writes the table with a column of
@@ -114,28 +120,26 @@ def _table_writer(
             the target has no probabilities.
     """
     task = predictor.task
-    if target != "-" and not formats.writes_table(target, sets.table.source):
+    if target != "-" and not formats.writes_table(target, table.source):
         _check_no_probability(probability)
-        sets.columns.check_keys()
+        columns.check_keys()
         return lambda solved: formats.write(target, solved, task)
     kind = getattr(task, "kind", "")
-    taken = (*sets.table.columns, sets.answer_column(kind))
+    taken = (*table.columns, answer_column(table, columns, kind))
     if probability:
         own_task(task)
         if probability in taken:
             raise InputError(
-                f'{sets.table.source}: has a column "{probability}" already; name another column '
+                f'{table.source}: has a column "{probability}" already; name another column '
                 "for the probabilities (--probability)"
             )
 
-    def write(solved: Sequence[Example]) -> None:
-        answers = (row.outputs for row in solved if row.outputs is not None)
-        table = sets.answered(answers, kind)
+    def write(solved: Dataset) -> None:
+        result = answered(table, columns, solved, kind)
         if probability:
-            of_sets = element_probabilities(predictor.model, own_task(task), Dataset.of(solved))
-            column = sets.in_rows(of_sets).tolist()
-            table = replace(table, columns={**table.columns, probability: column})
-        formats.write_table(target, table)
+            of_sets = element_probabilities(predictor.model, own_task(task), solved)
+            result = with_column(result, probability, solved, (p.tolist() for p in of_sets))
+        formats.write_table(target, result)
 
     return write
 
@@ -180,7 +184,7 @@ def _waiting(rows: Iterable[Dataset], task: Task) -> Iterator[Dataset]:
             else:
                 chunk.append(item)
         if chunk:
-            yield Dataset.of(chunk, task.facts.item_size)
+            yield Dataset.of(chunk)
         if error is _END:
             return
         if error is not None:

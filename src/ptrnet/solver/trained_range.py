@@ -17,9 +17,9 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats
 
 if TYPE_CHECKING:
-    from ptrnet.data.dataset import Dataset
     from ptrnet.decoding import Decoder
     from ptrnet.tasks.custom import Custom
+    from ptrnet.types import Dataset
 
 MAX_DEVIATIONS = 10.0  # warn if a feature is more standard deviations from its mean than this
 # Warn if half of the elements lie within less than this share of the instance's extent. Networks do

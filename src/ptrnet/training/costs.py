@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ptrnet.data.dataset import Dataset
 from ptrnet.data.random_streams import VALID
 from ptrnet.data.streams import FreshInstances, KnownInstances, instance_batch
 from ptrnet.decoding import Decoder, Greedy, Sample
@@ -29,7 +28,7 @@ from ptrnet.tasks.base import Task
 from ptrnet.training.examples import TrainingExamples
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import END, Example, Floats, Indices, InstanceBatch
+from ptrnet.types import END, Dataset, Example, Floats, Indices, InstanceBatch
 
 # (instance `(n, d)`, K answers) -> `(K,)` costs; lower is better.
 Costs = Callable[[Floats, Sequence[Indices]], Floats]

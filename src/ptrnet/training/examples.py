@@ -8,7 +8,6 @@ import torch
 
 from ptrnet.data import formats, stored
 from ptrnet.data.batches import batches_of, sorted_by_size
-from ptrnet.data.dataset import Dataset
 from ptrnet.data.groups import codes_of
 from ptrnet.data.infer_task import open_for_task
 from ptrnet.data.random_streams import VALID
@@ -18,7 +17,7 @@ from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Batch, CutBatch, Example, Indices, InstanceBatch
+from ptrnet.types import Batch, CutBatch, Dataset, Example, Indices, InstanceBatch
 
 MAX_TEST = 500  # the largest number of fresh examples for the scores of a model's card
 

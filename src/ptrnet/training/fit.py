@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptrnet.data import checks, formats, stored
 from ptrnet.data.arrays import count_features, is_frame, named_records_of, split
-from ptrnet.data.dataset import Dataset, checked_example, example_name, inputs_and_outputs, pairs_of
+from ptrnet.data.dataset import checked_example, example_name, inputs_and_outputs, pairs_of
 from ptrnet.data.groups import grouped
 from ptrnet.data.infer_groups import SharedFields, warn_of_ids
 from ptrnet.data.infer_schema import infer_schema
@@ -19,11 +19,11 @@ from ptrnet.data.infer_task import (
     InferredTask,
     Reading,
     infer_task_of,
-    infer_task_of_sets,
+    infer_task_of_table,
     loosest_task,
     task_of,
 )
-from ptrnet.data.tables import Sets, TrainingColumns
+from ptrnet.data.tables import TrainingColumns
 from ptrnet.errors import InputError, MissingExtraError, short
 from ptrnet.files import atomic_folder, exists
 from ptrnet.settings import options_of
@@ -31,7 +31,7 @@ from ptrnet.solver import Solver
 from ptrnet.tasks.custom import Custom, Kind, kind_of
 from ptrnet.training import run_folder
 from ptrnet.training.own_data import infer_recipe, kind_and_reading, recipe_of, summary
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.types import Dataset, Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.training.callbacks import Hooks
@@ -234,7 +234,7 @@ def _inferred(
     if columns:
         if not isinstance(group, str):
             raise InputError("group: expected the name of a column, because set_id names one, too")
-        return infer_task_of_sets(Sets(formats.table_of(examples), columns), kind, reading), False
+        return infer_task_of_table(formats.table_of(examples), columns, kind, reading), False
     items = [] if is_frame(examples) else split(examples, "examples")
     has_rows = items and isinstance(items[0], Mapping) and "inputs" not in items[0]
     if is_frame(examples) or has_rows:
@@ -252,15 +252,15 @@ def _inferred(
     data = grouped(Dataset.of(stored.require_answers(rows)), group)
     if data.groups is None:
         warn_of_ids(shared.ids, task.fields, "examples")
-    carried: dict[str, Any] = {"source": sources}
+    kept: dict[str, Any] = {"source": sources}
     if data.groups is not None:
-        carried["group"] = data.carried["group"]
+        kept["group"] = data.columns["group"]
     if weight is None:
         weight = [getattr(item, "weight", 1.0) for item in items]
     weights = checks.check_weights(weight, sources, "weight")
     if (weights != 1).any():
-        carried["weight"] = weights
-    data = replace(data, carried=carried)
+        kept["weight"] = weights
+    data = replace(data, columns=kept)
     return infer_task_of(data, task, EXAMPLES, kind, reading.context), kind is None
 
 

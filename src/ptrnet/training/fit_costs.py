@@ -11,7 +11,7 @@ import numpy as np
 from ptrnet import tasks
 from ptrnet.data import checks
 from ptrnet.data.arrays import count_features, records_of, split_instances
-from ptrnet.data.dataset import Dataset, is_example
+from ptrnet.data.dataset import is_example
 from ptrnet.data.infer_task import feature_scaling, loosest_task
 from ptrnet.errors import InputError, short
 from ptrnet.settings import options_of, to_mapping
@@ -23,7 +23,7 @@ from ptrnet.training.costs import Costs, UserCosts
 from ptrnet.training.own_data import in_cycles, validation_defaults
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.types import Dataset, Example, Floats, Indices
 
 STEPS, VALID_EVERY, LEARNING = 10_000, 500, "self-labelling"
 

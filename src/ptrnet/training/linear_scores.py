@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from ptrnet.data.dataset import Dataset
 from ptrnet.tasks.base import Task
-from ptrnet.types import Floats, Indices
+from ptrnet.types import Dataset, Floats, Indices
 
 # Factor of the penalty on squared weights. If the elements of a set never differ in a feature, the
 # penalty makes the weight of this feature 0.

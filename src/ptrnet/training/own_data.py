@@ -20,8 +20,8 @@ from ptrnet.training.linear_scores import has_linear_order
 from ptrnet.training.recipe import Recipe
 
 if TYPE_CHECKING:
-    from ptrnet.data.dataset import Dataset
     from ptrnet.data.infer_task import InferredTask, Reading
+    from ptrnet.types import Dataset
 
 SETS, SEQUENCES = "set-ptr-net", "transformer-ptr-net"
 VALIDATIONS, PATIENCE, VALID_SHARE = 20, 10, 0.1

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 
 from ptrnet import model_folder, models
-from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError, NotFiniteError
 from ptrnet.kernels.eager import use_compiled_kernels
 from ptrnet.models.base import PointerModel
@@ -28,6 +27,7 @@ from ptrnet.training.trainer import (
     is_main_process,
     run_trainer,
 )
+from ptrnet.types import Dataset
 
 
 def train(

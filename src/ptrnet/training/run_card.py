@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from ptrnet import model_folder
-from ptrnet.data.dataset import Dataset
 from ptrnet.data.groups import codes_of
 from ptrnet.decoding import Greedy
 from ptrnet.errors import OutOfDistributionWarning
@@ -21,7 +20,7 @@ from ptrnet.solver.evaluating import scored
 from ptrnet.tasks.custom import Custom
 from ptrnet.training import own_data
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Example
+from ptrnet.types import Dataset, Example
 
 ANSWERS = {
     "permutation": "orders of all elements",
@@ -198,7 +197,7 @@ def _scored(
     solver: Solver, examples: Sequence[Example], constrained: bool, activity: str
 ) -> Dataset:
     """Answer examples greedily. Return the examples, with the scores of the answers in `extra`."""
-    data = Dataset.of(examples, solver.task.facts.item_size)
+    data = Dataset.of(examples)
     answered = solver.predict(
         data, Greedy(), constrained=constrained, improve=False, activity=activity
     )

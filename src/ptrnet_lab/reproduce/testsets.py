@@ -9,12 +9,13 @@ import sys
 from pathlib import Path
 
 from ptrnet.data import formats
-from ptrnet.data.dataset import Dataset, chunks_of
+from ptrnet.data.dataset import chunks_of
 from ptrnet.errors import OutputError
 from ptrnet.files import atomic_path, checksum, locked
 from ptrnet.labels import generate
 from ptrnet.runtime import cache_folder
 from ptrnet.tasks.base import Task
+from ptrnet.types import Dataset
 from ptrnet.version import VERSION
 
 SEED = 20_261_121
@@ -42,7 +43,7 @@ def open_test_set(task: Task, n: int, count: int) -> Dataset:
             generate(task.name, n, largest, output=path, strict=True, seed=SEED, jobs=jobs)
             with atomic_path(path.with_suffix(CHECKSUM)) as temporary:
                 temporary.write_text(checksum(path) + "\n", encoding="utf-8")
-    return next(chunks_of(formats.read(str(path), task), task, count))
+    return next(chunks_of(formats.read(str(path), task), count))
 
 
 def _is_whole(path: Path) -> bool:

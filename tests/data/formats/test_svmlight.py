@@ -8,7 +8,7 @@ from ptrnet import InputError
 from ptrnet.cli import run
 from ptrnet.data import formats
 from ptrnet.data.infer_task import infer_task, loosest_task
-from ptrnet.data.tables import Columns, Sets, Table
+from ptrnet.data.tables import Columns, Table, read_sets
 from ptrnet.types import Example, ranking
 
 LETOR = """# made by hand
@@ -66,10 +66,10 @@ def test_random_rankings_survive_a_write_and_a_read(tmp_path):
         for s in range(8)
         for _ in range(rng.integers(1, 6))
     ]
-    examples = Sets(Table.of(rows), Columns(set_id="s", grade="grade")).examples()
+    examples = read_sets(Table.of(rows), Columns(set_id="s", grade="grade"))
     path = str(tmp_path / "r.svmlight")
     formats.write(path, [e.replace(extra={"qid": e.extra["s"]}) for e in examples], loosest_task(1))
-    again = formats.open_sets(path).examples()
+    again = read_sets(*formats.open_table(path))
     for known, read in zip(examples, again, strict=True):
         assert read.elements == known.elements and read.extra == {"qid": known.extra["s"]}
         assert read.grades.tolist() == known.grades.tolist()

@@ -48,10 +48,10 @@ from ptrnet.files import atomic_path, check_writable, checksum, exists, to_stand
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT
 from ptrnet.plugins import Registry
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example
+from ptrnet.types import Dataset, Example
 
 if TYPE_CHECKING:
-    from ptrnet.data.tables import Columns, Sets, Table
+    from ptrnet.data.tables import Columns, Table
 
 _registry = Registry("file format", __name__)
 _ALIASES = {"svm": "svmlight", "libsvm": "svmlight", "dat": "tsv"}
@@ -314,21 +314,26 @@ def read(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Ex
     """
     source = input_format(path)
     source.check(path, task)
-    sets = open_sets(path, columns)
-    examples = source.module.read(path, task) if sets is None else sets.dataset(task)
-    if sets is None and columns is not None:
-        examples = with_groups(examples, columns.group)
-    group: list[Example] = []
+    opened = open_table(path, columns)
+    if opened is not None:
+        from ptrnet.data.tables import sets_for_task
+
+        examples: Iterable[Example] = sets_for_task(*opened, task)
+    else:
+        examples = source.module.read(path, task)
+        if columns is not None:
+            examples = with_groups(examples, columns.group)
+    group = Dataset.of([])
     # Check each example of standard input immediately: the next example may come much later.
     for group in groups_of(examples, 1 if path == "-" else _CHECKED_TOGETHER):
         checks.check_feasible(group, task)
         yield from group
-    if not group:
+    if not len(group):
         raise InputError(f"{display_name(path)}: holds no instance")
 
 
-def open_sets(path: str, columns: "Columns | None" = None) -> "Sets | None":
-    """Return the sets of a long table. Return None if the file is not a long table.
+def open_table(path: str, columns: "Columns | None" = None) -> "tuple[Table, Columns] | None":
+    """Return a long table and the names of its columns; None if the file is not a long table.
 
     A file is a long table if `columns` are given, or if its format has `COLUMNS`. See
     `table_format`.
@@ -340,9 +345,7 @@ def open_sets(path: str, columns: "Columns | None" = None) -> "Sets | None":
         if fixed is None:
             return None
         columns = replace(fixed, group="" if columns is None else columns.group)
-    from ptrnet.data.tables import Sets
-
-    return Sets(table_of(path), columns)
+    return table_of(path), columns
 
 
 def table_of(values: Any) -> "Table":
@@ -396,12 +399,12 @@ def read_table(
         >>> sets[0].elements, sets[0].outputs.tolist()
         ([{'price': 3.0}, {'price': 2.5}], [1])
     """
-    from ptrnet.data.tables import Sets, TrainingColumns
+    from ptrnet.data.tables import TrainingColumns, read_sets
 
     columns = TrainingColumns(
         set_id=set_id, chosen=chosen, rank=rank, grade=grade, member=member, weight=weight
     )
-    return Sets(table_of(table), columns).examples()
+    return list(read_sets(table_of(table), columns))
 
 
 def num_features(path: str) -> int:

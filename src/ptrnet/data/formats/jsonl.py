@@ -51,8 +51,7 @@ def _example(row: dict[str, Any], task: Task, source: str) -> Example:
     # then has no "inputs" to name in error messages.
     is_array = isinstance(values, np.ndarray)
     inputs = checks.check_instance(values, task, source if is_array else f'{source}: "inputs"')
-    example = json_values.example_from_row(inputs, row, task, source)
-    return example.replace(elements=records_of(values))
+    return json_values.example_from_row(inputs, row, task, source, records_of(values))
 
 
 def read_any(path: str, task: Task) -> Iterator[Example]:
@@ -64,8 +63,7 @@ def read_any(path: str, task: Task) -> Iterator[Example]:
     for row, source in _rows(path):
         elements = json_values.records(task.read_instance(row, source), f'{source}: "inputs"')
         nothing = np.zeros((len(elements), 1))
-        example = json_values.example_from_row(nothing, row, task, source)
-        yield example.replace(elements=elements)
+        yield json_values.example_from_row(nothing, row, task, source, elements)
 
 
 def dictionaries(path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]] | None:

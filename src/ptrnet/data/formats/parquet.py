@@ -21,7 +21,7 @@ from ptrnet.data.formats.parts import json_values
 from ptrnet.errors import InputError
 from ptrnet.geometry.distances import PLANAR
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example
+from ptrnet.types import Dataset, Example
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -180,10 +180,10 @@ def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
     from pyarrow import parquet
 
     groups = groups_of(examples, _GROUP_ELEMENTS)
-    first = next(groups, [])
+    first = next(groups, Dataset.of([]))
     try:
         schema = _table(first, task, None).schema
-        is_full = sum(len(e.inputs) for e in first) >= _GROUP_ELEMENTS
+        is_full = len(first.elements) >= _GROUP_ELEMENTS
         if task.facts.may_be_unproved and is_full and "proved" not in schema.names:
             schema = schema.append(pa.field("proved", pa.bool_()))  # a later example may have it
         with parquet.ParquetWriter(stream, schema, write_page_checksum=True) as writer:

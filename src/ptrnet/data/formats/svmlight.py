@@ -14,7 +14,7 @@ import numpy as np
 from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts.lines import filled_lines
-from ptrnet.data.tables import Columns, Sets, Table
+from ptrnet.data.tables import Columns, Table, sets_for_task
 from ptrnet.errors import InputError, short
 from ptrnet.tasks import CUSTOM
 from ptrnet.tasks.base import Task
@@ -27,7 +27,7 @@ COMMENT = "#"
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    return iter(Sets(table(path), COLUMNS).dataset(task))
+    return iter(sets_for_task(table(path), COLUMNS, task))
 
 
 def companions(path: str) -> list[str]:

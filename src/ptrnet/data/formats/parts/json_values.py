@@ -68,7 +68,13 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: str) -> Example:
+def example_from_row(
+    inputs: Floats,
+    row: dict[str, Any],
+    task: Task,
+    source: str,
+    elements: list[Mapping[str, Any]] | None = None,
+) -> Example:
     """Return an example, made from an instance and the other keys of its row.
 
     Args:
@@ -77,6 +83,7 @@ def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: st
             meaning, such as `outputs`. The remaining keys become the example's `extra`.
         task: the task of the example.
         source: the name of the row in error messages.
+        elements: the elements as dictionaries, if they have named fields.
     """
     outputs, grades, distance, rules = row.pop("outputs", None), None, EUCLIDEAN, CLOSED
     if outputs is not None:
@@ -94,7 +101,16 @@ def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: st
         checks.check_distances(inputs, distance, source)
     if task.facts.takes_matrices and row.get("open") is True:  # other values belong to the user
         rules = TourRules(is_open=row.pop("open"))
-    return Example(inputs, outputs, source, row, distance=distance, rules=rules, grades=grades)
+    return Example(
+        inputs,
+        outputs,
+        source,
+        row,
+        distance=distance,
+        rules=rules,
+        elements=elements,
+        grades=grades,
+    )
 
 
 def other_keys(example: Example) -> dict[str, Any]:
