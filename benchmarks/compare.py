@@ -38,6 +38,7 @@ from scipy.spatial import ConvexHull
 import ptrnet
 from ptrnet import models
 from ptrnet.labels import generate_dataset
+from ptrnet.metrics import summary
 from ptrnet.metrics.interval import Measure, Z
 from ptrnet.models.base import num_weights
 from ptrnet.types import Example
@@ -85,7 +86,7 @@ def fresh_examples(task: str) -> list[Example]:
 
 def accuracy(solver: ptrnet.Solver, known: list[Example], constrained: bool) -> Measure:
     answers = [e.outputs for e in solver.predict(known, constrained=constrained)]
-    return solver.task.measure(known, answers)["accuracy"]
+    return summary.measure(solver.task, known, answers)["accuracy"]
 
 
 # ---- models
@@ -268,7 +269,7 @@ def design_score(design: Design, run: Path, kept: Path) -> str:
         solver, (_, n) = ptrnet.load(run), SIZES[design.task]
         examples = list(generate_dataset(solver.task, [n], COUNT, SEED))
         answers = [answered.outputs for answered in solver.predict(examples)]
-        measures = solver.task.measure(examples, answers)
+        measures = summary.measure(solver.task, examples, answers)
         measure = measures["gap" if design.task == "tsp" else "accuracy"]
         kept.write_text(measure.text(2, 100))
     return kept.read_text()
@@ -368,7 +369,7 @@ def compare_decoders(facts: str, runs: Path) -> Iterator[str]:
             start = time.perf_counter()
             answers = [e.outputs for e in model.predict(known, decoder, augment=views)]
             seconds = time.perf_counter() - start
-            measures = model.task.measure(known, [a for a in answers if a is not None])
+            measures = summary.measure(model.task, known, [a for a in answers if a is not None])
             cells = " | ".join(measures[key].text(1, 100) for key in ("accuracy", "simple", "area"))
             yield f"| {n} | {count:,} | {name} | {cells} | {seconds:.1f} |"
 

@@ -19,7 +19,7 @@ import numpy as np
 from readme_scores import PAPERS, rows_of
 
 import ptrnet
-from ptrnet import tasks
+from ptrnet import labellers, tasks
 from ptrnet.cli import run
 
 matplotlib.use("Agg")
@@ -129,7 +129,7 @@ def decoders() -> None:
         path = cities[[*tour, tour[0]]]
         return float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())
 
-    shortest = tasks.get("tsp").label(cities[None], "exact")[0]
+    shortest = labellers.label(tasks.get("tsp"), cities[None], "exact")[0]
     answers = [
         ("greedy, free", model.solve(cities, constrained=False)),
         ("greedy, valid tours only", model.solve(cities)),

@@ -23,8 +23,9 @@ import ship
 from sklearn import datasets
 
 import ptrnet
-from ptrnet import Solver, tasks, weights
+from ptrnet import Solver, labellers, tasks, weights
 from ptrnet.data import formats
+from ptrnet.metrics import summary
 from ptrnet.metrics.interval import Measure
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
@@ -93,7 +94,7 @@ def labelled(solver: Solver, instances: list[np.ndarray]) -> list[Example]:
     pairs = []
     for instance in instances:
         labeller = "local-search" if task.name == "tsp" and len(instance) >= 50 else None
-        pairs.append(Example(instance, task.label(instance[None], labeller)[0]))
+        pairs.append(Example(instance, labellers.label(task, instance[None], labeller)[0]))
     return pairs
 
 
@@ -112,7 +113,7 @@ def measured(
 ) -> Measure:
     """Return the task's metric of constrained greedy answers."""
     answers = [e.outputs for e in solver.predict(known, augment=views, improve=improve)]
-    measures = solver.task.measure(known, [a for a in answers if a is not None])
+    measures = summary.measure(solver.task, known, [a for a in answers if a is not None])
     return measures[METRIC.get(solver.task.name, "accuracy")]
 
 

@@ -206,7 +206,7 @@ def by_model(model: ptrnet.Solver, samples: int, improve: bool) -> Method:
     """Make a method of a model: greedy, or the best of samples, from several views if possible."""
 
     def costs(task: Problem, instances: Sequence[Floats]) -> list[float]:
-        views = 1 if samples == 1 else 8 if task.facts.symmetric else 2 if task.reversible else 1
+        views = 1 if samples == 1 else 8 if task.facts.symmetric else 2 if task.facts.mirror else 1
         temperature = TEMPERATURES.get(task.name, 1.0)
         sample = ptrnet.Sample(samples // views, temperature=temperature, seed=SEED)
         decoder = sample if samples > 1 else ptrnet.Greedy()

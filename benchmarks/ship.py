@@ -22,11 +22,12 @@ import numpy as np
 import torch
 from scipy.spatial import ConvexHull, Delaunay
 
-from ptrnet import Beam, Greedy, Solver, model_folder, tasks
+from ptrnet import Beam, Greedy, Solver, labellers, model_folder, tasks
 from ptrnet.data.dataset import Dataset
 from ptrnet.decoding import Decoder
 from ptrnet.errors import OutOfDistributionWarning
 from ptrnet.files import atomic_path, checksum
+from ptrnet.metrics import summary
 from ptrnet.metrics.interval import Measure
 from ptrnet.models.base import num_weights
 from ptrnet.solver.evaluating import score_answers
@@ -155,7 +156,7 @@ def examples(task: str, n: int, count: int) -> list[Example]:
         return [Example(x, ConvexHull(x).vertices.astype(np.int64)) for x in points]
     if task == "delaunay":
         return [Example(x, Delaunay(x).simplices.astype(np.int64)) for x in points]
-    tours = tasks.get(task).label(points, "exact" if n <= PROVED else "local-search").rows()
+    tours = labellers.label(tasks.get(task), points, "exact" if n <= PROVED else "local-search")
     return [Example(x, t) for x, t in zip(points, tours, strict=True)]
 
 
@@ -174,7 +175,7 @@ def beam_count(task: str) -> int:
 def measured(solver: Solver, test: list[Example], decoder: Decoder) -> dict[str, Measure]:
     """Measure constrained answers by the task's metrics."""
     answers = [example.outputs for example in solver.predict(test, decoder)]
-    return solver.task.measure(test, answers)
+    return summary.measure(solver.task, test, answers)
 
 
 def scores(solver: Solver, n: int, beam: int) -> dict:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import ptrnet
-from ptrnet import Reconstruct, tasks
+from ptrnet import Reconstruct, labellers, tasks
 from ptrnet.data import formats
 from ptrnet.data.dataset import Dataset
 from ptrnet.metrics.interval import Measure
@@ -60,7 +60,7 @@ def gaps(solver: ptrnet.Solver, path: Path) -> tuple[int, list[float]]:
     answers = [solver.predict(data, improve=improve) for improve in (False, True)]
     answers += [solver.predict(data, Reconstruct(seconds=seconds)) for seconds in SECONDS]
     tours = [a.outputs for (a,) in answers if a.outputs is not None]
-    tours += task.label(example.inputs[None], "local-search", example.distance)
+    tours += labellers.label(task, example.inputs[None], "local-search", example.distance)
     lengths = [length(example.inputs, tour, example.distance) for tour in tours]
     return len(example.inputs), [100 * (x / SHORTEST[path.stem] - 1) for x in lengths]
 
@@ -107,7 +107,7 @@ def uniform(solver: ptrnet.Solver) -> Iterator[str]:
     yield "|---:|---:|---:|"
     for n, labeller in ((20, "exact"), (50, "exact"), (100, "local-search")):
         points = np.random.default_rng(SEED + n).random((COUNT, n, 2))
-        answers = solver.task.label(points, labeller).rows()
+        answers = labellers.label(solver.task, points, labeller)
         known = [Example(x, tour) for x, tour in zip(points, answers, strict=True)]
         both = [
             Measure.from_dict(solver.evaluate(known, improve=improve)["gap"])

@@ -8,7 +8,7 @@ import numpy as np
 
 from ptrnet.data.groups import shared_value
 from ptrnet.errors import InputError
-from ptrnet.metrics import calibration
+from ptrnet.metrics import calibration, summary
 from ptrnet.metrics.interval import Measure, Moments, Scores, moments_of
 from ptrnet.run import Part, Sink
 from ptrnet.tasks.base import Task
@@ -39,7 +39,7 @@ def evaluate(
             metric of the task uses element scores.
     """
     scores = _scores(task, examples, answered, log_likelihoods, element_scores)
-    return _summarize(task, _moments(scores, examples.groups))
+    return _summarize(_moments(scores, examples.groups))
 
 
 def _scores(
@@ -53,7 +53,7 @@ def _scores(
     outputs = [example.outputs for example in answered if example.outputs is not None]
     return {
         **task.score(examples, outputs),
-        **task.score_elements(examples, element_scores),
+        **summary.score_elements(task, examples, element_scores),
         LOG_LIKELIHOOD: log_likelihoods,
     }
 
@@ -110,7 +110,8 @@ class Evaluation(Sink["Evaluation"]):
             values = np.array([extra.get(name, np.nan) for extra in data.column("extra")], float)
             scores[name] = values == 1 if empty.dtype == bool else values
         for example in data if self._cannot_tell else ():
-            untold = [name for name in self._cannot_tell if not self._task.can_tell(name, example)]
+            task, left = self._task, self._cannot_tell
+            untold = [name for name in left if not summary.can_tell(task, name, example)]
             self._cannot_tell = untold
         self._by_size.add(data.sizes.tolist(), scores, data.groups)
         if self._field is not None:
@@ -133,19 +134,19 @@ class Evaluation(Sink["Evaluation"]):
 
     def measures(self) -> dict[str, Measure]:
         """The metrics over all examples."""
-        return _summarize(self._task, self._by_size.total(sorted(self._by_size.counts)))
+        return _summarize(self._by_size.total(sorted(self._by_size.counts)))
 
     def telling_metrics(self) -> list[str]:
         """The names of the metrics that a text for people shows.
 
         A metric is left out if every model gets the same value on these examples: `top@5` if no
         set has more than 5 elements. `accuracy` is left out for grades, and if there is a finer
-        metric and no answer is entirely right. See `Task.can_tell` and `Task.shows`.
+        metric and no answer is entirely right. `ptrnet.metrics.summary` has these rules.
         """
         return [
             name
             for name, measure in self.measures().items()
-            if name not in self._cannot_tell and self._task.shows(name, measure.value)
+            if name not in self._cannot_tell and summary.shows(self._task, name, measure.value)
         ]
 
     def by_size(self) -> dict[str, tuple[int, dict[str, Measure]]]:
@@ -171,7 +172,7 @@ class Evaluation(Sink["Evaluation"]):
         rows = {}
         for name, part in scores.parts(dash).items():
             count = sum(scores.counts[value] for value in part)
-            rows[name] = (count, _summarize(self._task, scores.total(part)))
+            rows[name] = (count, _summarize(scores.total(part)))
         return rows
 
 
@@ -279,14 +280,14 @@ def with_scores(
     return examples.with_columns(extra=rows)
 
 
-def _summarize(task: Task, moments: Mapping[str, Moments]) -> dict[str, Measure]:
+def _summarize(moments: Mapping[str, Moments]) -> dict[str, Measure]:
     gaps = {name: of_bin for name, of_bin in moments.items() if name in calibration.GAPS}
     metrics = {
         name: of_metric
         for name, of_metric in moments.items()
         if name != LOG_LIKELIHOOD and name not in gaps
     }
-    measures = {**task.summarize(metrics), LOG_LIKELIHOOD: moments[LOG_LIKELIHOOD].measure()}
+    measures = {**summary.summarize(metrics), LOG_LIKELIHOOD: moments[LOG_LIKELIHOOD].measure()}
     return {**measures, CALIBRATION_ERROR: calibration.error_of(gaps)} if gaps else measures
 
 

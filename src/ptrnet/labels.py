@@ -111,7 +111,7 @@ def open_labels(
 
     See `label` for the arguments and errors, and `open_instances` for `whole`.
     """
-    task.check_labeller(labeller)
+    labellers.check_labeller(task, labeller)
     source = open_instances(task, path, target, ends, whole)
     key = {"labeller": labeller or task.facts.labellers[0], "strict": strict, "ends": list(ends)}
     return source, _sink(target, source, task, LABELLING, key)
@@ -127,7 +127,7 @@ def label_source(
     backend: str,
 ) -> Result:
     """Label the instances of a source, give them to a sink, and return its result. See `label`."""
-    task.check_labeller(labeller)
+    labellers.check_labeller(task, labeller)
     function = partial(label_dataset, task, labeller, strict=strict)
     return _run(function, source, sink, LABELLING, jobs, backend)
 
@@ -272,8 +272,8 @@ def generation(
     """
     check_sizes(sizes, task)
     count, seed = check_int("count", count, 1), check_int("seed", seed, 0)
-    task.check_labeller(labeller)
-    task.check_max_elements(labeller, max(sizes))
+    labellers.check_labeller(task, labeller)
+    labellers.check_max_elements(task, labeller, max(sizes))
     function = partial(_generate_chunk, task, sizes, seed, count, labeller, strict)
     labeller = labeller or task.facts.labellers[0]
     key = {
@@ -307,7 +307,7 @@ def label_dataset(
     for (_, distance, rules), rows in groups.items():
         inputs = np.stack([labelled[row].inputs for row in rows])
         try:
-            answers, proved = task.label_with_proof(inputs, labeller, distance, rules)
+            answers, proved = labellers.label_with_proof(task, inputs, labeller, distance, rules)
         except InputError as error:
             raise InputError(f"{labelled[rows[0]].source}: {error}") from None
         for row, outputs, is_proved in zip(rows, answers, proved, strict=True):
@@ -333,12 +333,12 @@ def reference_answer(task: Task, example: Example) -> tuple[Indices | None, bool
     also None if the labeller does not take that many elements or finds no answer.
     """
     try:
-        task.check_labeller(None)
-        task.check_max_elements(None, len(example.inputs))
+        labellers.check_labeller(task, None)
+        labellers.check_max_elements(task, None, len(example.inputs))
     except (InputError, MissingExtraError):
         return None, False
-    answers, proved = task.label_with_proof(
-        example.inputs[None], None, example.distance, example.rules
+    answers, proved = labellers.label_with_proof(
+        task, example.inputs[None], None, example.distance, example.rules
     )
     (outputs,) = answers
     is_best = bool(proved[0]) and not labellers.is_heuristic(task.facts.labellers[0])

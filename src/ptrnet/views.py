@@ -1,9 +1,9 @@
 """Test-time augmentation: answer several views of an instance and choose the best answer.
 
 View 0 is the instance itself. In all other views, the elements are shuffled. If the task is
-symmetric, these views may also be rotated or mirrored. If the task is reversible, they may be
-backwards (see `Task.backwards`). If the task sets the order that the model reads, the elements of
-each view are sorted into this order. See `augmented_view`.
+symmetric, these views may also be rotated or mirrored. If the task has a
+`ptrnet.tasks.base.Mirror`, they may be read backwards. If the task sets the order that the model
+reads, the elements of each view are sorted into this order. See `augmented_view`.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,9 @@ from ptrnet.constraints import Begun, Constraint
 from ptrnet.data.batches import pad_instances
 from ptrnet.data.symmetries import SYMMETRIES, apply_symmetry
 from ptrnet.decoding import Decoder
+from ptrnet.geometry.points import reading_order
 from ptrnet.models.base import PointerModel, as_parameters
-from ptrnet.tasks.base import Task
+from ptrnet.tasks.base import Mirror, Task
 from ptrnet.types import CLOSED, Example, Floats, Indices
 
 
@@ -40,17 +41,17 @@ def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, I
     if number:
         if task.facts.symmetric:
             (instance,) = apply_symmetry(instance[None], np.array([number % SYMMETRIES]))
-        if is_backwards(number, task):
-            (instance,) = task.backwards(instance[None])
+        if mirror := mirror_of(number, task):
+            (instance,) = mirror.inputs(instance[None])
         rng = np.random.default_rng([number, len(instance)])
         order[task.facts.fixed :] = rng.permutation(order[task.facts.fixed :])
-    order = order[task.element_order(instance[None, order])[0]]
+    order = order[reading_order(instance[None, order], task.order)[0]]
     return instance[order], order
 
 
-def is_backwards(number: int, task: Task) -> bool:
-    """Whether view `number` of an instance is backwards; see `augmented_view`."""
-    return task.reversible and number % 2 == 1
+def mirror_of(number: int, task: Task) -> Mirror | None:
+    """Return how view `number` of an instance is read backwards; None if it is not."""
+    return task.facts.mirror if number % 2 == 1 else None
 
 
 class Candidate(NamedTuple):
@@ -107,16 +108,15 @@ def decode_view(
     for instance, order, *hypotheses_of_one in rows:
         found = zip(*hypotheses_of_one, strict=True)
         answers = [(order[task.from_tokens(tokens[:m])], log_prob) for tokens, m, log_prob in found]
-        if is_backwards(number, task):
-            answers = [(answer_forwards(task, instance, a), log_prob) for a, log_prob in answers]
+        if mirror := mirror_of(number, task):
+            answers = [(answer_forwards(mirror, instance, a), log_prob) for a, log_prob in answers]
         candidates.append([Candidate(answer, log_prob, number) for answer, log_prob in answers])
     return candidates
 
 
-def answer_forwards(task: Task, instance: Floats, outputs: Indices) -> Indices:
+def answer_forwards(mirror: Mirror, instance: Floats, outputs: Indices) -> Indices:
     """Return the answer to an instance `(n, d)`, given the answer to its backwards view."""
-    backwards = task.backwards(instance[None])
-    (forwards,) = task.answers_backwards(backwards, [outputs])
+    (forwards,) = mirror.answers(mirror.inputs(instance[None]), [outputs])
     return forwards
 
 

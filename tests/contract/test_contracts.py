@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 import torch
 
-from ptrnet import models, tasks
+from ptrnet import labellers, models, tasks
 from ptrnet.constraints import Free
 from ptrnet.data import formats
 from ptrnet.data.random_streams import TRAIN, VALID
 from ptrnet.data.streams import ExampleStream
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.labels import generate_dataset
+from ptrnet.metrics import summary
 from ptrnet.model_folder import load
 from ptrnet.types import Example
 from ptrnet.views import augmented_view, canonicalize_valid
@@ -44,7 +45,7 @@ def answer_of(task, instance):
             return np.argsort(instance[:, 0])[: task.max_length(len(instance))]
         answer = np.flatnonzero(instance[:, 0] > 0.5)[::-1]
         return answer.repeat(2)[: task.max_length(len(instance))] if task.facts.repeats else answer
-    return task.label(instance[None])[0]
+    return labellers.label(task, instance[None])[0]
 
 
 def test_every_task_model_and_decoder_is_covered():
@@ -151,7 +152,7 @@ def test_a_label_obeys_the_constraint(name, settings):
     task = tasks.get(name, **settings)
     for instance in degenerate(task):
         n = len(instance)
-        tokens = task.to_tokens(task.label(instance[None]))[0]
+        tokens = task.to_tokens(labellers.label(task, instance[None]))[0]
         lengths, width = torch.tensor([n]), n + task.facts.num_specials
         state = task.build_constraint().initial_state(lengths, task.facts.num_specials, width)
         for token in tokens.tolist():
@@ -178,7 +179,7 @@ def test_a_label_scores_perfectly_and_tokens_come_back(name, settings):
     instances = degenerate(task)
     answers = [answer_of(task, i) for i in instances]
     examples = [Example(i, a) for i, a in zip(instances, answers, strict=True)]
-    for metric, measure in task.measure(examples, answers).items():
+    for metric, measure in summary.measure(task, examples, answers).items():
         if metric != "length":
             assert measure.value == (0 if metric == "gap" else 1)
     of_nothing = task.score([], [])

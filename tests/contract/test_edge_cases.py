@@ -94,7 +94,7 @@ def test_a_canonical_answer_costs_no_more_than_the_answer_it_was_made_from(name)
 def test_every_command_reads_what_a_labeller_writes(tmp_path, name, labeller):
     """A label that is no heuristic's is also the best of all answers."""
     try:
-        labellers.check_package(labeller)
+        labellers.check_labeller(tasks.get(name), labeller)
     except MissingExtraError as error:
         pytest.skip(str(error))
     task, path = tasks.get(name), str(tmp_path / "a.jsonl")

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from ptrnet import tasks
+from ptrnet import labellers, tasks
 from ptrnet.data.symmetries import (
     SYMMETRIES,
     apply_symmetry,
@@ -15,6 +15,7 @@ from ptrnet.data.symmetries import (
     remap_indices,
 )
 from ptrnet.errors import InputError
+from ptrnet.metrics import summary
 from ptrnet.types import Example
 
 SQUARE = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
@@ -53,12 +54,12 @@ def test_augmented_answers_are_correct(name, n, steps):
     inputs = rng.integers(0, steps, (60, n, task.facts.num_features), endpoint=True) / steps
     inputs = np.array([i for i in inputs if not task.instance_error(i)])
     labeller = "held-karp" if name == "tsp" else None  # exact, and equal cities do not slow it down
-    inputs, mapped = augment(rng, task, inputs, task.label(inputs, labeller))
+    inputs, mapped = augment(rng, task, inputs, labellers.label(task, inputs, labeller))
     answers = task.canonicalize(inputs, mapped)
-    labels = task.label(inputs, labeller)
+    labels = labellers.label(task, inputs, labeller)
     for instance, answer, label in zip(inputs, answers, labels, strict=True):
         assert task.answer_error(n, answer) is None
-        assert task.is_correct(Example(instance, label), answer)
+        assert summary.is_correct(task, Example(instance, label), answer)
         if name == "hull" and steps == 2**53:
             assert answer.tolist() == label.tolist()
 
@@ -68,7 +69,7 @@ def test_draws_all_orders_and_symmetries_equally_often(name):
     task = tasks.get(name)
     instance = np.array([[0.0, 0.25], [0.5, 0.0], [0.75, 1.0]])[:, : task.facts.num_features]
     inputs = np.stack([instance] * 2000)
-    augmented, _ = augment(np.random.default_rng(0), task, inputs, task.label(inputs))
+    augmented, _ = augment(np.random.default_rng(0), task, inputs, labellers.label(task, inputs))
     kinds, counts = np.unique(augmented.reshape(2000, -1), axis=0, return_counts=True)
     assert len(kinds) == (6 * 8 if task.facts.symmetric else 6)
     expected = 2000 / len(kinds)
@@ -86,10 +87,10 @@ def test_canonical_examples_do_not_depend_on_the_given_order(name, order):
     inputs = rng.random((30, 7, task.facts.num_features))
     shuffled = permute_elements(inputs, rng.permuted(np.tile(np.arange(7), (30, 1)), axis=1))
     (first, answers), (second, others) = (
-        canonicalize(task, i, task.label(i)) for i in (inputs, shuffled)
+        canonicalize(task, i, labellers.label(task, i)) for i in (inputs, shuffled)
     )
     assert np.array_equal(first, second)
     for instance, answer, other in zip(first, answers, others, strict=True):
-        (label,) = task.label(instance[None])
-        assert task.is_correct(Example(instance, label), answer)
-        assert task.is_correct(Example(instance, label), other)
+        (label,) = labellers.label(task, instance[None])
+        assert summary.is_correct(task, Example(instance, label), answer)
+        assert summary.is_correct(task, Example(instance, label), other)

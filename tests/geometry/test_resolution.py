@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ptrnet import tasks
+from ptrnet import labellers, tasks
 from ptrnet.geometry.resolution import MERGED, RESOLUTION, merge_near_points
 from tests.stress import exact_answers
 
@@ -50,7 +50,7 @@ def test_wrong_order_beyond_resolution_stays():
 def test_hull_up_to_resolution_becomes_exact(gap):
     for seed in range(20):
         points = pair_of_points(gap, seed)
-        (exact,) = HULL.label(points[None])
+        (exact,) = labellers.label(HULL, points[None])
         truth = exact_answers.hull_of(exact_answers.whole_points(points))
         one = exact if 3 in exact and 7 not in exact else exact[exact != 3]
         for answer in (swapped(exact, 3, 7), one, swapped(one, 3, 7)):
@@ -70,7 +70,7 @@ def test_triangulation_up_to_resolution_becomes_exact(gap):
     for seed in range(10):
         points = pair_of_points(gap, seed)
         exact = exact_answers.whole_points(points)
-        (label,) = DELAUNAY.label(points[None])
+        (label,) = labellers.label(DELAUNAY, points[None])
         # A model that cannot distinguish points 3 and 7 triangulates without one of them.
         merged = np.where(label == 7, 3, label)
         merged = merged[[len(set(t)) == 3 for t in merged.tolist()]]
@@ -81,7 +81,7 @@ def test_triangulation_up_to_resolution_becomes_exact(gap):
 
 def test_wrong_triangulations_stay():
     points = np.array([[0, 0], [1, 0.1], [0.9, 1], [0.1, 0.9]], float)
-    (label,) = DELAUNAY.label(points[None])
+    (label,) = labellers.label(DELAUNAY, points[None])
     shared = set(label[0].tolist()) & set(label[1].tolist())
     flipped = np.array([sorted({0, 1, 2, 3} - {k}) for k in sorted(shared)])
     for answer in (label[:1], flipped):
@@ -90,7 +90,7 @@ def test_wrong_triangulations_stay():
 
 def test_triangulation_without_a_small_triangle_stays():
     points = np.array([[0.49, 0.0005], [0.5, 0], [0.51, 0.0005], [0.5, 1]])
-    (label,) = DELAUNAY.label(points[None])
+    (label,) = labellers.label(DELAUNAY, points[None])
     small = (np.sort(label, 1) == [0, 1, 2]).all(1)
     assert small.sum() == 1
     answer = label[~small]
@@ -101,8 +101,8 @@ def test_right_answers_stay_as_they_are():
     rng = np.random.default_rng(0)
     for n in (3, 7, 30):
         points = rng.random((n, 2))
-        (ring,) = HULL.label(points[None])
-        (triangles,) = DELAUNAY.label(points[None])
+        (ring,) = labellers.label(HULL, points[None])
+        (triangles,) = labellers.label(DELAUNAY, points[None])
         assert HULL.settle(points, np.roll(ring, 1)).tolist() == np.roll(ring, 1).tolist()
         assert DELAUNAY.settle(points, triangles[::-1]).tolist() == triangles[::-1].tolist()
 

@@ -3,6 +3,7 @@
 import pytest
 
 from ptrnet.errors import InputError
+from ptrnet.metrics import summary
 from ptrnet.model_folder import load
 from ptrnet.solver import Solver
 from ptrnet.training.recipe import Recipe
@@ -33,7 +34,7 @@ def test_a_model_of_one_n_trains_and_answers(tmp_path, model):
     solver = Solver(*load(tmp_path / "run"))
     examples = list(_examples(solver.task))
     answers = [e.outputs for e in solver.predict(examples, constrained=False)]
-    assert solver.task.measure(examples, answers)["accuracy"].value > 0.85
+    assert summary.measure(solver.task, examples, answers)["accuracy"].value > 0.85
 
 
 def _examples(task):

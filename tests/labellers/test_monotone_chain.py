@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
 
-from ptrnet import tasks
+from ptrnet import labellers, tasks
 from ptrnet.labellers.monotone_chain import label
 
 
@@ -143,7 +143,7 @@ def test_a_sliver_runs_counter_clockwise():
     """The area of the sliver is smaller than the rounding errors of its determinant's terms."""
     points = np.array([[0, 0], [2**52 + 1, 2**52], [2**52, 2**52 - 1]], float)
     task = tasks.get("hull")
-    assert task.label(points[None])[0].tolist() == [0, 2, 1]
+    assert labellers.label(task, points[None])[0].tolist() == [0, 2, 1]
 
 
 def test_the_far_end_of_a_sliver_is_a_vertex():

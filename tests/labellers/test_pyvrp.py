@@ -26,7 +26,7 @@ def test_a_search_for_prizes_finds_nearly_the_best_tours(points):
                 [task.costs(Example(x), [a])[0] for x, a in zip(inputs, rows, strict=True)]
             )
             for name in ("best-tour", "pyvrp-prizes")
-            for rows in [task.label(inputs, name)]
+            for rows in [labellers.label(task, inputs, name)]
         }
         assert (prizes["pyvrp-prizes"] <= prizes["best-tour"] + 1e-9).all()
         assert prizes["pyvrp-prizes"].mean() >= 0.99 * prizes["best-tour"].mean()

@@ -24,22 +24,22 @@ def test_a_missing_package_is_named_before_any_work(monkeypatch):
     with pytest.raises(
         MissingExtraError, match=r'labeller pyvrp needs the extra "labels"'
     ) as raised:
-        tasks.get("cvrp").check_labeller("pyvrp")
+        labellers.check_labeller(tasks.get("cvrp"), "pyvrp")
     again = pickle.loads(pickle.dumps(raised.value))  # as pickling from another process gives it
     assert str(again) == str(raised.value)
-    tasks.get("tsp").check_labeller("exact")
+    labellers.check_labeller(tasks.get("tsp"), "exact")
 
 
 def test_the_folder_is_not_listed_for_every_batch(monkeypatch):
     """Listing it takes longer than labelling a batch."""
     task, points = tasks.get("hull"), np.random.default_rng(0).random((3, 5, 2))
-    first = task.label(points)
+    first = labellers.label(task, points)
 
     def refuse(*_):
         raise AssertionError("listed the folder")
 
     monkeypatch.setattr(pkgutil, "iter_modules", refuse)
-    again = task.label(points)
+    again = labellers.label(task, points)
     assert all(np.array_equal(*pair) for pair in zip(first, again, strict=True))
 
 

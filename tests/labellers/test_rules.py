@@ -56,7 +56,7 @@ def test_tours_under_rules_equal_brute_force(rules, directed):
         costs += 0 if rules.is_open else dist[orders[:, -1], orders[:, 0]]
         best = next(costs[k] for k in costs.argsort() if obeys(orders[k], rules, directed))
         for name in filter(labellers.takes_rules, TSP.facts.labellers):
-            answers, proved = TSP.label_with_proof(dist[None], name, "EXPLICIT", rules)
+            answers, proved = labellers.label_with_proof(TSP, dist[None], name, "EXPLICIT", rules)
             (tour,) = answers
             assert proved.all() and sorted(tour) == list(range(n)) and obeys(tour, rules, directed)
             assert cost(dist, tour, rules) == pytest.approx(best, abs=1e-9)
@@ -71,7 +71,7 @@ def test_exact_equals_held_karp(rules, directed, whole):
         dist = distances(rng, n, directed, whole)
         tours = {}
         for name in ("exact", "held-karp", "local-search"):
-            answers, proved = TSP.label_with_proof(dist[None], name, "EXPLICIT", rules)
+            answers, proved = labellers.label_with_proof(TSP, dist[None], name, "EXPLICIT", rules)
             (tours[name],) = answers
             assert proved.all() and obeys(tours[name], rules, directed)
         best = cost(dist, tours["held-karp"], rules)
@@ -88,7 +88,7 @@ def test_the_linear_program_proves_a_directed_tour(monkeypatch):
         1 + 0.3 * rng.random((30, 30))
     )
     dist = np.floor(dist) * (1 - np.eye(30))
-    (tour,), proved = TSP.label_with_proof(dist[None], "exact", "EXPLICIT")[0], True
+    (tour,), proved = labellers.label_with_proof(TSP, dist[None], "exact", "EXPLICIT")[0], True
     good = labellers.get("local-search")(dist[None], "EXPLICIT")[0]
     assert proved and cost(dist, tour, CLOSED) <= cost(dist, good, CLOSED)
 
@@ -96,8 +96,8 @@ def test_the_linear_program_proves_a_directed_tour(monkeypatch):
 @pytest.mark.parametrize("rules", [TourRules(3), TourRules(None, 3)])
 def test_a_closed_tour_with_a_start_is_the_canonical_one_rotated(rules):
     points = np.random.default_rng(3).random((1, 12, 2))
-    (tour,) = TSP.label(points)
-    answers, _ = TSP.label_with_proof(points, None, rules=rules)
+    (tour,) = labellers.label(TSP, points)
+    answers, _ = labellers.label_with_proof(TSP, points, None, rules=rules)
     shift = int(np.argmax(tour == 3)) + (rules.end is not None)
     assert answers[0].tolist() == np.roll(tour, -shift).tolist()
 
@@ -107,7 +107,7 @@ def test_a_one_way_street_is_driven_in_its_direction():
     dist = np.full((4, 4), 10.0)
     dist[[0, 2, 1, 3], [2, 1, 3, 0]] = 1
     for name in ("exact", "held-karp", "local-search"):
-        answers, _ = TSP.label_with_proof(dist[None], name, "EXPLICIT")
+        answers, _ = labellers.label_with_proof(TSP, dist[None], name, "EXPLICIT")
         assert answers[0].tolist() == [0, 2, 1, 3]
 
 

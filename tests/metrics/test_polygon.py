@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from ptrnet import tasks
-from ptrnet.metrics import polygon
+from ptrnet import labellers, tasks
+from ptrnet.metrics import polygon, summary
 from ptrnet.metrics.interval import moments_of
 from ptrnet.metrics.polygon import same, simple
 from ptrnet.types import Example
@@ -18,7 +18,7 @@ TRUTH = np.array([0, 1, 2, 3])
 def score(*answers, points=POINTS, truth=TRUTH):
     examples = [Example(points, truth)] * len(answers)
     scores = polygon.score(examples, [np.array(a, np.int64) for a in answers])
-    return polygon.summarize(moments_of(scores))
+    return summary.summarize(moments_of(scores))
 
 
 @pytest.mark.parametrize("answer", [[0, 1, 2, 3], [2, 3, 0, 1], [3, 2, 1, 0], [1, 2, 3, 0, 1]])
@@ -86,10 +86,10 @@ def test_same_is_by_coordinates_not_by_order():
 def test_a_label_scores_perfectly_and_a_hull_without_one_vertex_does_not():
     task = tasks.get("hull")
     points = task.sample(np.random.default_rng(3), 20, 12)
-    answers = task.label(points)
+    answers = labellers.label(task, points)
     examples = [Example(p, a) for p, a in zip(points, answers, strict=True)]
-    assert all(m.value == 1 for m in task.measure(examples, answers).values())
-    less = task.measure(examples, [a[1:] for a in answers])
+    assert all(m.value == 1 for m in summary.measure(task, examples, answers).values())
+    less = summary.measure(task, examples, [a[1:] for a in answers])
     assert less["accuracy"].value == 0 and less["area"].value < 1
 
 

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from ptrnet.metrics.interval import moments_of, summarize
+from ptrnet.metrics.interval import moments_of
 from ptrnet.metrics.sequence import is_permutation, score_sorted
+from ptrnet.metrics.summary import summarize
 from ptrnet.types import Example
 
 NUMBERS = np.array([[0.3], [0.1], [0.3], [0.2]])

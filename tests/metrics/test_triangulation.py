@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.spatial import Delaunay
 
-from ptrnet import tasks
-from ptrnet.metrics.interval import moments_of, summarize
+from ptrnet import labellers, tasks
+from ptrnet.metrics.interval import moments_of
+from ptrnet.metrics.summary import summarize
 from ptrnet.metrics.triangulation import is_delaunay, score
 from ptrnet.types import Example
 
@@ -119,7 +120,7 @@ def test_a_wrong_edge_inside_a_narrow_cluster_is_wrong():
     """A distant third point makes all determinants of the cluster small."""
     cluster = np.array([[0, 0], [2e-9, 0], [2.2e-9, 1e-9], [0, 1e-9]])
     points = np.concatenate([cluster, [[1.0, 0.7]]])
-    truth = tasks.get("delaunay").label(points[None])[0]
+    truth = labellers.label(tasks.get("delaunay"), points[None])[0]
     flipped = [t for t in truth.tolist() if not {1, 3} <= set(t)] + [[0, 1, 2], [0, 2, 3]]
     assert is_delaunay(points, truth)
     assert not is_delaunay(points, np.array(flipped))
@@ -132,7 +133,7 @@ def test_integers_are_read_exactly():
 
 def test_what_lies_on_the_hull_but_for_rounding_may_have_a_sliver_or_none():
     points = np.array([[0.1, 0.3], [0.2, 0.6], [0.3, 0.9], [1.0, 0.0]])
-    truth = tasks.get("delaunay").label(points[None])[0]
+    truth = labellers.label(tasks.get("delaunay"), points[None])[0]
     assert is_delaunay(points, np.array([[0, 1, 3], [1, 2, 3]]))
     assert measure([Example(points, truth)], [np.array([[0, 1, 3], [1, 2, 3]])])["accuracy"].value
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ptrnet
+from ptrnet import labellers
 from ptrnet.page import files
 from ptrnet.serve import tracing
 from ptrnet.serve.app import create_app
@@ -271,7 +272,7 @@ def test_the_page_shows_the_labellers_numbers(page):
 
 def check_hull(cloud, label):
     task = ptrnet.load("hull").task
-    (expected,) = task.label(cloud[None])
+    (expected,) = labellers.label(task, cloud[None])
     assert label["outputs"] == expected.tolist() and label["correct"]
 
 

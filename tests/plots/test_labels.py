@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ptrnet import tasks
+from ptrnet import labellers, tasks
 from ptrnet.data import formats
 from ptrnet.plots.answer import draw_answered, picture_size
 from ptrnet.plots.figure import axes
@@ -36,7 +36,7 @@ def check(ax, points):
 def test_names_of_capitals_have_room(tmp_path):
     task = tasks.get("hull")
     (example,) = formats.read(str(CAPITALS), task)
-    (outputs,) = task.label(example.inputs[None])
+    (outputs,) = labellers.label(task, example.inputs[None])
     answered = example.replace(outputs=outputs)
     with axes(tmp_path / "a.png", *picture_size(task, answered)) as ax:
         draw_answered(ax, task, answered, None)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from ptrnet import tasks
+from ptrnet import labellers, tasks
 from ptrnet.data import formats
 from ptrnet.data.dataset import instances_of
 from ptrnet.errors import InputError
@@ -107,7 +107,7 @@ def test_whole_numbers_have_no_tolerance(capacity):
     inputs = knapsack.from_fields(fields, "")
     assert knapsack.answer_errors(inputs, [np.array([0])]) == [None]
     assert knapsack.answer_errors(inputs, [np.array([0, 1])]) != [None]
-    assert len(knapsack.label(inputs[None])[0]) == 1
+    assert len(labellers.label(knapsack, inputs[None])[0]) == 1
     demands = {"position": [[0, 0], [0, 1], [1, 0]], "demand": [0, capacity, 1]}
     inputs = CVRP.from_fields({**demands, "capacity": capacity}, "")
     assert CVRP.answer_errors(inputs, [np.array([1, 0, 2])]) == [None]

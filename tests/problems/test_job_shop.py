@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ptrnet
-from ptrnet import Solver, tasks
+from ptrnet import Solver, labellers, tasks
 from ptrnet.data.symmetries import augment
 from ptrnet.errors import InputError
 from ptrnet.models.settings import LayerSettings
@@ -77,7 +77,7 @@ def test_best_schedules_are_as_short_backwards():
     """Augmentation turns about half of the shops. A best schedule of one is one of the other."""
     task = tasks.get("job-shop", machines=4)
     inputs = task.sample(np.random.default_rng(1), 10, 5)
-    answers = task.label(inputs, "tabu-search")
+    answers = labellers.label(task, inputs, "tabu-search")
     shops, schedules = augment(np.random.default_rng(1), task, inputs, answers)
     best, turned = (
         [task.cost(i[None], a[None])[0] for i, a in zip(shop, answer, strict=True)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from ptrnet import models, tasks
+from ptrnet import labellers, models, tasks
 from ptrnet.data.batches import batch_of
 from ptrnet.errors import InputError
 from ptrnet.models.settings import LayerSettings
@@ -27,7 +27,7 @@ def test_labels_have_the_value_of_the_best_subset(seed):
     (inputs,) = KNAPSACK.sample(np.random.default_rng(seed), 1, 10)
     weight, value, capacity = inputs.T
     best = max(value[s].sum() for s in every_subset(10) if weight[s].sum() <= capacity[0])
-    (label,) = KNAPSACK.label(inputs[None])
+    (label,) = labellers.label(KNAPSACK, inputs[None])
     assert -KNAPSACK.costs(Example(inputs), [label])[0] == pytest.approx(best, abs=1e-12)
 
 
@@ -44,14 +44,14 @@ def test_subsets_that_fit_and_are_full_are_the_answers():
 
 def test_decimal_fractions_fill_a_knapsack():
     inputs = KNAPSACK.from_fields({"weight": [0.1, 0.2], "value": [1, 1], "capacity": 0.3}, "here")
-    (label,) = KNAPSACK.label(inputs[None])
+    (label,) = labellers.label(KNAPSACK, inputs[None])
     assert sorted(label) == [0, 1]
     assert KNAPSACK.costs(Example(inputs), [np.array([0, 1])]) == -2
 
 
 def test_answers_have_the_most_value_by_weight_first():
     inputs = KNAPSACK.sample(np.random.default_rng(2), 5, 12)
-    for instance, answer in zip(inputs, KNAPSACK.label(inputs), strict=True):
+    for instance, answer in zip(inputs, labellers.label(KNAPSACK, inputs), strict=True):
         density = [instance[k, 1] / instance[k, 0] for k in answer]
         assert density == sorted(density, reverse=True)
 
@@ -99,7 +99,7 @@ def test_a_problem_may_have_several_right_next_choices():
     torch.manual_seed(0)
     problem = InAnyOrder()
     (inputs,) = problem.sample(np.random.default_rng(2), 1, 8)
-    (label,) = problem.label(inputs[None])
+    (label,) = labellers.label(problem, inputs[None])
     model = models.for_task("state-ptr-net", problem, LayerSettings(hidden_size=8, heads=2))
     batch = batch_of([Example(inputs, label)], problem)
     log_probs = model.log_probs(*batch[:4])[0].double().detach().numpy()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ptrnet import tasks
+from ptrnet import labellers, tasks
 from ptrnet.errors import InputError
 
 LABELLERS = {"cvrp": "pyvrp-quick", "knapsack": "dynamic-programming", "orienteering": "best-tour"}
@@ -18,7 +18,7 @@ def test_labels_of_mixed_instances_are_answers(name):
         for _ in range(5):
             inputs = task.sample(rng, 4, n)
             assert [task.instance_error(x) for x in inputs] == [None] * 4
-            answers = task.canonicalize(inputs, task.label(inputs, LABELLERS[name]))
+            answers = task.canonicalize(inputs, labellers.label(task, inputs, LABELLERS[name]))
             assert task.answer_errors(inputs, answers) == [None] * 4
             assert all(len(answer) for answer in answers)
 

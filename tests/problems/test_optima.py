@@ -6,7 +6,7 @@ from itertools import pairwise, permutations, product
 import numpy as np
 import pytest
 
-from ptrnet import tasks
+from ptrnet import labellers, tasks
 from ptrnet.errors import InputError
 from ptrnet.labellers import circuit
 from ptrnet.labels import label_dataset
@@ -98,7 +98,7 @@ def test_rounded_tours_of_labellers_are_answers_even_if_places_must_follow(label
     for limit in (1, 1, 1, 1, 2, 2, 2, 2, 3, 4):
         fields = {"position": rng.random((6, 2)), "prize": [0, 1, 0, 2, 1, 1]}
         inputs = task.from_fields({**fields, "limit": limit, "rounded": 1}, "here")
-        (tour,) = task.label(inputs[None], labeller)
+        (tour,) = labellers.label(task, inputs[None], labeller)
         assert -task.costs(Example(inputs), [tour])[0] == best_prize(inputs)
 
 
@@ -110,7 +110,7 @@ def test_a_place_can_be_in_reach_only_by_other_places(labeller):
     position = [[0, 0], [0.3, 0], [0.3, 0.1], [0.6, 0]]
     fields = {"position": position, "prize": [0, 0, 0, 1], "limit": 0, "rounded": 1}
     inputs = task.from_fields(fields, "here")
-    (tour,) = task.label(inputs[None], labeller)
+    (tour,) = labellers.label(task, inputs[None], labeller)
     assert tour.tolist() in ([1, 3, 2], [2, 3, 1])
     assert task.answer_errors(inputs, [tour]) == [None]
 
@@ -122,7 +122,7 @@ def test_tours_go_on_to_places_without_a_prize(labeller):
     task, _ = drawn("orienteering", 7, 0)
     instances = task.sample(np.random.default_rng(0), 20, 8)
     instances[:, [3, 5], 2] = 0
-    for inputs, answer in zip(instances, task.label(instances, labeller), strict=True):
+    for inputs, answer in zip(instances, labellers.label(task, instances, labeller), strict=True):
         assert task.answer_errors(inputs, [answer]) == [None]
 
 
@@ -237,7 +237,7 @@ def test_active_schedules_end_no_later(seed):
 def test_labels_are_the_best_of_all_answers(name, n, package):
     pytest.importorskip(package)
     task, inputs = drawn(name, n, 0, **({"machines": 3} if name == "job-shop" else {}))
-    (label,) = task.label(inputs[None])
+    (label,) = labellers.label(task, inputs[None])
     assert task.costs(Example(inputs), [label])[0] == pytest.approx(best_found(task, inputs))
 
 
@@ -259,7 +259,7 @@ def test_circuits_collect_the_most_prizes(seed, rounded):
     inputs[3, 2] = 0
     if rounded:
         inputs = inputs * [10, 10, 1, 10, 1] + [0, 0, 0, 0, 1]
-    answers, proved = task.label_with_proof(inputs[None], "circuit")
+    answers, proved = labellers.label_with_proof(task, inputs[None], "circuit")
     (tour,) = answers
     assert proved.all()
     assert -task.costs(Example(inputs), [tour])[0] == pytest.approx(best_prize(inputs), rel=1e-12)
@@ -271,7 +271,7 @@ def test_without_time_a_circuit_is_extended_by_a_rule_and_is_not_proved(monkeypa
     pytest.importorskip("ortools")
     monkeypatch.setattr(circuit, "LIMIT", 0.0)
     task, inputs = drawn("orienteering", 30, 0)
-    answers, proved = task.label_with_proof(inputs[None], "circuit")
+    answers, proved = labellers.label_with_proof(task, inputs[None], "circuit")
     assert task.costs(Example(inputs), answers)[0] < 0
     assert not proved.any()
 
@@ -290,7 +290,7 @@ def test_routes_of_few_customers_and_tight_capacities_are_the_best(seed, capacit
     """If overload were cheaper than distance, PyVRP would overload vehicles and find no answer."""
     pytest.importorskip("pyvrp")
     task, inputs = drawn("cvrp", 5, seed, capacity=capacity)
-    (label,) = task.label(inputs[None])
+    (label,) = labellers.label(task, inputs[None])
     assert task.costs(Example(inputs), [label])[0] == pytest.approx(best_found(task, inputs))
 
 

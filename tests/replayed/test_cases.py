@@ -13,7 +13,7 @@ import pandas
 import pytest
 
 import ptrnet
-from ptrnet import tasks
+from ptrnet import labellers, tasks
 from ptrnet.data import formats
 from ptrnet.data.formats import svmlight
 from ptrnet.errors import AmbiguousInputWarning, InputError
@@ -258,7 +258,7 @@ def test_labels_of_rounded_tours_keep_the_limit(labeller):
     fields = {"position": at, "prize": [0, 9, 1], "rounded": 1}
     for limit, best in ((285, [2]), (286, [1])):
         inputs = problem.from_fields({**fields, "limit": limit}, "")
-        (tour,) = problem.label(inputs[None], labeller)
+        (tour,) = labellers.label(problem, inputs[None], labeller)
         assert tour.tolist() == best
 
 
@@ -279,7 +279,7 @@ def test_a_large_capacity_or_limit_is_like_none(labeller, large):
         else:
             task, fields = ORIENTEERING, {"prize": [0, 1, 2, 0.5], "limit": large}
         inputs = task.from_fields({"position": at, "rounded": rounded, **fields}, "")
-        (answer,) = task.label(inputs[None], labeller)
+        (answer,) = labellers.label(task, inputs[None], labeller)
         assert sorted(answer.tolist()) == [1, 2, 3]
         assert task.infeasible([inputs], [answer]) == [None]
 
@@ -298,7 +298,7 @@ def test_answers_do_not_depend_on_the_unit_of_demands_and_prizes(labeller, large
         else:
             task, fields = ORIENTEERING, {"prize": numbers, "limit": 1000}
         inputs = task.from_fields({"position": at, **fields}, "")
-        (answer,) = task.label(inputs[None], labeller)
+        (answer,) = labellers.label(task, inputs[None], labeller)
         found.append(answer.tolist())
         assert task.infeasible([inputs], [answer]) == [None]
     assert found[0] == found[1]
@@ -330,7 +330,7 @@ def test_routes_of_few_places_are_the_shortest(labeller, position, demand, capac
     pytest.importorskip("pyvrp")
     fields = {"position": position, "demand": demand, "capacity": capacity}
     inputs = CVRP.from_fields(fields, "")
-    routes = CVRP.label(inputs[None], labeller)
+    routes = labellers.label(CVRP, inputs[None], labeller)
     assert CVRP.costs(Example(inputs), routes).tolist() == [cost]
 
 
@@ -349,7 +349,7 @@ def test_tours_may_be_as_long_as_the_limit(labeller, position, prize, limit, bes
     if labeller != "best-tour":
         pytest.importorskip("ortools" if labeller == "circuit" else "pyvrp")
     inputs = ORIENTEERING.from_fields({"position": position, "prize": prize, "limit": limit}, "")
-    tours = ORIENTEERING.label(inputs[None], labeller)
+    tours = labellers.label(ORIENTEERING, inputs[None], labeller)
     assert ORIENTEERING.costs(Example(inputs), tours).tolist() == [-best]
 
 
@@ -371,7 +371,7 @@ def test_a_vehicle_may_be_full(demand, capacity):
     customers = range(1, len(places))
     assert CVRP.infeasible([inputs], [np.array(customers)]) == [None]
     pytest.importorskip("pyvrp")
-    (route,) = CVRP.label(inputs[None], "pyvrp")
+    (route,) = labellers.label(CVRP, inputs[None], "pyvrp")
     assert sorted(route.tolist()) == list(customers)  # without a 0: one vehicle
 
 
@@ -382,7 +382,7 @@ def test_a_vehicle_is_not_overloaded(demand, capacity):
     inputs = CVRP.from_fields(fields, "")
     assert CVRP.infeasible([inputs], [np.arange(1, len(places))]) != [None]
     pytest.importorskip("pyvrp")
-    (route,) = CVRP.label(inputs[None], "pyvrp")
+    (route,) = labellers.label(CVRP, inputs[None], "pyvrp")
     assert 0 in route and CVRP.infeasible([inputs], [route]) == [None]
 
 
@@ -416,7 +416,7 @@ def test_schedules_are_the_shortest(labeller, jobs, shortest):
     if labeller == "cp-sat":
         pytest.importorskip("ortools")
     inputs = SHOP.from_fields({"jobs": jobs}, "")
-    answers, proved = SHOP.label_with_proof(inputs[None], labeller)
+    answers, proved = labellers.label_with_proof(SHOP, inputs[None], labeller)
     assert SHOP.costs(Example(inputs), answers).tolist() == [shortest]
     assert proved.all()
 
@@ -492,10 +492,10 @@ HULLS = {
 def test_hulls_are_exact(points):
     points = np.array(points, float)
     exact = exact_answers.whole_points(points)
-    (ring,) = HULL.label(points[None])
+    (ring,) = labellers.label(HULL, points[None])
     truth = exact_answers.hull_of(exact)
     assert [exact[k] for k in ring] == truth
-    (far,) = HULL.label(points[None, ::-1])  # whatever the order of the points
+    (far,) = labellers.label(HULL, points[None, ::-1])  # whatever the order of the points
     assert [exact[::-1][k] for k in far] == truth
 
 
@@ -535,7 +535,7 @@ TRIANGULATED = {
 def test_triangulations_have_empty_circles_and_every_vertex(points):
     points = np.array(points, float)
     exact = exact_answers.whole_points(points)
-    (triangles,) = DELAUNAY.label(points[None])
+    (triangles,) = labellers.label(DELAUNAY, points[None])
     assert exact_answers.is_delaunay(exact, [tuple(t) for t in triangles.tolist()])
     assert {exact[k] for k in triangles.ravel()} == set(exact)
 

@@ -11,6 +11,7 @@ import pytest
 from ptrnet import tasks
 from ptrnet.cli import run
 from ptrnet.data import formats
+from ptrnet.metrics import summary
 
 LINE = '{"inputs": [[0, 0], [1, 0], [0, 1], [0.2, 0.2]]}'
 HULL = [0, 1, 2]
@@ -205,7 +206,7 @@ def test_the_score_of_a_depot_is_collected_within_any_limit(ptrnet, here, labell
     assert ptrnet(*words) == (0, "", "")
     task = tasks.get("orienteering")
     (example,) = formats.read("b.jsonl", task)
-    assert task.answer_stats(example)["cost"] == cost
+    assert summary.answer_stats(task, example)["cost"] == cost
 
 
 SOLUTIONS = {

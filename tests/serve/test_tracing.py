@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
+from ptrnet import labellers, tasks
 from ptrnet import models as networks
-from ptrnet import tasks
 from ptrnet.decoding import Beam, Greedy
 from ptrnet.serve import service, tracing
 from ptrnet.serve.limits import Limits
@@ -117,7 +117,7 @@ def test_a_trace_includes_the_exact_answer(send, models, monkeypatch):
     instance = RNG.random((6, 2))
     for task in ("hull", "delaunay"):
         trace = trace_of(send, task, instance.tolist()).json()
-        (expected,) = models[task].task.label(instance[None])
+        (expected,) = labellers.label(models[task].task, instance[None])
         exact = trace["exact"]
         assert exact["outputs"] == expected.tolist() and exact["proved"] and not trace["pending"]
         measures = models[task].evaluate([(instance, expected)])

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import ptrnet
-from ptrnet import models, tasks
+from ptrnet import labellers, models, tasks
 from ptrnet.data.batches import bucket_by_size
 from ptrnet.solver import predict as solver_batches
 from ptrnet.solver import scoring
@@ -84,7 +84,7 @@ def test_many_instances_use_compiled_kernels_from_the_first_step_on(small, monke
 def test_log_likelihoods_do_not_depend_on_where_a_files_answer_starts(small):
     solver = small(scale=8.0)
     points = np.random.default_rng(4).random((8, 2))
-    answer = solver.task.label(points[None])[0]
+    answer = labellers.label(solver.task, points[None])[0]
     same = [np.roll(answer, 2), answer[::-1], answer]
     values = solver.log_likelihoods([Example(points, a) for a in same])
     assert values[0] == values[1] == values[2] < 0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ptrnet
-from ptrnet import tasks
+from ptrnet import labellers, tasks
 from ptrnet.cli import run
 from ptrnet.data import formats
 from ptrnet.decoding.reconstruct import Reconstruct
@@ -95,7 +95,7 @@ def test_an_answer_with_ends_does_not_depend_on_its_batch(solver):
 def test_a_closed_tour_is_cut_where_the_path_is_shortest(ends):
     inputs = POINTS[0]
     (example,) = examples(ends, POINTS[:1])
-    closed = TSP.label(POINTS[:1])[0]
+    closed = labellers.label(TSP, POINTS[:1])[0]
     for tour in (np.roll(closed, k) for k in range(N)):
         path = TSP.obey(example, tour)
         turned = [np.roll(way, k) for way in (tour, tour[::-1]) for k in range(N)]

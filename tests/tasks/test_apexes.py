@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial import Delaunay
 
-from ptrnet import tasks
+from ptrnet import labellers, tasks
 from ptrnet.errors import InputError
 
 TASK = tasks.get("delaunay", sequence="apexes")
@@ -60,7 +60,7 @@ def instances():
 
 
 def test_tokens_by_hand():
-    answers = TASK.label(POINTS[None])
+    answers = labellers.label(TASK, POINTS[None])
     (tokens,) = TASK.to_tokens(answers)
     # From 1 along the bottom to 0, with 3 above. Then (3, 0), (1, 3), (4, 0), (3, 4), (2, 3), of
     # which the last is closed by the triangle of 3, 4 and 2; the hull's edges (1, 2) and (2, 4).
@@ -71,7 +71,7 @@ def test_tokens_by_hand():
 
 @pytest.mark.parametrize("points", instances(), ids=len)
 def test_tokens_equal_those_of_a_plain_queue_and_round_trip(points):
-    answers = TASK.label(points[None])
+    answers = labellers.label(TASK, points[None])
     (tokens,), (triangles,) = TASK.to_tokens(answers), answers
     distinct = np.unique(points, axis=0)
     assert len(distinct) == len(points)
@@ -86,7 +86,7 @@ def test_tokens_equal_those_of_a_plain_queue_and_round_trip(points):
 def test_tokens_do_not_depend_on_the_order_of_triangles():
     rng = np.random.default_rng(0)
     points = rng.random((6, 12, 2))
-    expected = TASK.label(points)
+    expected = labellers.label(TASK, points)
     answers = [rng.permuted(rng.permutation(t), axis=1) for t in expected]
     again = TASK.canonicalize(points, answers)
     assert all(map(np.array_equal, again, expected))
@@ -96,7 +96,9 @@ def test_tokens_do_not_depend_on_the_order_of_points():
     rng = np.random.default_rng(1)
     points = rng.random((12, 2))
     order = rng.permutation(12)
-    one, other = (TASK.to_tokens(TASK.label(p[None]))[0] for p in (points, points[order]))
+    one, other = (
+        TASK.to_tokens(labellers.label(TASK, p[None]))[0] for p in (points, points[order])
+    )
     back = np.append([0, 1], order + 2)
     assert back[other].tolist() == one.tolist()
     assert not TASK.facts.depends_on_indices and PLAIN.facts.depends_on_indices
@@ -158,5 +160,5 @@ def test_separator_is_refused_with_apexes():
 
 def test_scores_do_not_depend_on_the_sequence():
     points = np.random.default_rng(2).random((12, 2))
-    (one,), (other,) = (t.label(points[None]) for t in (TASK, PLAIN))
+    (one,), (other,) = (labellers.label(t, points[None]) for t in (TASK, PLAIN))
     assert sorted(np.sort(one, 1).tolist()) == sorted(other.tolist())

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from ptrnet import tasks
+from ptrnet import labellers, tasks
 from ptrnet.errors import InputError
+from ptrnet.metrics import summary
 from ptrnet.types import Example
 
 ONE = {"center": (0.0,), "spread": (1.0,)}
@@ -19,14 +20,14 @@ def custom(kind="sequence", d=1, **settings):
 def measured(task, truth, answer):
     """Return the values of the metrics for one answer."""
     example = Example(np.zeros((6, 1)), np.array(truth, np.int64))
-    measures = task.measure([example], [np.array(answer, np.int64)])
+    measures = summary.measure(task, [example], [np.array(answer, np.int64)])
     return {name: measure.value for name, measure in measures.items()}
 
 
 def test_custom_is_not_listed_among_the_named_tasks():
     assert "custom" not in tasks.names()
     with pytest.raises(InputError, match="task custom has no labeller"):
-        custom().label(np.zeros((1, 3, 1)))
+        labellers.label(custom(), np.zeros((1, 3, 1)))
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from ptrnet import label, tasks
+from ptrnet import label, labellers, tasks
 from ptrnet.data import formats
 from ptrnet.errors import AmbiguousInputWarning, InputError
 
@@ -13,7 +13,7 @@ PLAIN, SEPARATED = tasks.get("delaunay"), tasks.get("delaunay", separator=True)
 
 
 def test_triangles_are_sorted_by_incenters():
-    (triangles,) = PLAIN.label(POINTS[None])
+    (triangles,) = labellers.label(PLAIN, POINTS[None])
     assert triangles.tolist() == TRIANGLES
     mixed = np.array([t[::-1] for t in TRIANGLES[::-1]])
     assert PLAIN.canonicalize(POINTS[None], [mixed])[0].tolist() == TRIANGLES
@@ -21,19 +21,19 @@ def test_triangles_are_sorted_by_incenters():
 
 def test_incenters_with_equal_x_are_sorted_by_y():
     points = np.array([[0.0, 0.0], [1, 0], [0, 1], [1, 1], [0.5, 0.5]])
-    (triangles,) = PLAIN.label(points[None])
+    (triangles,) = labellers.label(PLAIN, points[None])
     assert triangles.tolist() == [[0, 2, 4], [0, 1, 4], [2, 3, 4], [1, 3, 4]]
 
 
 def test_padding_stays_last():
     both = np.stack([POINTS, POINTS + [[0, 0], [0, 0], [0, 0], [0, 0], [-0.45, -0.5]]])
-    rows = PLAIN.label(both)
+    rows = labellers.label(PLAIN, both)
     for points, row in zip(both, rows, strict=True):
-        assert PLAIN.label(points[None])[0].tolist() == row.tolist()
+        assert labellers.label(PLAIN, points[None])[0].tolist() == row.tolist()
 
 
 def test_tokens_with_and_without_separator():
-    answers = PLAIN.label(POINTS[None])
+    answers = labellers.label(PLAIN, POINTS[None])
     plain, separated = PLAIN.to_tokens(answers), SEPARATED.to_tokens(answers)
     assert plain[0].tolist() == [2, 3, 4, 1, 2, 4, 3, 4, 5, 1, 4, 5, 0]
     assert separated[0].tolist() == [3, 4, 5, 1, 2, 3, 5, 1, 4, 5, 6, 1, 2, 5, 6, 0]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ptrnet import tasks
+from ptrnet import labellers, tasks
 from ptrnet.errors import InputError
 
 SQUARE = np.array([[[0.9, 0.9], [0.5, 0.4], [0.1, 0.8], [0.2, 0.1], [0.8, 0.2]]])
@@ -16,18 +16,18 @@ SQUARE = np.array([[[0.9, 0.9], [0.5, 0.4], [0.1, 0.8], [0.2, 0.1], [0.8, 0.2]]]
     ],
 )
 def test_first_vertex_follows_the_setting_start(start, expected):
-    assert tasks.get("hull", start=start).label(SQUARE)[0].tolist() == expected
+    assert labellers.label(tasks.get("hull", start=start), SQUARE)[0].tolist() == expected
 
 
 def test_lower_left_is_measured_after_scaling():
     """Coordinates in metres have the same first vertex as those in the unit square."""
     task = tasks.get("hull", start="lower-left")
-    assert task.label(SQUARE * 1000 - 500)[0].tolist() == [3, 4, 0, 2]
+    assert labellers.label(task, SQUARE * 1000 - 500)[0].tolist() == [3, 4, 0, 2]
 
 
 def test_closed_sequences_repeat_the_first_vertex():
     task = tasks.get("hull", closed=True)
-    tokens = task.to_tokens(task.label(SQUARE))
+    tokens = task.to_tokens(labellers.label(task, SQUARE))
     assert tokens[0].tolist() == [3, 4, 5, 1, 3, 0]
     assert task.from_tokens(tokens[0][:-1]).tolist() == [2, 3, 4, 0]
     assert task.max_length(5) == 6

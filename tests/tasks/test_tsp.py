@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from ptrnet import tasks
+from ptrnet import labellers, tasks
+from ptrnet.metrics import summary
 from ptrnet.types import Example
 
 SQUARE = np.array([[0.1, 0.1], [0.9, 0.9], [0.9, 0.1], [0.1, 0.9]])
@@ -27,7 +28,7 @@ def test_without_area_the_second_city_is_before_the_last():
 
 
 def test_labels_are_the_shortest_and_canonical():
-    assert TASK.label(SQUARE[None])[0].tolist() == [0, 2, 1, 3]
+    assert labellers.label(TASK, SQUARE[None])[0].tolist() == [0, 2, 1, 3]
 
 
 def test_invalid_answers_are_described():
@@ -40,13 +41,13 @@ def test_invalid_answers_are_described():
 
 def test_any_start_and_direction_of_a_shortest_tour_is_correct():
     example = Example(SQUARE, np.array([0, 2, 1, 3]))
-    assert TASK.is_correct(example, np.array([3, 1, 2, 0]))
-    assert not TASK.is_correct(example, np.array([0, 1, 2, 3]))
-    assert not TASK.is_correct(example, np.array([0, 2, 1]))
+    assert summary.is_correct(TASK, example, np.array([3, 1, 2, 0]))
+    assert not summary.is_correct(TASK, example, np.array([0, 1, 2, 3]))
+    assert not summary.is_correct(TASK, example, np.array([0, 2, 1]))
 
 
 def test_the_error_of_a_labeller_names_other_labellers_for_the_size():
     with pytest.raises(ValueError, match=r"held-karp: .* at most 20 .* got 21; .* size: exact, "):
-        TASK.check_max_elements("held-karp", 21)
+        labellers.check_max_elements(TASK, "held-karp", 21)
     with pytest.raises(ValueError, match=r"got 100; labellers for this size: local-search"):
-        TASK.check_max_elements(None, 100)
+        labellers.check_max_elements(TASK, None, 100)

@@ -141,7 +141,7 @@ def test_a_validation_has_the_metric_of_the_kind(kind, monkeypatch):
                 grades=grades if kind == "grades" else None,
             )
         )
-    metric, logged = solver.task.metric, {}
+    metric, logged = solver.task.facts.metric, {}
     module = TrainingModule(solver.model, Recipe.from_table(task="hull"))
     module.recipe = SimpleNamespace(task=solver.task)  # Recipe would need a file
     monkeypatch.setattr(module, "log_dict", lambda values, batch_size: logged.update(values))

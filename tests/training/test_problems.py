@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from ptrnet import Solver, models, tasks
+from ptrnet import Solver, labellers, models, tasks
 from ptrnet.data import formats
 from ptrnet.errors import InputError
 from ptrnet.problems import names
@@ -72,7 +72,10 @@ def test_problems_learn_from_answers_of_a_labeller(tmp_path):
     solver = Solver(*train(recipe, tmp_path / "run"))
     task = recipe.task
     inputs = task.sample(np.random.default_rng(0), 16, 6)
-    examples = [Example(x, outputs) for x, outputs in zip(inputs, task.label(inputs), strict=True)]
+    examples = [
+        Example(x, outputs)
+        for x, outputs in zip(inputs, labellers.label(task, inputs), strict=True)
+    ]
     fresh = Solver(untrained(recipe), task)
     assert solver.log_likelihoods(examples).sum() > fresh.log_likelihoods(examples).sum()
 
@@ -83,7 +86,7 @@ def test_validation_measures_the_gap_of_instances_of_several_sizes(tmp_path):
     examples = []
     for n in (4, 6):
         inputs = task.sample(rng, 10, n)
-        pairs = zip(inputs, task.label(inputs), strict=True)
+        pairs = zip(inputs, labellers.label(task, inputs), strict=True)
         examples += [Example(x, outputs) for x, outputs in pairs]
     file = str(tmp_path / "examples.jsonl")
     formats.write(file, examples, task)

@@ -9,8 +9,9 @@ from safetensors.torch import load_file
 from scipy.spatial import ConvexHull, Delaunay
 
 import ptrnet
-from ptrnet import model_folder, tasks, weights
+from ptrnet import labellers, model_folder, tasks, weights
 from ptrnet.labellers import held_karp
+from ptrnet.metrics import summary
 from ptrnet.types import Example
 
 SHIPPED = pytest.mark.parametrize("name", weights.names())
@@ -78,7 +79,7 @@ def test_accuracy_on_unseen_instances(name, n, decoder, floor):
     model, count = ptrnet.load(name), 1000
     known = examples(name, n, count)
     answers = [e.outputs for e in model.predict(known, decoder)]
-    accuracy = model.task.measure(known, answers)["accuracy"].value
+    accuracy = summary.measure(model.task, known, answers)["accuracy"].value
     assert accuracy > floor - 3 * (floor * (1 - floor) / count) ** 0.5
 
 
@@ -87,7 +88,7 @@ def test_coverage_of_unseen_triangulations(n, accuracy, coverage):
     """The shares are at least the promised ones, minus three standard errors of this sample."""
     model, count = ptrnet.load("delaunay"), 300
     known = examples("delaunay", n, count)
-    measures = model.task.measure(known, [e.outputs for e in model.predict(known)])
+    measures = summary.measure(model.task, known, [e.outputs for e in model.predict(known)])
     assert measures["accuracy"].value > accuracy - 3 * (accuracy * (1 - accuracy) / count) ** 0.5
     assert measures["triangle_coverage"].value > coverage - 0.003
 
@@ -98,7 +99,7 @@ def test_gap_of_unseen_tours(n, gap):
     model = ptrnet.load("tsp")
     known = examples("tsp", n, 200)
     answers = [e.outputs for e in model.predict(known)]
-    measures = model.task.measure(known, answers)
+    measures = summary.measure(model.task, known, answers)
     assert measures["gap"]["value"] < gap and measures["valid"]["value"] == 1
 
 
@@ -121,7 +122,9 @@ def test_gap_of_unseen_problems(name, n, labeller, gap):
     instances = list(task.sample(np.random.default_rng(987_000 + n), 40, n))
     known = [
         Example(x, answer)
-        for x, answer in zip(instances, task.label(np.stack(instances), labeller), strict=True)
+        for x, answer in zip(
+            instances, labellers.label(task, np.stack(instances), labeller), strict=True
+        )
     ]
     measures = ptrnet.load(name).evaluate(known)
     assert measures["gap"]["value"] < gap and measures["valid"]["value"] == 1

@@ -29,6 +29,7 @@ from ptrnet.cli.options import (
 from ptrnet.data.tables import Columns, SetColumns
 from ptrnet.decoding.options import AnswerOptions
 from ptrnet.errors import InputError
+from ptrnet.metrics import summary
 from ptrnet.run import Sink
 from ptrnet.settings import OWN_EXAMPLES
 from ptrnet.sinks import Shown
@@ -171,7 +172,7 @@ def _rows(task: "Task", answered: "Dataset") -> list[dict[str, Any]]:
         {
             "outputs": example.outputs.tolist(),
             "log_likelihood": example.log_prob,
-            **task.answer_stats(example),
+            **summary.answer_stats(task, example),
         }
         for example in answered
         if example.outputs is not None

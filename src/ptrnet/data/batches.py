@@ -73,13 +73,11 @@ def pad_batch(
     """
     inputs, lengths = pad_instances(instances, task.facts.exact_inputs)
     targets, target_lengths = map(torch.from_numpy, pad(task.to_tokens(answers)))
-    grades = [
-        task.grades(len(instance), answer, given)
-        for instance, answer, given in zip(
-            instances, answers, in_order or [None] * len(answers), strict=True
-        )
-    ]
-    known = [of_elements[:, None] for of_elements in grades if of_elements is not None]
+    known, ties = [], task.facts.ties
+    if ties is not None:
+        given = in_order or [None] * len(answers)
+        for instance, answer, grades in zip(instances, answers, given, strict=True):
+            known.append(ties(len(instance), answer, grades)[:, None])
     return Batch(
         inputs,
         lengths,

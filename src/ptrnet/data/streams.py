@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ptrnet import labellers
 from ptrnet.data.batches import pad_batch, pad_instances
 from ptrnet.data.random_streams import (
     CUTS,
@@ -28,6 +29,7 @@ from ptrnet.data.random_streams import (
 )
 from ptrnet.data.symmetries import augment, canonicalize, permute_elements
 from ptrnet.errors import InputError
+from ptrnet.geometry.points import reading_order
 from ptrnet.masks import length_mask
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch, CutBatch, Dataset, Example, Floats, Indices, InstanceBatch
@@ -109,9 +111,9 @@ class ExampleStream(FreshStream[Batch]):
         drawn = self.draw(self._number(k), rank, world_size)
         inputs = self.task.normalize(drawn)
         if self.task.order != "given":
-            order = self.task.element_order(inputs)
+            order = reading_order(inputs, self.task.order)
             drawn, inputs = permute_elements(drawn, order), permute_elements(inputs, order)
-        answers = self.task.label(drawn, self.labeller)
+        answers = labellers.label(self.task, drawn, self.labeller)
         return pad_batch(list(inputs), answers, self.task)
 
     def _number(self, k: int) -> int:
@@ -359,7 +361,7 @@ def instance_batch(instances: Sequence[Floats], task: Task) -> InstanceBatch:
     In both, the elements are in the order that the model reads.
     """
     scaled = [task.normalize(instance) for instance in instances]
-    orders = [task.element_order(inputs[None])[0] for inputs in scaled]
+    orders = [reading_order(inputs[None], task.order)[0] for inputs in scaled]
     read = [inputs[order] for inputs, order in zip(scaled, orders, strict=True)]
     ordered = [instance[order] for instance, order in zip(instances, orders, strict=True)]
     return InstanceBatch(*pad_instances(read, task.facts.exact_inputs), ordered)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ptrnet.geometry.points import reading_order
 from ptrnet.tasks.base import Task
 from ptrnet.types import Floats, Indices
 
@@ -33,10 +34,10 @@ def augment(
     batch, n, _ = inputs.shape
     if task.facts.symmetric:
         inputs = apply_symmetry(inputs, rng.integers(SYMMETRIES, size=(batch,)))
-    if task.reversible:
+    if task.facts.mirror:
         turned = np.asarray(rng.random(batch) < 0.5)
-        backwards = task.answers_backwards(inputs, answers)
-        inputs = np.where(turned[:, None, None], task.backwards(inputs), inputs)
+        backwards = task.facts.mirror.answers(inputs, answers)
+        inputs = np.where(turned[:, None, None], task.facts.mirror.inputs(inputs), inputs)
         answers = [backwards[k] if turned[k] else answers[k] for k in range(batch)]
     order = np.tile(np.arange(n), (batch, 1))
     order[:, task.facts.fixed :] = rng.permuted(order[:, task.facts.fixed :], axis=1)
@@ -47,7 +48,7 @@ def canonicalize(
     task: Task, inputs: Floats, answers: Sequence[Indices]
 ) -> tuple[Floats, Sequence[Indices]]:
     """Sort elements into the order that the model reads, and make answers canonical."""
-    order = task.element_order(inputs)
+    order = reading_order(inputs, task.order)
     inputs = permute_elements(inputs, order)
     answers = remap_indices(answers, np.argsort(order, axis=1))
     return inputs, task.canonicalize(inputs, answers)

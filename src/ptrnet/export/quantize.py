@@ -9,6 +9,7 @@ import numpy as np
 from ptrnet.export.agreement import fresh_instances, sizes_of
 from ptrnet.export.graphs import ENCODER, STEP
 from ptrnet.labels import generate_dataset
+from ptrnet.metrics import summary
 from ptrnet.solver import Solver
 from ptrnet.types import Dataset, Example
 
@@ -73,7 +74,7 @@ def cost(solver: Solver, whole: Solver, rounded: Solver, count: int, seed: int) 
     facts = {"instances": count, "equal_answers": float(np.mean(equal)), "metrics": {}}
     if not solver.task.facts.labellers:
         return facts
-    before, after = (solver.task.measure(examples, answers) for answers in pairs)
+    before, after = (summary.measure(solver.task, examples, answers) for answers in pairs)
     metrics = {
         name: {"float32": before[name].to_dict(), "int8": after[name].to_dict()} for name in before
     }

@@ -47,6 +47,20 @@ def fit_unit_cube(inputs: Floats) -> Floats:
 _BITS = 20  # bits of each coordinate; with 3 axes, an index on Hilbert's curve has 60
 
 
+def reading_order(inputs: Floats, order: str) -> Indices:
+    """Return the order `(B, n)` in which models read the elements of instances `(B, n, d)`.
+
+    Args:
+        inputs: the instances.
+        order: the setting of the task: "given", "lexicographic" or "hilbert".
+    """
+    if order == "lexicographic":
+        return lexicographic_order(inputs)
+    if order == "hilbert":
+        return hilbert_order(inputs)
+    return np.tile(np.arange(inputs.shape[1]), (len(inputs), 1))
+
+
 def lexicographic_order(inputs: Floats) -> Indices:
     """Return the lexicographic order `(..., n)` of elements `(..., n, d)`."""
     keys = np.moveaxis(inputs, -1, 0)[::-1]

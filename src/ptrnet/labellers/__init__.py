@@ -24,14 +24,18 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.errors import InputError, MissingExtraError, unknown
+from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, is_directed
 from ptrnet.plugins import Registry, load
-from ptrnet.types import Floats, Indices
+from ptrnet.types import CLOSED, Floats, Indices, TourRules
+
+if TYPE_CHECKING:
+    from ptrnet.tasks.base import Task
 
 Labeller = Callable[..., Sequence[Indices]]
 
@@ -73,7 +77,7 @@ def register(name: str, module: ModuleType | str, task: str = "") -> None:
         added.append(name)
 
 
-def names_for(task: Any) -> tuple[str, ...]:
+def names_for(task: "Task") -> tuple[str, ...]:
     """Return the names of a task's labellers: its own, then those that plug-ins add."""
     load()
     return (*task.facts.labellers, *_of_task.get(task.name, ()))
@@ -113,35 +117,143 @@ def is_heuristic(name: str) -> bool:
     return bool(getattr(_module(name), "HEURISTIC", False))
 
 
-def check_package(name: str) -> None:
-    """Raise MissingExtraError if a labeller needs a package that is not installed."""
-    package = getattr(_module(name), "NEEDS", "")
-    if package and find_spec(package) is None:
-        raise MissingExtraError(f"labeller {name}", "labels")
-
-
 def failure(name: str) -> str:
     """Return the error message for an instance to which a labeller gave an empty answer."""
     return str(getattr(_module(name), "FAILURE", "no answer was found"))
 
 
-def label_with_proof(
-    name: str, inputs: Floats, **options: Any
-) -> tuple[Sequence[Indices], NDArray[np.bool_]]:
-    """Return a labeller's answers, and `(B,)` booleans: False if a promised proof is missing.
-
-    If a labeller does not promise proofs, all its booleans are True.
+def label(
+    task: "Task", inputs: Floats, labeller: str | None = None, distance: str = EUCLIDEAN
+) -> Sequence[Indices]:
+    """Compute the answers to instances, in canonical form.
 
     Args:
-        name: the labeller's name.
-        inputs: `(B, n, d)` instances.
-        options: the labeller's other arguments.
+        task: the task of the instances.
+        inputs: `(B, n, d)` instances of one size.
+        labeller: the name of the algorithm; None: the first of the task's labellers.
+        distance: the distance between elements, one that the task supports.
+
+    Raises:
+        InputError: the labeller does not serve this task, or takes fewer than n elements.
+
+    Examples:
+        >>> label(tasks.get("sort"), np.array([[[0.7], [0.2], [0.5]]]))
+        [array([1, 2, 0])]
     """
+    check_labeller(task, labeller)
+    return label_with_proof(task, inputs, labeller, distance)[0]
+
+
+def label_with_proof(
+    task: "Task",
+    inputs: Floats,
+    labeller: str | None = None,
+    distance: str = EUCLIDEAN,
+    rules: TourRules = CLOSED,
+) -> tuple[Sequence[Indices], NDArray[np.bool_]]:
+    """Return the answers of `label`, and `(B,)` booleans: False if a promised proof is missing.
+
+    A labeller that proves its answers may run out of time: `exact` then returns its best tour
+    without a proof. If a labeller promises no proofs, all booleans are True.
+
+    Call `check_labeller` first. This function does not check the labeller again, because callers
+    label many batches.
+
+    Raises:
+        InputError: the labeller takes fewer than n elements, or there are rules or directed
+            distances, which it does not take.
+    """
+    name = labeller or task.facts.labellers[0]
     module = _module(name)
+    check_max_elements(task, name, inputs.shape[1])
+    options: dict[str, Any] = {} if distance == EUCLIDEAN else {"distance": distance}
+    if rules != CLOSED:
+        options["rules"] = rules
+    is_plain = rules == CLOSED and not (distance == EXPLICIT and is_directed(inputs).any())
+    if not is_plain and not takes_rules(name):
+        raise InputError(
+            f"labeller {name}: expected a closed tour without rules, and distances that are "
+            "equal in both directions; labellers without this limit: "
+            f"{', '.join(filter(takes_rules, task.facts.labellers))}"
+        )
     if hasattr(module, "label_with_proof"):
         answers, proved = module.label_with_proof(inputs, **options)
-        return answers, proved
-    return module.label(inputs, **options), np.ones(len(inputs), bool)
+    else:
+        answers, proved = module.label(inputs, **options), np.ones(len(inputs), bool)
+    if is_plugin(name):
+        check_answers(task, answers, inputs, f"labeller {name}")
+        answers = [np.asarray(outputs, np.int64) for outputs in answers]
+    return task.canonicalize(inputs, answers, **options), proved
+
+
+def check_labeller(task: "Task", labeller: str | None) -> None:
+    """Check that a labeller serves a task, and that its package is installed.
+
+    Raises:
+        InputError: the labeller does not serve this task; the message has the nearest name.
+        MissingExtraError: the labeller needs a package that is not installed.
+    """
+    own = task.facts.labellers
+    if not own:
+        raise InputError(
+            f"task {task.name} has no labeller: no algorithm computes its answers; train a "
+            "model with ptrnet train, and use ptrnet solve"
+        )
+    name = labeller or own[0]
+    if name not in own and name not in names_for(task):
+        raise unknown(f"labeller of task {task.name}", name, names_for(task))
+    package = getattr(_module(name), "NEEDS", "")
+    if package and find_spec(package) is None:
+        raise MissingExtraError(f"labeller {name}", "labels")
+
+
+def check_max_elements(task: "Task", labeller: str | None, n: int) -> None:
+    """Check that a labeller of a task takes n elements.
+
+    Raises:
+        InputError: the labeller takes fewer elements. The message names the task's labellers that
+            take n elements.
+    """
+    name = labeller or task.facts.labellers[0]
+    if n > max_elements(name):
+        others = [other for other in names_for(task) if max_elements(other) >= n]
+        raise InputError(
+            f"labeller {name}: expected at most {max_elements(name):.0f} elements, got {n}; "
+            f"labellers for this size: {', '.join(others) or 'none'}"
+        )
+
+
+def check_answers(task: "Task", answers: Sequence[Any], inputs: Floats, source: str) -> None:
+    """Check that answers of a plug-in's labeller are valid answers to `(B, n, d)` instances.
+
+    Accept empty answers, because `ptrnet.labels` reports them.
+
+    Raises:
+        InputError: an answer is invalid. The message begins with `source`.
+    """
+    count, n = inputs.shape[:2]
+    if len(answers) != count:
+        raise InputError(f"{source}: expected {count} answers, got {len(answers)}")
+    size = task.facts.item_size
+    shape = ("m",) if size == 1 else ("t", size)
+    for k, outputs in enumerate(map(np.asarray, answers)):
+        instance = f"{source}: instance {k} of {n} elements: "
+        if not outputs.size:
+            continue
+        if outputs.dtype.kind not in "iu" or outputs.shape[1:] != shape[1:]:
+            raise InputError(
+                f"{instance}expected whole numbers ({', '.join(map(str, shape))}), got "
+                f"{outputs.dtype} {outputs.shape}"
+            )
+        outside = outputs[(outputs < 0) | (outputs >= n)]
+        if outside.size:
+            raise InputError(f"{instance}expected 0 to {n - 1}, got {outside[0]}")
+        complaint = task.answer_error(n, outputs) or task.infeasible([inputs[k]], [outputs])[0]
+        if complaint:
+            raise InputError(f"{instance}{complaint}")
+        num_tokens, longest = len(task.to_tokens([outputs])[0]) - 1, task.max_length(n)
+        if num_tokens > longest:
+            raise InputError(f"{instance}expected at most {longest} tokens, got {num_tokens}")
 
 
 def unproved(name: str) -> str:

@@ -175,8 +175,3 @@ class Moments:
 def moments_of(scores: Mapping[str, Scores], groups: Indices | None = None) -> dict[str, Moments]:
     """Return the moments of each metric's scores. `groups` has the codes of the scores' groups."""
     return {name: Moments.of(values, groups) for name, values in scores.items()}
-
-
-def summarize(moments: Mapping[str, Moments]) -> dict[str, Measure]:
-    """Return the mean of each metric with its interval. The mean of flags is the share of True."""
-    return {name: of_metric.measure() for name, of_metric in moments.items()}

@@ -1,6 +1,6 @@
 """Metrics of convex hulls as polygons: accuracy, simple and area."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -9,15 +9,13 @@ from numpy.typing import NDArray
 
 from ptrnet.geometry.points import scale_by_power_of_two
 from ptrnet.geometry.predicates import as_integers, doubled_area
-from ptrnet.metrics.interval import Measure, Moments, Scores
-from ptrnet.metrics.interval import summarize as summarize_each
+from ptrnet.metrics.interval import Scores
 from ptrnet.types import Example, Floats, Indices
 
 # With floats, areas of slivers and of polygons far from the origin are inexact. Such areas are
 # small, because `score` scales coordinates to at most 1. So we compute areas below _SMALL_AREA
 # again, exactly, with whole numbers.
 _SMALL_AREA = 1e-5
-FAILS_ABOVE = 0.01  # Vinyals et al. 2015 print FAIL if a larger share of answers is not simple
 
 
 def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
@@ -44,14 +42,6 @@ def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, 
     covered = np.full(len(rings), np.nan)
     covered[counted] = _shares([rings[k] for k in counted], [truths[k] for k in counted])
     return {"accuracy": right, "simple": is_simple, "area": covered}
-
-
-def summarize(moments: Mapping[str, Moments]) -> dict[str, Measure]:
-    """Return the mean of each metric. The area is FAIL if over 1% of answers are not simple."""
-    measures, is_simple = summarize_each(moments), moments["simple"]
-    if is_simple.count - is_simple.total > FAILS_ABOVE * is_simple.count:
-        measures["area"] = Measure(None, None, None, measures["area"].count, fail=True)
-    return measures
 
 
 def same(a: Floats, b: Floats) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from ptrnet.errors import InputError
 from ptrnet.geometry.distances import EXPLICIT
 from ptrnet.labels import reference_answer
+from ptrnet.metrics import summary
 from ptrnet.plots.figure import axes, check_matplotlib, check_picture
 from ptrnet.plots.labels import draw_labels, element_names, feature_names
 from ptrnet.problems import Problem
@@ -162,7 +163,7 @@ def draw_answered(
     if title is None:
         title = _title(task, answered, truth, best, author)
     ax.set_title(title, fontsize=11, loc="left")
-    if truth is not None and task.is_correct(answered.replace(outputs=truth), outputs):
+    if truth is not None and summary.is_correct(task, answered.replace(outputs=truth), outputs):
         truth = None
     answer = _drawing(task, answered, outputs)
     # Name the axes before the points' names are placed in the remaining space.
@@ -226,7 +227,7 @@ def _title(task: Task, answered: Example, truth: Indices | None, best: str, auth
     title = f"{kind}{len(answered.inputs)} elements"
     if author:
         title += f", answered by {author}"
-    for name, value in task.answer_stats(answered).items():
+    for name, value in summary.answer_stats(task, answered).items():
         title += f", {name} {value:,.6g}"
     if truth is None or not task.facts.has_costs:
         return title

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ptrnet.errors import InputError, unknown
 from ptrnet.geometry.sampling import MIXED
 from ptrnet.ragged import pad
-from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error
+from ptrnet.tasks.base import Drawing, Facts, Mirror, Task, duplicate_error
 from ptrnet.types import END, Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Problem(Task):
     mixes: ClassVar[bool] = False  # whether `points` may be "mixed", for instances of many kinds
     fixed: ClassVar[int] = 0  # the first `fixed` elements, such as a depot, are never chosen
     repeats: ClassVar[bool] = False  # whether an element may come twice
+    stats: ClassVar[tuple[str, ...]] = ()  # methods of an instance and an answer, see `Facts.stats`
     symmetric: ClassVar[bool] = False  # as in `ptrnet.tasks.base.Facts`, as the following ones
     min_elements: ClassVar[int] = 1
     may_be_unproved: ClassVar[bool] = False
@@ -144,6 +145,18 @@ class Problem(Task):
         """Return the largest number of choices in an answer to an instance of n elements."""
         return n - self.fixed
 
+    def grades(self, n: int, outputs: Indices, in_order: Floats | None) -> Floats:
+        """Return the grades `(n,)` that decide which next choices are right; see `Facts.ties`."""
+        raise NotImplementedError
+
+    def backwards(self, inputs: Floats) -> Floats:
+        """Return instances read backwards; see `Mirror`."""
+        raise NotImplementedError
+
+    def answers_backwards(self, inputs: Floats, answers: Sequence[Indices]) -> Sequence[Indices]:
+        """Return answers to `backwards(inputs)`; see `Mirror`."""
+        raise NotImplementedError
+
     # ---- Instances and their named arrays.
 
     def pack(self, **fields: Any) -> Floats:
@@ -222,11 +235,12 @@ class Problem(Task):
             is_mixed = self.mixes and name == "points" and self.points == MIXED
             if getattr(self, name) != default and not is_mixed:
                 raise InputError(f"{name}: problem {self.name} has no such setting")
-        if self.ways > 1 and type(self).grades is not Task.grades:
+        if self.ways > 1 and type(self).grades is not Problem.grades:
             raise InputError(f"problem {self.name}: `grades` can be defined only if ways is 1")
 
     @cached_property
     def facts(self) -> Facts:
+        mirror = Mirror(self.backwards, self.answers_backwards) if self.is_reversible else None
         return Facts(
             num_features=self.num_features,
             labellers=self.labellers,
@@ -240,11 +254,20 @@ class Problem(Task):
             exact_inputs=True,
             largest=self.largest,
             number_names=self.number_names,
-            has_costs=True,
+            cost_name="cost",
+            metric="gap",
+            stats={name: getattr(self, name) for name in self.stats},
+            ties=None if type(self).grades is Problem.grades else self.grades,
+            mirror=mirror,
             has_picture=type(self).draw is not Problem.draw,
             stdout_format="jsonl",
             recipe=self.recipe,
         )
+
+    @property
+    def is_reversible(self) -> bool:
+        """Whether instances can be read backwards."""
+        return type(self).backwards is not Problem.backwards
 
     @property
     def num_features(self) -> int:
@@ -401,12 +424,6 @@ class Problem(Task):
             costs[rows] = self.cost(instances[rows], np.stack([answers[k] for k in rows]))
         return costs
 
-    def check_answers(self, answers: Sequence[Indices], inputs: Floats, source: str) -> None:
-        super().check_answers(answers, inputs, source)
-        for k, error in enumerate(self.answer_errors(inputs, answers)):
-            if error:
-                raise InputError(f"{source}: instance {k} of {inputs.shape[1]} elements: {error}")
-
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
         """Return `cost`, `gap` and `valid` of the answers.
 
@@ -431,18 +448,6 @@ class Problem(Task):
             "gap": np.where(np.isfinite(gaps), gaps, np.nan),
             "valid": valid,
         }
-
-    def is_correct(self, example: Example, outputs: Indices) -> bool:
-        """Whether `outputs` cost no more than the example's answer, up to rounding."""
-        assert example.outputs is not None
-        cost, known = self.costs(example, [outputs, example.outputs])
-        return bool(cost <= known + 1e-9 * abs(known))
-
-    def answer_stats(self, answered: Example) -> dict[str, float]:
-        """Return the `cost` of the answer, or {} if the answer is invalid."""
-        assert answered.outputs is not None
-        (cost,) = self.costs(answered, [answered.outputs])
-        return {"cost": float(cost)} if cost < np.inf else {}
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         raise InputError(f"problem {self.name} has no picture: its class does not define `draw`")

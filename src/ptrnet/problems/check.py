@@ -192,10 +192,10 @@ def _check_backwards(problem: Problem, instance: Floats, answers: list[Indices])
     """Check `backwards`, and that `answers_backwards` returns valid answers of no higher cost."""
     has_answers = type(problem).answers_backwards is not Problem.answers_backwards
     _check(
-        problem.reversible == has_answers,
+        problem.is_reversible == has_answers,
         "backwards: expected backwards and answers_backwards, or neither",
     )
-    if not problem.reversible:
+    if not problem.is_reversible:
         return
     backwards = _call("backwards", problem.backwards, instance)
     _check(

@@ -13,7 +13,7 @@ from ptrnet.geometry.tolerance import with_tolerance
 from ptrnet.problems.base import Problem, State, at, columns, is_at, mean
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.types import Floats, Indices
 
 SMALLEST = 0.01  # weight and value of random items with `points` "mixed"
 
@@ -36,6 +36,7 @@ class Knapsack(Problem):
     shared_fields: ClassVar[dict[str, int]] = {"capacity": 1}
     array_api: ClassVar[bool] = True
     mixes: ClassVar[bool] = True
+    stats: ClassVar[tuple[str, ...]] = ("weight",)
     labellers: ClassVar[tuple[str, ...]] = ("dynamic-programming",)
 
     fill: float = setting(0.25, "capacity of random instances, as a share of n", gt=0, le=1)
@@ -114,10 +115,9 @@ class Knapsack(Problem):
     def cost(self, instance: Floats, answers: Indices) -> Floats:
         return -np.take_along_axis(self.unpack(instance)["value"], answers, 1).sum(1)
 
-    def answer_stats(self, answered: Example) -> dict[str, float]:
-        """Return the `cost` and the `weight` of the answer, or {} if the answer is invalid."""
-        stats = super().answer_stats(answered)
-        return {**stats, "weight": answered.inputs[answered.outputs, 0].sum()} if stats else stats
+    def weight(self, inputs: Floats, outputs: Indices) -> float:
+        """Return the weight of the items in an answer."""
+        return float(inputs[outputs, 0].sum())
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         """Draw all items by weight and value, without lines. Chosen items have another color."""

@@ -53,6 +53,7 @@ class Orienteering(Problem):
     fixed: ClassVar[int] = 1
     array_api: ClassVar[bool] = True
     mixes: ClassVar[bool] = True
+    stats: ClassVar[tuple[str, ...]] = ("length",)
     symmetric: ClassVar[bool] = True
     labellers: ClassVar[tuple[str, ...]] = ("best-tour", "circuit", "pyvrp-prizes")
     may_be_unproved: ClassVar[bool] = True
@@ -230,13 +231,9 @@ class Orienteering(Problem):
         prize = self.unpack(instance)["prize"]
         return -(prize[:, 0] + np.take_along_axis(prize, answers, 1).sum(1))
 
-    def answer_stats(self, answered: Example) -> dict[str, float]:
-        """Return the `cost` and the tour's `length` of a valid answer, {} for an invalid answer."""
-        stats = super().answer_stats(answered)
-        if stats and answered.outputs is not None:
-            (length,) = path_length(self.unpack(answered.inputs[None]), answered.outputs[None])
-            stats["length"] = float(length)
-        return stats
+    def length(self, inputs: Floats, outputs: Indices) -> float:
+        """Return the length of the tour of an answer."""
+        return float(path_length(self.unpack(inputs[None]), outputs[None])[0])
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         return Drawing(inputs[:, :2], route_lines(inputs, outputs))

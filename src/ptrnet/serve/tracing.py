@@ -10,6 +10,7 @@ import numpy as np
 
 from ptrnet.decoding.trace import Step, Traced
 from ptrnet.labels import reference_answer
+from ptrnet.metrics import summary
 from ptrnet.serve.schemas import ExactAnswer, Prefix, TraceStep
 from ptrnet.solver.answer import finite_cost
 from ptrnet.tasks.base import Task
@@ -84,8 +85,8 @@ def compare(
     if exact is None or solved.outputs is None:
         return None, {}
     known = solved.replace(outputs=np.array(exact.outputs, np.int64))
-    measures = task.measure([known], [solved.outputs])
-    is_correct = task.is_correct(known, solved.outputs) if exact.proved else None
+    measures = summary.measure(task, [known], [solved.outputs])
+    is_correct = summary.is_correct(task, known, solved.outputs) if exact.proved else None
     return is_correct, {name: measure.to_dict()["value"] for name, measure in measures.items()}
 
 

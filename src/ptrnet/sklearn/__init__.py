@@ -220,7 +220,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         if sample_weight is not None:
             names = [example.source for example in known]
             sample_weight = check_weights(sample_weight, names, "sample_weight")
-        values = task.score(known, self.predict(known))[task.metric]
+        values = task.score(known, self.predict(known))[task.facts.metric]
         return float(np.average(values, weights=sample_weight))
 
     def __sklearn_tags__(self) -> Any:

@@ -14,6 +14,7 @@ from ptrnet.data.infer_groups import warned_of_ids
 from ptrnet.data.tables import Columns
 from ptrnet.evaluation import Evaluation, check_room_for_scores, evaluate, with_scores
 from ptrnet.labels import generation
+from ptrnet.metrics import summary
 from ptrnet.metrics.calibration import first_claims, member_claims
 from ptrnet.metrics.interval import Measure
 from ptrnet.metrics.sequence import grades_of
@@ -66,7 +67,7 @@ def _judged(model: PointerModel, task: Task, data: Dataset) -> tuple[Floats, lis
     The list is empty if no metric of the task uses scores of elements.
     """
     scores: list[Floats] = []
-    if isinstance(task, Custom) and task.score_elements([], []):
+    if isinstance(task, Custom) and summary.score_elements(task, [], []):
         scores = element_scores(model, task, data)
     return log_likelihoods_of(model, task, data), scores
 

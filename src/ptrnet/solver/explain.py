@@ -66,7 +66,7 @@ def importance_of(
         losses[field] += (complete - _metric_of(predictor, data, shuffled)) / repeats
     measures = {field: Moments.of(loss, data.groups).measure() for field, loss in losses.items()}
     by_loss = dict(sorted(measures.items(), key=lambda row: -(row[1].value or 0)))
-    return Importance(task.metric, Moments.of(complete, data.groups).measure(), by_loss)
+    return Importance(task.facts.metric, Moments.of(complete, data.groups).measure(), by_loss)
 
 
 def field_columns(task: Custom) -> dict[str, slice]:
@@ -83,7 +83,7 @@ def _metric_of(predictor: Predictor, data: Dataset, instances: Dataset) -> Float
     """Return the main metric `(B,)` of answers to `instances`: those of `data`, or shuffled."""
     task = own_task(predictor.task)
     answers = [example.outputs for example in predictor(instances) if example.outputs is not None]
-    return task.score(data, answers)[task.metric].astype(np.float64)
+    return task.score(data, answers)[task.facts.metric].astype(np.float64)
 
 
 def _shuffled(data: Dataset, columns: slice, rng: np.random.Generator) -> Dataset:

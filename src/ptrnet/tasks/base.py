@@ -1,29 +1,28 @@
 """The interface of tasks. A task defines its instances, answers and metrics, but no network.
 
 The class `Task` has three parts: methods that tasks must define, methods that tasks may define, and
-methods that all tasks share. Its base class `Labelling` computes answers by algorithms.
+methods that all tasks share.
 """
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ptrnet.errors import InputError, unknown
+from ptrnet.errors import InputError
 from ptrnet.geometry.distances import EUCLIDEAN
-from ptrnet.geometry.points import fit_unit_cube, hilbert_order, lexicographic_order
+from ptrnet.geometry.points import fit_unit_cube
 from ptrnet.ragged import pad, real, trim
 from ptrnet.settings import Settings, setting
 from ptrnet.tasks.schema import Schema
-from ptrnet.types import CLOSED, END, Example, Floats, Indices, TourRules
+from ptrnet.types import END, Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
-    from ptrnet.metrics.interval import Measure, Moments, Scores
+    from ptrnet.metrics.interval import Scores
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,7 +62,17 @@ class Facts:
         relative_range: the standard deviation and the smallest value of each feature, divided by
             the feature's mean. Both arrays are `(d,)`. If a feature is 0 or negative in some
             training example, or unknown, they are 0 and 1. By default, this holds for all features.
-        has_costs: whether the task defines `costs`.
+        cost_name: what `costs` returns, such as "length"; empty if the task has no costs.
+        stats: other numbers to report with a valid answer: functions of the instance and the
+            answer, by name.
+        kind: the kind of the answers to a user's own examples; empty for other tasks.
+        metric: the main metric, which validations compute; empty if they only compute the loss.
+        ties: a function that returns the grades `(n,)` which decide in training which orders of the
+            elements are right. Elements with higher grades come first. Elements with equal grades
+            may come in any order. Its arguments are n, the answer, and the grades `(m,)` of the
+            elements in the answer, in the same order; None if the example has no grades. None: the
+            task never has ties.
+        mirror: how instances are read backwards; None if they cannot be.
         has_picture: whether `draw` returns a picture.
         stdout_format: the format of printed answers if there is no input file.
         recipe: defaults of training options, if they differ from the general defaults.
@@ -91,7 +100,12 @@ class Facts:
     schema: Schema | None = None
     number_names: tuple[str, ...] = ()
     relative_range: tuple[Floats, Floats] = None  # type: ignore[assignment]
-    has_costs: bool = False
+    cost_name: str = ""
+    stats: Mapping[str, Callable[[Floats, Indices], float]] = field(default_factory=dict)
+    kind: str = ""
+    metric: str = ""
+    ties: Callable[[int, Indices, Floats | None], Floats] | None = None
+    mirror: "Mirror | None" = None
     has_picture: bool = True
     stdout_format: str = "txt"
     recipe: Mapping[str, Any] = field(default_factory=dict)
@@ -102,129 +116,24 @@ class Facts:
             object.__setattr__(self, "relative_range", (zeros, ones))
 
     @property
+    def has_costs(self) -> bool:
+        """Whether the task defines `costs`."""
+        return bool(self.cost_name)
+
+    @property
     def num_specials(self) -> int:
         """The number of special slots of the pointer, S."""
         return len(self.special_names)
 
 
-class Labelling(ABC):
-    """The part of `Task` that computes answers by algorithms, the labellers."""
+class Mirror(NamedTuple):
+    """How instances are read backwards, such as job shops with each job reversed."""
 
-    name: ClassVar[str]
-
-    @property
-    @abstractmethod
-    def facts(self) -> "Facts":
-        """What the rest of ptrnet has to know about the task."""
-
-    def canonicalize(self, inputs: Floats, answers: Sequence[Indices]) -> Sequence[Indices]:
-        """Return the answers in canonical form, in which equivalent answers are equal.
-
-        Models are trained to give answers in this form.
-
-        Args:
-            inputs: `(B, n, d)` instances of one size.
-            answers: a valid answer to each instance.
-        """
-        return answers
-
-    def label(
-        self, inputs: Floats, labeller: str | None = None, distance: str = EUCLIDEAN
-    ) -> Sequence[Indices]:
-        """Compute the answers to instances, in canonical form.
-
-        Args:
-            inputs: `(B, n, d)` instances of one size.
-            labeller: the name of the algorithm; None: the first of the task's `labellers`.
-            distance: the distance between elements, one of the task's `distances`.
-
-        Raises:
-            InputError: the labeller does not serve this task, or takes fewer than n elements.
-
-        Examples:
-            >>> task = ptrnet.tasks.get("sort")
-            >>> task.label(np.array([[[0.7], [0.2], [0.5]]]))
-            [array([1, 2, 0])]
-        """
-        self.check_labeller(labeller)
-        return self.label_with_proof(inputs, labeller, distance)[0]
-
-    def label_with_proof(
-        self,
-        inputs: Floats,
-        labeller: str | None = None,
-        distance: str = EUCLIDEAN,
-        rules: TourRules = CLOSED,
-    ) -> tuple[Sequence[Indices], NDArray[np.bool_]]:
-        """Return the answers of `label`, and `(B,)` booleans: False if a promised proof is missing.
-
-        A labeller that proves its answers may run out of time: `exact` then returns its best tour
-        without a proof. If a labeller promises no proofs, all booleans are True.
-
-        Call `check_labeller` first. This method does not check the labeller again, because callers
-        label many batches.
-
-        Raises:
-            InputError: the labeller takes fewer than n elements.
-        """
-        from ptrnet import labellers  # compiles kernels, so import it only here
-
-        self.check_max_elements(labeller, inputs.shape[1])
-        options: dict[str, Any] = {} if distance == EUCLIDEAN else {"distance": distance}
-        if rules != CLOSED:  # only labellers of `tsp` take rules
-            options["rules"] = rules
-        name = labeller or self.facts.labellers[0]
-        answers, proved = labellers.label_with_proof(name, inputs, **options)
-        if labellers.is_plugin(name):
-            self.check_answers(answers, inputs, f"labeller {name}")
-            answers = [np.asarray(outputs, np.int64) for outputs in answers]
-        return self.canonicalize(inputs, answers, **options), proved
-
-    @abstractmethod
-    def check_answers(self, answers: Sequence[Indices], inputs: Floats, source: str) -> None:
-        """Check that answers of a plug-in's labeller are valid answers to `(B, n, d)` instances.
-
-        Raises:
-            InputError: an answer is invalid. The message begins with `source`.
-        """
-
-    def check_labeller(self, labeller: str | None) -> None:
-        """Check that a labeller serves this task, and that its package is installed.
-
-        Raises:
-            InputError: the labeller does not serve this task; the message has the nearest name.
-            MissingExtraError: the labeller needs a package that is not installed.
-        """
-        from ptrnet import labellers
-
-        if not self.facts.labellers:
-            raise InputError(
-                f"task {self.name} has no labeller: no algorithm computes its answers; train a "
-                "model with ptrnet train, and use ptrnet solve"
-            )
-        name = labeller or self.facts.labellers[0]
-        if name not in self.facts.labellers and name not in labellers.names_for(self):
-            raise unknown(f"labeller of task {self.name}", name, labellers.names_for(self))
-        labellers.check_package(name)
-
-    def check_max_elements(self, labeller: str | None, n: int) -> None:
-        """Check that a labeller of this task takes n elements.
-
-        Raises:
-            InputError: the labeller takes fewer elements. The message names the task's labellers
-                that take n elements.
-        """
-        from ptrnet import labellers
-
-        name = labeller or self.facts.labellers[0]
-        max_elements = labellers.max_elements(name)
-        if n > max_elements:
-            known = labellers.names_for(self)
-            others = [other for other in known if labellers.max_elements(other) >= n]
-            raise InputError(
-                f"labeller {name}: expected at most {max_elements:.0f} elements, got {n}; "
-                f"labellers for this size: {', '.join(others) or 'none'}"
-            )
+    # Returns instances `(B, n, d)` read backwards. Twice gives the original instances.
+    inputs: Callable[[Floats], Floats]
+    # Returns answers to the backwards instances, given valid answers to the original instances. A
+    # returned answer must not cost more than the given answer.
+    answers: Callable[[Floats, Sequence[Indices]], Sequence[Indices]]
 
 
 @dataclass(frozen=True)
@@ -258,7 +167,7 @@ class Bar(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Task(Settings, Labelling):
+class Task(Settings, ABC):
     """Base class of tasks. Fields made by `ptrnet.settings.setting` are the settings of a task.
 
     An instance is an array `(n, d)`: n elements of d numbers. An answer is an array of 0-based
@@ -273,7 +182,14 @@ class Task(Settings, Labelling):
         "uniform", "mixed", "gaussian", "clustered", "curves", "stretched", "grid", "duplicates"
     ] = setting("uniform", "the distribution of the elements of random instances")
 
-    # ---- Members that a task must define, besides the class variable `name` and `facts`.
+    # ---- Members that a task must define.
+
+    name: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def facts(self) -> Facts:
+        """What the rest of ptrnet has to know about the task."""
 
     @abstractmethod
     def max_length(self, n: int) -> int:
@@ -306,26 +222,18 @@ class Task(Settings, Labelling):
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         """Return the picture of an answer."""
 
-    # ---- Members that a task may define, besides `canonicalize`.
+    # ---- Members that a task may define.
 
-    @property
-    def reversible(self) -> bool:
-        """Whether instances can be read backwards: the task defines `backwards`."""
-        return type(self).backwards is not Task.backwards
+    def canonicalize(self, inputs: Floats, answers: Sequence[Indices]) -> Sequence[Indices]:
+        """Return the answers in canonical form, in which equivalent answers are equal.
 
-    def backwards(self, inputs: Floats) -> Floats:
-        """Return instances `(B, n, d)` read backwards, such as job shops with each job reversed.
+        Models are trained to give answers in this form.
 
-        If instances are read backwards twice, they equal the original instances.
+        Args:
+            inputs: `(B, n, d)` instances of one size.
+            answers: a valid answer to each instance.
         """
-        raise NotImplementedError
-
-    def answers_backwards(self, inputs: Floats, answers: Sequence[Indices]) -> Sequence[Indices]:
-        """Return answers to `backwards(inputs)`, given valid answers to `inputs`.
-
-        A returned answer must not cost more than the given answer.
-        """
-        raise NotImplementedError
+        return answers
 
     def free_constraint(self) -> "Constraint":
         """Return the constraint of unconstrained decoding.
@@ -453,48 +361,6 @@ class Task(Settings, Labelling):
         """Convert a sequence of tokens `(m,)`, without END, to an answer."""
         return tokens[tokens >= self.facts.num_specials] - self.facts.num_specials
 
-    def score_elements(
-        self, examples: Sequence[Example], scores: Sequence[Floats]
-    ) -> dict[str, "Scores"]:
-        """Return metrics of the scores `(n,)` that a model gave to the elements of each example.
-
-        By default there are no such metrics.
-
-        Returns:
-            The same form as that of `score`.
-        """
-        return {}
-
-    def can_tell(self, metric: str, example: Example) -> bool:
-        """Whether two answers to the example may get different values of a metric.
-
-        A text for people leaves out a metric that tells no two answers to any example apart. It
-        also leaves out a metric that always equals another one.
-        """
-        return True
-
-    def shows(self, metric: str, value: float | None) -> bool:
-        """Whether a value of a metric, over many answers, belongs into a text for people."""
-        return True
-
-    def summarize(self, moments: Mapping[str, "Moments"]) -> dict[str, "Measure"]:
-        """Summarize the scores of each metric: a share or a mean with a confidence interval."""
-        from ptrnet.metrics.interval import summarize
-
-        return summarize(moments)
-
-    def measure(
-        self, examples: Sequence[Example], answers: Iterable[Indices]
-    ) -> dict[str, "Measure"]:
-        """Score one answer for each example and summarize the scores."""
-        from ptrnet.metrics.interval import moments_of
-
-        return self.summarize(moments_of(self.score(examples, answers)))
-
-    def is_correct(self, example: Example, outputs: Indices) -> bool:
-        """Whether `outputs` are as good as the example's answer."""
-        return bool(self.score([example], [outputs])["accuracy"][0])
-
     def costs(self, example: Example, answers: Sequence[Indices]) -> Floats | None:
         """Return the cost of each answer; lower is better.
 
@@ -502,24 +368,6 @@ class Task(Settings, Labelling):
         answer.
         """
         return None
-
-    def grades(self, n: int, outputs: Indices, in_order: Floats | None) -> Floats | None:
-        """Return the grades `(n,)` that decide in training which orders of the elements are right.
-
-        Elements with higher grades come first. Elements with equal grades may come in any order. If
-        the task never has ties, return None.
-
-        Args:
-            n: number of elements of the instance.
-            outputs: the answer.
-            in_order: the grades `(m,)` of the elements in `outputs`, in the same order. None if
-                the example has no grades.
-        """
-        return None
-
-    def answer_stats(self, answered: Example) -> dict[str, float]:
-        """Return numbers to report with an answer, such as the length of a tour."""
-        return {}
 
     # ---- Members that all tasks share.
 
@@ -529,39 +377,6 @@ class Task(Settings, Labelling):
             raise InputError(
                 f"order: hilbert takes elements of 2 numbers, got {self.facts.num_features}"
             )
-
-    def element_order(self, inputs: Floats) -> Indices:
-        """Return the order `(B, n)` in which models read the elements of instances `(B, n, d)`."""
-        if self.order == "lexicographic":
-            return lexicographic_order(inputs)
-        if self.order == "hilbert":
-            return hilbert_order(inputs)
-        return np.tile(np.arange(inputs.shape[1]), (len(inputs), 1))
-
-    def check_answers(self, answers: Sequence[Indices], inputs: Floats, source: str) -> None:
-        """See `Labelling`. Accept empty answers, because `ptrnet.labels` reports them."""
-        count, n = inputs.shape[:2]
-        if len(answers) != count:
-            raise InputError(f"{source}: expected {count} answers, got {len(answers)}")
-        shape = ("m",) if self.facts.item_size == 1 else ("t", self.facts.item_size)
-        for k, outputs in enumerate(map(np.asarray, answers)):
-            instance = f"{source}: instance {k} of {n} elements: "
-            if not outputs.size:
-                continue
-            if outputs.dtype.kind not in "iu" or outputs.shape[1:] != shape[1:]:
-                raise InputError(
-                    f"{instance}expected whole numbers ({', '.join(map(str, shape))}), got "
-                    f"{outputs.dtype} {outputs.shape}"
-                )
-            outside = outputs[(outputs < 0) | (outputs >= n)]
-            if outside.size:
-                raise InputError(f"{instance}expected 0 to {n - 1}, got {outside[0]}")
-            complaint = self.answer_error(n, outputs)
-            if complaint:
-                raise InputError(f"{instance}{complaint}")
-            num_tokens, longest = len(self.to_tokens([outputs])[0]) - 1, self.max_length(n)
-            if num_tokens > longest:
-                raise InputError(f"{instance}expected at most {longest} tokens, got {num_tokens}")
 
 
 def duplicate_error(outputs: Indices, first: int) -> str | None:

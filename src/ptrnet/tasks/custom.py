@@ -132,6 +132,9 @@ class Custom(Task):
             repeats=self.kind == "sequence",
             schema=self._schema(),
             relative_range=self._relative_range(),
+            kind=self.kind,
+            metric=METRICS[self.kind],
+            ties=self._ties if self.kind in ("set", "grades") else None,
         )
 
     def _schema(self) -> Schema | None:
@@ -202,9 +205,7 @@ class Custom(Task):
             return f"expected one index, got {len(outputs)}"
         return None if self.facts.repeats else duplicate_error(outputs, first)
 
-    def grades(self, n: int, outputs: Indices, in_order: Floats | None) -> Floats | None:
-        if self.kind not in ("set", "grades"):
-            return None
+    def _ties(self, n: int, outputs: Indices, in_order: Floats | None) -> Floats:
         grades = np.zeros(n)
         if self.kind == "set":
             grades[outputs] = 1
@@ -224,44 +225,6 @@ class Custom(Task):
             "grades": ranking.score_grades,
         }
         return scores[self.kind](examples, answers)
-
-    def score_elements(
-        self, examples: Sequence[Example], scores: Sequence[Floats]
-    ) -> dict[str, "Scores"]:
-        from ptrnet.metrics import ranking
-        from ptrnet.metrics.sequence import grades_of
-
-        if self.kind == "choice":
-            chosen = [int(e.outputs[0]) for e in examples if e.outputs is not None]
-            return ranking.score_chosen(chosen, scores)
-        if self.kind == "set":
-            return ranking.score_members(list(map(grades_of, examples)), scores)
-        return {}
-
-    def can_tell(self, metric: str, example: Example) -> bool:
-        from ptrnet.metrics.sequence import grades_of
-
-        kind, _, cutoff = metric.partition("@")
-        if kind == "top" or (kind == "ndcg" and metric != self.metric):
-            return len(example.inputs) > int(cutoff)
-        if metric == "map" or (metric == "mrr" and self.kind == "grades"):
-            is_relevant = grades_of(example) > 0
-            return bool(is_relevant.any() and not is_relevant.all())
-        return True
-
-    def shows(self, metric: str, value: float | None) -> bool:
-        """As in `Task`. Exact matches are not shown if a finer metric is, and no answer matches.
-
-        An order by grades never has to match from the first to the last element.
-        """
-        if self.metric == "accuracy" or metric not in ("accuracy", "same_set"):
-            return True
-        return self.kind != "grades" and value != 0
-
-    @property
-    def metric(self) -> str:
-        """The main metric of the kind; higher is better."""
-        return METRICS[self.kind]
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         """Draw the elements, joined in the order of the answer.

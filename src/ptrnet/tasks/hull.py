@@ -10,7 +10,7 @@ With `closed`, a model's sequence repeats the first vertex at the end, as in fig
 al. (2015).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -25,7 +25,7 @@ from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
-    from ptrnet.metrics.interval import Measure, Moments, Scores
+    from ptrnet.metrics.interval import Scores
 
 
 @dataclass(frozen=True)
@@ -122,20 +122,17 @@ class Hull(Task):
 
         Otherwise return the answer.
         """
+        from ptrnet import labellers  # compiles kernels
+
         if _is_hull(inputs, outputs):
             return outputs
-        (exact,) = self.label(inputs[None])
+        (exact,) = labellers.label(self, inputs[None])
         return exact if rings_are_near(super().normalize(inputs), outputs, exact) else outputs
 
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
         from ptrnet.metrics.polygon import score
 
         return score(examples, answers)
-
-    def summarize(self, moments: Mapping[str, "Moments"]) -> dict[str, "Measure"]:
-        from ptrnet.metrics.polygon import summarize
-
-        return summarize(moments)
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         return Drawing(inputs, [inputs[np.append(outputs, outputs[:1])]])

@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ptrnet.errors import InputError
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, PLANAR, along, is_directed, matrix
@@ -60,7 +59,7 @@ class Tsp(Task):
             symmetric=True,
             circular=True,
             depends_on_indices=self.order == "given",
-            has_costs=True,
+            cost_name="length",
         )
 
     def canonicalize(
@@ -92,30 +91,6 @@ class Tsp(Task):
         if rules.end is not None:
             tours = np.stack([np.roll(t, -int(np.argmax(t == rules.end)) - 1) for t in tours])
         return list(tours)
-
-    def label_with_proof(
-        self,
-        inputs: Floats,
-        labeller: str | None = None,
-        distance: str = EUCLIDEAN,
-        rules: TourRules = CLOSED,
-    ) -> tuple[Sequence[Indices], NDArray[np.bool_]]:
-        """See `Labelling`.
-
-        Raises:
-            InputError: there are rules or directed distances, which the labeller does not take.
-        """
-        from ptrnet import labellers
-
-        name = labeller or self.facts.labellers[0]
-        is_plain = rules == CLOSED and not (distance == EXPLICIT and is_directed(inputs).any())
-        if not is_plain and not labellers.takes_rules(name):
-            raise InputError(
-                f"labeller {name}: expected a closed tour without rules, and distances that are "
-                "equal in both directions; labellers without this limit: "
-                f"{', '.join(filter(labellers.takes_rules, self.facts.labellers))}"
-            )
-        return super().label_with_proof(inputs, labeller, distance, rules)
 
     def beginning(self, example: Example) -> list[int]:
         """Return the required last and first city; no city if the rules do not fix both.
@@ -231,10 +206,6 @@ class Tsp(Task):
 
         return score(examples, answers)
 
-    def is_correct(self, example: Example, outputs: Indices) -> bool:
-        (gap,) = self.score([example], [outputs])["gap"]
-        return bool(gap < 1e-9)  # the same tour from another city has other rounding errors
-
     def costs(self, example: Example, answers: Sequence[Indices]) -> Floats:
         """Return the lengths of tours. Answers that are not tours have infinite length."""
         from ptrnet.metrics.sequence import is_permutation
@@ -248,12 +219,6 @@ class Tsp(Task):
                 for tour in answers
             ]
         )
-
-    def answer_stats(self, answered: Example) -> dict[str, float]:
-        """The `length` of a valid tour."""
-        assert answered.outputs is not None
-        (length,) = self.costs(answered, [answered.outputs])
-        return {"length": length} if length < np.inf else {}
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         return Drawing(inputs, [inputs[np.append(outputs, outputs[:1])]])

@@ -19,6 +19,7 @@ from rich.table import Column
 from torch import Tensor
 
 from ptrnet.errors import DivergedError, InputError, MissingExtraError, ModelError, unknown
+from ptrnet.metrics import summary
 from ptrnet.metrics.interval import Moments
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import METRICS
@@ -300,7 +301,7 @@ LINE_EVERY = 60.0  # seconds between lines if standard error is not a terminal
 class TrainingProgress(pl.Callback):
     """Shows and logs the mean of each metric over the last LOG_EVERY steps.
 
-    The text leaves out an accuracy that says nothing; see `Task.shows`.
+    The text leaves out an accuracy that says nothing; see `ptrnet.metrics.summary.shows`.
 
     If standard error is not a terminal, the callback prints lines instead of a progress bar.
     """
@@ -343,7 +344,7 @@ class TrainingProgress(pl.Callback):
         self.recent, self.last_log = [], now
         pl_module.log_dict({**means, "examples_per_second": rate})
         # Round as the text does, so that it does not show an accuracy of 0.0%.
-        shown = {k: v for k, v in means.items() if self.task.shows(k, round(v, 3))}
+        shown = {k: v for k, v in means.items() if summary.shows(self.task, k, round(v, 3))}
         metrics = " ".join(f"{key} {_text(key, value)}" for key, value in shown.items())
         status = f"{metrics} {rate:,.0f} examples/s{self.valid}"
         self.bar.update(self.bar_task, completed=step, status=status)

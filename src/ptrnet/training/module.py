@@ -15,9 +15,7 @@ from ptrnet.data.random_streams import DROPOUT
 from ptrnet.decoding import Greedy
 from ptrnet.models.base import PointerModel
 from ptrnet.models.parts.random_numbers import Dropout
-from ptrnet.problems import Problem
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.custom import Custom
 from ptrnet.training import optimizers
 from ptrnet.training.graphs import GraphLosses
 from ptrnet.training.hardware import has_run_on_gpu
@@ -32,10 +30,7 @@ Losses = Callable[[Any], tuple[Tensor, Tensor]]
 
 def metric_of(task: Task) -> str | None:
     """Return the name of the metric that validations compute from greedy answers, or None."""
-    if isinstance(task, Problem):
-        return "gap"
-    is_scored = isinstance(task, Custom) and task.metric != "accuracy"
-    return task.metric if is_scored else None  # type: ignore[attr-defined]
+    return None if task.facts.metric in ("", "accuracy") else task.facts.metric
 
 
 @torch.no_grad()

@@ -395,8 +395,8 @@ def _check_answers(recipe: Recipe) -> None:
     validates_on_file = recipe.valid or recipe.valid_share or not recipe.valid_batches
     draws_examples = not (recipe.data and validates_on_file)
     if draws_examples or (recipe.labeller and not task.facts.labellers):
-        task.check_labeller(recipe.labeller or None)
-        task.check_max_elements(recipe.labeller or None, recipe.n[-1])
+        labellers.check_labeller(task, recipe.labeller or None)
+        labellers.check_max_elements(task, recipe.labeller or None, recipe.n[-1])
 
 
 def _check_costs(recipe: Recipe) -> None:

@@ -35,7 +35,7 @@ def rows(
         for labeller in labellers.names_for(kind):
             size = int(min(sizes[0], labellers.max_elements(labeller)))
             try:
-                kind.check_labeller(labeller)
+                labellers.check_labeller(kind, labeller)
             except MissingExtraError as error:
                 print(f"left out: {error}", file=stderr)
             else:
@@ -57,7 +57,7 @@ class Instances:
         first, count = chunk
         task = tasks.get(self.task)
         inputs = task.sample(np.random.default_rng([self.seed, first]), count, self.n)
-        task.label(inputs, self.labeller)
+        labellers.label(task, inputs, self.labeller)
 
     def label_in_parallel(self, count: int, processes: int) -> None:
         """Label the first `count` instances in several processes."""

@@ -19,6 +19,7 @@ from ptrnet.data import checks
 from ptrnet.data.symmetries import permute_elements
 from ptrnet.decoding import Beam, Decoder, Greedy
 from ptrnet.errors import InputError
+from ptrnet.geometry.points import reading_order
 from ptrnet.sizes import Sizes
 from ptrnet.solver import Solver
 from ptrnet.training.hardware import device_of
@@ -84,7 +85,7 @@ class Questions:
         task = self.solver().task
         drawn = task.sample(np.random.default_rng(self.seed), self.batch_size, self.n)
         inputs = torch.from_numpy(
-            permute_elements(drawn, task.element_order(drawn)).astype(np.float32)
+            permute_elements(drawn, reading_order(drawn, task.order)).astype(np.float32)
         )
         lengths = torch.full((self.batch_size,), self.n)
         max_tokens = torch.full((self.batch_size,), task.max_length(self.n))

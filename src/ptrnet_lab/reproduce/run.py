@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ptrnet import tasks, weights
+from ptrnet import labellers, tasks, weights
 from ptrnet.errors import InputError
 from ptrnet.files import checksum, locked
 from ptrnet.metrics.interval import Measure
@@ -164,7 +164,7 @@ def _mean_costs(row: Row, test: Sequence[Example]) -> dict[str, float]:
             answers = [example.outputs for example in test]
         else:
             points = np.stack([example.inputs for example in test])
-            answers = list(task.label(points, labeller))
+            answers = list(labellers.label(task, points, labeller))
         pairs = zip(test, answers, strict=True)
         costs[labeller] = float(np.mean([task.costs(e, [a])[0] for e, a in pairs]))  # type: ignore
     return costs

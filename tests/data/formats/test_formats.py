@@ -12,6 +12,7 @@ from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.labels import label_dataset
+from ptrnet.metrics import summary
 from ptrnet.types import Example
 
 HULL, SORT, DELAUNAY = tasks.get("hull"), tasks.get("sort"), tasks.get("delaunay")
@@ -136,6 +137,6 @@ def test_examples_of_the_documentation_are_read(tmp_path):
         for row, task in rows:
             (example,) = read(tmp_path, extension, row, tasks.get(task))
             (truth,) = label_dataset(tasks.get(task), None, [example])
-            assert tasks.get(task).is_correct(truth, example.outputs)
+            assert summary.is_correct(tasks.get(task), truth, example.outputs)
     assert read(tmp_path, "tsp", cities, TSP)[0].distance == "EUC_2D"
     assert read(tmp_path, "tour", tour, TSP)[0].outputs.tolist() == [0, 1, 2]

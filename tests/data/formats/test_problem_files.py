@@ -5,10 +5,11 @@ import re
 import numpy as np
 import pytest
 
-from ptrnet import tasks
+from ptrnet import labellers, tasks
 from ptrnet.data import formats
 from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.labels import label_dataset
+from ptrnet.metrics import summary
 from ptrnet.types import Example
 from tests.data.formats.test_tsp import INSTANCES
 
@@ -77,7 +78,7 @@ def test_cost_of_routes_is_the_sum_of_rounded_distances(tmp_path):
     example = read(tmp_path, "small.vrp", VRP, "cvrp")
     assert example.nodes.ids == [2, 1, 3, 4]
     np.testing.assert_array_equal(example.outputs, [1, 2, 0, 3])
-    assert tasks.get("cvrp").answer_stats(example) == {"cost": 5 + 5 + 10 + 10 + 10}
+    assert summary.answer_stats(tasks.get("cvrp"), example) == {"cost": 5 + 5 + 10 + 10 + 10}
 
 
 def test_reads_and_writes_solution_files(tmp_path):
@@ -144,10 +145,10 @@ def test_the_score_of_the_depot_does_not_change_the_best_tour(labeller):
         pytest.importorskip("ortools")
     task = tasks.get("orienteering", limit=1.6)
     (inputs,) = task.sample(np.random.default_rng(2), 1, 8)
-    (tour,) = task.label(inputs[None], labeller)
+    (tour,) = labellers.label(task, inputs[None], labeller)
     for score in (0.5, 7, 1e9):
         inputs[0, 2] = score
-        (other,) = task.label(inputs[None], labeller)
+        (other,) = labellers.label(task, inputs[None], labeller)
         assert other.tolist() == tour.tolist()
     features = [part.copy() for part in task.features(task.start(inputs[None]))]
     inputs[0, 2] = 0
@@ -167,7 +168,7 @@ def test_the_published_optimum_of_a_map_of_oplib(tmp_path):
     ]
     example = read(tmp_path, "a.oplib", "\n".join(lines), "orienteering")
     (labelled,) = label_dataset(tasks.get("orienteering"), "circuit", [example], strict=True)
-    assert tasks.get("orienteering").answer_stats(labelled)["cost"] == -37
+    assert summary.answer_stats(tasks.get("orienteering"), labelled)["cost"] == -37
 
 
 @pytest.mark.parametrize("end", ["vrp", "oplib"])

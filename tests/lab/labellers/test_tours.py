@@ -63,15 +63,15 @@ def test_a3_is_never_above_one_and_a_half_times_the_shortest():
 def test_labellers_that_take_no_rules_name_those_that_do():
     points, directed = np.random.default_rng(4).random((1, 5, 2)), np.arange(25.0).reshape(1, 5, 5)
     for call in (
-        lambda: TSP.label_with_proof(points, "a1", rules=TourRules(is_open=True)),
-        lambda: TSP.label_with_proof(directed, "a1", "EXPLICIT"),
+        lambda: labellers.label_with_proof(TSP, points, "a1", rules=TourRules(is_open=True)),
+        lambda: labellers.label_with_proof(TSP, directed, "a1", "EXPLICIT"),
     ):
         with pytest.raises(
             InputError, match=r"a1: expected .*limit: exact, held-karp, local-search$"
         ):
             call()
     symmetric = directed + directed.swapaxes(1, 2)
-    assert TSP.label_with_proof(symmetric, "a2", "EXPLICIT")[1].all()
+    assert labellers.label_with_proof(TSP, symmetric, "a2", "EXPLICIT")[1].all()
 
 
 def test_2_opt_ends_for_lengths_below_0():
@@ -87,15 +87,15 @@ def test_2_opt_ends_for_lengths_below_0():
 
 def test_the_tasks_messages_name_them():
     with pytest.raises(InputError, match=r"unknown labeller .* 'a4'.* \(known: a1, a2, a3, exact,"):
-        TSP.check_labeller("a4")
+        labellers.check_labeller(TSP, "a4")
     with pytest.raises(InputError, match=r"this size: local-search, a1, a2, a3$"):
-        TSP.check_max_elements("exact", 100)
+        labellers.check_max_elements(TSP, "exact", 100)
     with pytest.raises(InputError, match="unknown labeller of task hull 'a1'"):
-        tasks.get("hull").check_labeller("a1")
+        labellers.check_labeller(tasks.get("hull"), "a1")
 
 
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr(labellers, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r'labeller a3 needs the extra "labels"'):
-        TSP.check_labeller("a3")
-    TSP.check_labeller("a2")
+        labellers.check_labeller(TSP, "a3")
+    labellers.check_labeller(TSP, "a2")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from ptrnet import models, tasks
+from ptrnet import labellers, models, tasks
 from ptrnet.constraints.triangulations import FrontEdge
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.errors import InputError
@@ -61,7 +61,7 @@ def test_apex_is_the_rightmost_point_in_the_frame_of_its_edge(points):
     """For every token after the first two of true sequences, in float32, including NONE."""
     task = tasks.get("delaunay", sequence="apexes", points=points)
     inputs = task.sample(np.random.default_rng(4), 50, 10)
-    targets = torch.from_numpy(np.stack(task.to_tokens(task.label(inputs))))
+    targets = torch.from_numpy(np.stack(task.to_tokens(labellers.label(task, inputs))))
     frames = EdgeFrames(8, is_open=True)
     front = FrontEdge(*frames.all_ends(shift_right(targets), 2))
     view = OpenEdgeFeatures(torch.from_numpy(inputs).float(), 2, *front)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import ptrnet
+from ptrnet import labellers
 from ptrnet.geometry.distances import between
 from ptrnet.geometry.resolution import RESOLUTION
 from ptrnet.types import Floats, Indices
@@ -96,7 +97,7 @@ def _is_sorted(inputs: Floats, answer: Indices) -> bool:
 def _is_hull(points: Floats, answer: Indices) -> bool:
     """Whether the ring is exact, or the label's, which allows for rounded coordinates."""
     exact = exact_answers.whole_points(points)
-    (label,) = ptrnet.tasks.get("hull").label(points[None])
+    (label,) = labellers.label(ptrnet.tasks.get("hull"), points[None])
     ring = {exact[k] for k in answer}
     return len(ring) == len(answer) and (
         ring == set(exact_answers.hull_of(exact)) or ring == {exact[k] for k in label}

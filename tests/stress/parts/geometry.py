@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ptrnet import tasks
+from ptrnet import labellers, tasks
+from ptrnet.metrics import summary
 from ptrnet.types import Example, Floats, Indices
 from tests.stress import exact_answers
 from tests.stress.degenerate import degenerate_points
@@ -33,7 +34,7 @@ def _hull(_: None, rng: np.random.Generator, folder: Path) -> str:
     """Integers have the exact hull. With floats, no point is outside by more than rounding."""
     kind, points = _points(rng, folder)
     exact = exact_answers.whole_points(points)
-    (answer,) = HULL.label(points[None])
+    (answer,) = labellers.label(HULL, points[None])
     ring = [exact[i] for i in answer]
     assert all(exact.index(exact[i]) == i for i in answer), "of equal points the first counts"
     if _is_whole(points):
@@ -87,14 +88,14 @@ def _turn_slack(a, b, c) -> int:
 def _hull_metrics(_: None, rng: np.random.Generator, folder: Path) -> str:
     """Compare the metrics of the label, and of a randomly changed answer."""
     kind, points = _points(rng, folder)
-    (label,) = HULL.label(points[None])
+    (label,) = labellers.label(HULL, points[None])
     example = Example(points, label)
-    assert HULL.measure([example], [label])["accuracy"].value == 1
+    assert summary.measure(HULL, [example], [label])["accuracy"].value == 1
     answer = _changed(label, len(points), rng)
     exact = exact_answers.whole_points(points)
     ring, truth = ([exact[i] for i in indices] for indices in (answer, label))
     ring = ring[:-1] if len(ring) > 1 and ring[0] == ring[-1] else ring  # closed or not
-    measured = HULL.measure([example], [answer])
+    measured = summary.measure(HULL, [example], [answer])
     assert measured["accuracy"].value == _same_ring(ring, truth), (answer, label)
     whole = abs(exact_answers.area(truth))
     if not whole or len(truth) < 3:
@@ -134,7 +135,7 @@ def _delaunay(_: None, rng: np.random.Generator, folder: Path) -> str:
     """Each label is exactly Delaunay; points on one line are refused."""
     kind, points = _points(rng, folder)
     exact = exact_answers.whole_points(points)
-    (flat,) = DELAUNAY.label(points[None])
+    (flat,) = labellers.label(DELAUNAY, points[None])
     triangles = [tuple(t) for t in flat.reshape(-1, 3).tolist()]
     on_a_line = len(exact_answers.hull_of(exact)) < 3
     assert on_a_line == (not triangles), triangles
@@ -145,18 +146,18 @@ def _delaunay(_: None, rng: np.random.Generator, folder: Path) -> str:
 def _delaunay_metrics(_: None, rng: np.random.Generator, folder: Path) -> str:
     """The label is right. For integers, a changed answer is right if exact numbers say so."""
     kind, points = _points(rng, folder, fewest=4)
-    (flat,) = DELAUNAY.label(points[None])
+    (flat,) = labellers.label(DELAUNAY, points[None])
     label = flat.reshape(-1, 3)
     if not len(label):
         return "on a line"
     example = Example(points, label)
-    assert DELAUNAY.measure([example], [label])["accuracy"].value == 1
+    assert summary.measure(DELAUNAY, [example], [label])["accuracy"].value == 1
     answer = label.copy()
     row, column = rng.integers(len(label)), rng.integers(3)
     answer[row, column] = rng.choice(np.setdiff1d(np.arange(len(points)), answer[row]))
     if rng.random() < 0.3:
         answer = np.delete(label, row, axis=0)
-    actual = DELAUNAY.measure([example], [answer])["accuracy"].value
+    actual = summary.measure(DELAUNAY, [example], [answer])["accuracy"].value
     exact = exact_answers.whole_points(points)
     expected = exact_answers.is_delaunay(exact, [tuple(t) for t in answer.tolist()])
     # Where rounding decides, an answer is taken that exact numbers would not take.

@@ -19,6 +19,7 @@ from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import depots
 from ptrnet.data.formats.parts.lines import filled_lines
 from ptrnet.errors import AmbiguousInputWarning, InputError
+from ptrnet.metrics import summary
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
@@ -74,7 +75,7 @@ def _check_cost(source: str, written: str, answered: Example, task: Task) -> Non
     unrounded = answered.inputs.copy()
     unrounded[:, -1] = 0
     rounded, exact = (
-        task.answer_stats(answered.replace(inputs=inputs))["cost"]
+        summary.answer_stats(task, answered.replace(inputs=inputs))["cost"]
         for inputs in (answered.inputs, unrounded)
     )
     text = f"the routes cost {rounded:.15g}, or {exact:.2f} if distances are not rounded"
@@ -90,4 +91,4 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
         routes = np.split(example.outputs, np.flatnonzero(example.outputs == 0))
         for number, route in enumerate(routes, 1):
             stream.write(f"Route #{number}: {' '.join(map(str, route[route > 0]))}\n")
-        stream.write(f"Cost {task.answer_stats(example)['cost']:.15g}\n")
+        stream.write(f"Cost {summary.answer_stats(task, example)['cost']:.15g}\n")
