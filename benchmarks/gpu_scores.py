@@ -13,7 +13,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from ptrnet.errors import PtrnetError
-from ptrnet.kernels.additive import factorised_scores, naive_scores
+from ptrnet.kernels.additive import chunked_scores, naive_scores
 from ptrnet_lab.bench.harness import Side, describe, interleaved, machine, ratio, spread, versions
 
 BATCH, UNITS, ROUNDS, CALLS = 128, 512, 15, 10
@@ -26,16 +26,16 @@ def main() -> None:
         raise PtrnetError("benchmarks/gpu_scores.py needs a GPU: torch and triton see none here")
     import triton
 
-    from ptrnet.kernels.additive import gpu
+    from ptrnet.kernels.additive_gpu import triton_scores
 
     print(f"{describe(machine('cuda'), versions())}, triton {triton.__version__}")
     print(f"B={BATCH} H={UNITS}, forward and backward, float32")
     print("N     M     face         ms       ratio to reference   GPU ms   ratio   peak MB")
     faces = {
-        "gpu": gpu.additive_scores,
+        "gpu": triton_scores,
         "reference": naive_scores,
         "compiled": torch.compile(naive_scores, dynamic=False),
-        "factorised": factorised_scores,
+        "chunked": chunked_scores,
     }
     for n, m in SIZES:
         tensors = [torch.randn(s, device="cuda") for s in ((BATCH, n, UNITS), (BATCH, m, UNITS))]

@@ -10,20 +10,19 @@ import pytest
 import torch
 
 from ptrnet.errors import ShapeError
-from ptrnet.kernels.additive import additive_scores, cpu, factorised_scores, naive_scores, plain
+from ptrnet.kernels.additive import additive_scores, chunked_scores, naive_scores
+from ptrnet.kernels.additive_cpu import compiled_scores
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 GPU = []
 if find_spec("triton") and (INTERPRETED or torch.cuda.is_available()):
-    from ptrnet.kernels.additive import gpu
+    from ptrnet.kernels.additive_gpu import triton_scores
 
-    GPU = [gpu.additive_scores]
+    GPU = [triton_scores]
 
 
 def kernels(*functions):
-    return pytest.mark.parametrize(
-        "kernel", functions, ids=lambda f: f.__module__.rsplit(".", 1)[1]
-    )
+    return pytest.mark.parametrize("kernel", functions, ids=lambda f: f.__name__)
 
 
 def scores_of(kernel, *tensors):
@@ -32,7 +31,7 @@ def scores_of(kernel, *tensors):
     return kernel(*(None if t is None else t.to(device) for t in tensors)).cpu()
 
 
-KERNELS = kernels(cpu.additive_scores, factorised_scores, *GPU)
+KERNELS = kernels(compiled_scores, chunked_scores, *GPU)
 SIZES = [(1, 1, 1, 1), (3, 7, 5, 33), (2, 1, 9, 16), (5, 12, 1, 7), (2, 37, 1, 130)]
 if not INTERPRETED:  # which is slow
     SIZES.append((64, 50, 13, 64))
@@ -221,7 +220,7 @@ def test_any_number_of_threads_gives_the_same_scores_and_gradients():
         outcomes = []
         for count in (1, 2, 3):
             torch.set_num_threads(count)
-            outcomes.append(outcome(cpu.additive_scores, tensors, torch.float32))
+            outcomes.append(outcome(compiled_scores, tensors, torch.float32))
     finally:
         torch.set_num_threads(threads)
     for other in outcomes[1:]:
@@ -256,16 +255,3 @@ def test_lengths_out_of_range_are_refused_before_memory_is_read(lengths):
         additive_scores(keys, queries, v, torch.tensor(lengths))
     with pytest.raises(ShapeError, match=r"query_lengths must be in 0\.\.3"):
         additive_scores(keys, queries, v, None, torch.tensor(lengths))
-
-
-def test_no_value_is_read_while_a_graph_is_recorded(monkeypatch):
-    """A GPU without Triton must record the formula that is right for every magnitude."""
-
-    class OnGpu:
-        is_cuda = True
-
-        def __getattr__(self, name):
-            raise AssertionError(f"read {name}")
-
-    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
-    assert not plain.can_factorise(OnGpu())

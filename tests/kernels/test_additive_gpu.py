@@ -20,7 +20,7 @@ needs_triton = pytest.mark.skipif(not find_spec("triton"), reason="triton is not
 def test_the_gpus_kernel_passes_its_tests_in_tritons_interpreter():
     """Run in a new process, because triton decides at import whether to interpret."""
     # The interpreter computes by NumPy, which warns if exp overflows to inf, as the kernel intends.
-    options = ["-k", "gpu", "-W", "ignore:overflow:RuntimeWarning"]
+    options = ["-k", "triton", "-W", "ignore:overflow:RuntimeWarning"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "tests/kernels/test_additive.py", *options],
         cwd=ROOT,
@@ -47,7 +47,7 @@ def test_the_gpus_kernel_compiles(kernel, dtype, constants, tmp_path, monkeypatc
     import triton
     from triton.backends.compiler import GPUTarget
 
-    from ptrnet.kernels.additive import gpu
+    from ptrnet.kernels import additive_gpu as gpu
 
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     function = getattr(gpu, kernel)
@@ -74,19 +74,19 @@ def test_the_gpus_kernel_compiles(kernel, dtype, constants, tmp_path, monkeypatc
 def test_plain_pytorch_computes_if_triton_is_not_installed(monkeypatch):
     monkeypatch.setattr(additive, "find_spec", lambda name: None)
     additive._triton_runs.cache_clear()
-    assert additive.kernel_on(torch.device("cuda")) is additive.factorised_scores
-    assert additive.kernel_on(torch.device("mps")) is additive.factorised_scores
+    assert additive.kernel_on(torch.device("cuda")) is additive.chunked_scores
+    assert additive.kernel_on(torch.device("mps")) is additive.chunked_scores
     additive._triton_runs.cache_clear()
 
 
 @needs_triton
 def test_plain_pytorch_computes_if_triton_does_not_run(monkeypatch):
-    from ptrnet.kernels.additive import gpu
+    from ptrnet.kernels import additive_gpu as gpu
 
     def no_compiler(*_):
         raise RuntimeError("no C compiler")
 
-    monkeypatch.setattr(gpu, "additive_scores", no_compiler)
+    monkeypatch.setattr(gpu, "triton_scores", no_compiler)
     with pytest.warns(UserWarning, match=r"plain PyTorch on cpu.*no C compiler"):
         assert not additive._triton_runs(torch.device("cpu"))
     additive._triton_runs.cache_clear()
@@ -95,7 +95,7 @@ def test_plain_pytorch_computes_if_triton_does_not_run(monkeypatch):
 @needs_triton
 def test_the_gpus_kernel_computes_if_triton_runs(monkeypatch):
     monkeypatch.setattr(additive, "_triton_runs", lambda device: True)
-    assert additive.kernel_on(torch.device("cuda")).__module__.endswith(".gpu")
+    assert additive.kernel_on(torch.device("cuda")).__name__ == "triton_scores"
 
 
 def test_the_benchmark_says_that_it_needs_a_gpu(monkeypatch, capsys):

@@ -4,13 +4,9 @@ import pytest
 import torch
 
 from ptrnet.errors import ShapeError
-from ptrnet.kernels import additive
-from ptrnet.kernels.additive import (
-    cpu,
-    naive_scores,
-    prepared_factorised_scores,
-    prepared_scores,
-)
+from ptrnet.kernels import eager
+from ptrnet.kernels.additive import naive_scores
+from ptrnet.kernels.additive_cpu import PreparedScores
 from ptrnet.models.parts.score import Scorer
 
 
@@ -20,10 +16,7 @@ def draw(batch, n, m, units):
     return [t.requires_grad_() for t in tensors]
 
 
-PREPARED = [cpu.prepared_scores, prepared_factorised_scores, prepared_scores]
-
-
-@pytest.mark.parametrize("prepare", PREPARED, ids=["cpu", "factorised", "chosen"])
+@pytest.mark.parametrize("prepare", [PreparedScores, Scorer])
 @pytest.mark.parametrize("largest", [1.0, 42.0, 60.0, 1000.0])
 @pytest.mark.parametrize("size", [(3, 7, 5, 33), (5, 12, 1, 7), (64, 50, 2, 64)])
 def test_scores_of_prepared_keys_equal_the_formula(prepare, largest, size):
@@ -39,15 +32,14 @@ def test_scores_of_prepared_keys_equal_the_formula(prepare, largest, size):
             torch.testing.assert_close(scores(part).double(), exact, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("prepare", PREPARED, ids=["cpu", "factorised", "chosen"])
-def test_prepared_keys_refuse_queries_that_do_not_fit(prepare):
+def test_prepared_keys_refuse_queries_that_do_not_fit():
     keys, queries, v = (t.detach() for t in draw(2, 5, 3, 8))
     with pytest.raises(ShapeError, match=r"must be \(2, M, 8\).*got \(1, 3, 8\)"):
-        prepare(keys, v)(queries[:1])
+        PreparedScores(keys, v)(queries[:1])
     with pytest.raises(ShapeError, match=r"key_lengths must be \(2,\)"):
-        prepare(keys, v, torch.tensor([1]))
+        PreparedScores(keys, v, torch.tensor([1]))
     with pytest.raises(ShapeError, match=r"expects keys \(B, N, H\)"):
-        prepare(keys[0], v)
+        PreparedScores(keys[0], v)
 
 
 def test_gradients_flow_whenever_they_are_enabled():
@@ -65,11 +57,12 @@ def test_gradients_flow_whenever_they_are_enabled():
             torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
 
 
-def test_many_queries_of_few_prepared_keys_equal_the_formula(monkeypatch):
-    monkeypatch.setattr(additive, "MAX_PLAIN_ENTRIES", 300)
-    keys, queries, v = (t.detach() for t in draw(2, 5, 8, 8))
-    with torch.no_grad():
-        scores = prepared_scores(keys, v)
-        for part in (queries[:, :1], queries):
-            exact = naive_scores(keys.double(), part.double(), v.double())
-            torch.testing.assert_close(scores(part).double(), exact, rtol=1e-5, atol=1e-5)
+@torch.no_grad()
+def test_pytorch_computes_the_first_steps_of_a_process(monkeypatch):
+    monkeypatch.setattr(eager, "_steps", eager.STEPS_BEFORE - 1)
+    keys, queries, v = (t.detach() for t in draw(2, 5, 3, 8))
+    scorer = Scorer(keys, v)
+    first, second = scorer(queries), scorer(queries)
+    assert torch.equal(first, naive_scores(keys, queries, v))
+    torch.testing.assert_close(second, first)
+    assert scorer._prepared is not None

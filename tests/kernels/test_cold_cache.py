@@ -6,11 +6,9 @@ PROBE = """
 import hashlib
 import torch
 from ptrnet.kernels.additive import additive_scores
-from ptrnet.kernels.additive.plain import Arguments
-from ptrnet.kernels.additive.cpu import PreparedKeys
+from ptrnet.kernels.additive_cpu import PreparedScores
 from ptrnet.kernels.lstm import Weights
-from ptrnet.kernels.lstm.cpu import lstm
-from ptrnet.kernels.pointer_step import PointerStep, can_serve
+from ptrnet.kernels.lstm_cpu import compiled_lstm as lstm
 
 torch.set_num_threads(1)
 torch.manual_seed(0)
@@ -27,10 +25,8 @@ keys, queries, v = drawn(8, 20, 64), drawn(8, 7, 64), drawn(64)
 add([additive_scores(keys, queries, v)], [keys, queries, v])
 large = [(200 * x).detach().requires_grad_() for x in (keys, queries)]
 add([additive_scores(*large, v)], [*large, v])
-full = torch.full((8,), 20)
 with torch.no_grad():
-    prepared = PreparedKeys(Arguments(*(t.detach() for t in (keys, queries, v)), full, full))
-    results.append(prepared(queries))
+    results.append(PreparedScores(keys, v)(queries))
 
 inputs, lengths = drawn(8, 6, 2), torch.tensor([6, 5, 4, 3, 2, 1, 0, 6])
 state = (drawn(8, 64), drawn(8, 64))
@@ -41,11 +37,6 @@ for low in (False, True):
         add([outputs[0], *last], [inputs, *state, *weights])
         with torch.no_grad():
             results.append(lstm(inputs, lengths, state, weights)[1][0])
-if can_serve(2, 64):
-    with torch.no_grad():
-        step = PointerStep(weights, drawn(64, 64), prepared)
-        log_probs, last = step(inputs[:, :1], tuple(part[:, None] for part in state))
-        results.extend([log_probs, *last])
 for result in results:
     print(hashlib.sha256(result.detach().float().contiguous().numpy().tobytes()).hexdigest())
 """

@@ -1,13 +1,12 @@
 """The compiled LSTM against PyTorch's own, sequence by sequence, in float64."""
 
-from importlib import import_module
-
 import pytest
 import torch
 
-from ptrnet.kernels import packed
-from ptrnet.kernels.lstm import Weights, cell, cpu, lstm, naive_lstm, torch_lstm
-from ptrnet.kernels.lstm.cpu import PackedProducts, TorchProducts
+from ptrnet.kernels import lstm as lstm_module
+from ptrnet.kernels import lstm_cpu
+from ptrnet.kernels.lstm import Weights, cell, lstm, naive_lstm, torch_lstm
+from ptrnet.kernels.lstm_cpu import compiled_lstm
 
 CASES = [(1, 1, 1, 1), (3, 6, 2, 5), (40, 9, 3, 24), (33, 4, 20, 8), (2, 1, 1, 3)]
 
@@ -72,7 +71,7 @@ def test_compiled_is_as_good_as_pytorch_in_float32(case):
     tensors, lengths = draw(*case)
     exact = outcome(torch_lstm, tensors, lengths, torch.float64)
     plain = outcome(torch_lstm, tensors, lengths, torch.float32)
-    actual = outcome(cpu.lstm, tensors, lengths, torch.float32)
+    actual = outcome(compiled_lstm, tensors, lengths, torch.float32)
     for truth, a, b in zip(exact, actual, plain, strict=True):
         tolerated = 4 * (b - truth).abs().max() + 2e-6 * truth.abs().max()
         assert (a - truth).abs().max() <= tolerated
@@ -87,7 +86,7 @@ def test_compiled_is_as_good_as_pytorch_under_autocast(features, units):
     exact = outcome(torch_lstm, tensors, lengths, torch.float64)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         plain = outcome(torch_lstm if onednn else naive_lstm, tensors, lengths, torch.float32)
-        actual = outcome(cpu.lstm, tensors, lengths, torch.float32)
+        actual = outcome(compiled_lstm, tensors, lengths, torch.float32)
     for truth, a, b in zip(exact, actual, plain, strict=True):
         assert (a - truth).abs().max() <= 3 * (b - truth).abs().max() + 1e-3
 
@@ -98,38 +97,30 @@ def test_results_are_the_same_without_gradients(case, autocast):
     """Without gradients only the latest gates and cells are stored."""
     (x, h0, c0, *weights), lengths = draw(*case, torch.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
-        outputs, (h, c) = cpu.lstm(x, lengths, (h0, c0), Weights(*weights))
+        outputs, (h, c) = compiled_lstm(x, lengths, (h0, c0), Weights(*weights))
         with torch.no_grad():
-            again, last = cpu.lstm(x, lengths, (h0, c0), Weights(*weights))
+            again, last = compiled_lstm(x, lengths, (h0, c0), Weights(*weights))
     real = torch.arange(x.shape[1]) < lengths[:, None]
     assert torch.equal(outputs[real], again[real])
     assert torch.equal(h, last[0]) and torch.equal(c, last[1])
 
 
-@pytest.mark.parametrize("can_multiply", [False, True])
-@pytest.mark.parametrize("lanes", [8, 16])
-@pytest.mark.parametrize("units", [16, 18])
-def test_float32_is_packed_if_this_is_faster(can_multiply, lanes, units, monkeypatch):
-    """With gradients and AVX-512, oneDNN is faster. 18 units do not fill the panels."""
-    monkeypatch.setattr(packed, "LANES", lanes)
-    package, calls = import_module("ptrnet.kernels.lstm"), []
-    monkeypatch.setattr(package, "has_onednn", lambda: True)
-    monkeypatch.setattr(packed, "can_multiply", lambda dtype: can_multiply)
-    for module, name in ((cpu, "lstm"), (package, "torch_lstm")):
+@pytest.mark.parametrize("has_onednn", [False, True])
+def test_the_fastest_implementation_is_chosen(has_onednn, monkeypatch):
+    calls = []
+    monkeypatch.setattr(lstm_module, "has_onednn", lambda: has_onednn)
+    for module, name in ((lstm_cpu, "compiled_lstm"), (lstm_module, "torch_lstm")):
         monkeypatch.setattr(module, name, lambda *arguments, name=name: calls.append(name))
-    (x, h0, c0, *weights), lengths = draw(40, 9, 2, units, torch.float32)
+    (x, h0, c0, *weights), lengths = draw(40, 9, 2, 18, torch.float32)
     arguments = x, lengths, (h0, c0), Weights(*weights)
     lstm(*arguments)
+    with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+        lstm(*arguments)
+    lstm(x[:31], lengths[:31], (h0[:31], c0[:31]), Weights(*weights))
     with torch.no_grad():
         lstm(*arguments)
-        lstm(x[:31], lengths[:31], (h0[:31], c0[:31]), Weights(*weights))
-    is_packed = can_multiply and units == 16
-    with_gradients = is_packed and lanes == 8
-    assert calls == [
-        "lstm" if with_gradients else "torch_lstm",
-        "lstm" if is_packed else "torch_lstm",
-        "torch_lstm",
-    ]
+    without = "torch_lstm" if has_onednn else "compiled_lstm"
+    assert calls == ["compiled_lstm", "compiled_lstm", without, without]
 
 
 def test_last_state_is_a_copy_and_the_default_type_is_ignored():
@@ -139,7 +130,7 @@ def test_last_state_is_a_copy_and_the_default_type_is_ignored():
     torch.set_default_dtype(torch.float64)
     try:
         with torch.no_grad():
-            outputs, (h, c) = cpu.lstm(*arguments)
+            outputs, (h, c) = compiled_lstm(*arguments)
     finally:
         torch.set_default_dtype(torch.float32)
     torch.testing.assert_close((h, c), expected[1])
@@ -155,14 +146,14 @@ def test_shapes_that_do_not_fit_are_refused(part):
     tensors[part] = torch.cat([tensors[part]] * 2, -1)
     x, h0, c0, *weights = tensors
     with torch.no_grad(), pytest.raises(ValueError, match="expected"):
-        cpu.lstm(x, lengths, (h0, c0), Weights(*weights))
+        compiled_lstm(x, lengths, (h0, c0), Weights(*weights))
 
 
 @pytest.mark.parametrize("size", [1, 39, 41])
 def test_lengths_of_another_batch_are_refused(size):
     (x, h0, c0, *weights), _ = draw(40, 9, 2, 16, torch.float32)
     with torch.no_grad(), pytest.raises(ValueError, match="lengths"):
-        cpu.lstm(x, torch.full((size,), 3), (h0, c0), Weights(*weights))
+        compiled_lstm(x, torch.full((size,), 3), (h0, c0), Weights(*weights))
 
 
 def test_bfloat16_products_do_not_blur_the_inputs():
@@ -176,34 +167,14 @@ def test_bfloat16_products_do_not_blur_the_inputs():
     assert not torch.equal(*cells)
 
 
-@pytest.mark.parametrize("features", [3, 32])
-def test_packed_products_are_more_accurate_than_rounded_ones(
-    features, monkeypatch, needs_instructions
-):
-    """Packed products sum in float32, so they are nearer to float64 for the same inputs."""
-    needs_instructions(torch.bfloat16)
-    tensors, lengths = draw(40, 9, features, 32)
-    exact = outcome(torch_lstm, tensors, lengths, torch.float64)
-
-    def errors(kind):
-        monkeypatch.setattr(cpu, "products_class", lambda *sizes: kind)
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            actual = outcome(cpu.lstm, tensors, lengths, torch.float32)
-        return [(a - b).abs().mean() for a, b in zip(actual, exact, strict=True)]
-
-    packed_errors, rounded_errors = errors(PackedProducts), errors(TorchProducts)
-    assert all(a < 1.1 * b for a, b in zip(packed_errors, rounded_errors, strict=True))
-    assert sum(packed_errors) < sum(rounded_errors)
-
-
 def test_large_sums_saturate_without_nan():
     tensors, lengths = draw(4, 3, 2, 8, torch.float32)
     tensors[0] *= 1e4
-    for part in outcome(cpu.lstm, tensors, lengths, torch.float32):
+    for part in outcome(compiled_lstm, tensors, lengths, torch.float32):
         assert part.isfinite().all()
 
 
-@pytest.mark.parametrize("layer", [lstm, cpu.lstm, torch_lstm])
+@pytest.mark.parametrize("layer", [lstm, compiled_lstm, torch_lstm])
 @pytest.mark.parametrize("shape", [(0, 4, 2), (3, 0, 2)])
 def test_empty_sequences_leave_the_state_and_give_no_gradient(layer, shape):
     x = torch.randn(shape, requires_grad=True)
@@ -218,7 +189,7 @@ def test_empty_sequences_leave_the_state_and_give_no_gradient(layer, shape):
     assert not any(w.grad is not None and w.grad.any() for w in weights)
 
 
-@pytest.mark.parametrize("layer", [lstm, cpu.lstm, torch_lstm])
+@pytest.mark.parametrize("layer", [lstm, compiled_lstm, torch_lstm])
 @pytest.mark.parametrize("bad", [1e5, torch.nan, torch.inf])
 def test_padding_may_hold_nan_and_infinity(layer, bad):
     """Compares outputs, states and all gradients except that of the padding itself."""
@@ -233,7 +204,7 @@ def test_padding_may_hold_nan_and_infinity(layer, bad):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("rows", [31, 32, 70])
+@pytest.mark.parametrize("rows", [1, 70])
 def test_cells_are_not_rounded_under_autocast(rows):
     """A large cell grows by a small amount at each step, which bfloat16 would round away."""
     units = 4
@@ -246,9 +217,9 @@ def test_cells_are_not_rounded_under_autocast(rows):
     assert state[1].dtype == torch.float32 and torch.allclose(state[1], torch.tensor(350.0))
 
 
-@pytest.mark.parametrize("rows", [1, 31, 32, 70])
+@pytest.mark.parametrize("rows", [1, 70])
 def test_a_cell_equals_a_layer_of_one_step(rows):
-    """The number of rows selects the code. Compare states and gradients with float64."""
+    """Compare states and gradients with float64."""
     tensors, _ = draw(rows, 1, 3, 16)
     outcomes = []
     for dtype in (torch.float64, torch.float32):

@@ -1,15 +1,12 @@
-"""Fast kernels for the formulas that take most of the time, and the formulas in plain PyTorch.
+"""Fast kernels for the formulas that take most of the time, each beside its formula.
 
-Which network uses which kernels:
+| formula | compiled for a CPU | for a GPU | used by |
+|---|---|---|---|
+| `additive.naive_scores` | `additive_cpu.py` | `additive_gpu.py` | recurrent networks |
+| `lstm.naive_lstm` | `lstm_cpu.py` | PyTorch's layer | recurrent networks |
+| `DecoderLayer.step` in `models/parts` | `decoder_layer.py` | | `transformer-ptr-net` |
+| `EdgeFrames` in `models/parts` | `frames.py` | | `transformer-ptr-net` |
 
-- Recurrent networks, such as `ptr-net`: some of `lstm`, `additive`, `pointer_step`, `linear` and
-  `packed`.
-- `transformer-ptr-net`: `decoder_layer` and `frames`.
-- All other networks only use PyTorch.
-
-Each entry function decides between a kernel and the plain formula: `additive_scores` and
-`prepared_scores` in `additive`, `lstm` and `cell` in `lstm`, and `linear` in `linear`. For the
-other kernels, the networks decide: `Pointer._compiled_for` in `models/ptr_net.py`, and
-`TransformerPtrNet._compiled` in `models/transformer_ptr_net.py`. `eager.py` has the conditions that
-these functions share. The package imports no models and no tasks.
+`additive_scores` and `lstm` decide between a kernel and the formula. For the other two, the network
+decides. `eager.py` has the conditions that they share. The package imports no models and no tasks.
 """

@@ -6,19 +6,14 @@ memory: a batch under `vmap`, or a value with its tangent. For such tensors we u
 formula, too, because PyTorch can transform its operations.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
-
-# PyTorch 2.13 has no public functions that tell which of these are active:
-# - transforms of `torch.func` (`_functorch`)
-# - levels of forward-mode differentiation (`forward_ad`)
-# - dispatch modes (`_python_dispatch`)
-from torch._C import _functorch
-from torch.autograd import forward_ad
+from torch.autograd.forward_ad import unpack_dual
 from torch.nn import Parameter
-from torch.utils import _python_dispatch
+from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
 # PyTorch answers a few instances in less time than compiled code takes to load. If the code is not
 # in the cache, numba compiles the code, which takes ten seconds. So PyTorch computes the first
@@ -27,17 +22,13 @@ from torch.utils import _python_dispatch
 STEPS_BEFORE, ROWS_OF_A_STEP = 100, 32
 
 _steps = 0  # steps that PyTorch has computed in this process, counted as above
+_only_observed = False  # see `observed`
 
 
 def is_eager(*tensors: Tensor) -> bool:
     """Whether operations run immediately, on ordinary tensors.
 
-    False in three cases:
-
-    - PyTorch traces, compiles or exports, or a dispatch mode is active (as for fake tensors).
-    - A transform of `torch.func` or forward-mode differentiation is active.
-    - One of `tensors` is of a subclass of `Tensor` other than `Parameter`, or is a batch that
-      `is_grads_batched` made.
+    False if PyTorch records (see `is_recorded`) or transforms (see `is_transformed`).
     """
     return not is_recorded() and not is_transformed(*tensors)
 
@@ -69,19 +60,28 @@ def is_unchanged(module: nn.Module, kinds: tuple[type[nn.Module], ...]) -> bool:
 
 def is_recorded() -> bool:
     """Whether PyTorch traces, compiles or exports, or a dispatch mode is active and may record."""
-    return _is_captured() or _python_dispatch._len_torch_dispatch_stack() > 0
+    return _is_captured() or is_in_torch_dispatch_mode()
 
 
 def can_read_values(*tensors: Tensor) -> bool:
     """Whether code may read values of tensors, for example to choose shapes.
 
-    Like `is_eager`, but also True under dispatch modes if each active mode has a true attribute
-    `looks_on`. Such a mode only observes operations, and runs each operation immediately.
+    Like `is_eager`, but also True in `observed`.
     """
-    if _is_captured() or is_transformed(*tensors):  # check first: a compiler cannot read the modes
+    if _is_captured() or is_transformed(*tensors):  # check first: a compiler cannot read the mode
         return False
-    modes = _python_dispatch._get_current_dispatch_mode_stack()
-    return all(getattr(mode, "looks_on", False) for mode in modes)
+    return _only_observed or not is_in_torch_dispatch_mode()
+
+
+@contextmanager
+def observed() -> Iterator[None]:
+    """Tell `can_read_values` that dispatch modes in this context run each operation immediately."""
+    global _only_observed
+    _only_observed = True
+    try:
+        yield
+    finally:
+        _only_observed = False
 
 
 def _is_captured() -> bool:
@@ -92,17 +92,22 @@ def _is_captured() -> bool:
 def is_transformed(*tensors: Tensor) -> bool:
     """Whether a tensor may stand for other values than the values in its memory.
 
-    True inside `torch.func` and forward-mode differentiation. Also True for a subclass of `Tensor`
-    other than `Parameter`, and for a batch that `is_grads_batched` made.
+    True for tensors inside `torch.func`, for a batch that `is_grads_batched` made, for a tensor
+    with a tangent, and for a subclass of `Tensor` other than `Parameter`.
     """
     if torch.compiler.is_compiling():  # the compiler handles transforms by itself
         return False
-    if _functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0:
-        return True
-    return not all(
-        type(tensor) in (Tensor, Parameter) and not _functorch.is_legacy_batchedtensor(tensor)
-        for tensor in tensors
-    )
+    return not all(map(_is_ordinary, tensors))
+
+
+def _is_ordinary(tensor: Tensor) -> bool:
+    if type(tensor) not in (Tensor, Parameter):
+        return False
+    try:
+        tensor.data_ptr()
+    except RuntimeError:  # a batch, or a value that is differentiated, has no memory
+        return False
+    return unpack_dual(tensor).tangent is None
 
 
 def use_compiled_kernels() -> None:

@@ -140,12 +140,7 @@ def _exp(x):
 
 def as_array(tensor: Tensor) -> np.ndarray:
     """Return a CPU tensor as an array, bfloat16 as uint16. Copies non-contiguous tensors."""
-    return as_strided_array(tensor.contiguous())
-
-
-def as_strided_array(tensor: Tensor) -> np.ndarray:
-    """Return a CPU tensor as an array with the same strides, bfloat16 as uint16. Never copies."""
-    tensor = tensor.detach()
+    tensor = tensor.detach().contiguous()
     return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 

@@ -4,14 +4,10 @@ The attention over the inputs is the probability distribution of the next token 
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from ptrnet.kernels.additive import MAX_PLAIN_ENTRIES
-from ptrnet.kernels.eager import is_plain_float32, is_unchanged
-from ptrnet.kernels.lstm import MIN_ROWS
 from ptrnet.masks import gather_rows
 from ptrnet.models.base import (
     Encoded,
@@ -22,9 +18,8 @@ from ptrnet.models.base import (
     masked_log_softmax,
     shift_right,
 )
-from ptrnet.models.parts.recurrent import LSTM, Recurrent, State, decoder, encoder
+from ptrnet.models.parts.recurrent import State, decoder, encoder
 from ptrnet.models.parts.score import (
-    Linear,
     Scorer,
     key_projection,
     query_projection,
@@ -32,10 +27,6 @@ from ptrnet.models.parts.score import (
     scores,
 )
 from ptrnet.models.settings import AttentionSettings
-from ptrnet.types import END
-
-if TYPE_CHECKING:
-    from ptrnet.kernels.pointer_step import PointerStep
 
 
 @dataclass(frozen=True)
@@ -45,75 +36,7 @@ class EncodedSlots(Encoded):
     inputs: Tensor  # (B, S + N, d): the decoder's input after each token
     lengths: Tensor  # (B,) number of tokens that are not padding: S + n
     keys: Tensor  # (B, S + N, H): the keys that the pointer scores
-    pointer: "Pointer"  # computes the decoder's steps, which point at these keys
-
-
-class Pointer:
-    """Computes the decoder's steps one after another. All steps point at the same keys.
-
-    If there are many rows and keys, and no gradients are needed, a compiled kernel
-    (`kernels/pointer_step.py`) may compute the whole step.
-
-    Args:
-        decoder: computes the next state.
-        query: projects a state to a query (W2).
-        keys: `(B, S + N, H)`.
-        v: the vector of the additive score; None for other scores.
-        lengths: `(B,)` number of keys that are not padding.
-    """
-
-    def __init__(
-        self,
-        decoder: Recurrent,
-        query: nn.Module,
-        keys: Tensor,
-        v: Tensor | None,
-        lengths: Tensor,
-    ) -> None:
-        self._decoder, self._query = decoder, query
-        self._scorer, self._lengths = Scorer(keys, v, lengths), lengths
-        self._compiled: PointerStep | None = None
-
-    def __call__(
-        self, inputs: Tensor, state: State, tokens: Tensor | None = None
-    ) -> tuple[Tensor, State]:
-        """Return log-probabilities `(B, K, S + N)` and the next state.
-
-        Args:
-            inputs: `(B, K, d)`, the decoder's inputs.
-            state: the decoder's state.
-            tokens: `(B, K)`, the last token of each prefix, as in `PointerModel.step`. If tokens
-                are given, the step may skip prefixes that have ended.
-        """
-        compiled = self._compiled_for(inputs, state)
-        if compiled is not None:
-            # At the first step all tokens are 0, the start symbol. No prefix has ended then.
-            ended = None if tokens is None or not tokens.any() else tokens == END
-            return compiled(inputs, (state[0], state[1]), ended)
-        state = self._decoder.step(inputs, state)
-        u = self._scorer(self._query(state[0]))
-        return masked_log_softmax(u, self._lengths), state
-
-    def _compiled_for(self, inputs: Tensor, state: State) -> "PointerStep | None":
-        decoder, query, scorer = self._decoder, self._query, self._scorer
-        keys, v, rows = scorer.keys, scorer.v, inputs.shape[0] * inputs.shape[1]
-        if rows < MIN_ROWS or keys.numel() <= MAX_PLAIN_ENTRIES:
-            return None  # not worth loading the compiled kernel for so few rows or keys
-        if v is None or not (isinstance(decoder, LSTM) and isinstance(query, Linear)):
-            return None
-        if not is_plain_float32(inputs, *state, keys, v):
-            return None
-        if self._compiled is not None:  # weights and hooks were checked when the kernel was made
-            return self._compiled
-        if not (is_unchanged(decoder, (LSTM,)) and is_unchanged(query, (Linear,))):
-            return None
-        from ptrnet.kernels.additive.cpu import prepared_scores
-        from ptrnet.kernels.pointer_step import PointerStep, can_serve
-
-        if can_serve(inputs.shape[2], keys.shape[2]):
-            prepared = prepared_scores(keys, v, self._lengths)
-            self._compiled = PointerStep(decoder.weights, query.weight, prepared)
-        return self._compiled
+    scorer: Scorer  # scores these keys at each step
 
 
 class PtrNet(PointerModel):
@@ -158,7 +81,7 @@ class PtrNet(PointerModel):
             inputs=decoder_inputs(inputs, self.special_inputs),
             lengths=token_lengths,
             keys=keys,
-            pointer=Pointer(self.decoder, self.query, keys, self.v, token_lengths),
+            scorer=Scorer(keys, self.v, token_lengths),
         )
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSlots:
@@ -167,7 +90,15 @@ class PtrNet(PointerModel):
     def step(
         self, encoded: EncodedSlots, state: tuple[Tensor, ...], tokens: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        return encoded.pointer(gather_rows(encoded.inputs, tokens), state, tokens)
+        return self.point(encoded, gather_rows(encoded.inputs, tokens), state)
+
+    def point(
+        self, encoded: EncodedSlots, decoder_inputs: Tensor, state: State
+    ) -> tuple[Tensor, State]:
+        """Log-probabilities `(B, K, S + N)` and the next state, for decoder inputs `(B, K, d)`."""
+        state = self.decoder.step(decoder_inputs, state)
+        u = encoded.scorer(self.query(state[0]))
+        return masked_log_softmax(u, encoded.lengths), state
 
     def log_probs(
         self,

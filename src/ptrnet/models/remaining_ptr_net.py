@@ -19,7 +19,6 @@ from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts.attention import (
     EncoderLayer,
     attention_bias,
-    encode_rows,
     layer_norm,
     normal_vectors,
 )
@@ -167,7 +166,9 @@ class RemainingPtrNet(PointerModel):
         bias = attention_bias(mask, states.dtype)[:, None, None]
         if self.distances is not None:
             bias = bias + self.distances(points, mask)
-        return rest, layer_norm(encode_rows(self.layers, states, bias))
+        for layer in self.layers:
+            states = layer(states, bias)
+        return rest, layer_norm(states)
 
     def _current_and_goal(
         self, inputs: Tensor, prefixes: PrefixState, remaining: Tensor

@@ -14,7 +14,6 @@ from ptrnet.models.parts.attention import (
     EncoderLayer,
     Logs,
     attention_bias,
-    encode_rows,
     layer_norm,
     normal_vectors,
     with_deviations,
@@ -110,7 +109,9 @@ class SetPtrNet(PointerModel):
         rows = torch.cat([special, self.elements(torch.cat([read, *self._waves(inputs)], -1))], 1)
         is_token = length_mask(lengths + self.num_specials, rows.shape[1])
         bias = attention_bias(is_token, rows.dtype)[:, None, None]
-        states = layer_norm(encode_rows(self.encoder, rows, bias))
+        for layer in self.encoder:
+            rows = layer(rows, bias)
+        states = layer_norm(rows)
         with torch.autocast(inputs.device.type, enabled=False):
             scores = self.head(states.to(inputs.dtype))[..., 0]
             of_elements = self.linear(read)[..., 0] * self.linear_factor

@@ -18,7 +18,6 @@ from ptrnet.models.base import Encoded, PointerModel
 from ptrnet.models.parts.attention import (
     EncoderLayer,
     attention_bias,
-    encode_rows,
     layer_norm,
     normal_vectors,
 )
@@ -193,7 +192,9 @@ class StatePtrNet(PointerModel):
             rows = torch.cat([whole, self.elements(of_elements)], 1)
         mask = nn.functional.pad(rest.mask, (1, 0), value=True)
         bias = attention_bias(mask, rows.dtype)[:, None, None]
-        rows = layer_norm(encode_rows(self.layers, rows, bias))
+        for layer in self.layers:
+            rows = layer(rows, bias)
+        rows = layer_norm(rows)
         with torch.autocast(of_whole.device.type, enabled=False):
             end, scores = self.end(rows[:, 0]), self.pointer(rows[:, 1:])
         every = scores.new_zeros(rows.shape[0], rest.size, self.problem.ways)

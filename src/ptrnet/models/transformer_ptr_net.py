@@ -19,7 +19,6 @@ from ptrnet.models.parts.attention import (
     KeysValues,
     attention_bias,
     causal_mask,
-    encode_rows,
     layer_norm,
     normal_vectors,
     with_deviations,
@@ -111,7 +110,9 @@ class TransformerPtrNet(PointerModel):
         read = with_deviations(inputs, lengths) if self.see_deviations else inputs
         rows = torch.cat([special, self.elements(read)], 1)
         bias = attention_bias(length_mask(lengths + self.num_specials, rows.shape[1]), rows.dtype)
-        return layer_norm(encode_rows(self.encoder, rows, bias[:, None, None])), bias
+        for layer in self.encoder:
+            rows = layer(rows, bias[:, None, None])
+        return layer_norm(rows), bias
 
     def point(
         self,

@@ -48,7 +48,7 @@ class FreeRunningPtrNet(PtrNet):
         self, encoded: EncodedSlots, state: tuple[Tensor, ...], tokens: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         *decoder_state, decoder_input = state
-        log_probs, after = encoded.pointer(decoder_input, tuple(decoder_state))
+        log_probs, after = self.point(encoded, decoder_input, tuple(decoder_state))
         return log_probs, (*after, self.next_input(log_probs.exp(), encoded.inputs))
 
     def log_probs(

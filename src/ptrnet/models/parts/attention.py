@@ -8,13 +8,12 @@ In shapes, D is the number of units of a head, H / heads. M rows attend to L row
 """
 
 import math
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from ptrnet.kernels.eager import is_eager, is_plain_float32, is_unchanged
+from ptrnet.kernels.eager import is_plain_float32, is_unchanged
 from ptrnet.masks import length_mask
 from ptrnet.models.parts.random_numbers import Dropout
 
@@ -110,51 +109,28 @@ def normal_vectors(*shape: int, divisor: float = 1.0) -> Tensor:
 
 KeysValues = tuple[Tensor, Tensor]
 
-# Without gradients we compute attention in chunks that fit the processor's cache.
-MAX_SCORES = 2**18  # 1 MB of scores
-MAX_ROWS = 2**11  # 0.5 MB of rows with 64 units
-
 
 def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
     """`softmax(q k' / sqrt(D) + bias) v` in each head, with heads concatenated: `(..., M, H)`.
 
-    We do not use PyTorch's fused attention. On a CPU, the backward pass of fused attention in
-    bfloat16 takes several times as long as ours. Fused attention also has no second derivative. The
-    softmax is in float32 or better.
+    PyTorch's fused attention computes many rows in float32 on a CPU without gradients, because it
+    stores no scores. In training we use the formula: on a CPU, the backward pass of fused attention
+    in bfloat16 takes several times as long, and it has no second derivative. The formula's softmax
+    is in float32 or better.
 
     Args:
         queries: `(..., heads, M, D)`.
         keys: `(..., heads, L, D)`.
         values: `(..., heads, L, D)`.
-        bias: 0 or -inf, broadcast to `(..., heads, M, L)`; see `attention_bias`.
+        bias: a number for each score, -inf on padding, broadcast to `(..., heads, M, L)`.
     """
-    is_kept = torch.is_grad_enabled() or queries.dim() != 4 or queries.device.type != "cpu"
-    # This check must come before we read any size. Otherwise an exported graph would accept only
-    # the sizes of its example.
-    if is_kept or not is_eager(queries, keys, values, bias):
-        return _attend(queries, keys, values, bias)
-    batch, heads, steps, _ = queries.shape
-    scores_of_row = heads * keys.shape[-2]
-    if batch * steps * scores_of_row <= MAX_SCORES:
-        return _attend(queries, keys, values, bias)
-    k = max(1, MAX_SCORES // (scores_of_row * steps))  # examples at a time
-    m = min(steps, max(1, MAX_SCORES // scores_of_row))  # rows at a time
-    bias = bias.expand(batch, heads, steps, keys.shape[-2])
-    attended = values.new_empty(batch, steps, heads * values.shape[-1])
-    for i in range(0, batch, k):
-        some = slice(i, i + k)
-        for j in range(0, steps, m):
-            rows = slice(j, j + m)
-            attended[some, rows] = _attend(
-                queries[some, :, rows], keys[some], values[some], bias[some, :, rows]
-            )
-    return attended
-
-
-def _attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
-    """`attend` without chunks."""
-    scores = (queries * (1 / math.sqrt(queries.shape[-1]))) @ keys.transpose(-1, -2)
-    attended = (scores + bias).softmax(-1).to(values.dtype) @ values
+    # Read a size only after the first check, or an exported graph would accept no other size.
+    if is_plain_float32(queries, keys, values, bias) and queries.shape[-2] > 1:
+        mask = bias.expand(*queries.shape[:-1], keys.shape[-2])
+        attended = nn.functional.scaled_dot_product_attention(queries, keys, values, mask)
+    else:
+        scores = (queries * (1 / math.sqrt(queries.shape[-1]))) @ keys.transpose(-1, -2)
+        attended = (scores + bias).softmax(-1).to(values.dtype) @ values
     return attended.transpose(-2, -3).flatten(-2)
 
 
@@ -224,19 +200,11 @@ class CrossAttention(nn.Module):
 
     def keys_values(self, others: Tensor) -> KeysValues:
         """Keys and values `(B, heads, L, D)` of `others` `(B, L, H)`, which all steps can share."""
-        parts = _parts(others, self.others)
-        if len(parts) < 2:
-            keys, values = self.others(others).chunk(2, -1)
-            return (
-                split_heads(keys, self.heads).contiguous(),
-                split_heads(values, self.heads).contiguous(),
-            )
-        heads = split_heads(others, self.heads)
-        keys, values = others.new_empty(heads.shape), others.new_empty(heads.shape)
-        for part in parts:
-            both = self.others(others[part]).chunk(2, -1)
-            keys[part], values[part] = (split_heads(one, self.heads) for one in both)
-        return keys, values
+        keys, values = self.others(others).chunk(2, -1)
+        return (
+            split_heads(keys, self.heads).contiguous(),
+            split_heads(values, self.heads).contiguous(),
+        )
 
     def forward(self, rows: Tensor, others: KeysValues, bias: Tensor) -> Tensor:
         """Attend from rows `(B, M, H)` to others; the bias broadcasts to `(B, heads, M, L)`."""
@@ -262,46 +230,6 @@ class EncoderLayer(nn.Module):
     def forward(self, rows: Tensor, bias: Tensor) -> Tensor:
         rows = rows + self.dropout(self.attention(layer_norm(rows), bias))
         return rows + self.dropout(self.feed_forward(layer_norm(rows)))
-
-
-def encode_rows(layers: Iterable[nn.Module], rows: Tensor, bias: Tensor) -> Tensor:
-    """Apply encoder layers to rows `(B, L, H)`.
-
-    Args:
-        layers: `EncoderLayer`s.
-        rows: the rows of B examples. This function may overwrite them.
-        bias: 0 or -inf, `(B, 1, 1, L)`; see `attention_bias`.
-    """
-    layers = tuple(layers)
-    parts = _parts(rows, *layers)
-    if len(parts) < 2:
-        return _encode_rows(layers, rows, bias)
-    for part in parts:
-        rows[part] = _encode_rows(layers, rows[part], bias[part])
-    return rows
-
-
-def _encode_rows(layers: tuple[nn.Module, ...], rows: Tensor, bias: Tensor) -> Tensor:
-    for layer in layers:
-        rows = layer(rows, bias)
-    return rows
-
-
-_PARTS = (EncoderLayer, SelfAttention, FeedForward, nn.Linear, nn.ReLU, Dropout)
-
-
-def _parts(rows: Tensor, *layers: nn.Module) -> list[slice]:
-    """Split B examples of rows `(B, L, H)` into chunks of at most MAX_ROWS rows.
-
-    If an example has more rows, it is a chunk of its own. Return a single chunk if the rows are not
-    plain float32 on a CPU (`is_plain_float32`), or if a layer was subclassed, patched or hooked
-    (`is_unchanged`).
-    """
-    # This check must come before we read any size, as in `attend`.
-    if not is_plain_float32(rows) or not all(is_unchanged(layer, _PARTS) for layer in layers):
-        return [slice(None)]
-    examples = max(1, MAX_ROWS // rows.shape[1])
-    return [slice(i, i + examples) for i in range(0, rows.shape[0], examples)]
 
 
 class DecoderLayer(nn.Module):

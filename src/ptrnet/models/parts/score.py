@@ -7,35 +7,27 @@ Encoder states `e` are projected to keys, and decoder states `d` to queries:
 - general: `d' W e` (Luong et al. 2015)
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from ptrnet.kernels.additive import additive_scores, prepared_scores
-from ptrnet.kernels.eager import is_eager
-from ptrnet.kernels.linear import linear
+from ptrnet.kernels.additive import additive_scores, naive_scores
+from ptrnet.kernels.eager import is_plain_float32, may_use_compiled
 
-
-class Linear(nn.Linear):
-    """`W x`, computed by `ptrnet.kernels.linear`."""
-
-    def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__(inputs, outputs, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return linear(x, self.weight)
+if TYPE_CHECKING:
+    from ptrnet.kernels.additive_cpu import PreparedScores
 
 
 def key_projection(score: str, units: int) -> nn.Module:
     """The projection of encoder states: W1 of the additive score, W of the general score."""
-    return nn.Identity() if score == "dot" else Linear(units, units)
+    return nn.Identity() if score == "dot" else nn.Linear(units, units, bias=False)
 
 
 def query_projection(score: str, units: int) -> nn.Module:
     """The projection of decoder states: W2 of the additive score."""
-    return Linear(units, units) if score == "additive" else nn.Identity()
+    return nn.Linear(units, units, bias=False) if score == "additive" else nn.Identity()
 
 
 def score_vector(score: str, units: int) -> nn.Parameter | None:
@@ -68,20 +60,24 @@ def scores(
 class Scorer:
     """Scores the same keys at each step of a decoder.
 
-    Without gradients, the first call prepares the keys for later calls.
+    On a CPU and without gradients, a compiled kernel prepares the keys once for all steps.
     """
 
     keys: Tensor  # (B, N, H)
     v: Tensor | None
     key_lengths: Tensor | None = None  # (B,)
-    _prepared: Callable[[Tensor], Tensor] | None = field(default=None, init=False)
+    _prepared: "PreparedScores | None" = field(default=None, init=False)
 
     def __call__(self, queries: Tensor) -> Tensor:
         """Scores `(B, K, N)` for queries `(B, K, H)`."""
-        if self.v is None or torch.is_grad_enabled() or not is_eager(self.keys, queries):
+        if self.v is None or not is_plain_float32(self.keys, queries, self.v):
             return scores(self.keys, queries, self.v, self.key_lengths)
+        if not may_use_compiled(queries.shape[0] * queries.shape[1]):
+            return naive_scores(self.keys, queries, self.v, self.key_lengths)
         if self._prepared is None:
-            self._prepared = prepared_scores(self.keys, self.v, self.key_lengths)
+            from ptrnet.kernels.additive_cpu import PreparedScores  # imports numba
+
+            self._prepared = PreparedScores(self.keys, self.v, self.key_lengths)
         return self._prepared(queries)
 
 

@@ -1,15 +1,21 @@
-"""One LSTM layer in plain PyTorch: the formula, and PyTorch's own layer."""
+"""One LSTM layer over padded sequences (`lstm`), and one step of the layer (`cell`).
+
+A batch has B sequences of N elements with d features each, and the layer has H hidden units. Step
+`t` reads element `t`.
+"""
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from ptrnet.kernels.eager import is_recorded
+from ptrnet.kernels.eager import is_recorded, is_transformed
 from ptrnet.masks import gather_rows, length_mask
 
+MIN_ROWS = 32  # PyTorch trains on a smaller batch in less time than the compiled kernel loads
 SATURATED = 1000.0  # added to a gate on padding; see `torch_lstm`
 
 
@@ -24,6 +30,70 @@ class Weights(NamedTuple):
     hidden: Tensor  # (4H, H)
     input_bias: Tensor  # (4H,)
     hidden_bias: Tensor  # (4H,)
+
+
+def lstm(
+    inputs: Tensor, lengths: Tensor, state: tuple[Tensor, Tensor], weights: Weights
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """Run the layer over each sequence up to its length.
+
+    There are three implementations:
+
+    - `naive_lstm`, the formula, under transforms that PyTorch's layer does not support (`vmap`).
+    - The compiled kernel (`lstm_cpu.py`) for float32 inputs on a CPU if this is faster: in
+      training, under autocast, and if PyTorch has no fast oneDNN.
+    - `torch_lstm`, PyTorch's layer, in all other cases.
+
+    Args:
+        inputs: `(B, N, d)` float32 or float64.
+        lengths: `(B,)` integers in 0..N.
+        state: the initial hidden and cell state, `(B, H)` each.
+        weights: the weights of `nn.LSTM`, of the inputs' type.
+
+    Returns:
+        Outputs `(B, N, H)`, and hidden and cell state `(B, H)` after each sequence's last element.
+        Outputs on padding are arbitrary. Under bfloat16 autocast on a CPU, the outputs and the
+        factors of recurrent products are bfloat16, but cell states and inputs of few features stay
+        float32. On a GPU, autocast is switched off, because autocast would round the states at
+        every step.
+
+    Raises:
+        ValueError: the shapes do not fit each other (the compiled kernel).
+        RuntimeError: the shapes do not fit each other (PyTorch).
+    """
+    if is_transformed(inputs, *state, *weights):
+        return naive_lstm(inputs, lengths, state, weights)
+    is_served = inputs.device.type == "cpu" and inputs.dtype == torch.float32 and not is_recorded()
+    if is_served and (
+        torch.is_autocast_enabled("cpu")
+        or not has_onednn()
+        or (torch.is_grad_enabled() and len(inputs) >= MIN_ROWS)
+    ):
+        from ptrnet.kernels.lstm_cpu import compiled_lstm  # imports numba
+
+        return compiled_lstm(inputs, lengths, state, weights)
+    return torch_lstm(inputs, lengths, state, weights)
+
+
+def cell(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> tuple[Tensor, Tensor]:
+    """Return the next hidden and cell state `(B, H)` for inputs `(B, d)`, like `torch.lstm_cell`.
+
+    On a GPU, autocast is switched off. On a CPU, autocast may round the products, but not the
+    states.
+    """
+    if is_transformed(inputs, *state, *weights):
+        return naive_cell(inputs, state, weights)
+    context, (inputs, h, c) = without_autocast(inputs, *state)
+    with context:
+        h, c = torch.lstm_cell(inputs, (h, c), *weights)
+    return h, c
+
+
+@cache
+def has_onednn() -> bool:
+    """Whether PyTorch's LSTM on the CPU is oneDNN's, and oneDNN has fast code for the processor."""
+    is_built_in = torch.backends.mkldnn.is_available()
+    return is_built_in and torch.backends.cpu.get_cpu_capability().startswith("AVX")
 
 
 def naive_lstm(

@@ -6,18 +6,13 @@ The layer is faster than a loop of cells, and than oneDNN's layer under autocast
   So threads do not wait for each other at every step, and the recurrent weights stay in the core's
   cache.
 - One compiled pass computes the gates of a step, instead of a dozen of PyTorch's operations.
-- Weights are converted to bfloat16 and packed once, not at every step. If `PackedProducts` can be
-  used, sums stay in float32.
+- Weights are converted to bfloat16 once, not at every step.
 - Inputs of few features, such as coordinates, are fused: `W_ih x` is computed together with the
   gates. This product is float32, because bfloat16's 8 bits would blur the points.
 - A single product over all steps computes the gradient of the recurrent weights.
 
 In this file, tensors are `(N, B, ...)`, with the step first. So a step is one block of memory.
-
-Every step multiplies rows by the same matrix. `TorchProducts` is PyTorch's product, whose sums are
-rounded to the matrix's type. `PackedProducts` packs the matrix once, sums in float32 and is faster
-than PyTorch's product, but it only supports some processors and sizes. All threads of a batch share
-an object of the chosen class. Each thread has a separate buffer for the products of its slice.
+PyTorch computes the products. Each thread has a separate buffer for the products of its slice.
 
 The compiled functions at the end of this file compute the gates of step `t` for a slice of the
 batch, rows `first` to `last - 1`. In these functions, bfloat16 arrays are uint16. `load` turns a
@@ -36,12 +31,10 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-from ptrnet.kernels import packed
 from ptrnet.kernels.eager import needs_plain, plain_gradients
-from ptrnet.kernels.lstm.plain import Weights, naive_lstm
+from ptrnet.kernels.lstm import Weights, naive_lstm
 from ptrnet.kernels.numerics import (
     as_array,
-    as_strided_array,
     exp32,
     load,
     reassociating_inline,
@@ -58,10 +51,10 @@ MAX_FUSED = 16  # with more features than this, a separate product is faster tha
 _ONE, _TWO = np.float32(1), np.float32(2)
 
 
-def lstm(
+def compiled_lstm(
     inputs: Tensor, lengths: Tensor, state: tuple[Tensor, Tensor], weights: Weights
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Compute `ptrnet.kernels.lstm.lstm` of float32 tensors on the CPU.
+    """Compute `lstm` for float32 tensors on the CPU.
 
     Raises:
         ValueError: the shapes do not fit each other.
@@ -148,19 +141,17 @@ def _forward(
     # W_ih transposed, and the biases' sum as its last row.
     fused_w = torch.cat([_fused(w_input).t(), (b_input + b_hidden)[None]])
     is_fused = fused_x.shape[2] > 0
-    products = products_class(units, 0 if is_fused else x.shape[2], dtype)
-    by_hidden = products(h, w_hidden.t())
-    by_input = None if is_fused else products(x.to(dtype), w_input.to(dtype).contiguous().t())
+    by_input = None if is_fused else (x.to(dtype), w_input.to(dtype).t())
     # In the order of the parameters of `forward_step`, from `x` on.
     arrays = (*(as_array(tensor) for tensor in (fused_x, fused_w, gates, c, h)), lengths.numpy())
 
     def run(_: int, first: int, last: int) -> None:
-        sums = by_hidden.buffer(last - first)
+        sums = w_hidden.new_empty(last - first, 4 * units)
         for t in range(n):
-            by_hidden.multiply(t, first, last, sums)
-            if by_input:
-                by_input.multiply(t, first, last, sums, adds=True)
-            forward_step(t, first, last, sums.array, *arrays)
+            torch.mm(h[t, first:last], w_hidden.t(), out=sums)
+            if by_input is not None:
+                sums.addmm_(by_input[0][t, first:last], by_input[1])
+            forward_step(t, first, last, as_array(sums), *arrays)
 
     with torch.autocast("cpu", enabled=False):
         run_slices(run, even_cuts(batch, batch // MIN_SLICE_ROWS))
@@ -256,17 +247,16 @@ def _backward_steps(
     cuts = even_cuts(batch, batch // MIN_SLICE_ROWS)
     # Each slice has a separate row of `dw`, so that no two threads add to the same number.
     dw = fused_x.new_zeros(len(cuts) - 1, fused_x.shape[2] + 1, 4 * units, dtype=torch.float32)
-    products = products_class(units, 0, gates.dtype)(gates, saved.w_hidden)
 
     def run(k: int, first: int, last: int) -> None:
-        dh_next = products.buffer(last - first)
+        dh_next = gates.new_zeros(last - first, units)
         gradients = dh_end[first:last].numpy(), dc[first:last].numpy(), as_array(dw[k])
         for t in reversed(range(n)):
-            backward_step(t, first, dh_next.array, *gradients, *arrays)
-            products.multiply(t, first, last, dh_next)
+            backward_step(t, first, as_array(dh_next), *gradients, *arrays)
+            torch.mm(gates[t, first:last], saved.w_hidden, out=dh_next)
         # Now `dh_next` is the gradient of `h0` from the products of step 0. `dh_end` is 0, except
         # for empty sequences, whose last state is `h0`. The sum is the whole gradient of `h0`.
-        dh_end[first:last] += dh_next.tensor[:, :units]
+        dh_end[first:last] += dh_next
 
     run_slices(run, cuts)
     return dh_end, dc, dw.sum(0).t()
@@ -276,75 +266,6 @@ def _fused(inputs: Tensor) -> Tensor:
     """Return the features of inputs `(..., d)` to fuse: all if d <= MAX_FUSED, else none."""
     features = inputs.shape[-1]
     return inputs[..., : features if features <= MAX_FUSED else 0].contiguous()
-
-
-class Buffer(NamedTuple):
-    """The products of a slice's rows, `(rows, at least d_out)`."""
-
-    tensor: Tensor
-    array: np.ndarray  # the tensor's memory for compiled code, bfloat16 as uint16
-
-
-class PackedProducts:
-    """Products of the rows of a sequence with a matrix by a compiled kernel, in float32.
-
-    Args:
-        sequence: `(N, B, d_in)`, contiguous, float32 or bfloat16. The sequence is not copied, so a
-            step's rows may be written just before they are multiplied.
-        matrix: `(d_in, d_out)` of the same type, with any strides.
-    """
-
-    def __init__(self, sequence: Tensor, matrix: Tensor) -> None:
-        self._rows = as_array(sequence)
-        self._panels = packed.pack(as_strided_array(matrix))
-
-    def buffer(self, rows: int) -> Buffer:
-        """Return a buffer of zeros for the products of `rows` rows."""
-        return _zeros(rows, len(self._panels) * packed.PANEL_COLUMNS, torch.float32)
-
-    def multiply(self, t: int, first: int, last: int, out: Buffer, adds: bool = False) -> None:
-        """Write `sequence[t, first:last] @ matrix` to `out`, or add the product if `adds`."""
-        packed.multiply(self._rows[t, first:last], self._panels, out.array, adds)
-
-
-class TorchProducts:
-    """The products of `PackedProducts`, computed by PyTorch. Buffers have the matrix's type."""
-
-    def __init__(self, sequence: Tensor, matrix: Tensor) -> None:
-        self._rows, self._matrix = sequence, matrix
-
-    def buffer(self, rows: int) -> Buffer:
-        return _zeros(rows, self._matrix.shape[1], self._matrix.dtype)
-
-    def multiply(self, t: int, first: int, last: int, out: Buffer, adds: bool = False) -> None:
-        if adds:
-            out.tensor.addmm_(self._rows[t, first:last], self._matrix)
-        else:
-            torch.mm(self._rows[t, first:last], self._matrix, out=out.tensor)
-
-
-def products_class(
-    units: int, features: int, dtype: torch.dtype
-) -> type[PackedProducts | TorchProducts]:
-    """Return `PackedProducts` if it supports a layer on this processor, else `TorchProducts`.
-
-    Args:
-        units: number of hidden units, H.
-        features: number of features of inputs, d. 0 if inputs are fused and need no product.
-        dtype: type of the products.
-    """
-    # A 32-bit word holds bfloat16 numbers of two rows, so the matrix must have an even number of
-    # rows. If the last panel is not full, the product also multiplies the zeros in this panel. This
-    # takes time, so we only use full panels.
-    fills_words = dtype != torch.bfloat16 or features % 2 == 0
-    fills_panels = 4 * units % packed.PANEL_COLUMNS == 0
-    can_pack = fills_words and fills_panels and packed.can_multiply(dtype)
-    return PackedProducts if can_pack else TorchProducts
-
-
-def _zeros(rows: int, columns: int, dtype: torch.dtype) -> Buffer:
-    tensor = torch.zeros(rows, columns, dtype=dtype, device="cpu")
-    return Buffer(tensor, as_array(tensor))
 
 
 @reassociating_inline
@@ -357,15 +278,15 @@ def _tanh(x):
     return _ONE - _TWO / (_ONE + exp32(_TWO * x))
 
 
-@reassociating_inline
-def write_step(t, first, last, products, x, w, gates, c, h, lengths):
+@reassociating_jit
+def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
     """Compute the gates and the next states of a step.
 
     The gates are `i, f, o = sigmoid` and `g = tanh` of the sums `W_ih x + b + W_hh h`. The states
     are `c' = f c + i g` and `h' = o tanh(c')`. Gates are written to `gates[t]`, and states to
     `c[t + 1]` and `h[t + 1]`. A sequence that has ended keeps its state.
 
-    `products` `(rows, 4H or more)` is the part of the sums that is not fused: `W_hh h`, or
+    `products` `(rows, 4H)` is the part of the sums that is not fused: `W_hh h`, or
     `W_hh h + W_ih x`. `h` and `c` are `(N + 1, B, H)`, and `gates` is `(N, B, 4H)`. If there is no
     backward pass, `c` is `(2, B, H)` and `gates` is `(1, B, 4H)`. Then later steps overwrite
     earlier steps.
@@ -404,19 +325,13 @@ def write_step(t, first, last, products, x, w, gates, c, h, lengths):
 
 
 @reassociating_jit
-def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
-    """Call `write_step` from Python."""
-    write_step(t, first, last, products, x, w, gates, c, h, lengths)
-
-
-@reassociating_jit
 def backward_step(t, first, dh_next, dh_end, dc, dw, grads, x, gates, c, lengths):
     """Compute the gradient of `forward_step`. Overwrites `gates[t]` with the gradient of the sums.
 
     The gradient of `h[t + 1]` has three parts:
 
     - `grads[t]` `(B, H)` from the outputs
-    - `dh_next` `(rows, H or more)` from the products of step t + 1
+    - `dh_next` `(rows, H)` from the products of step t + 1
     - `dh_end` `(rows, H)` from the last state
 
     On padding, the first two parts are added to `dh_end`. The sequence's last step uses this sum,

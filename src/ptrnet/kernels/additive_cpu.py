@@ -1,9 +1,7 @@
 """The compiled CPU kernel of additive scores, with the formula of `ptrnet.kernels.additive`.
 
-The kernel never stores an array of size (B, M, N, H). The backward pass computes r
-(see there) again. Loops
-skip padded keys and queries. They convert bfloat16 numbers one by one as they read them, so there
-is no float32 copy of the tensor.
+Loops skip padded keys and queries. They convert bfloat16 numbers one by one as they read them, so
+there is no float32 copy of the tensor.
 
 The compiled loops at the end run over the instances `first` to `last - 1` of a batch. Their arrays:
 
@@ -13,10 +11,9 @@ The compiled loops at the end run over the instances `first` to `last - 1` of a 
 - `a` and `c`, the exponentials of keys and queries
 
 The loops count the numbers whose exponentials are too large. If the count is not 0, we discard the
-result and call `factorised_scores` of `plain.py`, which uses tanh for large numbers.
+result and call `chunked_scores`, which uses tanh.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -24,14 +21,13 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-from ptrnet.kernels.additive.plain import (
-    MAX_MAGNITUDE,
+from ptrnet.kernels.additive import (
     Arguments,
     check_arguments,
     check_shapes,
-    factorised_scores,
-    naive_gradients,
-    promote,
+    chunked_scores,
+    gradients_by_formula,
+    in_one_type,
 )
 from ptrnet.kernels.eager import needs_plain
 from ptrnet.kernels.numerics import (
@@ -50,87 +46,69 @@ from ptrnet.kernels.threads import run_slices
 # than the thread saves.
 MIN_ENTRIES = 200_000
 
-_BOUNDS: dict[torch.dtype, np.floating] = {
-    torch.float32: np.float32(MAX_MAGNITUDE[torch.float32]),
-    torch.float64: np.float64(MAX_MAGNITUDE[torch.float64]),
-}
+# We compute exp(2 key) exp(2 query) only if the magnitudes of keys and queries are below this.
+# exp(2 * 43) * exp(2 * 43) is inf, and 1 / (1 + inf) = 0 is right. But exp(2 * 45) alone is inf,
+# and inf * 0 is NaN. Clipping keys and queries would be wrong, because a key of 60 and a query of
+# -50 must give tanh(10).
+_BOUNDS = {torch.float32: np.float32(43), torch.float64: np.float64(350)}
 
 # Clip products of exponentials at this number, because `divide` does not support infinity. For
 # products above this number, 1 / (1 + A C) is 0 up to rounding, with and without clipping.
 _LARGEST = 1e38
 
 
-def additive_scores(
+def compiled_scores(
     keys: Tensor,
     queries: Tensor,
     v: Tensor,
     key_lengths: Tensor | None = None,
     query_lengths: Tensor | None = None,
 ) -> Tensor:
-    """Compute `ptrnet.kernels.additive.additive_scores` of tensors on the CPU."""
+    """Compute `additive_scores` of tensors on the CPU."""
     arguments = check_arguments(keys, queries, v, key_lengths, query_lengths)
     return _Scores.apply(*_to_kernel_types(arguments))
 
 
-def prepared_scores(keys: Tensor, v: Tensor, key_lengths: Tensor | None = None) -> "PreparedKeys":
-    """Compute `ptrnet.kernels.additive.prepared_scores` of tensors on the CPU."""
-    return PreparedKeys(_to_kernel_types(check_arguments(keys, keys, v, key_lengths, None)))
+class PreparedScores:
+    """`additive_scores` of fixed keys for changing queries. It stores the keys' exponentials.
 
-
-class PreparedKeys:
-    """Function that scores fixed keys for changing queries. It stores the keys' exponentials.
-
-    If an exponential of the keys or the queries is too large, a call uses `additive_scores`.
+    Decoding needs scores of the same keys in every step. There are no gradients.
 
     Args:
-        arguments: the arguments of `additive_scores`, in the kernel's types. The queries are not
-            used.
+        keys: `(B, N, H)`.
+        v: `(H,)`.
+        key_lengths: `(B,)` integers in 0..N. None: no padding.
 
-    Attributes:
-        lengths: `(B,)` number of keys of each instance.
-        is_large: whether an exponential of the keys is too large.
+    Raises:
+        ShapeError: keys, `v` and lengths do not fit each other.
     """
 
-    def __init__(self, arguments: Arguments) -> None:
-        self._keys, _, self._v, self.lengths, _ = arguments
-        self._cuts: dict[int, list[int]] = {}  # for each number of queries, the cuts of the batch
+    def __init__(self, keys: Tensor, v: Tensor, key_lengths: Tensor | None = None) -> None:
+        arguments = check_arguments(keys, keys, v, key_lengths, None)
+        self._keys, _, self._v, self._lengths, _ = _to_kernel_types(arguments)
         # Convert tensors to arrays only once: a conversion takes as long as scoring a few keys.
-        self._exponentials = as_array(self._v.new_empty(self._keys.shape))
-        self._v_array, self._lengths_array = as_array(self._v), as_array(self.lengths)
-        dtype, cuts = self._v.dtype, self._cuts_for(1)
-        arrays = [as_array(self._keys), self._lengths_array, self._exponentials]
-        self.is_large = _count_large(prepare_keys, cuts, dtype, arrays) > 0
+        exponentials = as_array(self._v.new_empty(self._keys.shape))
+        self._arrays = exponentials, as_array(self._v), as_array(self._lengths)
+        self._cuts: dict[int, list[int]] = {}  # for each number of queries, the cuts of the batch
+        arrays = [as_array(self._keys), self._arrays[2], exponentials]
+        self._is_large = _count_large(prepare_keys, self._cuts_for(1), self._v.dtype, arrays) > 0
 
     def __call__(self, queries: Tensor) -> Tensor:
         """Return scores `(B, M, N)` of queries `(B, M, H)`. Raise ShapeError for other shapes."""
         check_shapes(self._keys, queries, self._v)  # compiled code would read beyond the arrays
         if queries.dtype not in (torch.bfloat16, self._v.dtype):
             queries = queries.to(self._v.dtype)
-        if not self.is_large:
-            (batch, n, _), m = self.shape, queries.shape[1]
+        if not self._is_large:
+            (batch, n, _), m = self._keys.shape, queries.shape[1]
             scores, cuts = self._v.new_zeros(batch, m, n), self._cuts_for(m)
-            arrays = [*self.arrays[1:], as_array(queries), as_array(scores)]
+            arrays = [*self._arrays, as_array(queries), as_array(scores)]
             if not _count_large(prepared_forward, cuts, self._v.dtype, arrays):
                 return scores
-        return additive_scores(self._keys, queries, self._v, self.lengths)
-
-    @property
-    def arrays(self) -> tuple[np.floating, np.ndarray, np.ndarray, np.ndarray]:
-        """Arguments of compiled loops: bound of the queries' magnitudes, `a`, `v` and lengths.
-
-        Use these arguments only if `is_large` is False.
-        """
-        bound = _BOUNDS[self._v.dtype]
-        return bound, self._exponentials, self._v_array, self._lengths_array
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """`(B, N, H)`."""
-        return tuple(self._keys.shape)
+        return chunked_scores(self._keys, queries, self._v, self._lengths)
 
     def _cuts_for(self, m: int) -> list[int]:
         if m not in self._cuts:
-            self._cuts[m] = _equal_work_cuts(self.lengths * m, len(self._v))
+            self._cuts[m] = _equal_work_cuts(self._lengths * m, len(self._v))
         return self._cuts[m]
 
 
@@ -139,7 +117,7 @@ def _to_kernel_types(arguments: Arguments) -> Arguments:
     types = {arguments.keys.dtype, arguments.queries.dtype, arguments.v.dtype}
     if types <= {torch.bfloat16, torch.float32}:
         return arguments._replace(v=arguments.v.float())
-    return promote(arguments)
+    return in_one_type(arguments)
 
 
 class _Scores(torch.autograd.Function):
@@ -157,7 +135,7 @@ class _Scores(torch.autograd.Function):
         cuts = _equal_work_cuts(key_lengths * query_lengths, len(v))
         large = _count_large(factorised_forward, cuts, v.dtype, arrays)
         if large:
-            scores = factorised_scores(keys, queries, v, key_lengths, query_lengths)
+            scores = chunked_scores(keys, queries, v, key_lengths, query_lengths)
         ctx.is_large = large > 0  # type: ignore[attr-defined]
         ctx.save_for_backward(keys, queries, v, key_lengths, query_lengths)
         return scores
@@ -165,10 +143,10 @@ class _Scores(torch.autograd.Function):
     @staticmethod
     def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor | None, ...]:
         if needs_plain(grad):
-            return naive_gradients(Arguments(*ctx.saved_tensors), grad)  # type: ignore[attr-defined]
+            return gradients_by_formula(Arguments(*ctx.saved_tensors), grad)  # type: ignore[attr-defined]
         keys, queries, v, *lengths = ctx.saved_tensors  # type: ignore[attr-defined]
         if ctx.is_large:  # type: ignore[attr-defined]
-            return naive_gradients(Arguments(*ctx.saved_tensors), grad, factorised_scores)  # type: ignore[attr-defined]
+            return gradients_by_formula(Arguments(*ctx.saved_tensors), grad, chunked_scores)  # type: ignore[attr-defined]
         cuts = _equal_work_cuts(lengths[0] * lengths[1], len(v))
         grad_keys, grad_queries = (x.new_empty(x.shape) for x in (keys, queries))
         # Each slice adds to a separate row of `grad_v`. The rows are added in a fixed order, so
@@ -271,22 +249,6 @@ def prepared_forward(first, last, bound, a, v, key_lengths, queries, scores):
         large += write_exponentials(queries[b], queries.shape[1], bound, c)
         write_scores(a[b], key_lengths[b], c, queries.shape[1], v, scores[b])
     return large
-
-
-@reassociating_inline
-def write_log_softmax(row, n):
-    """Turn n scores into log-probabilities in place. The rest of the row becomes -inf."""
-    widest_vectors()
-    largest, total = row[0], row.dtype.type(0)
-    for j in range(n):
-        largest = max(largest, row[j])
-    for j in range(n):
-        total += exp(row[j] - largest)
-    log_total = largest + row.dtype.type(math.log(total))
-    for j in range(n):
-        row[j] -= log_total
-    for j in range(n, row.shape[0]):
-        row[j] = -np.inf
 
 
 @reassociating_jit

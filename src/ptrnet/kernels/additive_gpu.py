@@ -1,16 +1,10 @@
 """The Triton kernel of additive scores, for GPUs.
 
-The kernel skips padding, and never stores an array of size (B, M, N, H). With `A = exp(2 keys)` and
-`C = exp(2 queries)`,
-
-    tanh(keys + queries) = 1 - 2 r,    d tanh = 4 (r - r r),    r = 1 / (1 + A C),
-
-so each tanh costs one reciprocal, and exponentials are computed once for each key and each query of
-a block. If an exponential of a block could overflow, the kernel computes
-`r = 1 / (1 + exp(2 (keys + queries)))` instead. This formula is right for every magnitude. The
-backward pass computes r again. The kernel converts half types number by number, so there is no
-float32 copy of the keys or the queries. All sums have `v`'s type. Each program (a block of threads
-in Triton) adds to separate numbers, so every run gives the same bits.
+The kernel skips padding. If an exponential of a block could overflow, the kernel computes
+`r = 1 / (1 + exp(2 (keys + queries)))` instead of `1 / (1 + A C)`. This formula is right for every
+magnitude. The kernel converts half types number by number, so there is no float32 copy of the keys
+or the queries. All sums have `v`'s type. Each program (a block of threads in Triton) adds to
+separate numbers, so every run gives the same bits.
 
 In the kernels, i is the index of a query, j of a key and h of a unit. `max_queries` and `max_keys`
 are M and N, padding included. m and n are the numbers of queries and keys of an instance, without
@@ -25,7 +19,12 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-from ptrnet.kernels.additive.plain import Arguments, check_arguments, naive_gradients, promote
+from ptrnet.kernels.additive import (
+    Arguments,
+    check_arguments,
+    gradients_by_formula,
+    in_one_type,
+)
 from ptrnet.kernels.eager import needs_plain
 
 # The sizes of the block that one program of 128 threads computes at a time. A forward block has
@@ -44,7 +43,7 @@ COMPARED = tl.constexpr(64)  # units that are compared with MAX_MAGNITUDE at a t
 BATCH_SIZES = ["max_keys", "max_queries", "units"]
 
 
-def additive_scores(
+def triton_scores(
     keys: Tensor,
     queries: Tensor,
     v: Tensor,
@@ -59,7 +58,7 @@ def additive_scores(
 def _to_kernel_types(arguments: Arguments) -> Arguments:
     """Return the arguments with `v` in float32. If any tensor is float64, all become float64."""
     if torch.float64 in {t.dtype for t in (arguments.keys, arguments.queries, arguments.v)}:
-        return promote(arguments)
+        return in_one_type(arguments)
     return arguments._replace(v=arguments.v.float())
 
 
@@ -89,7 +88,7 @@ class _Scores(torch.autograd.Function):
     @staticmethod
     def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor | None, ...]:
         if needs_plain(grad):
-            return naive_gradients(Arguments(*ctx.saved_tensors), grad)  # type: ignore[attr-defined]
+            return gradients_by_formula(Arguments(*ctx.saved_tensors), grad)  # type: ignore[attr-defined]
         *tensors, key_lengths, query_lengths = ctx.saved_tensors  # type: ignore[attr-defined]
         keys, queries, v = (t.contiguous() for t in tensors)
         (batch, n, units), m = keys.shape, queries.shape[1]
