@@ -12,7 +12,6 @@ so that the loops over padded rows have no remainder.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from torch import Tensor, contiguous_format
@@ -58,18 +57,6 @@ FURTHER_OPEN = [*FURTHER, _HAS_EDGE, _IS_SPECIAL]
 _X, _Y, _DIST, _LOG, _SCALE, _LINE_DIST, _SEEN = range(7)
 
 
-class Round(NamedTuple):
-    """The weights W, b and w of a round, which adds `w' max(0, W f + b)` to a token's score.
-
-    f are the F features of the token, and there are U hidden units. In the first round, projections
-    of the query and of the key are added to b.
-    """
-
-    weight: Tensor  # (U, F)
-    bias: Tensor  # (U,)
-    score: Tensor  # (1, U)
-
-
 class CompiledFrames:
     """Function that adds the terms of all rounds to scores. All steps have the same points.
 
@@ -78,13 +65,15 @@ class CompiledFrames:
     Args:
         points: `(B, N, 2)` coordinates of the elements.
         keys: `(U, B, 1, S + N)` keys, projected to the U hidden units of a round.
-        rounds: the weights of each round, in order.
+        rounds: the weights W `(U, F)`, b `(U,)` and w `(1, U)` of each round, which adds
+            `w' max(0, W f + b)` to the score of a token with the F features f. In the first round,
+            projections of the query and of the key are added to b.
         is_open: whether the edges are open edges of a triangulation: edges whose triangle is not
             decided yet.
     """
 
     def __init__(
-        self, points: Tensor, keys: Tensor, rounds: Sequence[Round], is_open: bool
+        self, points: Tensor, keys: Tensor, rounds: Sequence[Sequence[Tensor]], is_open: bool
     ) -> None:
         self._is_open = is_open
         self._points, self._keys = as_array(points), as_array(keys)
@@ -92,9 +81,10 @@ class CompiledFrames:
         # have a feature, the feature's weight is 0.
         self._weights = np.zeros((len(rounds), len(keys), _COLUMNS), np.float32)
         first, further = (FIRST_OPEN, FURTHER_OPEN) if is_open else (FIRST, FURTHER)
-        for k, (rows, parts) in enumerate(zip(self._weights, rounds, strict=True)):
-            rows[:, further if k else first] = parts.weight.detach()
-            rows[:, _BIAS], rows[:, _SCORE] = parts.bias.detach(), parts.score[0].detach()
+        for k, (weight, bias, score) in enumerate(rounds):
+            rows = self._weights[k]
+            rows[:, further if k else first] = weight.detach()
+            rows[:, _BIAS], rows[:, _SCORE] = bias.detach(), score[0].detach()
 
     def __call__(self, scores: Tensor, ends: Sequence[Tensor], queries: Tensor) -> Tensor:
         """Return the scores `(B, M, S + N)` after all rounds.

@@ -64,11 +64,7 @@ def compiled_lstm(
     bfloat16 = autocast and torch.get_autocast_dtype("cpu") == torch.bfloat16
     dtype = torch.bfloat16 if bfloat16 else torch.float32
     h0, c0 = (s.float() for s in state)
-    if torch.is_grad_enabled():
-        outputs, h, c = _Layer.apply(inputs, lengths, h0, c0, *weights, dtype)
-    else:
-        saved = _forward(inputs, lengths, h0, c0, weights, dtype, stored_steps=1)
-        outputs, h, c = saved.outputs()
+    outputs, h, c = _Layer.apply(inputs, lengths, h0, c0, *weights, dtype)
     return outputs.transpose(0, 1), (h, c)
 
 
@@ -93,15 +89,9 @@ class _Saved(NamedTuple):
 
     x: Tensor  # (N, B, d) inputs, zero on padding
     w_hidden: Tensor  # (4H, H) recurrent weights in the type of the products
-    gates: Tensor  # (N, B, 4H) activations; (1, B, 4H) if only the last step is stored
-    c: Tensor  # (N + 1, B, H) cell states; (2, B, H), by step % 2, if only the last state is needed
+    gates: Tensor  # (N, B, 4H) activations
+    c: Tensor  # (N + 1, B, H) cell states, the initial state first
     h: Tensor  # (N + 1, B, H) hidden states, the initial state first
-
-    def outputs(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return outputs `(N, B, H)`, and the last hidden and cell state `(B, H)`."""
-        n = len(self.h) - 1
-        last_h = self.h[n].to(torch.float32, copy=True)  # a view would keep all of `h` in memory
-        return self.h[1:], last_h, self.c[n % len(self.c)].clone()
 
 
 def _forward(
@@ -111,20 +101,8 @@ def _forward(
     c0: Tensor,
     weights: Weights,
     dtype: torch.dtype,
-    stored_steps: int,
 ) -> _Saved:
-    """Run the layer over a batch, and return what a backward pass needs.
-
-    Args:
-        inputs: `(B, N, d)`.
-        lengths: `(B,)`.
-        h0: `(B, H)`.
-        c0: `(B, H)`.
-        weights: weights of the layer.
-        dtype: type of the products, the outputs and the gates.
-        stored_steps: the number of steps whose gates and cell states are stored: N for a backward
-            pass, 1 for only the last step.
-    """
+    """Run the layer. `dtype` is the type of the products, the outputs and the gates."""
     w_input, w_hidden, b_input, b_hidden = (w.detach() for w in weights)
     batch, n, _ = inputs.shape
     units = h0.shape[1]
@@ -133,8 +111,8 @@ def _forward(
     x = inputs.detach().masked_fill(padding[..., None], 0).transpose(0, 1).contiguous()
     w_hidden = w_hidden.to(dtype).contiguous()
     h = x.new_empty(n + 1, batch, units, dtype=dtype)
-    c = x.new_empty(stored_steps + 1, batch, units, dtype=torch.float32)
-    gates = x.new_empty(stored_steps, batch, 4 * units, dtype=dtype)
+    c = x.new_empty(n + 1, batch, units, dtype=torch.float32)
+    gates = x.new_empty(n, batch, 4 * units, dtype=dtype)
     h[0], c[0] = h0.detach(), c0.detach()
 
     fused_x = _fused(x)
@@ -173,11 +151,13 @@ class _Layer(torch.autograd.Function):
         dtype: torch.dtype,
     ) -> tuple[Tensor, Tensor, Tensor]:
         weights = Weights(w_input, w_hidden, b_input, b_hidden)
-        saved = _forward(inputs, lengths, h0, c0, weights, dtype, stored_steps=inputs.shape[1])
+        saved = _forward(inputs, lengths, h0, c0, weights, dtype)
         arguments = (inputs, h0, c0, *weights)
         ctx.save_for_backward(*arguments, lengths, saved.x, saved.w_hidden, saved.c, saved.h)
         ctx.gates = saved.gates  # type: ignore[attr-defined]
-        return saved.outputs()
+        # The last states are copies. Views would keep all states in memory.
+        last_h, last_c = saved.h[-1].to(torch.float32, copy=True), saved.c[-1].clone()
+        return saved.h[1:], last_h, last_c
 
     @staticmethod
     def backward(ctx: FunctionCtx, *grads: Tensor) -> tuple[Tensor | None, ...]:
@@ -230,7 +210,7 @@ def _backward_steps(
     Overwrites `saved.gates` with the gradients of the sums to which sigmoid and tanh were applied.
 
     Args:
-        saved: results of the forward pass, with all steps stored.
+        saved: results of the forward pass.
         lengths: `(B,)`.
         grad_outputs: `(N, B, H)` gradient of the outputs.
         grad_h: `(B, H)` gradient of the last hidden state.
@@ -287,21 +267,18 @@ def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
     `c[t + 1]` and `h[t + 1]`. A sequence that has ended keeps its state.
 
     `products` `(rows, 4H)` is the part of the sums that is not fused: `W_hh h`, or
-    `W_hh h + W_ih x`. `h` and `c` are `(N + 1, B, H)`, and `gates` is `(N, B, 4H)`. If there is no
-    backward pass, `c` is `(2, B, H)` and `gates` is `(1, B, 4H)`. Then later steps overwrite
-    earlier steps.
+    `W_hh h + W_ih x`. `h` and `c` are `(N + 1, B, H)`, and `gates` is `(N, B, 4H)`.
     """
     widest_vectors()
     units, features = c.shape[2], x.shape[2]
-    before, after = t % len(c), (t + 1) % len(c)  # indices in `c` of the states around step t
     sums = np.empty(4 * units, np.float32)
     for b in range(first, last):
         if t >= lengths[b]:
             for k in range(units):
-                c[after, b, k] = c[before, b, k]
+                c[t + 1, b, k] = c[t, b, k]
                 h[t + 1, b, k] = h[t, b, k]
             continue
-        out = gates[t % len(gates), b]
+        out = gates[t, b]
         for k in range(4 * units):
             sums[k] = w[features, k] + load(products[b - first, k])
         for j in range(features):
@@ -314,13 +291,13 @@ def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
             i = _sigmoid(sums[k])
             f = _sigmoid(sums[units + k])
             g = _tanh(sums[2 * units + k])
-            c[after, b, k] = f * c[before, b, k] + i * g
+            c[t + 1, b, k] = f * c[t, b, k] + i * g
             out[k] = store(i, out[k])
             out[units + k] = store(f, out[k])
             out[2 * units + k] = store(g, out[k])
         for k in range(units):
             o = _sigmoid(sums[3 * units + k])
-            h[t + 1, b, k] = store(o * _tanh(c[after, b, k]), h[t, b, k])
+            h[t + 1, b, k] = store(o * _tanh(c[t + 1, b, k]), h[t, b, k])
             out[3 * units + k] = store(o, out[k])
 
 
@@ -336,8 +313,7 @@ def backward_step(t, first, dh_next, dh_end, dc, dw, grads, x, gates, c, lengths
 
     On padding, the first two parts are added to `dh_end`. The sequence's last step uses this sum,
     and sets `dh_end` to 0. `dc` `(rows, H)` is the gradient of `c[t + 1]`, and is replaced by the
-    gradient of `c[t]`. The gradient of `w` is added to `dw` `(d + 1, 4H)`. `c` and `gates` hold all
-    steps.
+    gradient of `c[t]`. The gradient of `w` is added to `dw` `(d + 1, 4H)`.
     """
     widest_vectors()
     units, features = c.shape[2], x.shape[2]

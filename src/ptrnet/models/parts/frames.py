@@ -14,7 +14,7 @@ from ptrnet.masks import gather_rows
 from ptrnet.models.base import safe_sqrt
 
 if TYPE_CHECKING:
-    from ptrnet.kernels.frames import CompiledFrames, Round
+    from ptrnet.kernels.frames import CompiledFrames
 
 UNITS = 32  # hidden units of a `FrameScore`, U
 ROUNDS = 3  # rounds after the first round; see `EdgeFrames`
@@ -123,7 +123,7 @@ class EdgeFrames(nn.Module):
             return None
         from ptrnet.kernels.frames import CompiledFrames  # imports numba
 
-        rounds = [score.weights() for score in self.looks]  # type: ignore[operator]
+        rounds = [list(score.parameters()) for score in self.looks]  # W, b and w
         return CompiledFrames(points, keys, rounds, self.is_open)
 
     def forward(
@@ -164,12 +164,6 @@ class FrameScore(nn.Module):
     def __init__(self, features: int) -> None:
         super().__init__()
         self.features, self.score = nn.Linear(features, UNITS), nn.Linear(UNITS, 1, bias=False)
-
-    def weights(self) -> "Round":
-        """The weights in the form that the compiled kernel takes."""
-        from ptrnet.kernels.frames import Round
-
-        return Round(self.features.weight, self.features.bias, self.score.weight)
 
     def forward(self, features: Tensor, x: Tensor | None = None) -> Tensor:
         """Scores `(B, M, S + N)` of features `(F, B, M, S + N)` and x `(U, B, M, S + N)` (None: 0).

@@ -1,7 +1,7 @@
 """Recurrent layers: LSTM, GRU, stacks of layers, and bidirectional layers."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from ptrnet.errors import InputError
 from ptrnet.kernels.eager import is_recorded, is_transformed
 from ptrnet.kernels.lstm import Weights, cell, flatten_weights, lstm, without_autocast
-from ptrnet.masks import gather_rows, length_mask
+from ptrnet.masks import gather_rows
 from ptrnet.models.settings import RecurrentSettings
 
 # Tensors (..., H). The first tensor is the layer's output. The state of a stack of layers begins
@@ -142,42 +142,40 @@ class GRU(Layer):
     ) -> tuple[Tensor, State]:
         h = inputs.new_zeros(inputs.shape[0], self.units) if state is None else state[0]
         h = h.to(inputs.dtype)
-        if is_transformed(inputs, h, *self.weights):  # `torch.gru` has no rule for `vmap`
-            return self._step_by_step(inputs, lengths, h)
-        training = (
-            torch.is_grad_enabled() or is_recorded()
-        )  # so that cuDNN keeps what backward needs
         context, (inputs, h) = without_autocast(inputs, h)
-        weights = flatten_weights(self.weights) if inputs.is_cuda else self.weights
         with context:
-            outputs, _ = torch.gru(inputs, h[None], weights, True, 1, 0.0, training, False, True)
+            if is_transformed(inputs, h, *self.weights):  # `torch.gru` has no rule for `vmap`
+                states = [h]
+                for t in range(inputs.shape[1]):
+                    states.append(self._cell(inputs[:, t], states[-1]))
+                outputs = torch.stack(states[1:], 1)
+            else:
+                # `training` tells cuDNN to keep what a backward pass needs.
+                training = torch.is_grad_enabled() or is_recorded()
+                weights = flatten_weights(self.weights) if inputs.is_cuda else self.weights
+                outputs, _ = torch.gru(
+                    inputs, h[None], weights, True, 1, 0.0, training, False, True
+                )
         # The output of a GRU is its state, so the last state is the last output of each sequence.
         last = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, self.units)
         return outputs, (torch.where((lengths > 0)[:, None], outputs.gather(1, last)[:, 0], h),)
 
-    def _plain_cell(self, inputs: Tensor, h: Tensor) -> Tensor:
+    def _cell(self, inputs: Tensor, h: Tensor) -> Tensor:
+        """The next state by the formula."""
         by_input = nn.functional.linear(inputs, self.w_input, self.b_input).chunk(3, -1)
         by_hidden = nn.functional.linear(h, self.w_hidden, self.b_hidden).chunk(3, -1)
         reset, update = ((by_input[k] + by_hidden[k]).sigmoid() for k in range(2))
         new = torch.tanh(by_input[2] + reset * by_hidden[2])
         return new + update * (h - new)
 
-    def _step_by_step(self, inputs: Tensor, lengths: Tensor, h: Tensor) -> tuple[Tensor, State]:
-        mask = length_mask(lengths, inputs.shape[1])[..., None]
-        outputs = [inputs.new_zeros(inputs.shape[0], 0, self.units)]
-        for t in range(inputs.shape[1]):
-            h = torch.where(mask[:, t], self._plain_cell(inputs[:, t], h), h)
-            outputs.append(h[:, None])
-        return torch.cat(outputs, 1), (h,)
-
     def step(self, inputs: Tensor, state: State) -> State:
-        (h,) = state
-        context, (inputs, h) = without_autocast(inputs, h)
+        context, (inputs, h) = without_autocast(inputs, *state)
         if is_recorded() or is_transformed(inputs, h, *self.weights):  # ONNX has no `gru_cell`
-            return (self._plain_cell(inputs, h),)
-        rows = flatten_rows(inputs), flatten_rows(h)
+            return (self._cell(inputs, h),)
         with context:
-            return (torch.gru_cell(*rows, *self.weights).view(h.shape),)
+            return (
+                torch.gru_cell(flatten_rows(inputs), flatten_rows(h), *self.weights).view_as(h),
+            )
 
 
 CELLS: dict[str, type[LSTM] | type[GRU]] = {"lstm": LSTM, "gru": GRU}
@@ -224,27 +222,22 @@ def encoder(features: int, settings: RecurrentSettings) -> Recurrent:
         InputError: the encoder is bidirectional, but its number of units is odd.
     """
     cell, units = CELLS[settings.cell], settings.hidden_size
-    if settings.bidirectional and units % 2:
+    if not settings.bidirectional:
+        return decoder(features, settings)
+    if units % 2:
         raise InputError(f"hidden_size: expected an even number with bidirectional, got {units}")
-
-    def layer(features: int) -> Recurrent:
-        if settings.bidirectional:
-            return Bidirectional(cell(features, units // 2), cell(features, units // 2))
-        return cell(features, units)
-
-    return _stack([layer(size) for size in _input_sizes(features, settings)])
+    return _stack(
+        settings.layers,
+        lambda k: Bidirectional(*(cell(units if k else features, units // 2) for _ in range(2))),
+    )
 
 
 def decoder(features: int, settings: RecurrentSettings) -> Recurrent:
     """Build the layers of a decoder, which starts from the encoder's last state."""
-    cell = CELLS[settings.cell]
-    return _stack([cell(size, settings.hidden_size) for size in _input_sizes(features, settings)])
+    cell, units = CELLS[settings.cell], settings.hidden_size
+    return _stack(settings.layers, lambda k: cell(units if k else features, units))
 
 
-def _input_sizes(features: int, settings: RecurrentSettings) -> list[int]:
-    """The input sizes of the layers."""
-    return [features, *[settings.hidden_size] * (settings.layers - 1)]
-
-
-def _stack(layers: list[Recurrent]) -> Recurrent:
-    return layers[0] if len(layers) == 1 else Stack(layers)
+def _stack(count: int, layer: Callable[[int], Recurrent]) -> Recurrent:
+    layers = [layer(k) for k in range(count)]
+    return layers[0] if count == 1 else Stack(layers)
