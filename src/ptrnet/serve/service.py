@@ -176,7 +176,7 @@ class Service:
 
 
 def _warnings(solver: Solver, method: Method, data: Iterable[Example]) -> list[str]:
-    return [message.text for message in solver.trained_range.messages_of(data, method.decoder)]
+    return [message.text for message in solver.trained_range.messages(data, method.decoder)]
 
 
 def _answer(solver: Solver, method: Method, solved: Example) -> Answer:

@@ -209,7 +209,7 @@ class Solver:
             cost=cost_of(self.task, answered),
             decoder=decoder.name,
             seconds=seconds,
-            warnings=tuple(m.text for m in self.trained_range.messages_of([answered], decoder)),
+            warnings=tuple(m.text for m in self.trained_range.messages([answered], decoder)),
             task=self.task,
             elements=_pointed_at(answered),
             example=answered,

@@ -4,7 +4,7 @@ import contextlib
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ptrnet.decoding import Decoder
     from ptrnet.tasks.custom import Custom
     from ptrnet.types import Dataset
+
+Chunk = TypeVar("Chunk", bound=Iterable[Example])
 
 MAX_DEVIATIONS = 10.0  # warn if a feature is more standard deviations from its mean than this
 # Warn if half of the elements lie within less than this share of the instance's extent. Networks do
@@ -67,22 +69,17 @@ class TrainedRange:
             self.sizes_text = f"{sizes[0]}-{sizes[-1]}" if len(sizes) > 1 else f"{sizes[0]}"
         self._said: set[Hashable] = set()
 
-    def messages(self, examples: Iterable[Example], with_sizes: bool = True) -> list[Message]:
+    def messages(
+        self, examples: Iterable[Example], decoder: "Decoder | None" = None
+    ) -> list[Message]:
         """Return a message for each way in which instances are out of distribution.
 
-        Args:
-            examples: the instances.
-            with_sizes: whether their numbers of elements matter.
+        `decoder` is the search that answers them.
         """
-        tally = Tally(self, with_sizes)
+        tally = _Tally(self, decoder)
         for example in examples:
             tally.add(example)
         return list(tally.messages())
-
-    def messages_of(self, examples: Iterable[Example], decoder: "Decoder") -> list[Message]:
-        """Return the messages about instances that a decoder answers."""
-        # `Incremental` reads only small groups of elements, so the sizes of instances do not matter
-        return self.messages(examples, not decoder.needs_decomposable)
 
     def check_readable(self, example: Example) -> None:
         """Raise InputError if no network can read an instance, such as a matrix of distances."""
@@ -95,14 +92,12 @@ class TrainedRange:
         Raises:
             InputError: no network can read an instance.
         """
-        examples = list(examples)
-        for example in examples:
-            self.check_readable(example)
-        self.warn(self.messages_of(examples, decoder))
+        for _ in self.warned([examples], decoder):
+            pass
 
     def warned(
-        self, chunks: Iterable["Dataset"], decoder: "Decoder", at_once: bool = False
-    ) -> Iterator["Dataset"]:
+        self, chunks: Iterable[Chunk], decoder: "Decoder", at_once: bool = False
+    ) -> Iterator[Chunk]:
         """Yield the chunks. At the end, warn about the out-of-distribution instances of all chunks.
 
         This generator runs in the user's process, even if other processes answer the chunks.
@@ -113,7 +108,7 @@ class TrainedRange:
             at_once: whether to warn already before the first chunk of each kind, because the end
                 may never come. At the end, only warn if more features or values were found.
         """
-        tally, kinds = Tally(self, not decoder.needs_decomposable), set()
+        tally, kinds = _Tally(self, decoder), set()
         for chunk in chunks:
             for example in chunk:
                 self.check_readable(example)
@@ -133,16 +128,13 @@ class TrainedRange:
                 warnings.warn(text, OutOfDistributionWarning, stacklevel=2)
 
 
-class Tally:
-    """Counts the instances that are out of distribution.
+class _Tally:
+    """Counts the instances that are out of distribution."""
 
-    Args:
-        trained: the range of the training.
-        with_sizes: whether to count instances by their numbers of elements.
-    """
-
-    def __init__(self, trained: TrainedRange, with_sizes: bool = True) -> None:
-        self._task, self._trained, self._with_sizes = trained.task, trained, with_sizes
+    def __init__(self, trained: TrainedRange, decoder: "Decoder | None") -> None:
+        self._task, self._trained = trained.task, trained
+        # `Incremental` reads only small groups of elements, so the sizes of instances do not matter
+        self._with_sizes = decoder is None or not decoder.needs_decomposable
         self._count = 0
         self._sizes: dict[str, Counter[int]] = defaultdict(Counter)  # untrained sizes, by side
         self._far: Counter[int] = Counter()  # for each feature, the instances in which it is far
