@@ -29,7 +29,6 @@ from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
     from ptrnet.metrics.interval import Measure
-    from ptrnet.solver import Solver
 
     Measures = dict[str, Measure]
     Rows = dict[str, tuple[int, Measures]]
@@ -103,6 +102,8 @@ def evaluate(
         ptrnet evaluate --model my-offers test.jsonl --by country --plot calibration.png
         ptrnet evaluate --model my-offers test.csv --set-id order --chosen bought
     """
+    from ptrnet.data import formats
+    from ptrnet.plots.figure import axes, check_picture
     from ptrnet.tasks import CUSTOM
 
     if random is None:
@@ -116,8 +117,6 @@ def evaluate(
                 raise InputError(f"{flag} needs a FILE, and cannot be used with --random")
         task, path = task_alone(arguments, model), ""
     if plot is not None:
-        from ptrnet.plots.figure import check_picture
-
         check_picture(plot)
         if path == "-":
             raise InputError("--plot reads FILE again: expected a file, got standard input")
@@ -142,7 +141,8 @@ def evaluate(
             random, n, output, decoder, points=points, seed=seed, **how
         )
     if plot is not None:
-        _plot(plot, solver, path, columns)
+        with axes(plot, 5.0, 5.0) as ax:
+            solver.plot_reliability(list(formats.read(path, solver.task, columns)), ax)
     header: Header = {
         "task": solver.task.name,
         "model": model or solver.task.name,
@@ -153,25 +153,13 @@ def evaluate(
     column, rows = ("n", evaluation.by_size()) if by is None else (by, evaluation.by_value())
     measures = evaluation.measures()
     if json:
-        echo(_json(header, measures, column, rows))
+        document = {**header, **_document(len(evaluation), measures)}
+        if rows:
+            parts = [{column: name, **_document(*row)} for name, row in rows.items()]
+            document[f"by_{column}"] = parts
+        echo(dumps(document))
     else:
         echo(_text(header, measures, column, rows, evaluation.telling_metrics()))
-
-
-def _plot(picture: Path, solver: "Solver", path: str, columns: Columns) -> None:
-    from ptrnet.data import formats
-    from ptrnet.plots.figure import axes
-
-    with axes(picture, 5.0, 5.0) as ax:
-        solver.plot_reliability(list(formats.read(path, solver.task, columns)), ax)
-
-
-def _json(header: "Header", measures: "Measures", column: str, rows: "Rows") -> str:
-    """Return a JSON object: measures of all instances, then a list by n or by a field."""
-    document = {**header, **_document(int(header["instances"]), measures)}
-    if rows:
-        document[f"by_{column}"] = [{column: name, **_document(*row)} for name, row in rows.items()]
-    return dumps(document)
 
 
 def _document(count: int, measures: "Measures") -> dict[str, Any]:
