@@ -1,7 +1,10 @@
 """What an import costs, and what it makes available."""
 
+import ast
 import subprocess
 import sys
+
+import pytest
 
 
 def test_subpackages_are_attributes_without_an_explicit_import():
@@ -39,3 +42,28 @@ def test_solving_one_instance_does_not_import_slow_packages():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == []
+
+
+EXAMPLES = 20 * '{"inputs": [[0, 0], [1, 0], [1, 1], [0.4, 0.5]], "outputs": [0, 1, 2]}\n'
+TRAIN = "train --data d.jsonl --steps 1 --batch-size 4 --output run"
+
+
+@pytest.mark.parametrize(
+    ("program", "most"),
+    [
+        ("import ptrnet; ptrnet.load('hull').solve([[0, 0], [1, 0], [0, 1]])", 54),
+        ("from ptrnet.cli import run; run(['solve', 'hull', 'points.csv'])", 73),
+        (f"from ptrnet.cli import run; run({TRAIN.split()})", 123),
+    ],
+    ids=["load and solve", "ptrnet solve FILE", "ptrnet train --data"],
+)
+def test_common_uses_import_few_modules(program, most, tmp_path):
+    """Each module costs time at the start, and a reader who follows the journey reads it."""
+    (tmp_path / "points.csv").write_text("0,0\n1,0\n0,1\n")
+    (tmp_path / "d.jsonl").write_text(EXAMPLES)
+    code = f"{program}; import sys; print([m for m in sys.modules if m.startswith('ptrnet')])"
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    modules = ast.literal_eval(run.stdout.splitlines()[-1])
+    assert 20 < len(modules) <= most, modules
