@@ -19,7 +19,6 @@ from ptrnet.types import Example, Floats
 if TYPE_CHECKING:
     from ptrnet.decoding import Decoder
     from ptrnet.tasks.custom import Custom
-    from ptrnet.types import Dataset
 
 Chunk = TypeVar("Chunk", bound=Iterable[Example])
 
