@@ -54,12 +54,9 @@ def is_plain_number(text: str) -> bool:
 
 
 def parse_cells(column: Sequence[Any]) -> list[Any]:
-    """Convert cells to numbers, and missing cells to None. All other texts stay unchanged.
+    """Convert texts to numbers, and missing ones to None. All other cells stay unchanged.
 
-    A column of answers that ptrnet has added has numbers instead of texts. These numbers stay
-    unchanged, too.
-
-    All readers of .csv use this rule. A number beyond float64 becomes infinity.
+    A number beyond float64 becomes infinity.
 
     Examples:
         >>> parse_cells(["3", "2.5", "n/a", "007", "red"])
@@ -80,10 +77,7 @@ def _parse_cell(cell: str) -> Any:
 def parse_column(column: Sequence[str]) -> Sequence[Any]:
     """Return a column of numbers as numbers, with None for missing cells.
 
-    If a cell is neither a number nor missing, or if all cells are missing, return the column
-    unchanged.
-
-    Long tables use this rule, because any of their columns may hold names.
+    Any other column, such as one of names, stays unchanged, also if all its cells are missing.
     """
     values = parse_cells(column)
     types = {*map(type, values)}

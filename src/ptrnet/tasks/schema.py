@@ -295,6 +295,8 @@ def value_of(element: Any, field: str, source: str) -> Any:
         keys = ", ".join(map(str, element)) or "none"
         raise InputError(f'{source}: expected the field "{field}", got {short(keys)}')
     value = element[field]
+    if type(value) in (int, float, str):  # a fast path for the usual case
+        return value
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, str | Real | Decimal) and not is_empty(value):
