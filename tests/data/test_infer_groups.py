@@ -5,7 +5,7 @@ import pytest
 
 import ptrnet
 from ptrnet.cli import run
-from ptrnet.data.infer_groups import common_id, find_id
+from ptrnet.data.groups import common_id, find_id
 from ptrnet.errors import AmbiguousInputWarning
 
 RNG = np.random.default_rng(0)

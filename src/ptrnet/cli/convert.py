@@ -128,7 +128,9 @@ def _convert_table(source: str, output: str, columns: Columns) -> None:
         InputError: a file is neither a table nor .jsonl, or cannot be used.
     """
     from ptrnet.data import formats
+    from ptrnet.data.arrays import records_of
     from ptrnet.data.formats import jsonl
+    from ptrnet.data.formats.parts.json_values import num_features
     from ptrnet.data.infer_task import loosest_task
     from ptrnet.data.tables import read_sets, table_of_examples, with_keys
 
@@ -150,10 +152,12 @@ def _convert_table(source: str, output: str, columns: Columns) -> None:
     if not target.columns:
         examples = jsonl.read_any(source, task)
         formats.write_table(output, table_of_examples(examples, columns, source))
-    elif jsonl.dictionaries(source):
+        return
+    first, place = next(formats.instances(source))
+    if records_of(first) is not None:
         formats.write(output, jsonl.read_any(source, task), task)
     else:
-        task = loosest_task(formats.num_features(source))
+        task = loosest_task(num_features(first, place))
         formats.write(output, formats.read(source, task), task)
 
 

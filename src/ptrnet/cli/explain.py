@@ -45,7 +45,7 @@ def explain(
     from ptrnet.cli.options import load_solver
     from ptrnet.data import formats
     from ptrnet.data.dataset import examples_of
-    from ptrnet.data.infer_groups import warned_of_ids
+    from ptrnet.data.groups import warned_of_ids
     from ptrnet.decoding import Greedy
     from ptrnet.plots.figure import axes, check_picture
     from ptrnet.plots.importance import bars_height, draw_importance

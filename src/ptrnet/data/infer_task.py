@@ -6,6 +6,7 @@ user named no kind, we infer it from all answers.
 """
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
@@ -17,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.data import formats, stored
-from ptrnet.data.infer_groups import SharedFields, common_id, warn_of_ids
+from ptrnet.data.arrays import records_of
+from ptrnet.data.formats.parts.json_values import num_features, records
+from ptrnet.data.groups import SharedFields, common_id, warn_of_ids
 from ptrnet.data.infer_schema import context_of, infer_schema
 from ptrnet.data.tables import (
     ANSWERS,
@@ -29,15 +32,14 @@ from ptrnet.data.tables import (
     sets_for_task,
 )
 from ptrnet.errors import AmbiguousInputWarning, InputError, listed, short
-from ptrnet.ragged import pad, real
 from ptrnet.tasks.custom import MAX_LENGTH, MIN_SPREAD, Custom, Kind
 from ptrnet.tasks.schema import Missing, Schema
-from ptrnet.types import Dataset, Example, Floats, Indices
+from ptrnet.types import Dataset, Example, Floats
 
 _CHUNK = 2**12  # how many examples are in memory at a time
 # Limits of `warn_of_positions`, in this order:
 # - the minimum number of answers for a warning
-# - the maximum number of answers that are examined, for each size of instances
+# - the maximum number of answers that are examined
 # - the minimum share of answers of the same form for a warning
 _MIN_ANSWERS, _MAX_ANSWERS, _MIN_SHARE = 10, 10_000, 0.95
 _MIN_CHANCE = 1e-6  # we assume that less probable coincidences do not happen
@@ -102,16 +104,20 @@ def infer_task(
     opened = formats.open_table(path, columns)
     if opened is not None:
         return infer_task_of_table(*opened, kind, reading)
-    source, shared = formats.format_of(path), SharedFields()
-    instances = source.module.dictionaries(path) if source.has("dictionaries") else None
-    if instances is not None:
-        watched = shared.watch(instances)
+    shared = SharedFields()
+    first, place = next(formats.instances(path))
+    if records_of(first) is not None:
+        pairs = ((records(*pair), pair[1]) for pair in formats.instances(path))
         schema = infer_schema(
-            watched, reading.fields, reading.missing, reading.group, reading.categories
+            shared.watch(pairs),
+            reading.fields,
+            reading.missing,
+            reading.group,
+            reading.categories,
         )
         loosest = task_of(schema)
     else:
-        loosest = loosest_task(formats.num_features(path))
+        loosest = loosest_task(num_features(first, place))
         for name in ("fields", "context", "categories"):
             if getattr(reading, name):
                 raise InputError(
@@ -221,11 +227,11 @@ def open_for_task(path: str, task: Custom, columns: Columns | None = None) -> Da
     elif opened := formats.open_table(path, columns):
         examples = sets_for_task(*opened, loosest)
     else:
-        d = task.facts.num_features if task.facts.schema else formats.num_features(path)
-        if d != task.facts.num_features:
-            raise InputError(
-                f"{path}: expected elements of {task.facts.num_features} numbers, got {d}"
-            )
+        expected = task.facts.num_features
+        if task.facts.schema is None:
+            d = num_features(*next(formats.instances(path)))
+            if d != expected:
+                raise InputError(f"{path}: expected elements of {expected} numbers, got {d}")
         group = "" if columns is None else columns.group
         examples = stored.open_file(path, loosest, group)
     _check_answers(path, task, examples, _find_repeats(examples))
@@ -267,11 +273,8 @@ def feature_scaling(
     Warns:
         AmbiguousInputWarning: features are not constant, but their deviations are below
             MIN_SPREAD. The message has their names from `names`, or their numbers.
-
-    We read the elements four times: for the smallest values, the largest values, the mean, and the
-    squared deviations. A single pass could add up the squares of the values instead. But if values
-    are far from 0, rounding would then destroy the deviation.
     """
+    # Do not add up squares of values in one pass: far from 0, rounding would destroy the deviation.
     parts = [part.elements for part in examples.chunks(_CHUNK)]
     lowest = np.min([part.min(0) for part in parts], 0)
     highest = np.max([part.max(0) for part in parts], 0)
@@ -320,25 +323,14 @@ def _infer_kind(examples: Dataset, repeats: NDArray[np.bool_]) -> Kind:
 
 def _find_repeats(examples: Dataset) -> NDArray[np.bool_]:
     """Return `(B,)`: which answers have an index twice."""
-    return np.concatenate(
-        [_repeats(part.indices, part.lengths) for part in examples.chunks(_CHUNK)]
-    )
-
-
-def _repeats(flat: Indices, lengths: Indices) -> NDArray[np.bool_]:
-    """Return `(B,)`: which answers have a number twice.
-
-    Args:
-        flat: the numbers of all answers, one answer after another.
-        lengths: `(B,)`, the length of each answer.
-    """
-    owners = np.repeat(np.arange(len(lengths)), lengths)
-    lowest, highest = int(flat.min(initial=0)), int(flat.max(initial=0))
-    # Encode each pair (answer, number) as one number. After sorting, repeats are neighbours.
-    span = highest - lowest + 1
-    pairs = np.sort(owners * span + (flat - lowest))
-    repeated = pairs[1:][pairs[1:] == pairs[:-1]] // span
-    return np.bincount(repeated, minlength=len(lengths)) > 0
+    found = []
+    span = int(examples.sizes.max(initial=0))
+    for part in examples.chunks(_CHUNK):
+        # Encode each pair (answer, index) as one number. After sorting, repeats are neighbours.
+        pairs = np.sort(np.repeat(np.arange(len(part)) * span, part.lengths) + part.indices)
+        repeated = pairs[1:][pairs[1:] == pairs[:-1]] // span
+        found.append(np.bincount(repeated, minlength=len(part)) > 0)
+    return np.concatenate(found)
 
 
 def _all_ascend(examples: Dataset) -> bool:
@@ -397,26 +389,19 @@ def warn_of_positions(examples: Dataset) -> None:
         AmbiguousInputWarning: one of the three forms fits at least 95% of the answers. Fewer than
             10 answers never cause a warning.
     """
-    counts = {
-        "the first elements in order": 0,
-        "the last elements in reverse order": 0,
-        "the same positions": 0,
-    }
-    num_rows = 0
-    for n in np.unique(examples.sizes[examples.sizes > 1]).tolist():
-        rows = np.flatnonzero((examples.sizes == n) & (examples.lengths > 0))[:_MAX_ANSWERS]
-        if not len(rows):
+    counts, same, num_rows = Counter[str](), Counter[tuple[int, ...]](), 0
+    for row in range(min(len(examples), _MAX_ANSWERS)):
+        n, outputs = int(examples.sizes[row]), examples.outputs(row)
+        if n < 2 or outputs is None or not outputs.size:
             continue
-        _, answers = examples.rows_of_one_size(rows)
-        places, lengths = pad(answers)
-        mask = real(lengths, places.shape[1])
-        places[~mask] = -1
-        steps = np.arange(places.shape[1])
-        num_rows += len(rows)
-        for form, expected in zip(counts, (steps, n - 1 - steps), strict=False):
-            counts[form] += int(np.where(mask, places == expected, True).all(1).sum())
-        most = int(np.unique(places, axis=0, return_counts=True)[1].max())
-        counts["the same positions"] += most if most > 1 else 0
+        num_rows += 1
+        answer = outputs.ravel().tolist()
+        counts["the first elements in order"] += answer == [*range(len(answer))]
+        last = [*range(n - 1, n - 1 - len(answer), -1)]
+        counts["the last elements in reverse order"] += answer == last
+        same[n, *answer] += 1
+    most = {n: count for (n, *_), count in reversed(same.most_common()) if count > 1}
+    counts["the same positions"] = sum(most.values())
     form = max(counts, key=lambda name: counts[name])
     if num_rows >= _MIN_ANSWERS and counts[form] >= _MIN_SHARE * num_rows:
         warnings.warn(

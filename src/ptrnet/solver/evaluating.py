@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from ptrnet.data import checks, formats
 from ptrnet.data.dataset import chunks_of
-from ptrnet.data.groups import shared_value
-from ptrnet.data.infer_groups import warned_of_ids
+from ptrnet.data.groups import shared_value, warned_of_ids
 from ptrnet.data.tables import Columns
 from ptrnet.evaluation import Evaluation, check_room_for_scores, evaluate, with_scores
 from ptrnet.labels import generation

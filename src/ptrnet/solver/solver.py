@@ -593,8 +593,7 @@ class Solver:
 
     def _with_groups(self, examples: Any, group: Any, columns: Mapping[str, str]) -> Dataset:
         """Return examples with their groups, and warn if they should have some; see `evaluate`."""
-        from ptrnet.data.groups import grouped
-        from ptrnet.data.infer_groups import warned_of_ids
+        from ptrnet.data.groups import grouped, warned_of_ids
 
         if any(columns.values()):
             data = examples_of(self._sets(examples, **columns, group=group), self.task)[0]

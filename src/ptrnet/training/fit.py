@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ptrnet.data import checks, formats, stored
 from ptrnet.data.arrays import count_features, is_frame, named_records_of, split
 from ptrnet.data.dataset import checked_example, example_name, inputs_and_outputs, pairs_of
-from ptrnet.data.groups import grouped
-from ptrnet.data.infer_groups import SharedFields, warn_of_ids
+from ptrnet.data.groups import SharedFields, grouped, warn_of_ids
 from ptrnet.data.infer_schema import infer_schema
 from ptrnet.data.infer_task import (
     InferredTask,

@@ -8,18 +8,15 @@ Each format is a module in this folder, with the file extension as its name. Its
 
 A module may also have these members:
 
-- `num_features(path)`, for formats whose files tell the number of features of an element: returns
-  this number, d.
+- `instances(path)`, for formats whose files tell what their elements are: yields pairs of the
+  elements of an instance, which are not checked, and their source. The elements are numbers, or
+  dictionaries of named fields.
 - `table(path)` and `write_table(stream, table)`, for formats of long tables, in which each row is
   an element: read and write a `ptrnet.data.tables.Table`.
 - `COLUMNS`, for formats whose files all use the same names: the columns of ids and answers
 - `companions(path)`, for formats that read several files together, such as a tour and its cities:
   returns the paths of the other files. A file that `read` can do without is left out if it does not
   exist.
-- `dictionaries(path)`, for formats whose elements may have named fields: returns an iterator over
-  pairs. A pair is the elements of an instance, as a list of dictionaries, and the source of the
-  instance. If the elements of the first instance are numbers, `dictionaries` returns None. If the
-  elements of a later instance are numbers, the iterator raises InputError.
 
 Plug-ins register a module or a class with these members. The folder `parts/` has code that several
 formats share.
@@ -407,12 +404,15 @@ def read_table(
     return list(read_sets(table_of(table), columns))
 
 
-def num_features(path: str) -> int:
-    """Return d, the number of features of an element in the file's first instance."""
+def instances(path: str) -> Iterator[tuple[Any, str]]:
+    """Yield the elements of each instance in a file, which are not checked, and their source.
+
+    Raises InputError if the format does not tell what the elements are, or there is no instance.
+    """
     source = check_input(path)
     source.check(path)
-    if not source.has("num_features"):
-        advice = f"name the task, or write the examples to {_listed(_with('num_features'))}"
+    if not source.has("instances"):
+        advice = f"name the task, or write the examples to {_listed(_with('instances'))}"
         if source.extension in ("csv", "tsv", "txt"):
             advice += (
                 "; a table with a row for each element needs set_id and the column of its answers, "
@@ -422,7 +422,11 @@ def num_features(path: str) -> int:
             f"{path}: a .{source.extension} file does not say how many numbers an element has; "
             f"{advice}"
         )
-    return source.module.num_features(path)
+    pair = None
+    for pair in source.module.instances(path):
+        yield pair
+    if pair is None:
+        raise InputError(f"{path}: holds no instance")
 
 
 def count_instances(path: str) -> int | None:

@@ -9,7 +9,7 @@ keys are kept in the example's `extra`, and are written again.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any, TextIO
@@ -66,35 +66,21 @@ def read_any(path: str, task: Task) -> Iterator[Example]:
         yield json_values.example_from_row(nothing, row, task, source, elements)
 
 
-def dictionaries(path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]] | None:
-    first, _ = next(_inputs(path), (None, ""))
-    if records_of(first) is None:
-        return None
-    return ((json_values.records(values, source), source) for values, source in _inputs(path))
-
-
-def num_features(path: str) -> int:
-    for values, source in _inputs(path):
+def instances(path: str) -> Iterator[tuple[Any, str]]:
+    for row, source in _rows(path):
+        values = with_context(row.get("inputs"), row.get("context"), source)
         if values is None:
             raise InputError(
-                f"{source}: expected a list of elements, got none; a problem's file can be read "
-                "only if you name the problem"
+                f'{source}: "inputs": expected a list of elements, got none; a problem\'s file can '
+                "be read only if you name the problem"
             )
-        return json_values.num_features(values, source)
-    raise InputError(f"{path}: holds no instance")
+        yield values, f'{source}: "inputs"'
 
 
 def _rows(path: str) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield the JSON object and the source of each line."""
     for source, text in filled_lines(path):
         yield json_values.parse_object(text, source), source
-
-
-def _inputs(path: str) -> Iterator[tuple[Any, str]]:
-    """Yield the unchecked `inputs` of each line, with their source. Missing inputs are None."""
-    for row, source in _rows(path):
-        values = with_context(row.get("inputs"), row.get("context"), source)
-        yield values, f'{source}: "inputs"'
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:

@@ -5,7 +5,7 @@ read files in batches and write them in row groups, so files of examples need no
 """
 
 from base64 import b64decode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ptrnet.data import checks
-from ptrnet.data.arrays import is_categorical, levels
+from ptrnet.data.arrays import is_categorical, levels, records_of
 from ptrnet.data.dataset import groups_of
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import json_values
@@ -50,14 +50,15 @@ def read(path: str, task: Task) -> Iterator[Example]:
             inputs = checks.check_instance(values, task, f'{source}: "inputs"')
             others = {key: _to_python(cell, f'{source}: "{key}"') for key, cell in row.items()}
             others = {key: value for key, value in others.items() if value is not None}
-            yield json_values.example_from_row(inputs, others, task, source)
+            elements = records_of(values)
+            yield json_values.example_from_row(inputs, others, task, source, elements)
 
 
-def num_features(path: str) -> int:
-    for batch in _batches(path, "inputs"):
-        source = f'{path}: row 1: "inputs"'
-        return json_values.num_features(_to_python(batch["inputs"][0], source), source)
-    raise InputError(f"{path}: holds no instance")
+def instances(path: str) -> Iterator[tuple[Any, str]]:
+    cells = (cell for batch in _batches(path, "inputs") for cell in batch["inputs"])
+    for number, cell in enumerate(cells, 1):
+        source = f'{path}: row {number}: "inputs"'
+        yield _to_python(cell, source), source
 
 
 def table(path: str) -> "tables.Table":
@@ -209,7 +210,7 @@ def write_table(stream: BinaryIO, table: "tables.Table") -> None:
         raise InputError(f"{table.source}: cannot be written as Parquet: {reason}") from None
 
 
-def _table(examples: Sequence[Example], task: Task, schema: "pa.Schema | None") -> "pa.Table":
+def _table(examples: Dataset, task: Task, schema: "pa.Schema | None") -> "pa.Table":
     """Convert the examples of a row group to a table.
 
     `schema` is that of the file; None for the first row group, whose types Arrow infers. Arrow does
@@ -218,28 +219,27 @@ def _table(examples: Sequence[Example], task: Task, schema: "pa.Schema | None") 
     """
     import pyarrow as pa
 
+    numbers = pa.array(examples.elements.ravel())
+    lists = pa.FixedSizeListArray.from_arrays(numbers, examples.elements.shape[1])
+    elements = lists.cast(pa.list_(pa.float64()))
+    columns = {"inputs": pa.ListArray.from_arrays(pa.array(examples.starts, pa.int32()), elements)}
     indices = pa.list_(pa.int64())
-    types = {
-        "inputs": pa.list_(pa.list_(pa.float64())),
-        "outputs": indices if task.facts.item_size == 1 else pa.list_(indices),
-    }
+    types = {"outputs": indices if task.facts.item_size == 1 else pa.list_(indices)}
     rows = [
         {
-            "inputs": example.inputs.tolist(),
             "outputs": None if example.outputs is None else example.outputs.tolist(),
             **json_values.other_keys(example),
         }
         for example in examples
     ]
     if schema is None:
-        keys = dict.fromkeys([*types, *(key for row in rows for key in row)])
+        keys = dict.fromkeys(["outputs", *(key for row in rows for key in row)])
     else:
-        types = dict(zip(schema.names, schema.types, strict=True))
-        keys = dict.fromkeys(types)
+        keys = dict.fromkeys(schema.names[1:])
+        types = {key: schema.field(key).type for key in keys}
         for example, row in zip(examples, rows, strict=True):
             for key in row.keys() - keys.keys():
                 raise InputError(f'{example.source}: "{key}": earlier examples have no such key')
-    columns = {}
     for key in keys:
         try:
             columns[key] = pa.array([row.get(key) for row in rows], types.get(key))
