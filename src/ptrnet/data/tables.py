@@ -304,6 +304,7 @@ def infer_sets(
         InputError: a column is missing, a cell cannot be used, or the model does not read one
             of `categories`.
     """
+    table, sets = _sets(table, columns)
     source, known = table.source, field_names(table, columns)
     names = list(fields) or [
         name
@@ -312,7 +313,6 @@ def infer_sets(
     ]
     check_names(names, source)
     check_read("categories", categories, names)
-    table, sets = _sets(table, columns)
     codes = np.repeat(np.arange(len(sets)), sets.sizes)
     seen, of_texts = [], []
     for name in names:
