@@ -13,7 +13,6 @@ from ptrnet.labellers.exact import (
     EXCLUDED,
     best_penalties,
     cheapest_one_tree,
-    new_one_tree,
     resume,
     search_of,
     undecided,
@@ -219,9 +218,8 @@ def test_the_relaxation_bounds_every_tour():
     for points in (grid(5, 5), grid(4, 6), np.random.default_rng(5).random((20, 2))):
         dist = distances.matrix(points)
         best = lengths(points[None], exact.label(points[None]))[0]
-        tree = new_one_tree(len(dist))
         cost = dist + np.diag(np.full(len(dist), EXCLUDED))
-        bound = cheapest_one_tree(dist, cost, best_penalties(dist, cost), tree)
+        bound = cheapest_one_tree(search_of(dist, cost), best_penalties(dist, cost))
         assert 0.97 * best < bound <= best * (1 + 1e-12)
         if len(points) != 20:
             assert bound == pytest.approx(best, rel=1e-10)

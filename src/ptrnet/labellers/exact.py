@@ -225,164 +225,8 @@ REQUIRED, EXCLUDED = -1e100, 1e100
 DECIDED = 1e90  # a cost below -DECIDED means REQUIRED, and a cost above DECIDED means EXCLUDED
 
 
-class OneTree(NamedTuple):
-    """A spanning tree of all cities except 0, rooted at city 1, and two edges of city 0."""
-
-    parent: Indices  # (n,) the parent of each city in the tree; -1 for cities 0 and 1
-    neighbours_of_0: Indices  # (2,) the cities at the other ends of city 0's edges
-    degree: Indices  # (n,) the number of edges of each city in the 1-tree
-    cheapest: Floats  # (n,) scratch of `_span`: the lowest cost of an edge from a city to the tree
-    outside: Indices  # (n,) scratch of `_span`: the cities that are not yet in the tree
-
-
-@jit
-def new_one_tree(n: int) -> OneTree:
-    """Allocate the arrays of a 1-tree of n cities."""
-    return OneTree(
-        parent=np.full(n, -1, np.int64),
-        neighbours_of_0=np.empty(2, np.int64),
-        degree=np.empty(n, np.int64),
-        cheapest=np.empty(n),
-        outside=np.empty(n, np.int64),
-    )
-
-
-@jit
-def is_tree_edge(tree: OneTree, i: int, j: int) -> bool:
-    """Whether the edge between two different cities is in the 1-tree."""
-    if i == 0 or j == 0:
-        other = max(i, j)
-        return tree.neighbours_of_0[0] == other or tree.neighbours_of_0[1] == other
-    return tree.parent[i] == j or tree.parent[j] == i
-
-
-@jit
-def is_tour(tree: OneTree) -> bool:
-    """Whether the 1-tree is a tour, that is, every city has two edges."""
-    for degree in tree.degree:  # noqa: SIM110 (numba cannot compile generators)
-        if degree != 2:
-            return False
-    return True
-
-
-@jit
-def tour_of(tree: OneTree) -> Indices:
-    """Return the cities `(n,)` in the order of a 1-tree that is a tour."""
-    n = len(tree.degree)
-    neighbours = np.full((n, 2), -1, np.int64)
-    for j in tree.neighbours_of_0:
-        add_edge(neighbours, 0, j)
-    for j in range(2, n):
-        add_edge(neighbours, j, tree.parent[j])
-    return walk(neighbours, 0)
-
-
-@jit
-def cheapest_one_tree(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree) -> float:
-    """Write the cheapest 1-tree into `tree`, and return its lower bound of the lengths of tours.
-
-    The bound is the length of the 1-tree with penalties `(n,)`, minus the penalties that every tour
-    pays. No tour with all required edges and no excluded edges is shorter. If no 1-tree is possible
-    without excluded edges, the bound is infinite.
-    """
-    tree.degree[:] = 0
-    total = _span(dist, cost, penalty, tree)
-    if total == np.inf or not _choose_neighbours_of_0(cost, penalty, tree):
-        return np.inf
-    for j in tree.neighbours_of_0:
-        total += dist[0, j] + penalty[0] + penalty[j]
-        tree.degree[j] += 1
-        tree.degree[0] += 1
-    return total - 2 * penalty.sum()
-
-
-@jit
-def _span(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree) -> float:
-    """Write the minimum spanning tree of all cities except 0 (Prim 1957), and the cities' degrees.
-
-    Return the length of the tree with penalties, or infinity if no tree avoids excluded edges.
-    """
-    parent, degree, cheapest, outside = tree.parent, tree.degree, tree.cheapest, tree.outside
-    # `last` is the city that joined the tree last; `size` cities are outside.
-    total, last, size = 0.0, 1, len(dist) - 2
-    for k in range(size):
-        outside[k] = k + 2
-        cheapest[k + 2] = np.inf
-    while size:
-        best, best_k = np.inf, 0
-        for k in range(size):
-            j = outside[k]
-            edge = cost[last, j] + (penalty[last] + penalty[j])
-            if edge < cheapest[j]:
-                cheapest[j] = edge
-                parent[j] = last
-            if cheapest[j] < best:
-                best, best_k = cheapest[j], k
-        if best > DECIDED:
-            return np.inf
-        last = outside[best_k]
-        total += dist[last, parent[last]] + penalty[last] + penalty[parent[last]]
-        degree[last] += 1
-        degree[parent[last]] += 1
-        size -= 1
-        outside[best_k] = outside[size]
-    return total
-
-
-@jit
-def _choose_neighbours_of_0(cost: Floats, penalty: Floats, tree: OneTree) -> bool:
-    """Write the two cheapest edges of city 0, cheapest first. Return whether both exist."""
-    neighbours_of_0 = tree.neighbours_of_0
-    first, second = np.inf, np.inf
-    for j in range(1, len(cost)):
-        edge = cost[0, j] + penalty[j]
-        if edge < first:
-            second, neighbours_of_0[1] = first, neighbours_of_0[0]
-            first, neighbours_of_0[0] = edge, j
-        elif edge < second:
-            second, neighbours_of_0[1] = edge, j
-    return second <= DECIDED
-
-
-@jit
-def max_path_edges(cost: Floats, penalty: Floats, tree: OneTree) -> Floats:
-    """Return `(n, n)`: the cost of the most expensive edge on the tree's path from i to j.
-
-    Costs include penalties. If an edge i-j is added to the 1-tree, the most expensive edge of this
-    path can be removed. Row and column 0 are arbitrary, because city 0 is not in the spanning tree.
-    """
-    n = len(penalty)
-    max_path_edge = np.empty((n, n))
-    max_path_edge[1, 1] = -np.inf
-    visited, order, size = np.zeros(n, np.bool_), np.empty(n, np.int64), 1
-    visited[1], order[0] = True, 1
-    # Visit parents before their children. Trees of these sizes are shallow, so few sweeps suffice.
-    while size < n - 1:
-        for j in range(2, n):
-            p = tree.parent[j]
-            if visited[j] or not visited[p]:
-                continue
-            edge = cost[j, p] + (penalty[j] + penalty[p])
-            for k in range(size):
-                i = order[k]
-                max_path_edge[i, j] = max_path_edge[j, i] = max(max_path_edge[i, p], edge)
-            max_path_edge[j, j] = -np.inf
-            visited[j] = True
-            order[size] = j
-            size += 1
-    return max_path_edge
-
-
-# Branch and bound (Held and Karp 1971; Volgenant and Jonker 1982). A node of the search is a set of
-# decided edges: required or excluded edges. The search is depth first. At each node it requires an
-# edge, and later comes back to exclude this edge instead. The decided edges are in a list, the
-# trail. When the search leaves a node, it takes back the decisions of this node.
-_ROOT_STEPS, _STEPS = 120, 20  # subgradient steps at the root, and at every other node
-_PATIENCE = 5  # after this many steps without a better bound, steps become shorter
-
-
 class Search(NamedTuple):
-    """A search over n cities, at one of its nodes. It can be resumed.
+    """A search over n cities, at one of its nodes, with the cheapest 1-tree. It can be resumed.
 
     Numbers are in arrays `(1,)`, so that compiled code can set them.
     """
@@ -390,7 +234,12 @@ class Search(NamedTuple):
     dist: Floats  # (n, n)
     cost: Floats  # (n, n) distances, or REQUIRED or EXCLUDED for decided edges
     penalty: Floats  # (n,) the penalties that give the best bound
-    tree: OneTree  # the cheapest 1-tree with these penalties
+    # The 1-tree: a spanning tree of all cities except 0, rooted at city 1, and two edges of city 0.
+    parent: Indices  # (n,) the parent of each city in the tree; -1 for cities 0 and 1
+    neighbours_of_0: Indices  # (2,) the cities at the other ends of city 0's edges
+    degree: Indices  # (n,) the number of edges of each city in the 1-tree
+    cheapest: Floats  # (n,) scratch: the lowest cost of an edge from a city to the growing tree
+    outside: Indices  # (n,) scratch: the cities that are not yet in the tree
     trail: Indices  # (n * n, 2) the decided edges in the order in which they were decided
     num_decided: Indices  # the trail's length
     num_nodes: Indices  # the number of nodes that were searched
@@ -424,7 +273,11 @@ def search_of(dist: Floats, cost: Floats) -> Search:
         dist=dist,
         cost=cost.copy(),
         penalty=np.zeros(n),
-        tree=new_one_tree(n),
+        parent=np.full(n, -1, np.int64),
+        neighbours_of_0=np.empty(2, np.int64),
+        degree=np.empty(n, np.int64),
+        cheapest=np.empty(n),
+        outside=np.empty(n, np.int64),
         trail=np.empty((n * n, 2), np.int64),
         num_decided=np.zeros(1, np.int64),
         num_nodes=np.zeros(1, np.int64),
@@ -434,6 +287,126 @@ def search_of(dist: Floats, cost: Floats) -> Search:
         branch_penalty=np.empty((n * n, n)),
         branch_excluded=np.empty(n * n, np.bool_),
     )
+
+
+@jit
+def is_tree_edge(search: Search, i: int, j: int) -> bool:
+    """Whether the edge between two different cities is in the 1-tree."""
+    if i == 0 or j == 0:
+        other = max(i, j)
+        return search.neighbours_of_0[0] == other or search.neighbours_of_0[1] == other
+    return search.parent[i] == j or search.parent[j] == i
+
+
+@jit
+def is_tour(search: Search) -> bool:
+    """Whether the 1-tree is a tour, that is, every city has two edges."""
+    for degree in search.degree:  # noqa: SIM110 (numba cannot compile generators)
+        if degree != 2:
+            return False
+    return True
+
+
+@jit
+def tour_of(search: Search) -> Indices:
+    """Return the cities `(n,)` in the order of a 1-tree that is a tour."""
+    n = len(search.degree)
+    neighbours = np.full((n, 2), -1, np.int64)
+    for j in search.neighbours_of_0:
+        add_edge(neighbours, 0, j)
+    for j in range(2, n):
+        add_edge(neighbours, j, search.parent[j])
+    return walk(neighbours, 0)
+
+
+@jit
+def cheapest_one_tree(search: Search, penalty: Floats) -> float:
+    """Write the cheapest 1-tree into `search`, and return its lower bound of the lengths of tours.
+
+    The bound is the length of the 1-tree with penalties `(n,)`, minus the penalties that every tour
+    pays. No tour with all required edges and no excluded edges is shorter. If no 1-tree is possible
+    without excluded edges, the bound is infinite.
+    """
+    dist, cost, parent, degree = search.dist, search.cost, search.parent, search.degree
+    cheapest, outside, ends = search.cheapest, search.outside, search.neighbours_of_0
+    degree[:] = 0
+    # The minimum spanning tree of all cities except 0 (Prim 1957). `last` is the city that joined
+    # the tree last; `size` cities are outside.
+    total, last, size = 0.0, 1, len(dist) - 2
+    for k in range(size):
+        outside[k] = k + 2
+        cheapest[k + 2] = np.inf
+    while size:
+        best, best_k = np.inf, 0
+        for k in range(size):
+            j = outside[k]
+            edge = cost[last, j] + (penalty[last] + penalty[j])
+            if edge < cheapest[j]:
+                cheapest[j] = edge
+                parent[j] = last
+            if cheapest[j] < best:
+                best, best_k = cheapest[j], k
+        if best > DECIDED:
+            return np.inf
+        last = outside[best_k]
+        total += dist[last, parent[last]] + penalty[last] + penalty[parent[last]]
+        degree[last] += 1
+        degree[parent[last]] += 1
+        size -= 1
+        outside[best_k] = outside[size]
+    # The two cheapest edges of city 0, cheapest first.
+    first, second = np.inf, np.inf
+    for j in range(1, len(cost)):
+        edge = cost[0, j] + penalty[j]
+        if edge < first:
+            second, ends[1] = first, ends[0]
+            first, ends[0] = edge, j
+        elif edge < second:
+            second, ends[1] = edge, j
+    if second > DECIDED:
+        return np.inf
+    for j in ends:
+        total += dist[0, j] + penalty[0] + penalty[j]
+        degree[j] += 1
+        degree[0] += 1
+    return total - 2 * penalty.sum()
+
+
+@jit
+def max_path_edges(search: Search) -> Floats:
+    """Return `(n, n)`: the cost of the most expensive edge on the tree's path from i to j.
+
+    Costs include penalties. If an edge i-j is added to the 1-tree, the most expensive edge of this
+    path can be removed. Row and column 0 are arbitrary, because city 0 is not in the spanning tree.
+    """
+    n, cost, penalty, parent = len(search.dist), search.cost, search.penalty, search.parent
+    max_path_edge = np.empty((n, n))
+    max_path_edge[1, 1] = -np.inf
+    visited, order, size = np.zeros(n, np.bool_), np.empty(n, np.int64), 1
+    visited[1], order[0] = True, 1
+    # Visit parents before their children. Trees of these sizes are shallow, so few sweeps suffice.
+    while size < n - 1:
+        for j in range(2, n):
+            p = parent[j]
+            if visited[j] or not visited[p]:
+                continue
+            edge = cost[j, p] + (penalty[j] + penalty[p])
+            for k in range(size):
+                i = order[k]
+                max_path_edge[i, j] = max_path_edge[j, i] = max(max_path_edge[i, p], edge)
+            max_path_edge[j, j] = -np.inf
+            visited[j] = True
+            order[size] = j
+            size += 1
+    return max_path_edge
+
+
+# Branch and bound (Held and Karp 1971; Volgenant and Jonker 1982). A node of the search is a set of
+# decided edges: required or excluded edges. The search is depth first. At each node it requires an
+# edge, and later comes back to exclude this edge instead. The decided edges are in a list, the
+# trail. When the search leaves a node, it takes back the decisions of this node.
+_ROOT_STEPS, _STEPS = 120, 20  # subgradient steps at the root, and at every other node
+_PATIENCE = 5  # after this many steps without a better bound, steps become shorter
 
 
 @jit
@@ -461,8 +434,8 @@ def resume(search: Search, tour: Indices, slack: float, max_nodes: int) -> bool:
             bound = _ascend(search, shortest - slack, shortest, steps)
             if not _has_required(search):
                 bound = np.inf  # the required edges form a cycle that is not a tour
-            if bound < shortest and is_tour(search.tree):
-                assign(tour, tour_of(search.tree))
+            if bound < shortest and is_tour(search):
+                assign(tour, tour_of(search))
                 shortest = bound = tour_length(search.dist, tour)
         if bound < shortest - slack:
             _exclude_expensive(search, shortest - slack - bound)
@@ -517,7 +490,7 @@ def _has_required(search: Search) -> bool:
     """Whether the node's 1-tree has all required edges. If not, no 1-tree has all of them."""
     for j in range(1, len(search.cost)):
         for i in range(j):
-            if search.cost[i, j] < -DECIDED and not is_tree_edge(search.tree, i, j):
+            if search.cost[i, j] < -DECIDED and not is_tree_edge(search, i, j):
                 return False
     return True
 
@@ -529,55 +502,55 @@ def _ascend(search: Search, enough: float, shortest: float, max_steps: int) -> f
     Args:
         search: the steps begin at its penalties. Afterwards it has the penalties of the best bound,
             and the 1-tree of the returned bound.
-        enough: stop at a bound of this or more, because the search can then skip the search.
+        enough: stop at a bound of this or more, because the search can then skip the node.
         shortest: the length of the best tour so far.
         max_steps: the number of steps to try.
 
     Returns:
         The best bound, or the length of a 1-tree that is a tour. Infinite if there is no 1-tree.
     """
-    n, tree, penalty = len(search.dist), search.tree, search.penalty
+    n, degree, penalty = len(search.dist), search.degree, search.penalty
     trial, last_degree = penalty.copy(), np.empty(n, np.int64)
     best, scale, waited = -np.inf, 1.0, 0  # waited: number of steps since the last better bound
     for step in range(max_steps):
-        bound = cheapest_one_tree(search.dist, search.cost, trial, tree)
+        bound = cheapest_one_tree(search, trial)
         if bound > best:
             best, waited = bound, 0
             assign(penalty, trial)
         else:
             waited += 1
-        if bound >= enough or is_tour(tree):
+        if bound >= enough or is_tour(search):
             return bound
         if waited == _PATIENCE:
             scale, waited = scale / 2, 0
         if step == 0:
-            assign(last_degree, tree.degree)
+            assign(last_degree, degree)
         norm = 0
         for i in range(n):
-            norm += (tree.degree[i] - 2) ** 2
+            norm += (degree[i] - 2) ** 2
         length = scale * (shortest - bound) / norm
         # Cities with more than two edges become more expensive, cities with one edge cheaper. A
         # weighted mean with the previous step (Volgenant and Jonker 1982) avoids oscillation.
         for i in range(n):
-            trial[i] += length * (0.7 * (tree.degree[i] - 2) + 0.3 * (last_degree[i] - 2))
-        assign(last_degree, tree.degree)
-    return cheapest_one_tree(search.dist, search.cost, penalty, tree)
+            trial[i] += length * (0.7 * (degree[i] - 2) + 0.3 * (last_degree[i] - 2))
+        assign(last_degree, degree)
+    return cheapest_one_tree(search, penalty)
 
 
 @jit
 def _exclude_expensive(search: Search, gap: float) -> None:
     """Exclude every edge that would raise the bound by `gap` or more if we required it."""
-    cost, penalty, tree = search.cost, search.penalty, search.tree
-    max_path_edge = max_path_edges(cost, penalty, tree)
-    first, second = tree.neighbours_of_0
+    cost, penalty = search.cost, search.penalty
+    max_path_edge = max_path_edges(search)
+    first, second = search.neighbours_of_0
     longer_edge_of_0 = max(cost[0, first] + penalty[first], cost[0, second] + penalty[second])
     for j in range(1, len(cost)):
         raised = cost[0, j] + penalty[j] - longer_edge_of_0
-        if cost[0, j] < DECIDED and raised >= gap and not is_tree_edge(tree, 0, j):
+        if cost[0, j] < DECIDED and raised >= gap and not is_tree_edge(search, 0, j):
             _decide(search, 0, j, EXCLUDED)
         for i in range(1, j):
             raised = cost[i, j] + (penalty[i] + penalty[j]) - max_path_edge[i, j]
-            if cost[i, j] < DECIDED and raised >= gap and not is_tree_edge(tree, i, j):
+            if cost[i, j] < DECIDED and raised >= gap and not is_tree_edge(search, i, j):
                 _decide(search, i, j, EXCLUDED)
 
 
@@ -589,11 +562,11 @@ def _branch(search: Search) -> None:
     edges, take the most expensive. Costs include the penalties.
     """
     cost, penalty, depth = search.cost, search.penalty, search.depth[0]
-    i = int(np.argmax(search.tree.degree))
+    i = int(np.argmax(search.degree))
     best, j = -np.inf, -1
     for k in range(len(cost)):
         edge = cost[i, k] + penalty[k]
-        if abs(cost[i, k]) < DECIDED and edge > best and is_tree_edge(search.tree, i, k):
+        if abs(cost[i, k]) < DECIDED and edge > best and is_tree_edge(search, i, k):
             best, j = edge, k
     search.branch_edge[depth, 0], search.branch_edge[depth, 1] = i, j
     search.branch_decided[depth] = search.num_decided[0]

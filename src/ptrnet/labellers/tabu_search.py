@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ptrnet.jit import jit
+from ptrnet.jit import assign, jit
 from ptrnet.types import Floats, Indices
 
 HEURISTIC = True
@@ -56,19 +56,15 @@ def schedule(instance: Floats, moves: int) -> Indices:
     return job[order[np.argsort(start[order], kind="stable")]]
 
 
-class Shop(NamedTuple):
-    """The operations of all jobs, job after job."""
+class Schedule(NamedTuple):
+    """The operations of all jobs, job after job, and the order of operations on each machine."""
 
     machine: Indices
     duration: Floats
     job: Indices
-    before: Indices  # the previous operation of the same job, or NONE
-    after: Indices
-
-
-class Schedule(NamedTuple):
-    """The order of the operations on each machine, and what follows from it."""
-
+    job_before: Indices  # the previous operation of the same job, or NONE
+    job_after: Indices
+    # What follows changes during the search.
     before: Indices  # the previous operation on the same machine, or NONE
     after: Indices
     start: Floats  # the earliest start of each operation
@@ -81,33 +77,29 @@ def search(machine: Indices, duration: Floats, job: Indices, moves: int) -> tupl
     """Return the best schedule that was found: its `order` and `start` (see `Schedule`)."""
     np.random.seed(0)
     count = len(machine)
-    before, after = np.full(count, NONE), np.full(count, NONE)
-    for op in range(1, count):
-        if job[op] == job[op - 1]:
-            before[op], after[op - 1] = op - 1, op
-    shop = Shop(machine, duration, job, before, after)
-    now = first_schedule(shop)
+    now = first_schedule(machine, duration, job)
     shortest, found_at = np.inf, 0
-    best = copied(now)
+    best_before, best_after = now.before.copy(), now.after.copy()
     path = np.empty(count, np.int64)
     # Entry (a, b) is the number of the first move that may again put operation a ahead of job b's
     # operation on the same machine. Earlier moves may not.
     forbidden_until = np.zeros((count, job[-1] + 1), np.int64)
     tenure = 10 + (job[-1] + 1) // (machine.max() + 1)
     for move in range(1, moves + 1):
-        makespan = update_times(shop, now)
+        makespan = update_times(now)
         if makespan < shortest:
             shortest, found_at = makespan, move
-            best = copied(now)
+            assign(best_before, now.before)
+            assign(best_after, now.after)
         since_return = (move - found_at) % RETURN_AFTER
         is_shaken = move - found_at >= RETURN_AFTER and since_return <= SHAKES
         if is_shaken and since_return == 0:
-            now, makespan = copied(best), shortest
+            assign(now.before, best_before)
+            assign(now.after, best_after)
+            makespan = update_times(now)
             forbidden_until = np.zeros_like(forbidden_until)
-        length = critical_path(shop, now, makespan, path)
-        source, target = choose_move(
-            shop, now, path[:length], forbidden_until, move, shortest, is_shaken
-        )
+        length = critical_path(now, makespan, path)
+        source, target = choose_move(now, path[:length], forbidden_until, move, shortest, is_shaken)
         if source == target:  # no schedule is shorter
             break
         until = move + tenure + np.random.randint(0, tenure // 2)
@@ -126,15 +118,10 @@ def search(machine: Indices, duration: Floats, job: Indices, moves: int) -> tupl
             ahead = now.before[path[target]]
             link(now, ahead, op)
             link(now, op, path[target])
-    return best.order, best.start
-
-
-@jit
-def copied(now: Schedule) -> Schedule:
-    """Return a deep copy of a schedule."""
-    return Schedule(
-        now.before.copy(), now.after.copy(), now.start.copy(), now.tail.copy(), now.order.copy()
-    )
+    assign(now.before, best_before)
+    assign(now.after, best_after)
+    update_times(now)
+    return now.order, now.start
 
 
 @jit
@@ -147,98 +134,103 @@ def link(now: Schedule, first: int, second: int) -> None:
 
 
 @jit
-def first_schedule(shop: Shop) -> Schedule:
+def first_schedule(machine: Indices, duration: Floats, job: Indices) -> Schedule:
     """Build a schedule step by step. Each step starts the operation that can start earliest.
 
     If several operations can start equally early, choose the job with the most work remaining.
     """
-    count = len(shop.job)
-    jobs = shop.job[-1] + 1
+    count, jobs = len(job), job[-1] + 1
     work, job_free, next_of = np.zeros(jobs), np.zeros(jobs), np.full(jobs, NONE)
-    for op in range(count - 1, -1, -1):
-        work[shop.job[op]] += shop.duration[op]
-        next_of[shop.job[op]] = op
-    machine_free = np.zeros(shop.machine.max() + 1)
-    last_on = np.full(len(machine_free), NONE)
     now = Schedule(
+        machine,
+        duration,
+        job,
+        np.full(count, NONE),
+        np.full(count, NONE),
         np.full(count, NONE),
         np.full(count, NONE),
         np.zeros(count),
         np.zeros(count),
         np.zeros(count, np.int64),
     )
-    for k in range(count):
+    for op in range(count - 1, -1, -1):
+        work[job[op]] += duration[op]
+        next_of[job[op]] = op
+        if op and job[op] == job[op - 1]:
+            now.job_before[op], now.job_after[op - 1] = op - 1, op
+    machine_free = np.zeros(machine.max() + 1)
+    last_on = np.full(len(machine_free), NONE)
+    for _ in range(count):
         chosen, earliest = NONE, np.inf
         for j in range(jobs):
             op = next_of[j]
             if op == NONE:
                 continue
-            start = max(job_free[j], machine_free[shop.machine[op]])
-            if start < earliest or (start == earliest and work[j] > work[shop.job[chosen]]):
+            start = max(job_free[j], machine_free[now.machine[op]])
+            if start < earliest or (start == earliest and work[j] > work[now.job[chosen]]):
                 chosen, earliest = op, start
-        j, m = shop.job[chosen], shop.machine[chosen]
-        job_free[j] = machine_free[m] = earliest + shop.duration[chosen]
-        work[j] -= shop.duration[chosen]
-        next_of[j] = shop.after[chosen]
+        j, m = now.job[chosen], now.machine[chosen]
+        job_free[j] = machine_free[m] = earliest + now.duration[chosen]
+        work[j] -= now.duration[chosen]
+        next_of[j] = now.job_after[chosen]
         link(now, last_on[m], chosen)
         last_on[m] = chosen
-        now.order[k] = chosen
     return now
 
 
 @jit
-def ready(shop: Shop, now: Schedule, op: int, by_job: bool) -> float:
+def ready(now: Schedule, op: int, by_job: bool) -> float:
     """Return the time at which the operation before `op` ends; 0 if `op` is the first.
 
-    The operation before `op` is of the same job if `by_job`, else on the same machine.
+    The two operations are of one job if `by_job`, else on one machine.
     """
-    before = shop.before[op] if by_job else now.before[op]
-    return now.start[before] + shop.duration[before] if before != NONE else 0.0
+    before = now.job_before[op] if by_job else now.before[op]
+    return now.start[before] + now.duration[before] if before != NONE else 0.0
 
 
 @jit
-def rest(shop: Shop, now: Schedule, op: int, by_job: bool) -> float:
+def rest(now: Schedule, op: int, by_job: bool) -> float:
     """Return the duration plus the tail of the operation after `op`; 0 if `op` is the last.
 
-    The operation after `op` is of the same job if `by_job`, else on the same machine.
+    The two operations are of one job if `by_job`, else on one machine.
     """
-    after = shop.after[op] if by_job else now.after[op]
-    return now.tail[after] + shop.duration[after] if after != NONE else 0.0
+    after = now.job_after[op] if by_job else now.after[op]
+    return now.tail[after] + now.duration[after] if after != NONE else 0.0
 
 
 @jit
-def update_times(shop: Shop, now: Schedule) -> float:
+def update_times(now: Schedule) -> float:
     """Compute starts, tails and an order of all operations; return the makespan."""
-    count = len(shop.job)
+    count = len(now.job)
     waits_for = np.empty(count, np.int64)
     filled = 0
     for op in range(count):
-        waits_for[op] = int(shop.before[op] != NONE) + int(now.before[op] != NONE)
+        waits_for[op] = int(now.job_before[op] != NONE) + int(now.before[op] != NONE)
         if waits_for[op] == 0:
             now.order[filled] = op
             filled += 1
     makespan = 0.0
     for k in range(count):
         op = now.order[k]
-        now.start[op] = max(ready(shop, now, op, True), ready(shop, now, op, False))
-        makespan = max(makespan, now.start[op] + shop.duration[op])
-        for after in (shop.after[op], now.after[op]):
+        now.start[op] = max(ready(now, op, True), ready(now, op, False))
+        makespan = max(makespan, now.start[op] + now.duration[op])
+        for after in (now.job_after[op], now.after[op]):
             if after != NONE:
                 waits_for[after] -= 1
                 if waits_for[after] == 0:
                     now.order[filled] = after
                     filled += 1
     for op in now.order[::-1]:
-        now.tail[op] = max(rest(shop, now, op, True), rest(shop, now, op, False))
+        now.tail[op] = max(rest(now, op, True), rest(now, op, False))
     return makespan
 
 
 @jit
-def critical_path(shop: Shop, now: Schedule, makespan: float, path: Indices) -> int:
+def critical_path(now: Schedule, makespan: float, path: Indices) -> int:
     """Write the operations of a random critical path into `path`; return their number."""
     op, count = NONE, 0
     for k in range(len(path)):
-        if now.start[k] + shop.duration[k] == makespan:
+        if now.start[k] + now.duration[k] == makespan:
             count += 1
             if np.random.random() * count < 1:
                 op = k
@@ -246,11 +238,11 @@ def critical_path(shop: Shop, now: Schedule, makespan: float, path: Indices) -> 
     while op != NONE:
         path[length] = op
         length += 1
-        by_job = shop.before[op] != NONE and ready(shop, now, op, True) == now.start[op]
-        by_machine = now.before[op] != NONE and ready(shop, now, op, False) == now.start[op]
+        by_job = now.job_before[op] != NONE and ready(now, op, True) == now.start[op]
+        by_machine = now.before[op] != NONE and ready(now, op, False) == now.start[op]
         if by_job and by_machine:
             by_job = np.random.random() < 0.5
-        op = shop.before[op] if by_job else now.before[op] if by_machine else NONE
+        op = now.job_before[op] if by_job else now.before[op] if by_machine else NONE
     for k in range(length // 2):  # reverse the path, which was written from its end
         path[k], path[length - 1 - k] = path[length - 1 - k], path[k]
     return length
@@ -258,7 +250,6 @@ def critical_path(shop: Shop, now: Schedule, makespan: float, path: Indices) -> 
 
 @jit
 def choose_move(
-    shop: Shop,
     now: Schedule,
     path: Indices,
     forbidden_until: Indices,
@@ -280,32 +271,32 @@ def choose_move(
     random_one, count = (0, 0), 0
     first = 0
     for end in range(1, len(path) + 1):
-        if end < len(path) and shop.machine[path[end]] == shop.machine[path[first]]:
+        if end < len(path) and now.machine[path[end]] == now.machine[path[first]]:
             continue
         for k in range(first, end):
             for target in (first, end - 1):
                 # Moves to the front of the first block, or the end of the last block, are useless.
                 is_edge = target == 0 if target == first else target == len(path) - 1
-                if k == target or is_edge or not is_possible(shop, now, path, k, target):
+                if k == target or is_edge or not is_possible(now, path, k, target):
                     continue
                 count += 1
                 if np.random.random() * count < 1:
                     random_one = (k, target)
-                promise = promised(shop, now, path, k, target)
+                promise = promised(now, path, k, target)
                 is_forbidden = False
                 for other in range(k + 1, target + 1):
-                    is_forbidden |= forbidden_until[path[other], shop.job[path[k]]] > move
+                    is_forbidden |= forbidden_until[path[other], now.job[path[k]]] > move
                 for other in range(target, k):
-                    is_forbidden |= forbidden_until[path[k], shop.job[path[other]]] > move
+                    is_forbidden |= forbidden_until[path[k], now.job[path[other]]] > move
                 if promise > least or (is_forbidden and promise >= shortest):
                     continue
                 ties = ties + 1 if promise == least else 1
                 if np.random.random() * ties < 1:
                     chosen, least = (k, target), promise
         first = end
-    if count == 0 and (shop.machine[path] != shop.machine[path[0]]).any():
+    if count == 0 and (now.machine[path] != now.machine[path[0]]).any():
         for k in range(len(path) - 1):
-            if is_possible(shop, now, path, k, k + 1):
+            if is_possible(now, path, k, k + 1):
                 count += 1
                 if np.random.random() * count < 1:
                     random_one = (k, k + 1)
@@ -313,7 +304,7 @@ def choose_move(
 
 
 @jit
-def is_possible(shop: Shop, now: Schedule, path: Indices, source: int, target: int) -> bool:
+def is_possible(now: Schedule, path: Indices, source: int, target: int) -> bool:
     """Whether an operation can move behind or ahead of another operation of its block.
 
     `source` and `target` are the positions of the two operations in `path`.
@@ -325,18 +316,18 @@ def is_possible(shop: Shop, now: Schedule, path: Indices, source: int, target: i
     """
     op, other = path[source], path[target]
     if target > source:
-        after = shop.after[op]
+        after = now.job_after[op]
         return after == NONE or (
-            after != other and now.tail[after] < now.tail[other] + shop.duration[other]
+            after != other and now.tail[after] < now.tail[other] + now.duration[other]
         )
-    before = shop.before[op]
+    before = now.job_before[op]
     return before == NONE or (
-        before != other and now.start[before] < now.start[other] + shop.duration[other]
+        before != other and now.start[before] < now.start[other] + now.duration[other]
     )
 
 
 @jit
-def promised(shop: Shop, now: Schedule, path: Indices, source: int, target: int) -> float:
+def promised(now: Schedule, path: Indices, source: int, target: int) -> float:
     """Return the makespan that a move promises (Balas and Vazacopoulos 1998).
 
     This is an estimate of the longest path through the operations whose order the move changes.
@@ -344,16 +335,16 @@ def promised(shop: Shop, now: Schedule, path: Indices, source: int, target: int)
     low, high = min(source, target), max(source, target)
     size, shift = high - low + 1, 1 if target > source else -1
     starts = np.empty(size)
-    end = ready(shop, now, path[low], False)
+    end = ready(now, path[low], False)
     for k in range(size):
         op = path[low + (k + shift) % size]  # the new order is rotated by one place
-        starts[k] = max(ready(shop, now, op, True), end)
-        end = starts[k] + shop.duration[op]
+        starts[k] = max(ready(now, op, True), end)
+        end = starts[k] + now.duration[op]
     longest = 0.0
-    after = rest(shop, now, path[high], False)
+    after = rest(now, path[high], False)
     for k in range(size - 1, -1, -1):
         op = path[low + (k + shift) % size]
-        after = max(rest(shop, now, op, True), after)
-        longest = max(longest, starts[k] + shop.duration[op] + after)
-        after += shop.duration[op]
+        after = max(rest(now, op, True), after)
+        longest = max(longest, starts[k] + now.duration[op] + after)
+        after += now.duration[op]
     return longest
