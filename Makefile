@@ -45,13 +45,12 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/python -m pytest checks --numprocesses auto --dist loadfile
 
-# Takes half an hour on two cores. If you stop it, the next call resumes. To run only some parts:
-# make stress PARTS="damage lines/csv-hull" SHARE=0.05. State and findings are in runs/stress/.
+# Takes half an hour on two cores. To run only some parts: make stress PARTS="damage or csv-hull" SHARE=0.05.
 PARTS ?=
 SHARE ?= 1
 stress: export PYTHONDONTWRITEBYTECODE =
 stress: setup
-	$(BIN)/python -m tests.stress --parts $(PARTS) --share $(SHARE)
+	STRESS_SHARE=$(SHARE) $(BIN)/python -m pytest tests/stress -k "$(PARTS)" --numprocesses auto
 
 # Writes requirements.lock again from pyproject.toml and constraints.txt, for each Python and system.
 lock: setup

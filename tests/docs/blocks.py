@@ -26,7 +26,7 @@ PAGES = [
 ELSEWHERE = {
     "docs/serve.md": "tests/docs/test_serve.py",
     "docs/page.md": "tests/page/test_static.py",
-    "docs/reliability.md": "tests/stress/test_machine.py",
+    "docs/reliability.md": "tests/stress/conftest.py",
 }
 REASONS = {
     "needs an account on the hub",

@@ -1,7 +1,6 @@
 """Simulate disks that fail, by the library of `failing_disk.c`, if there is a compiler."""
 
 import errno
-import os
 import shutil
 import subprocess
 import sys
@@ -25,13 +24,6 @@ def library() -> Path | None:
     command = [compiler, "-shared", "-fPIC", "-O1", "-o", path, SOURCE, "-ldl"]
     done = subprocess.run(command, capture_output=True, text=True)
     return path if done.returncode == 0 else None
-
-
-@cache
-def preload() -> None:
-    """Load the library in processes that start from now on. It does nothing yet."""
-    if (path := library()) is not None:
-        os.environ["LD_PRELOAD"] = str(path)
 
 
 def failing(folder: Path, rng: np.random.Generator, most: int) -> tuple[str, dict[str, str]]:

@@ -1,88 +1,50 @@
-"""Start the program quickly, by forking a process that has imported everything."""
+"""Programs that are started quickly, stopped at any moment, and leave no process behind."""
 
-import contextlib
-import multiprocessing
 import os
-import signal
 import subprocess
-import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.stress import failing_disk
+import pytest
 
-_NONE: Mapping[str, str] = {}
-SECONDS = 300  # seconds that any wait may take
-_PRELOADED = ["ptrnet.cli.app", "ptrnet.training.run", "ptrnet.labels", "ptrnet.serve.app"]
-_PRELOADED += ["ptrnet.solver", "ptrnet.weights", "uvicorn"]
+from tests.support.fork_server import PROGRAM, ForkServer, Process
 
-
-def _run(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:
-    """Run a forked process in its own session, with all output in a file."""
-    os.setsid()
-    os.environ.update(environment)
-    with Path(log).open("wb") as stream, Path(os.devnull).open("rb") as nothing:
-        for target, source in ((0, nothing), (1, stream), (2, stream)):
-            os.dup2(source.fileno(), target)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    from ptrnet.cli import run
-
-    sys.argv = ["ptrnet", *arguments]
-    code = run(list(arguments))
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    os._exit(code)  # otherwise multiprocessing would wait for idle workers
+IS_WHOLE = not {"STRESS_SHARE", "STRESS_CASE"}.isdisjoint(os.environ)
+only_in_stress = pytest.mark.skipif(not IS_WHOLE, reason="takes seconds: make stress runs it")
 
 
-class Program:
-    """A running `ptrnet ARGUMENTS`."""
-
-    def __init__(
-        self, arguments: Sequence[object], log: Path, environment: Mapping[str, str] = _NONE
-    ) -> None:
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(_PRELOADED)
-        failing_disk.preload()
-        self.log, self._arguments = log, [str(a) for a in arguments]
-        self.process = context.Process(target=_run, args=(self._arguments, str(log), environment))
-        self.process.start()
-        self.began = time.monotonic()
-
-    def wait(self) -> int:
-        """Wait for its end, and return the exit code."""
-        self.process.join(SECONDS)
-        assert self.process.exitcode is not None, f"no end in {SECONDS} seconds: {self.text()}"
-        return self.process.exitcode
-
-    def stop(self, deadly: signal.Signals) -> None:
-        """Send it a signal, and wait for its end."""
-        assert self.process.pid is not None
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.process.pid, deadly)
-        self.wait()
-
-    def text(self) -> str:
-        """Return everything that it has printed."""
-        return self.log.read_text(errors="replace") if self.log.exists() else ""
-
-    def check_alone(self) -> None:
-        """Raise an error if processes that it started still run seconds after its end."""
-        deadline = time.monotonic() + 60
-        while alive := list(self._others()):
-            assert time.monotonic() < deadline, f"processes left: {alive}"
-            time.sleep(0.1)
-
-    def _others(self) -> Iterator[str]:
-        command = ["ps", "-o", "stat=,pid=,args=", "-s", str(self.process.pid)]
-        for line in subprocess.run(command, capture_output=True, text=True).stdout.splitlines():
-            if not line.startswith("Z"):
-                yield line
+def start(server: ForkServer, arguments: Sequence[object], **environment: str) -> Process:
+    """Start `ptrnet ARGUMENTS`."""
+    return server.start(PROGRAM, *arguments, cwd=Path.cwd(), **environment)
 
 
-def run(arguments: Sequence[object], log: Path) -> float:
+def run(server: ForkServer, arguments: Sequence[object]) -> float:
     """Run the program, require exit code 0, and return the seconds that it took."""
-    program = Program(arguments, log)
-    code = program.wait()
-    assert code == 0, f"exit {code} of {arguments}: {program.text()[-2000:]}"
-    return time.monotonic() - program.began
+    began = time.monotonic()
+    process = start(server, arguments)
+    code = process.wait()
+    assert code == 0, f"exit {code} of {arguments}: {process.stderr[-2000:]}"
+    return time.monotonic() - began
+
+
+def check_alone(process: Process) -> None:
+    """Raise an error if processes that it started still run a minute after its end."""
+    deadline = time.monotonic() + 60
+    while alive := list(_others(process)):
+        assert time.monotonic() < deadline, f"processes left: {alive}"
+        time.sleep(0.1)
+
+
+def _others(process: Process) -> Iterator[str]:
+    command = ["ps", "-o", "stat=,pid=,args=", "-s", str(process.pid)]
+    for line in subprocess.run(command, capture_output=True, text=True).stdout.splitlines():
+        if not line.startswith("Z"):
+            yield line
+
+
+def one_line(error: BaseException) -> str:
+    """Return the message of an error, which must be one clear line."""
+    message = str(error)
+    assert message and "\n" not in message and len(message) < 1000, repr(message[:2000])
+    return message

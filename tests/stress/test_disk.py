@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.labels import generate_dataset
 from tests.stress.failing_disk import failing, library
-from tests.stress.parts.kills import TRAIN
-from tests.stress.programs import Program, run
-from tests.stress.trial import Trial
+from tests.stress.programs import only_in_stress, run, start
+from tests.stress.test_kills import TRAIN
+from tests.support.fork_server import ForkServer
 from tests.support.small_models import small_solver
 
 OLD = b"old\n"
@@ -55,18 +56,18 @@ def _arguments(command: Command, inputs: Path, output: Path) -> list[str]:
     return command.arguments.format(inputs=inputs, output=output).split()
 
 
-def _prepare(command: Command, folder: Path) -> Whole:
+def _prepare(server: ForkServer, command: Command, folder: Path) -> Whole:
     small_solver(scale=8.0).save_pretrained(folder / "model")
     task = tasks.get("hull")
     formats.write(str(folder / "in.jsonl"), generate_dataset(task, [5], 300, seed=1), task)
     output = folder / command.output
-    run(_arguments(command, folder, output), folder / "log")
+    run(server, _arguments(command, folder, output))
     return Whole(folder, output.read_bytes())
 
 
-def _case(command: Command, whole: Whole, rng: np.random.Generator, folder: Path) -> str:
-    if library() is None:
-        return "no compiler"
+def _case(
+    server: ForkServer, command: Command, whole: Whole, rng: np.random.Generator, folder: Path
+) -> str:
     (folder / "files").mkdir()
     output = folder / "files" / command.output
     old = OLD if rng.random() < 0.5 else None
@@ -74,16 +75,16 @@ def _case(command: Command, whole: Whole, rng: np.random.Generator, folder: Path
         output.write_bytes(old)
     name, environment = failing(output.parent, rng, CALLS)
     arguments = _arguments(command, whole.inputs, output)
-    program = Program(arguments, folder / "log", environment)
+    program = start(server, arguments, **environment)
     code = program.wait()
     if code == 0:
         assert output.read_bytes() == whole.content
         return "done before it failed"
-    _check_complaint(code, program.text())
+    _check_complaint(code, program.stderr)
     content = output.read_bytes() if output.exists() else None
     assert content == old, f"half a file, or no old one: {content!r}"[:300]
     assert not [p for p in output.parent.iterdir() if p.name.startswith(".")], "temporary files"
-    run(arguments, folder / "log")
+    run(server, arguments)
     assert output.read_bytes() == whole.content, "other bytes than on a disk that works"
     return name
 
@@ -96,33 +97,39 @@ def _check_complaint(code: int, text: str) -> None:
     assert len(complaints) == 1 and "Traceback" not in text, text[-3000:]
 
 
-def _prepare_training(folder: Path) -> Whole:
-    run([*TRAIN, "--output", folder / "run"], folder / "log")
+def _prepare_training(server: ForkServer, folder: Path) -> Whole:
+    run(server, [*TRAIN, "--output", folder / "run"])
     return Whole(folder, (folder / "run" / "model.safetensors").read_bytes())
 
 
-def _train(whole: Whole, rng: np.random.Generator, folder: Path) -> str:
-    if library() is None:
-        return "no compiler"
+def _train(server: ForkServer, whole: Whole, rng: np.random.Generator, folder: Path) -> str:
     (folder / "files").mkdir()
     output = folder / "files" / "run"
     name, environment = failing(output, rng, 2 * CALLS)
-    program = Program([*TRAIN, "--output", output], folder / "log", environment)
+    program = start(server, [*TRAIN, "--output", output], **environment)
     code = program.wait()
     if code:
-        _check_complaint(code, program.text())
+        _check_complaint(code, program.stderr)
         begun = (output / "recipe.toml").exists()
         rest = ["train", "--resume"] if begun else TRAIN
-        run([*rest, "--output", output], folder / "log")
+        run(server, [*rest, "--output", output])
     content = (output / "model.safetensors").read_bytes()
     assert content == whole.content, "other weights than on a disk that works"
     return name if code else "done before it failed"
 
 
-TRIALS = [
-    *(
-        Trial(f"disk/{name}", 100, partial(_prepare, command), partial(_case, command))
-        for name, command in COMMANDS.items()
-    ),
-    Trial("disk/train", 100, _prepare_training, _train),
-]
+needs_compiler = pytest.mark.skipif(library() is None, reason="needs Linux and a C compiler")
+
+
+@only_in_stress
+@needs_compiler
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_failing_disk_is_one_line_of_error(name, programs, try_cases, tmp_path):
+    whole = _prepare(programs, COMMANDS[name], tmp_path)
+    try_cases(partial(_case, programs, COMMANDS[name], whole), 100)
+
+
+@only_in_stress
+@needs_compiler
+def test_a_training_on_a_failing_disk_can_be_finished(programs, try_cases, tmp_path):
+    try_cases(partial(_train, programs, _prepare_training(programs, tmp_path)), 100)

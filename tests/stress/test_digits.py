@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import ptrnet
 from ptrnet import labellers
@@ -14,13 +15,12 @@ from ptrnet.geometry.distances import between
 from ptrnet.geometry.resolution import RESOLUTION
 from ptrnet.types import Floats, Indices
 from tests.stress import exact_answers
-from tests.stress.trial import Trial
 
 SIZE = 10  # elements of an instance
 LARGEST_GAP = 18  # gaps range from 1 to 1e-17
 
 
-def _distances(_: None, rng: np.random.Generator, folder: Path) -> str:
+def _distances(rng: np.random.Generator, folder: Path) -> str:
     """TSPLIB's distances equal its own expressions, in Python.
 
     Every other pair of nodes is 1 to 1e-17 from a half apart. Where rounding errors are too small
@@ -109,7 +109,7 @@ def _is_delaunay(points: Floats, answer: Indices) -> bool:
     return exact_answers.is_delaunay(exact_answers.whole_points(points), triangles)
 
 
-def _tables(_: None, rng: np.random.Generator, folder: Path) -> str:
+def _tables(rng: np.random.Generator, folder: Path) -> str:
     """Identifiers of 16 to 19 digits, and nearly equal ranks, stay as they are in the file.
 
     Ranks are whole numbers of 19 digits, or decimals that differ by 1 to 1e-17. They are ordered as
@@ -132,18 +132,14 @@ def _tables(_: None, rng: np.random.Generator, folder: Path) -> str:
     return "equal"
 
 
-def _model(name: str, folder: Path) -> ptrnet.Solver:
-    return ptrnet.load(name)
+@pytest.mark.parametrize(("case", "count"), [(_distances, 20_000), (_tables, 2_000)])
+def test_last_digits_of_distances_and_tables_are_right(case, count, try_cases):
+    try_cases(case, count)
 
 
-def _nothing(folder: Path) -> None:
-    """Prepare nothing, because the cases share nothing."""
-
-
-TRIALS = [
-    Trial("digits/distances", 20_000, _nothing, _distances),
-    Trial("digits/sort", 2_000, partial(_model, "sort"), partial(_solved, _is_sorted)),
-    Trial("digits/hull", 2_000, partial(_model, "hull"), partial(_solved, _is_hull)),
-    Trial("digits/delaunay", 2_000, partial(_model, "delaunay"), partial(_solved, _is_delaunay)),
-    Trial("digits/tables", 2_000, _nothing, _tables),
-]
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("name", "is_right"), [("sort", _is_sorted), ("hull", _is_hull), ("delaunay", _is_delaunay)]
+)
+def test_models_answer_nearly_equal_elements_as_well_as_equal_ones(name, is_right, try_cases):
+    try_cases(partial(_solved, is_right, ptrnet.load(name)), 2_000)

@@ -5,14 +5,15 @@ import re
 import signal
 import threading
 import time
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from tests.stress.programs import SECONDS, Program
-from tests.stress.trial import Trial
+from tests.stress.programs import check_alone, only_in_stress, start
+from tests.support.fork_server import TIMEOUT, ForkServer, Process
 from tests.support.small_models import small_solver
 
 CLIENTS = 4
@@ -41,18 +42,18 @@ def _prepare(folder: Path) -> Model:
     return Model(folder / "mine", json.dumps({"instances": points.tolist()}), answers)
 
 
-def _start(model: Model, log: Path) -> tuple[Program, str]:
+def _start(server: ForkServer, model: Model) -> tuple[Process, str]:
     """Start the service; return it with its address."""
-    program = Program(["serve", "--model", model.folder, "--port", "0"], log)
-    deadline = time.monotonic() + SECONDS
-    while not (line := re.search(r"serves mine at http://(\S+:\d+)", program.text())):
-        assert time.monotonic() < deadline and program.process.exitcode is None, program.text()
+    program = start(server, ["serve", "--model", model.folder, "--port", "0"])
+    deadline = time.monotonic() + TIMEOUT
+    while not (line := re.search(r"serves mine at http://(\S+:\d+)", program.stderr)):
+        assert time.monotonic() < deadline and program.poll() is None, program.stderr
         time.sleep(0.02)
     return program, line[1]
 
 
 def _ask(address: str, model: Model) -> Request:
-    connection = HTTPConnection(address, timeout=SECONDS)
+    connection = HTTPConnection(address, timeout=TIMEOUT)
     sent = float("inf")
     try:
         headers = {"Content-Type": "application/json"}
@@ -70,9 +71,9 @@ def _ask(address: str, model: Model) -> Request:
         connection.close()
 
 
-def _case(model: Model, rng: np.random.Generator, folder: Path) -> str:
+def _case(server: ForkServer, model: Model, rng: np.random.Generator, folder: Path) -> str:
     deadly = signal.SIGKILL if rng.random() < 0.5 else signal.SIGTERM
-    program, address = _start(model, folder / "killed.log")
+    program, address = _start(server, model)
     requests: list[Request] = []
     stop = threading.Event()
 
@@ -87,23 +88,27 @@ def _case(model: Model, rng: np.random.Generator, folder: Path) -> str:
         thread.start()
     time.sleep(rng.uniform(0, 1))  # at random on purpose: the kill may come at any moment
     ended = time.monotonic()
-    program.stop(deadly)
+    program.send_signal(deadly)
+    program.wait()
     stop.set()
     for thread in threads:
-        thread.join(SECONDS)
-    program.check_alone()
+        thread.join(TIMEOUT)
+    check_alone(program)
     answered = [request for request in requests if request.answers is not None]
     assert all(request.answers == model.answers for request in answered), "other answers"
     if deadly == signal.SIGTERM:
         lost = [sent for sent, answers in requests if sent < ended - 0.05 and answers is None]
         assert not lost, f"{len(lost)} requests were accepted and not answered"
-        assert program.process.exitcode in (0, -signal.SIGTERM), program.text()
-        assert "Traceback" not in program.text(), program.text()
-    again, address = _start(model, folder / "again.log")
+        assert program.returncode in (0, -signal.SIGTERM), program.stderr
+        assert "Traceback" not in program.stderr, program.stderr
+    again, address = _start(server, model)
     assert _ask(address, model).answers == model.answers
-    again.stop(signal.SIGTERM)
-    again.check_alone()
+    again.send_signal(signal.SIGTERM)
+    again.wait()
+    check_alone(again)
     return deadly.name
 
 
-SERVING = Trial("kills/serving", 100, _prepare, _case)
+@only_in_stress
+def test_a_stopped_service_answers_what_it_has_accepted(programs, try_cases, tmp_path):
+    try_cases(partial(_case, programs, _prepare(tmp_path)), 100)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 
-from tests.stress.programs import Program, run
-from tests.stress.serving import SERVING
-from tests.stress.trial import Trial
+from tests.stress.programs import check_alone, only_in_stress, run, start
+from tests.support.fork_server import ForkServer
 from tests.support.small_models import small_solver
 
 DEADLY = [signal.SIGKILL] * 3 + [signal.SIGTERM]
@@ -67,7 +67,7 @@ def _content(work: Work, output: Path) -> list[bytes]:
     return [path.read_bytes()]
 
 
-def _prepare(work: Work, folder: Path) -> Whole:
+def _prepare(server: ForkServer, work: Work, folder: Path) -> Whole:
     inputs, output = folder / "inputs", folder / "whole" / "out"
     inputs.mkdir()
     output.parent.mkdir()
@@ -76,29 +76,32 @@ def _prepare(work: Work, folder: Path) -> Whole:
     text = "".join(" ".join(map(repr, row)) + "\n" for row in rows)
     (inputs / "in.txt").write_text(text, encoding="utf-8")
     command = work.begin(inputs, output)
-    run(command, folder / "log")  # once more, because the first run may compile
+    run(server, command)  # once more, because the first run may compile
     for path in output.parent.rglob("*"):
         if path.is_file():
             path.unlink()
-    seconds = run(command, folder / "log")
+    seconds = run(server, command)
     return Whole(inputs, seconds, _content(work, output))
 
 
-def _case(work: Work, whole: Whole, rng: np.random.Generator, folder: Path) -> str:
+def _case(
+    server: ForkServer, work: Work, whole: Whole, rng: np.random.Generator, folder: Path
+) -> str:
     output = folder / "files" / "out"
     output.parent.mkdir()
     command = work.begin(whole.inputs, output)
     if command[-2:] == ONE_JOB and rng.random() < 0.1:
         command[-1] = "2"
-    program = Program(command, folder / "killed.log")
+    program = start(server, command)
     # At random on purpose: the kill may come at any moment, or after the end.
     time.sleep(rng.uniform(0, 1.1 * whole.seconds))
     deadly = DEADLY[rng.integers(len(DEADLY))]
-    is_running = program.process.exitcode is None
-    program.stop(deadly)
-    program.check_alone()
+    is_running = program.poll() is None
+    program.send_signal(deadly)
+    program.wait()
+    check_alone(program)
     begun = any(output.parent.iterdir())
-    run(work.begin(whole.inputs, output), folder / "again.log")
+    run(server, work.begin(whole.inputs, output))
     assert _content(work, output) == whole.content, "other bytes than without a kill"
     left = [p.name for p in output.parent.iterdir() if ".partial" in p.name and p.name[0] != "."]
     assert not left, f"left behind: {left}"
@@ -107,10 +110,9 @@ def _case(work: Work, whole: Whole, rng: np.random.Generator, folder: Path) -> s
     return f"{deadly.name} {'in the midst' if begun else 'at the start'}"
 
 
-TRIALS = [
-    *(
-        Trial(f"kills/{name}", 100, partial(_prepare, work), partial(_case, work))
-        for name, work in WORKS.items()
-    ),
-    SERVING,
-]
+@only_in_stress
+@pytest.mark.parametrize("name", WORKS)
+def test_killed_work_resumes_to_the_same_bytes(name, programs, try_cases, tmp_path):
+    (tmp_path / "shared").mkdir()
+    whole = _prepare(programs, WORKS[name], tmp_path / "shared")
+    try_cases(partial(_case, programs, WORKS[name], whole), 100)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats
@@ -20,11 +21,11 @@ from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 from tests.stress.mutations import mutated
-from tests.stress.trial import Trial, one_line
+from tests.stress.programs import one_line
 
 LINES = 100  # lines of a case
 SECONDS = 1.0  # processor seconds per line; reading a line takes a thousandth of this
-MEGABYTES = 200.0  # megabytes by which the process may grow in a trial
+MEGABYTES = 200.0  # megabytes by which the process may grow in a test
 AGAIN_EVERY = 10  # one in so many examples is written and read again
 
 
@@ -50,11 +51,6 @@ TEXTS = (
     Text("tour", "tsp", (b"NAME : a\n", b"TYPE : TOUR\n", b"DIMENSION : 3\n", b"TOUR_SECTION\n",
                          b"1\n", b"3\n", b"2\n", b"-1\n", b"EOF\n")),
 )  # fmt: skip
-
-
-def _prepare(text: Text, folder: Path) -> float:
-    """Return the memory that the process has taken so far."""
-    return _peak()
 
 
 def _case(text: Text, before: float, rng: np.random.Generator, folder: Path) -> Counter[str]:
@@ -113,12 +109,7 @@ def _peak() -> float:
     )
 
 
-TRIALS = [
-    Trial(
-        f"lines/{text.extension}-{text.task}",
-        1250,
-        partial(_prepare, text),
-        partial(_case, text),
-    )
-    for text in TEXTS
-]
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: f"{text.extension}-{text.task}")
+def test_a_changed_line_is_an_example_or_one_line_of_error(text, try_cases):
+    try_cases(partial(_case, text, _peak()), 1250)

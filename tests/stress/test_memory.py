@@ -12,11 +12,12 @@ from typing import Any
 
 import httpx
 import numpy as np
+import pytest
 
 import ptrnet
 from ptrnet.serve.app import create_app
 from ptrnet.solver import Solver
-from tests.stress.trial import Trial
+from tests.stress.programs import only_in_stress
 from tests.support.small_models import small_solver
 
 CALLS = 100  # calls of a case
@@ -76,10 +77,6 @@ def _end(loop: asyncio.AbstractEventLoop, client: httpx.AsyncClient, lifespan: A
     loop.close()
 
 
-def _prepare(make: Callable[[Solver], Callable[[np.random.Generator], Any]], _: Path) -> Calls:
-    return Calls(make(small_solver(scale=8.0)))
-
-
 def _case(calls: Calls, rng: np.random.Generator, folder: Path) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -105,6 +102,10 @@ MAKERS = {
     "attention": lambda solver: partial(_attention, solver),
     "serve": Service,
 }
-TRIALS = [
-    Trial(f"memory/{name}", 100, partial(_prepare, make), _case) for name, make in MAKERS.items()
-]
+
+
+@only_in_stress
+@pytest.mark.parametrize("maker", MAKERS)
+def test_calls_leave_no_memory_behind(maker, try_cases):
+    calls = Calls(MAKERS[maker](small_solver(scale=8.0)))
+    try_cases(partial(_case, calls), 100)

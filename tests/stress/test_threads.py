@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
 import ptrnet
 from ptrnet.parallel import ordered_map
 from ptrnet.solver import Solver
-from tests.stress.trial import Trial
+from tests.stress.programs import only_in_stress
 from tests.support.small_models import small_solver
 
 THREADS, JOBS = 64, 2
@@ -51,7 +52,7 @@ class Work(NamedTuple):
     expected: dict[tuple[str, int], Any]
 
 
-def _prepare(folder: Path) -> Work:
+def _prepare() -> Work:
     solver, rng = small_solver(scale=8.0), np.random.default_rng(0)
     batches = [[rng.random((n, 2)) for n in SIZES[: k % 3 + 1]] for k in range(8)]
     with warnings.catch_warnings():
@@ -98,7 +99,9 @@ def _processes(work: Work, rng: np.random.Generator, folder: Path) -> str:
     return "as alone"
 
 
-TRIALS = [
-    Trial("threads/threads", 100, _prepare, _threads),
-    Trial("threads/processes", 50, _prepare, _processes),
-]
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("case", "count"), [(_threads, 100), pytest.param(_processes, 50, marks=only_in_stress)]
+)
+def test_a_shared_solver_answers_as_in_one_thread(case, count, try_cases):
+    try_cases(partial(case, _prepare()), count)

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
 from ptrnet.errors import PtrnetError
 from tests.stress.kinds import KINDS, Kind
-from tests.stress.trial import Trial, one_line
+from tests.stress.programs import one_line
 
 
 class Intact(NamedTuple):
@@ -71,7 +72,9 @@ def _outcome(kind: Kind, expected: Any, files: Path) -> str:
     return "another number"
 
 
-TRIALS = [
-    Trial(f"damage/{kind.name}", 1000, partial(_prepare, kind), partial(_case, kind))
-    for kind in KINDS
-]
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_damage_is_noticed_or_harmless(kind, try_cases, tmp_path):
+    (tmp_path / "shared").mkdir()
+    intact = _prepare(kind, tmp_path / "shared")
+    try_cases(partial(_case, kind, intact), 1000)

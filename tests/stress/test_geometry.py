@@ -4,20 +4,16 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from ptrnet import labellers, tasks
 from ptrnet.metrics import summary
 from ptrnet.types import Example, Floats, Indices
 from tests.stress import exact_answers
 from tests.stress.degenerate import degenerate_points
-from tests.stress.trial import Trial
 
 HULL, DELAUNAY = tasks.get("hull"), tasks.get("delaunay")
 ROUNDING = Fraction(1, 2**52)  # relative rounding error of a coordinate that is not an integer
-
-
-def _nothing(folder: Path) -> None:
-    """Prepare nothing, because the cases share nothing."""
 
 
 def _points(rng: np.random.Generator, folder: Path, fewest: int = 3) -> tuple[str, Floats]:
@@ -30,7 +26,7 @@ def _is_whole(points: Floats) -> bool:
     return bool(((points == np.rint(points)) & (np.abs(points) <= 2.0**64)).all())
 
 
-def _hull(_: None, rng: np.random.Generator, folder: Path) -> str:
+def _hull(rng: np.random.Generator, folder: Path) -> str:
     """Integers have the exact hull. With floats, no point is outside by more than rounding."""
     kind, points = _points(rng, folder)
     exact = exact_answers.whole_points(points)
@@ -85,7 +81,7 @@ def _turn_slack(a, b, c) -> int:
     return slack
 
 
-def _hull_metrics(_: None, rng: np.random.Generator, folder: Path) -> str:
+def _hull_metrics(rng: np.random.Generator, folder: Path) -> str:
     """Compare the metrics of the label, and of a randomly changed answer."""
     kind, points = _points(rng, folder)
     (label,) = labellers.label(HULL, points[None])
@@ -131,7 +127,7 @@ def _same_ring(a: list, b: list) -> bool:
     return any(a in (ring, ring[::-1]) for ring in turned)
 
 
-def _delaunay(_: None, rng: np.random.Generator, folder: Path) -> str:
+def _delaunay(rng: np.random.Generator, folder: Path) -> str:
     """Each label is exactly Delaunay; points on one line are refused."""
     kind, points = _points(rng, folder)
     exact = exact_answers.whole_points(points)
@@ -143,7 +139,7 @@ def _delaunay(_: None, rng: np.random.Generator, folder: Path) -> str:
     return kind
 
 
-def _delaunay_metrics(_: None, rng: np.random.Generator, folder: Path) -> str:
+def _delaunay_metrics(rng: np.random.Generator, folder: Path) -> str:
     """The label is right. For integers, a changed answer is right if exact numbers say so."""
     kind, points = _points(rng, folder, fewest=4)
     (flat,) = labellers.label(DELAUNAY, points[None])
@@ -165,9 +161,6 @@ def _delaunay_metrics(_: None, rng: np.random.Generator, folder: Path) -> str:
     return kind
 
 
-TRIALS = [
-    Trial("geometry/hull", 10_000, _nothing, _hull),
-    Trial("geometry/hull-metrics", 10_000, _nothing, _hull_metrics),
-    Trial("geometry/delaunay", 10_000, _nothing, _delaunay),
-    Trial("geometry/delaunay-metrics", 10_000, _nothing, _delaunay_metrics),
-]
+@pytest.mark.parametrize("case", [_hull, _hull_metrics, _delaunay, _delaunay_metrics])
+def test_labels_and_metrics_agree_with_rational_numbers(case, try_cases):
+    try_cases(case, 10_000)
