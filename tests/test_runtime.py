@@ -42,7 +42,7 @@ for capacity in ("1024", os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"]):
         os.waitpid(child, 0)
         continue
     os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] = capacity
-    for n in range(20, 400):
+    for n in range(20, 220):
         rows = torch.rand(4, n, 16).bfloat16()
         rows @ rows.transpose(1, 2) @ rows
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -85,7 +85,7 @@ def test_smaller_primitive_cache_saves_memory():
     command = [sys.executable, "-c", PRODUCTS]
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     larger, tuned = (int(kilobytes) / 1024 for kilobytes in done.stdout.split())
-    assert larger > tuned + 50  # 653 MB and 513 MB on a Zen 4
+    assert larger > tuned + 15
 
 
 def test_version_equals_that_of_pyproject():

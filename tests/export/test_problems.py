@@ -31,7 +31,7 @@ def exported(tmp_path_factory):
 
 def drawn(task):
     """Instances of several sizes and kinds. Rounded distances need the shortest ways back."""
-    instances = [task.sample(np.random.default_rng(n), 1, n)[0] for n in (2, 5, 12)]
+    instances = [task.sample(np.random.default_rng(n), 1, n)[0] for n in (2, 5, 8)]
     if "rounded" in task.optional:
         rounded = task.sample(np.random.default_rng(1), 1, 9)[0]
         rounded[:, :2] *= 8

@@ -19,10 +19,10 @@ def test_a_model_of_one_n_trains_and_answers(tmp_path, model):
         task="sort",
         model=model,
         n="2",
-        steps=200,
+        steps=120,
         hidden_size=32,
         batch_size=64,
-        valid_every=200,
+        valid_every=120,
         valid_batches=1,
         learning_rate=0.01,
     )

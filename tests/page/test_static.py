@@ -11,9 +11,9 @@ from ptrnet.types import Example
 from tests.page.conftest import TASKS, Page, served
 
 SIZES = {
-    "hull": (1, 5, 12, 30),
-    "delaunay": (3, 5, 9, 15),
-    "tsp": (1, 5, 10, 18),
+    "hull": (1, 5, 12),
+    "delaunay": (3, 5, 12),
+    "tsp": (1, 5, 12),
     "sort": (1, 5, 20),
 }
 ASK = """async questions => {

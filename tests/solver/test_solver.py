@@ -120,17 +120,23 @@ def test_unknown_names_of_any_length_give_an_error_message():
             ptrnet.load(name)
 
 
-@pytest.mark.parametrize("model", models.names())
+ORDERS = [
+    (task, order)
+    for task in tasks.names()
+    for order in ("lexicographic", "hilbert")
+    if (task, order) != ("sort", "hilbert")
+]
+
+
+# A network sees the ordered elements alone, so each model has one task of each order.
 @pytest.mark.parametrize(
-    ("task", "order"),
+    ("model", "task", "order", "augment"),
     [
-        (t, o)
-        for t in tasks.names()
-        for o in ("lexicographic", "hilbert")
-        if (t, o) != ("sort", "hilbert")
+        *(("ptr-net", *case, augment) for case in ORDERS for augment in (1, 3)),
+        *((model, "hull", "lexicographic", 3) for model in models.names()),
+        *((model, "tsp", "hilbert", 1) for model in models.names()),
     ],
 )
-@pytest.mark.parametrize("augment", [1, 3])
 def test_a_model_with_an_element_order_ignores_the_order_of_the_input(
     small, model, task, order, augment
 ):

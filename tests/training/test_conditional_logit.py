@@ -61,7 +61,7 @@ def test_probabilities_are_the_mixture(choice_task):
 
 def test_few_choices_by_a_logit_are_predicted_nearly_as_well_as_by_the_logit():
     """The network alone overfits 200 examples by about 0.1."""
-    model = ptrnet.fit(choices(200, seed=2), "choice", seed=1, steps=150)
+    model = ptrnet.fit(choices(200, seed=2), "choice", seed=1, steps=150, ensemble=2)
     new = list(choices(2000, seed=3))
     scores = model.scores([x for x, _ in new])
     actual = np.mean([s[y[0]] for s, (_, y) in zip(scores, new, strict=True)])

@@ -43,15 +43,18 @@ sys.exit(code)
 """
 
 
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return str(free.getsockname()[1])
+
+
 @pytest.fixture
 def train_ranks(fork_server, tmp_path):
     """Return a function that runs `ptrnet train` in two processes, and returns its messages."""
 
     def run(*arguments):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = str(free.getsockname()[1])
-        words = ["train", *map(str, arguments)]
-        done = fork_server.run(RANKS, *words, cwd=tmp_path, MASTER_PORT=port)
+        port = free_port()
+        done = fork_server.run(RANKS, "train", *arguments, cwd=tmp_path, MASTER_PORT=port)
         assert (done.returncode, done.stdout) == (0, f"{tmp_path / 'run'}\n"), done.stderr
         return done.stderr
 
@@ -103,14 +106,14 @@ def test_two_killed_and_resumed_processes_learn_the_same_as_one(
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     run = tmp_path / "run"
     training = stalled_training(
-        run, "--data", str(path), "--dropout", "0", *OPTIONS, stall_at=10
+        run, "--data", str(path), "--dropout", "0", *OPTIONS, stall_at=10, code=None
     )  # because each process would drop other units
     children = children_of(training.process.pid)
     assert children
-    training.process.kill()  # only the first; the second ends with it
+    training.process.send_signal(signal.SIGKILL)  # only the first; the second ends with it
     training.process.wait(60)
     wait_until(lambda: not any(map(is_running, children)))
-    assert training.log.read_text().count("taken as set (guessed") == 1  # by one process
+    assert training.process.stderr.count("taken as set (guessed") == 1  # by one process
 
     assert torch.load(run / "checkpoint.ckpt", weights_only=True)["global_step"] == 6
     assert train_ranks("--output", run, "--resume").count("step 12/12") == 1
@@ -129,12 +132,13 @@ def test_two_killed_and_resumed_processes_learn_the_same_as_one(
 def test_sigterm_to_all_processes_ends_them(tmp_path, stalled_training):
     """As a cluster stops a training. Each process may be in another operation then."""
     run, options = tmp_path / "run", [*OPTIONS, "--steps", "1000000"]
-    training = stalled_training(run, "sort", "--n", "5", *options, stall_at=-1)
+    words, port = ["sort", "--n", "5", *options], free_port()
+    training = stalled_training(run, *words, stall_at=-1, code=RANKS, MASTER_PORT=port)
     children = children_of(training.process.pid)
     os.killpg(training.process.pid, signal.SIGTERM)
     assert training.process.wait(60) == 130
     wait_until(lambda: not any(map(is_running, children)))
-    assert "resume with: ptrnet train" in training.log.read_text()
+    assert "resume with: ptrnet train" in training.process.stderr
     assert load(run).trained["steps"] > 0
 
 

@@ -186,7 +186,7 @@ def test_a_stopped_training_of_a_users_problem_names_its_model(tmp_path, stalled
     training = stalled_training(run, str(TARDINESS), *options, stall_at=-1)
     training.process.send_signal(signal.SIGTERM)
     assert training.process.wait(60) == 130
-    message = training.log.read_text()
+    message = training.process.stderr
     command = f"ptrnet train --plugins {TARDINESS} --output {run} --resume"
     assert f"the best model so far is in {run}\nresume with: {command}\n" in message
     config = json.loads((run / "config.json").read_text())

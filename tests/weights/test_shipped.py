@@ -119,7 +119,7 @@ def test_gap_of_unseen_problems(name, n, labeller, gap):
     if labeller.startswith("pyvrp"):
         pytest.importorskip("pyvrp")
     task = tasks.get(name)
-    instances = list(task.sample(np.random.default_rng(987_000 + n), 40, n))
+    instances = list(task.sample(np.random.default_rng(987_000 + n), 20, n))
     known = [
         Example(x, answer)
         for x, answer in zip(
