@@ -100,7 +100,7 @@ def test_gap_of_unseen_tours(n, gap):
     known = examples("tsp", n, 200)
     answers = [e.outputs for e in model.predict(known)]
     measures = summary.measure(model.task, known, answers)
-    assert measures["gap"]["value"] < gap and measures["valid"]["value"] == 1
+    assert measures["gap"].value < gap and measures["valid"].value == 1
 
 
 @pytest.mark.parametrize(
