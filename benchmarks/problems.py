@@ -30,7 +30,6 @@ import torch
 
 import ptrnet
 from ptrnet import model_folder, tasks, weights
-from ptrnet.data.dataset import Dataset
 from ptrnet.files import checksum
 from ptrnet.labellers import best_tour, dynamic_programming, pyvrp, pyvrp_prizes, tabu_search
 from ptrnet.metrics.interval import Moments
@@ -38,7 +37,7 @@ from ptrnet.models.base import num_weights
 from ptrnet.problems import Problem
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run_card import Card, markdown_table
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.types import Dataset, Example, Floats, Indices
 
 SEED = 20260900
 RESULTS = Path(__file__).parents[1] / "results"
@@ -402,7 +401,7 @@ def ship(name: str, run: Path, options: argparse.Namespace) -> None:
         raise SystemExit(f"{run} was not trained by the recipe of {name}")
     folder = Path("src/ptrnet/weights") / name
     trained = {key: getattr(recipe, key) for key in ("n", "steps", "batch_size", "seed")}
-    trained["n"] = str(recipe.n)
+    trained["n"] = str(recipe.data.n)
     model_folder.save(folder, saved._replace(trained=trained), torch.float16)
     saved = model_folder.load(folder)  # so that we measure the shipped weights
     cells = {key: cell for key, cell in CELLS.items() if cell.problem == name and not cell.shops}
@@ -438,9 +437,11 @@ def ship(name: str, run: Path, options: argparse.Namespace) -> None:
             facts=[
                 f"Network: {num_weights(saved.model):,} weights, "
                 f"{saved.model.settings()['hidden_size']} units",
-                f"Trained on: fresh instances of {recipe.n} elements, labelled during the training",
+                f"Trained on: fresh instances of {recipe.data.n} elements, labelled during the "
+                "training",
                 f"Recipe: `ptrnet train {name} --output my-{name}`\n"
-                f"  ({recipe.steps:,} steps of {recipe.batch_size} examples, seed {recipe.seed})",
+                f"  ({recipe.run.steps:,} steps of {recipe.data.batch_size} examples, seed "
+                f"{recipe.run.seed})",
                 f"Commit: {options.commit}",
                 f"Time: {options.minutes} minutes on {options.machine}",
                 "Precision: half for the stored weights, single for the computation",

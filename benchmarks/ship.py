@@ -23,7 +23,6 @@ import torch
 from scipy.spatial import ConvexHull, Delaunay
 
 from ptrnet import Beam, Greedy, Solver, labellers, model_folder, tasks
-from ptrnet.data.dataset import Dataset
 from ptrnet.decoding import Decoder
 from ptrnet.errors import OutOfDistributionWarning
 from ptrnet.files import atomic_path, checksum
@@ -33,7 +32,7 @@ from ptrnet.models.base import num_weights
 from ptrnet.solver.evaluating import score_answers
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run_card import Card, markdown_table
-from ptrnet.types import Example
+from ptrnet.types import Dataset, Example
 
 SPREAD = {"mixed": " of all kinds of `--points`"}
 SIZES = {
@@ -310,7 +309,7 @@ def main() -> None:
     results = Path("results") / f"{name}.json"
     results.parent.mkdir(exist_ok=True)
     trained = {key: getattr(recipe, key) for key in ("n", "steps", "batch_size", "seed")}
-    trained["n"] = options.n or str(recipe.n)
+    trained["n"] = options.n or str(recipe.data.n)
     folder = Path("src/ptrnet/weights") / name
     model_folder.save(folder, saved._replace(trained=trained), torch.float16)
     saved = model_folder.load(folder)  # so that we measure the shipped weights

@@ -13,7 +13,7 @@ runtime.tune()
 from collections.abc import Callable  # noqa: E402
 
 from ptrnet import models  # noqa: E402
-from ptrnet.data.streams import ExampleStream  # noqa: E402
+from ptrnet.data.streams import FreshStream  # noqa: E402
 from ptrnet.training.recipe import Recipe  # noqa: E402
 from ptrnet_lab.bench.harness import Side, describe, interleaved, machine, ratio, spread, versions  # noqa: E402
 from ptrnet_lab.bench.train import ptrnet_step  # noqa: E402
@@ -39,7 +39,7 @@ def label(name: str, settings: dict[str, object]) -> str:
 
 def stepping(recipe: Recipe) -> Callable[[], None]:
     """Return a function that takes a training step on the next batch."""
-    stream = ExampleStream(recipe.task, recipe.n, recipe.batch_size, recipe.seed)
+    stream = FreshStream(recipe.task, recipe.data.n, recipe.data.batch_size, recipe.run.seed)
     batches = iter([stream.batch(k) for k in range(ROUNDS + 1)])
     step = ptrnet_step(recipe)
     return lambda: step(next(batches))

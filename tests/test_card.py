@@ -76,7 +76,7 @@ def test_the_card_of_a_training_has_scores_on_other_random_examples(tmp_path):
     solver = ptrnet.load(tmp_path / "run")
     assert "Measured on 64 random examples that were not used for training" in solver.card
     row = re.search(r"\| accuracy \| ([\d.]+) \(.*\| ([\d.]+) \(", solver.card)
-    test = list(generate_dataset(tasks.get("sort"), [2, 3, 4], 64, recipe.seed))
+    test = list(generate_dataset(tasks.get("sort"), [2, 3, 4], 64, recipe.run.seed))
     for shown, constrained in zip(row.groups(), (False, True), strict=True):
         measured = solver.evaluate(test, constrained=constrained)["accuracy"]["value"]
         assert float(shown) == pytest.approx(measured, abs=5e-5)

@@ -204,8 +204,8 @@ def label(inputs):
 import torch
 
 def build(recipe, network):
-    print("built", recipe.learning_rate)
-    return torch.optim.Rprop(network.parameters(), recipe.learning_rate)
+    print("built", recipe.optimiser.learning_rate)
+    return torch.optim.Rprop(network.parameters(), recipe.optimiser.learning_rate)
 """,
     "hello": "def say_hello():\n    'Say hello.'\n    print('hello')\n",
 }

@@ -20,15 +20,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, overload
+from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError
-
-if TYPE_CHECKING:  # labellers and metrics must not import torch
-    from torch import Tensor
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -503,40 +500,3 @@ def _array(values: Any, name: str, kinds: str, expected: str) -> NDArray[Any]:
 def ranking(grades: Floats) -> Indices:
     """Return the elements sorted by grades `(n,)`, highest first; ties keep their order."""
     return np.argsort(-grades, kind="stable")
-
-
-class Batch(NamedTuple):
-    """A batch of training examples. Only the lengths tell which entries are padding."""
-
-    inputs: Tensor  # (B, N, d) float32, or float64 for tasks of `ptrnet.problems`
-    lengths: Tensor  # (B,) int64, 1..N
-    targets: Tensor  # (B, M) int64 tokens; each sequence ends with END
-    target_lengths: Tensor  # (B,) int64, including END
-    # (B, N) float32. An answer is right if it equals the targets up to swaps of elements with equal
-    # grades. None if there are no ties.
-    grades: Tensor | None = None
-    # (B,) int64, for an ensemble: the index of the network that does not learn from the example, or
-    # -1 if all networks learn from the example. None if all networks learn from all examples.
-    held_out_by: Tensor | None = None
-    weights: Tensor | None = None  # (B,) float32, the weights in the loss. None if all are 1.
-
-
-class CutBatch(NamedTuple):
-    """A batch with cut answers. Tokens before a cut are known, tokens after a cut are learned."""
-
-    inputs: Tensor  # the first five fields have the same meaning as in `Batch`
-    lengths: Tensor
-    targets: Tensor
-    target_lengths: Tensor
-    grades: Tensor | None
-    num_known: int  # the number of tokens before the cut, the same for all answers
-    held_out_by: Tensor | None = None  # as in `Batch`
-    weights: Tensor | None = None  # as in `Batch`
-
-
-class InstanceBatch(NamedTuple):
-    """Instances without answers."""
-
-    inputs: Tensor  # (B, N, d) as a model reads them, in a dtype as in `Batch`
-    lengths: Tensor  # (B,) int64, 1..N
-    instances: Sequence[Floats]  # (n, d), not scaled, with elements in the order of `inputs`

@@ -50,4 +50,5 @@ class AdadeltaThenRMSprop(Optimizer):
 
 def build(recipe: Recipe, network: nn.Module) -> Optimizer:
     """Return the optimizer of a recipe. Its learning rate is Adadelta's, usually 1."""
-    return AdadeltaThenRMSprop(network.parameters(), recipe.learning_rate, recipe.steps // 2)
+    rate, steps = recipe.optimiser.learning_rate, recipe.run.steps
+    return AdadeltaThenRMSprop(network.parameters(), rate, steps // 2)

@@ -15,7 +15,7 @@ from ptrnet import labellers, models, tasks
 from ptrnet.constraints import Free
 from ptrnet.data import formats
 from ptrnet.data.random_streams import TRAIN, VALID
-from ptrnet.data.streams import ExampleStream
+from ptrnet.data.streams import FreshStream
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.labels import generate_dataset
 from ptrnet.metrics import summary
@@ -247,14 +247,14 @@ def test_the_same_seed_gives_the_same_data_whatever_the_number_of_workers(name, 
 @TASKS
 def test_batches_of_streams_depend_on_seed_and_number_alone(name, settings):
     task = tasks.get(name, **settings)
-    stream = ExampleStream(task, [4, 7], 3, seed=2)
-    later = ExampleStream(task, [4, 7], 3, seed=2, first=5, num_prefetch=1)
+    stream = FreshStream(task, [4, 7], 3, seed=2)
+    later = FreshStream(task, [4, 7], 3, seed=2, first=5, num_prefetch=1)
     for a, b in zip(
         stream.batch(6)[:4], [*zip(range(2), later, strict=False)][1][1][:4], strict=True
     ):
         assert torch.equal(a, b)
     assert not torch.equal(
-        ExampleStream(task, [4], 3, 2, TRAIN).batch(0).inputs,
-        ExampleStream(task, [4], 3, 2, VALID).batch(0).inputs,
+        FreshStream(task, [4], 3, 2, TRAIN).batch(0).inputs,
+        FreshStream(task, [4], 3, 2, VALID).batch(0).inputs,
     )
     assert {stream.batch(k).inputs.shape[1] for k in range(20)} == {4, 7}

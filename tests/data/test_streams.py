@@ -14,10 +14,8 @@ from ptrnet import models, tasks
 from ptrnet.data import formats
 from ptrnet.data.stored import open_file
 from ptrnet.data.streams import (
-    CutStream,
     DatasetStream,
-    ExampleStream,
-    FreshInstances,
+    FreshStream,
     cut_batch,
     draw_held_out,
     prefetch,
@@ -30,8 +28,8 @@ from ptrnet.training.losses import cut_losses
 
 def test_an_epoch_has_each_batch_once():
     task = tasks.get("sort")
-    endless = ExampleStream(task, [3, 4], 8, seed=2)
-    epochs = ExampleStream(task, [3, 4], 8, seed=2, num_batches=6)
+    endless = FreshStream(task, [3, 4], 8, seed=2)
+    epochs = FreshStream(task, [3, 4], 8, seed=2, num_batches=6)
     first = {endless.batch(k).inputs.numpy().tobytes(): k for k in range(6)}
     orders = [
         [first[epochs.batch(6 * epoch + k).inputs.numpy().tobytes()] for k in range(6)]
@@ -52,8 +50,8 @@ class Prices(Sort):
 @pytest.mark.parametrize("order", ["given", "lexicographic"])
 def test_drawn_instances_are_normalized_like_those_of_a_user(order):
     task = Prices(order=order)
-    batch = ExampleStream(task, [5], 20, seed=3).batch(0)
-    expected = FreshInstances(task, [5], 20, seed=3).batch(0)
+    batch = FreshStream(task, [5], 20, seed=3).batch(0)
+    expected = FreshStream(task, [5], 20, seed=3, has_answers=False).batch(0)
     for inputs, targets, instance in zip(
         batch.inputs.numpy(), batch.targets.numpy(), expected.instances, strict=True
     ):
@@ -65,8 +63,9 @@ def test_drawn_instances_are_normalized_like_those_of_a_user(order):
 SIZES = [3, 4, 6, 9]
 
 
-def stream_of(path, task, *arguments, **options):
-    return DatasetStream(open_file(path, task), task, *arguments, name=path, **options)
+def stream_of(path, task, sizes, batch_size, seed, **options):
+    data = open_file(path, task)
+    return DatasetStream(task, sizes, batch_size, seed, data, name=path, **options)
 
 
 @pytest.fixture
@@ -167,7 +166,7 @@ def test_batches_say_which_network_holds_an_example_out(write_examples):
     for k, part in enumerate(stream.held_out):
         network_of |= dict.fromkeys(expected_pairs(task, part), k)
     assert sorted(network_of.values()) == [k for k in range(3) for _ in range(5)]
-    for source in (stream, CutStream(stream, task, 2, seed=3)):
+    for source in (stream, replace(stream, num_cuts=2)):
         seen = []
         for batch in map(source.batch, range(8)):
             pairs = list(pairs_of(batch))
@@ -180,13 +179,13 @@ def test_batches_have_the_weights_of_their_rows_and_no_row_of_weight_0(write_exa
     task, path, examples = write_examples("sort")
     weight_of = {pair: k % 4 for k, pair in enumerate(expected_pairs(task, examples))}
     data = replace(open_file(path, task), columns={"weight": [*weight_of.values()]})
-    stream = DatasetStream(data, task, SIZES, 7, 3, valid_share=0.1, max_valid=9)
+    stream = DatasetStream(task, SIZES, 7, 3, data, valid_share=0.1, max_valid=9)
     held_out = {
         pair: example.weight
         for example in stream.held_out[0]
         for pair in expected_pairs(task, [example])
     }
-    for source in (stream, CutStream(stream, task, 2, seed=3)):
+    for source in (stream, replace(stream, num_cuts=2)):
         seen = {}
         for batch in map(source.batch, range(stream.batches_per_epoch)):
             seen |= dict(zip(pairs_of(batch), batch.weights.tolist(), strict=True))
@@ -199,9 +198,7 @@ def test_batches_have_the_weights_of_their_rows_and_no_row_of_weight_0(write_exa
 def test_batch_k_depends_on_the_seed_and_k_alone(write_examples):
     task, path, _ = write_examples("hull")
     stream = stream_of(path, task, SIZES, 7, seed=3, is_augmented=True)
-    later = DatasetStream(
-        open_file(path, task), task, SIZES, 7, seed=3, first=9, num_prefetch=1, is_augmented=True
-    )
+    later = stream_of(path, task, SIZES, 7, 3, first=9, num_prefetch=1, is_augmented=True)
     for k, batch in zip(range(9, 20), later, strict=False):
         assert all(torch.equal(a, b) for a, b in zip(batch[:4], stream.batch(k)[:4], strict=True))
     other = stream_of(path, task, SIZES, 7, seed=4)
@@ -248,7 +245,7 @@ def test_elements_are_sorted_as_the_model_reads_them(write_examples):
     task, path, _ = write_examples("hull", order="lexicographic")
     stream = stream_of(path, task, SIZES, 50, seed=3, is_augmented=True)
     batch = stream.batch(0)
-    fresh = ExampleStream(task, [9], 50, seed=3).batch(0)
+    fresh = FreshStream(task, [9], 50, seed=3).batch(0)
     for inputs, lengths, *_ in (batch, fresh):
         for instance, n in zip(inputs[..., 0].tolist(), lengths.tolist(), strict=True):
             assert instance[:n] == sorted(instance[:n])
@@ -264,8 +261,8 @@ def edges_of(tour):
 
 @pytest.mark.parametrize("task", [tasks.get("tsp"), tasks.get("hull"), tasks.get("sort")])
 def test_cut_answers_are_the_answers_of_the_stream(task):
-    stream = ExampleStream(task, [5, 7], 4, seed=3)
-    cut_stream, beginnings = CutStream(stream, task, 3, seed=3), set()
+    stream = FreshStream(task, [5, 7], 4, seed=3)
+    cut_stream, beginnings = replace(stream, num_cuts=3), set()
     for k in range(30):
         batch, cut = stream.batch(k), cut_stream.batch(k)
         copies = 3 if task.facts.circular else 1
@@ -283,7 +280,7 @@ def test_cut_answers_are_the_answers_of_the_stream(task):
                 beginnings.add((int(actual[0]), int(actual[1])))
             else:
                 assert torch.equal(actual, expected)
-        again = CutStream(stream, task, 3, seed=3).batch(k)
+        again = replace(stream, num_cuts=3).batch(k)
         assert again.num_known == cut.num_known and torch.equal(again.targets, cut.targets)
     assert len(beginnings) > 20 or not task.facts.circular
 
@@ -291,7 +288,7 @@ def test_cut_answers_are_the_answers_of_the_stream(task):
 @pytest.mark.parametrize("task", [tasks.get("tsp"), tasks.get("hull")])
 def test_an_example_without_target_tokens_can_be_cut(task):
     """A process gets such an example if a batch has fewer rows than there are processes."""
-    batch = ExampleStream(task, [5], 1, seed=3).batch(0)
+    batch = FreshStream(task, [5], 1, seed=3).batch(0)
     batch = batch._replace(target_lengths=torch.zeros(1, dtype=torch.int64))
     cut = cut_batch(np.random.default_rng(0), task, batch, 2)
     copies = (
@@ -307,7 +304,7 @@ def test_cut_loss_equals_the_log_likelihoods(name):
     """The first token's loss follows from `log_probs`; for ptr-net, those of all tokens do."""
     torch.manual_seed(1)
     model, task = models.build(name, 2, 1, hidden_size=16).double(), tasks.get("hull")
-    batch = ExampleStream(task, [8], 6, seed=1).batch(0)
+    batch = FreshStream(task, [8], 6, seed=1).batch(0)
     batch = batch._replace(inputs=batch.inputs.double())
     likelihoods = model.log_probs(*batch[:4]).gather(2, batch.targets[..., None])[..., 0].detach()
     for seed in range(5):

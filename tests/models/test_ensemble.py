@@ -10,7 +10,7 @@ from ptrnet.data.batches import batch_of
 from ptrnet.solver import Solver
 from ptrnet.training.losses import losses
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Example
+from ptrnet.types import Dataset, Example
 
 NAMES = ["set-ptr-net", "ptr-net", "transformer-ptr-net", "remaining-ptr-net"]
 
@@ -37,7 +37,7 @@ def pairs(seed=0):
 @pytest.mark.parametrize("name", NAMES)
 def test_probabilities_are_the_means_of_the_members(ensemble, name):
     solver = ensemble(name)
-    batch = batch_of([Example(*pair) for pair in pairs()], solver.task)
+    batch = batch_of(Dataset.of(Example(*pair) for pair in pairs()), solver.task)
     members = solver.model.networks()
     assert len(members) == 3 and not torch.equal(*(m.log_probs(*batch[:4]) for m in members[:2]))
     expected = torch.stack([m.log_probs(*batch[:4]).exp() for m in members]).mean(0)
@@ -69,7 +69,9 @@ def test_an_exported_model_gives_the_same_answers(ensemble, tmp_path, name):
 
 def test_the_gradient_of_the_mean_is_finite(ensemble):
     solver = ensemble("set-ptr-net")
-    of_each, _ = losses(solver.model, batch_of([Example(*pair) for pair in pairs()], solver.task))
+    of_each, _ = losses(
+        solver.model, batch_of(Dataset.of(Example(*pair) for pair in pairs()), solver.task)
+    )
     of_each.mean().backward()
     assert all(p.grad is None or p.grad.isfinite().all() for p in solver.model.parameters())
 

@@ -13,7 +13,7 @@ from ptrnet.models.settings import LayerSettings
 from ptrnet.problems.cvrp import Cvrp
 from ptrnet.problems.knapsack import Knapsack
 from ptrnet.training.losses import losses
-from ptrnet.types import Example
+from ptrnet.types import Dataset, Example
 
 KNAPSACK = tasks.get("knapsack")
 
@@ -101,7 +101,7 @@ def test_a_problem_may_have_several_right_next_choices():
     (inputs,) = problem.sample(np.random.default_rng(2), 1, 8)
     (label,) = labellers.label(problem, inputs[None])
     model = models.for_task("state-ptr-net", problem, LayerSettings(hidden_size=8, heads=2))
-    batch = batch_of([Example(inputs, label)], problem)
+    batch = batch_of(Dataset.of([Example(inputs, label)]), problem)
     log_probs = model.log_probs(*batch[:4])[0].double().detach().numpy()
     order = problem.from_tokens(batch.targets[0].numpy())
     terms = [-np.logaddexp.reduce(log_probs[k, 1 + order[k:]]) for k in range(len(order))]

@@ -17,7 +17,7 @@ from ptrnet import runtime
 runtime.tune()
 import torch
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
-from ptrnet.data.streams import DatasetStream, ExampleStream
+from ptrnet.data.streams import BatchStream
 
 interrupted = Path(os.environ["INTERRUPTED"])
 
@@ -28,8 +28,7 @@ def stalling(make_batch):
         return make_batch(stream, k, *args, **kwargs)
     return batch
 
-for stream in (ExampleStream, DatasetStream):
-    stream.batch = stalling(stream.batch)
+BatchStream.batch = stalling(BatchStream.batch)
 """
 # Lightning starts its further processes by the command of the first one, so that must be a script.
 SCRIPT = STALLING + "if __name__ == '__main__':\n    from ptrnet import cli\n    cli.main()\n"

@@ -15,8 +15,8 @@ from ptrnet.training.run import train
 CONTENT = {
     "global_step": 60,
     "state_dict": {"v": torch.arange(2000.0)},
-    "callbacks": {},
-    "pytorch-lightning_version": "2.6.0",
+    "optimizer": {},
+    "best": {},
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ptrnet import models, tasks
-from ptrnet.data.streams import instance_batch
+from ptrnet.data import batches
 from ptrnet.decoding.log_probs import SequenceLogProbs
 from ptrnet.errors import InputError
 from ptrnet.training.costs import (
@@ -17,6 +17,7 @@ from ptrnet.training.costs import (
     reinforce_loss,
     self_labelling_loss,
 )
+from ptrnet.types import Dataset, Example
 
 MODELS = ["ptr-net", "transformer-ptr-net", "remaining-ptr-net"]
 
@@ -40,7 +41,8 @@ def sampler(model="ptr-net", task="tsp", costs=total):
 
 def batch_of(n=4, count=3):
     points = np.random.default_rng(1).random((count, n, 2))
-    batch = instance_batch(list(points), tasks.get("tsp"))
+    data = Dataset.of(map(Example, points))
+    batch = batches.batch_of(data, tasks.get("tsp"), has_answers=False)
     return batch._replace(inputs=batch.inputs.double())
 
 

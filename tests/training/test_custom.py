@@ -12,6 +12,7 @@ from ptrnet.cli import run
 from ptrnet.errors import InputError
 from ptrnet.model_folder import load
 from ptrnet.solver import Solver
+from ptrnet.training import checkpoint
 from ptrnet.training.own_data import infer_recipe
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
@@ -152,21 +153,19 @@ def test_early_stopping_keeps_the_best_weights(tmp_path):
 
 def test_a_run_that_was_killed_keeps_the_best_weights(tmp_path, mine, monkeypatch):
     """The run is killed just after each checkpoint, with and without a validation at that step."""
-    from ptrnet.training import callbacks
-
     options = {**TINY, "steps": 20, "patience": 4, "checkpoint_every": 5}
     recipe, _, _ = infer_recipe(str(mine), options)
     straight = train(recipe, tmp_path / "straight")
-    save = callbacks.CheckedCheckpointIO.save_checkpoint
+    save = checkpoint.write
 
     class Killed(Exception):
         pass
 
-    def save_and_die(self, *args, **kwargs):
-        save(self, *args, **kwargs)
+    def save_and_die(*arguments):
+        save(*arguments)
         raise Killed
 
-    monkeypatch.setattr(callbacks.CheckedCheckpointIO, "save_checkpoint", save_and_die)
+    monkeypatch.setattr(checkpoint, "write", save_and_die)
     kills = 0
     while not (tmp_path / "killed" / "README.md").exists():
         try:

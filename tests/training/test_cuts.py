@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ptrnet import InputError
-from ptrnet.data.streams import CutStream
+from ptrnet.data.streams import BatchStream
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 
@@ -30,7 +30,7 @@ TABLE = {
 def test_a_stopped_run_ends_with_the_same_bits(tmp_path, monkeypatch):
     recipe = Recipe.from_table(TABLE)
     straight = train(recipe, tmp_path / "straight").model
-    batch = CutStream.batch
+    batch = BatchStream.batch
 
     def failing(self, k, **process):
         if k == 60:
@@ -38,7 +38,7 @@ def test_a_stopped_run_ends_with_the_same_bits(tmp_path, monkeypatch):
         return batch(self, k, **process)
 
     with monkeypatch.context() as patch, pytest.raises(OSError, match="stopped"):
-        patch.setattr(CutStream, "batch", failing)
+        patch.setattr(BatchStream, "batch", failing)
         train(recipe, tmp_path / "stopped")
     resumed = train(recipe, tmp_path / "stopped", resume=True).model
     for a, b in zip(straight.parameters(), resumed.parameters(), strict=True):
@@ -67,4 +67,4 @@ def test_only_cuts_of_tours_need_no_indices():
         Recipe.from_table({**TABLE, "cuts": 0})
     with pytest.raises(InputError, match="depend on indices"):
         Recipe.from_table({**TABLE, "task": "delaunay"})
-    assert Recipe.from_table(TABLE).cuts == 4
+    assert Recipe.from_table(TABLE).data.cuts == 4

@@ -20,16 +20,16 @@ OPTIONS = [f"--{key.replace('_', '-')}={value}" for key, value in SMALL.items()]
 @pytest.fixture
 def break_weights(monkeypatch):
     """Return a function that makes the weights NaN at a step of a training."""
-    step = TrainingModule.training_step
+    forward = TrainingModule.forward
 
     def at(number):
-        def broken(self, batch, index):
-            if index == number - 1:
+        def broken(self, batch, step):
+            if step == number - 1:
                 with torch.no_grad():
                     next(self.model.parameters()).fill_(torch.nan)
-            return step(self, batch, index)
+            return forward(self, batch, step)
 
-        monkeypatch.setattr(TrainingModule, "training_step", broken)
+        monkeypatch.setattr(TrainingModule, "forward", broken)
 
     return at
 
@@ -94,13 +94,13 @@ def test_a_run_shorter_than_its_validations_validates_at_its_end(tmp_path):
 
 def test_a_model_without_normalised_log_probs_is_refused(tmp_path, monkeypatch):
     """A network that returns scores has losses below 0, which once counted as good."""
-    step = TrainingModule.training_step
+    forward = TrainingModule.forward
 
-    def scores(self, batch, index):
-        outputs = step(self, batch, index)
+    def scores(self, batch, step):
+        outputs = forward(self, batch, step)
         return {**outputs, "loss": outputs["loss"] - 50}
 
-    monkeypatch.setattr(TrainingModule, "training_step", scores)
+    monkeypatch.setattr(TrainingModule, "forward", scores)
     with pytest.raises(ModelError, match=r"below 0: the model's log_probs must be log-prob"):
         train(Recipe.from_table(task="sort", n="3", steps=2, **SMALL), tmp_path / "run")
 
@@ -108,15 +108,15 @@ def test_a_model_without_normalised_log_probs_is_refused(tmp_path, monkeypatch):
 @pytest.mark.parametrize("learning", ["self-labelling", "reinforce"])
 def test_a_diverged_training_from_costs_stops(tmp_path, monkeypatch, learning):
     """It searches for answers with the broken weights before it computes a loss."""
-    step = CostModule.training_step
+    forward = CostModule.forward
 
-    def broken(self, batch, index):
-        if index == 7:
+    def broken(self, batch, step):
+        if step == 7:
             with torch.no_grad():
                 next(self.model.parameters()).fill_(torch.nan)
-        return step(self, batch, index)
+        return forward(self, batch, step)
 
-    monkeypatch.setattr(CostModule, "training_step", broken)
+    monkeypatch.setattr(CostModule, "forward", broken)
     recipe = Recipe.from_table(
         task="tsp", n="5", steps=20, checkpoint_every=6, learning=learning, **SMALL
     )
@@ -149,8 +149,7 @@ def test_another_run_can_begin_with_the_weights_of_a_diverged_one(
     if has_validations:
         left = model_folder.load(tmp_path / "run").model.state_dict()
     else:
-        module = torch.load(tmp_path / "run" / "checkpoint.ckpt", weights_only=True)["state_dict"]
-        left = {name.removeprefix("model."): tensor for name, tensor in module.items()}
+        left = torch.load(tmp_path / "run" / "checkpoint.ckpt", weights_only=True)["state_dict"]
     assert all(torch.equal(begun[name], left[name]) for name in begun)
     with pytest.raises(ptrnet.InputError, match="has hidden_size 8, the recipe has 16"):
         train(Recipe.from_table(recipe.table(), hidden_size=16), tmp_path / "third")

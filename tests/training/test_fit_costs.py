@@ -106,7 +106,7 @@ def test_default_steps_are_a_multiple_of_the_cycles(tmp_path, monkeypatch):
     monkeypatch.setattr("ptrnet.training.fit_costs.STEPS", 2)
     options = {"cost": inversions, "output": tmp_path / "run", **SMALL}
     ptrnet.fit(numbers(20), "permutation", cycles=np.int64(3), **options)
-    assert Recipe.read(tmp_path / "run" / "recipe.toml").steps == 3
+    assert Recipe.read(tmp_path / "run" / "recipe.toml").run.steps == 3
 
 
 def test_invalid_recipes_for_costs_are_refused():

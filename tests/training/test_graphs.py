@@ -6,9 +6,9 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ptrnet import models, tasks
+from ptrnet.data.batches import Batch
 from ptrnet.training import graphs
 from ptrnet.training.graphs import mean_loss
-from ptrnet.types import Batch
 
 # Operations that read a tensor's value, which a graph cannot record.
 FORBIDDEN = {"_local_scalar_dense", "nonzero", "masked_select", "equal"}

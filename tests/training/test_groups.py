@@ -11,7 +11,7 @@ import ptrnet
 from ptrnet.cli import run
 from ptrnet.data.groups import code_of
 from ptrnet.errors import AmbiguousInputWarning, InputError
-from ptrnet.training.examples import open_examples
+from ptrnet.training.examples import open_stream, open_valid, valid_batches, valid_groups
 from ptrnet.training.own_data import infer_recipe
 from ptrnet.training.recipe import Recipe
 
@@ -97,18 +97,19 @@ def test_no_group_is_on_both_sides_of_the_split_of_a_network(tmp_path):
     options = {**COLUMNS, "group": "person", "valid_share": 0.2, "ensemble": 3}
     recipe, _, dataset = infer_recipe(data, options)
     assert recipe.task.fields == ("mark", "brand", "price")
-    examples = open_examples(recipe, 0, dataset)
-    held_out = [{e.group for e in part} for part in examples.valid]
+    stream = open_stream(recipe, 0, dataset)
+    valid = open_valid(recipe, stream)
+    held_out = [{e.group for e in part} for part in valid]
     assert sum(map(len, held_out)) == len(set.union(*held_out)) == 9  # 3 persons for each network
     for k, persons in enumerate(held_out):
-        assert len(examples.valid[k]) == 15
-        learned = {example.group for example in examples.stream.learned_by(k, 1000)}
+        assert len(valid[k]) == 15
+        learned = {example.group for example in stream.learned_by(k, 1000)}
         assert persons | learned == {code_of(f"p{person}") for person in range(12)}
         assert not persons & learned
-    batches = [batch.held_out_by[0].item() for batch in examples.valid_batches]
+    batches = [batch.held_out_by[0].item() for batch in valid_batches(recipe, valid)]
     assert batches == sorted(batches)
-    expected = [example.group for part in examples.valid for example in part]
-    assert examples.valid_groups.tolist() == expected
+    expected = [example.group for part in valid for example in part]
+    assert valid_groups(valid).tolist() == expected
 
 
 def test_lists_names_keys_and_files_of_groups_train_the_same_weights(tmp_path):
@@ -177,7 +178,7 @@ def test_a_run_of_fit_keeps_its_groups(tmp_path):
     persons = [example.elements[0]["person"] for example in sets]
     ptrnet.fit(sets, "choice", fields=["price"], group=persons, output=model, **TINY)
     recipe = Recipe.read(model / "recipe.toml")
-    groups = open_examples(recipe, 0).stream.examples.groups.tolist()
+    groups = open_stream(recipe).examples.groups.tolist()
     assert groups == [code_of(person) for person in persons]
     assert "they belong to 2 groups" in card(model)
 

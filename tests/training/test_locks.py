@@ -5,9 +5,10 @@ import signal
 
 import numpy as np
 import pytest
+from lightning.fabric import Fabric
 
 import ptrnet
-from ptrnet.training import run, run_folder, trainer
+from ptrnet.training import loop, run, run_folder
 from ptrnet.training.run_folder import locked
 
 TINY = {"steps": 1, "hidden_size": 8, "batch_size": 4, "valid_batches": 0}
@@ -28,12 +29,12 @@ def test_a_forked_process_keeps_no_folder_locked(tmp_path):
 
 
 def test_two_threads_can_train_at_the_same_time():
-    one, other = trainer._named_as_launcher(), trainer._named_as_launcher()
+    one, other = (loop._launched(Fabric(accelerator="cpu", devices=1)) for _ in range(2))
     for entered in (one, other):
         entered.__enter__()
     for left in (one, other):
         left.__exit__(None, None, None)
-    assert trainer._LAUNCHER not in os.environ
+    assert loop._LAUNCHER not in os.environ
 
 
 def test_fit_can_be_called_again_after_an_early_interrupt(tmp_path, monkeypatch):
@@ -43,7 +44,7 @@ def test_fit_can_be_called_again_after_an_early_interrupt(tmp_path, monkeypatch)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(run, "open_examples", interrupted)
+        patch.setattr(run, "open_stream", interrupted)
         with pytest.raises(KeyboardInterrupt):
             ptrnet.fit(examples, output=tmp_path / "m", **TINY)
     ptrnet.fit(examples, output=tmp_path / "m", **TINY)

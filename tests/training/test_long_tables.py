@@ -11,7 +11,7 @@ import ptrnet
 from ptrnet.cli import run
 from ptrnet.data.tables import Table
 from ptrnet.errors import InputError
-from ptrnet.training.callbacks import FiniteLoss
+from ptrnet.training.loop import LossCheck
 
 TINY = {"steps": 2, "hidden_size": 8, "batch_size": 4, "valid_batches": 0, "ensemble": 1}
 OPTIONS = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
@@ -119,15 +119,15 @@ def test_saved_resumed_exported_and_served_models_read_codes_alike(tmp_path, mon
     conftest = pytest.importorskip("tests.serve.conftest")
     lettered = ptrnet.fit(trips("A{}".format), **TAKEN, **TINY)
     data, folder = written(tmp_path / "t.csv", trips()), tmp_path / "m"
-    on_end = FiniteLoss.on_train_batch_end
+    check = LossCheck.__call__
 
-    def stop(self, trainer, *rest):
-        on_end(self, trainer, *rest)
+    def stop(*arguments):
+        check(*arguments)
         raise KeyboardInterrupt
 
     command = ["train", "--data", data, "--set-id", "trip", "--chosen", "taken"]
     with monkeypatch.context() as patch:
-        patch.setattr(FiniteLoss, "on_train_batch_end", stop)
+        patch.setattr(LossCheck, "__call__", stop)
         declared = [*command, "--categories", "purpose", *OPTIONS, "--checkpoint-every", "1"]
         assert run([*declared, "--output", str(folder)]) == 130
     assert run(["train", "--output", str(folder), "--resume"]) == 0

@@ -12,7 +12,7 @@ from ptrnet.data.batches import batch_of
 from ptrnet.masks import gather_tokens, length_mask
 from ptrnet.solver import Solver
 from ptrnet.training.losses import cut_losses, gain_losses, losses
-from ptrnet.types import CutBatch, Example, ranking
+from ptrnet.types import Dataset, Example, ranking
 
 STANDARD = {"center": (0.0, 0.0), "spread": (1.0, 1.0)}
 
@@ -81,7 +81,7 @@ def test_the_loss_sums_the_probabilities_of_all_right_tokens(scored, kind):
     task, model = scored(kind)
     examples = list(examples_of(kind))
     terms = [expected_terms(kind, model, example) for example in examples]
-    loss = losses(model, in_double(batch_of(examples, task)))[0].mean()
+    loss = losses(model, in_double(batch_of(Dataset.of(examples), task)))[0].mean()
     assert loss.item() == pytest.approx(np.mean(np.concatenate(terms)), rel=1e-6)
     loss.backward()
     assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
@@ -110,7 +110,7 @@ def test_orders_have_the_probability_of_plackett_and_luce(scored):
 @pytest.mark.parametrize("model", ["ptr-net", "transformer-ptr-net", "set-ptr-net"])
 def test_without_ties_the_loss_is_the_likelihood_bit_by_bit(scored, model):
     task, network = scored("permutation", model)
-    batch = in_double(batch_of(list(examples_of("permutation")), task))
+    batch = in_double(batch_of(Dataset.of(examples_of("permutation")), task))
     assert batch.grades is None
     log_probs = network.log_probs(*batch[:4])
     real = length_mask(batch.target_lengths, batch.targets.shape[1])
@@ -126,9 +126,9 @@ def test_grades_without_ties_have_the_loss_of_their_order(scored):
         Example(inputs, outputs, grades=-np.argsort(outputs).astype(float))
         for inputs, outputs in examples_of("permutation")
     ]
-    graded = losses(model, in_double(batch_of(examples, task)))
+    graded = losses(model, in_double(batch_of(Dataset.of(examples), task)))
     orders = [example.replace(grades=None) for example in examples]
-    ranked = losses(model, in_double(batch_of(orders, task)))
+    ranked = losses(model, in_double(batch_of(Dataset.of(orders), task)))
     torch.testing.assert_close(graded, ranked)
 
 
@@ -145,7 +145,7 @@ def test_an_answer_is_right_if_greedy_decoding_gives_one_of_the_right_ones(score
             given = grades if kind == "grades" else None
             examples.append(Example(rng.normal(size=(n, 2)), outputs, grades=given))
         network = network.float()
-        _, right = losses(network, batch_of(examples, task))
+        _, right = losses(network, batch_of(Dataset.of(examples), task))
         decoded = Solver(network, task, {}).predict(examples, constrained=False)
         accuracy = task.score(examples, [example.outputs for example in decoded])["accuracy"]
         if model == "set-ptr-net":
@@ -156,7 +156,7 @@ def test_an_answer_is_right_if_greedy_decoding_gives_one_of_the_right_ones(score
 def test_gains_are_the_shares_of_the_first_token(scored):
     task, model = scored("grades")
     examples = list(examples_of("grades"))
-    of_each, right = gain_losses(model, in_double(batch_of(examples, task)))
+    of_each, right = gain_losses(model, in_double(batch_of(Dataset.of(examples), task)))
     loss = of_each.mean()
     terms = []
     for example in examples:
@@ -175,7 +175,7 @@ def test_gains_are_the_shares_of_the_first_token(scored):
 def test_gains_without_a_relevant_element_have_loss_zero(scored):
     task, model = scored("grades")
     nothing = [Example(np.ones((3, 2)), np.arange(3), grades=np.zeros(3))]
-    loss = gain_losses(model, in_double(batch_of(nothing, task)))[0].mean()
+    loss = gain_losses(model, in_double(batch_of(Dataset.of(nothing), task)))[0].mean()
     loss.backward()
     assert loss.item() == 0
     assert all(p.grad is None or not p.grad.any() for p in model.parameters())
@@ -185,7 +185,7 @@ def test_large_grades_have_finite_gains(scored):
     task, model = scored("grades")
     grades = np.array([2000.0, 1999.0, -5.0])
     example = Example(np.eye(3)[:, :2], ranking(grades), grades=grades)
-    loss, _ = gain_losses(model, in_double(batch_of([example], task)))
+    loss, _ = gain_losses(model, in_double(batch_of(Dataset.of([example]), task)))
     _, weights = weights_of(model, example)
     first, second, _ = (log(w / sum(weights)) for w in weights)
     assert loss.item() == pytest.approx(-(2 * first + second) / 3, rel=1e-6)
@@ -203,9 +203,9 @@ def test_weights_of_answers_count_how_often_they_occur(scored, kind):
     repeated = [e for e, count in zip(examples, counts, strict=True) for _ in range(count)]
 
     def slopes(rows):
-        batch = in_double(batch_of(rows, task))
+        batch = in_double(batch_of(Dataset.of(rows), task))
         if of_batch is cut_losses:
-            batch = CutBatch(*batch[:5], num_known=1, weights=batch.weights)
+            batch = batch._replace(num_known=1)
         loss = of_batch(model, batch)[0].mean()
         of_weights = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
         return [loss, *(slope for slope in of_weights if slope is not None)]

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from ptrnet import models, tasks
-from ptrnet.data.batches import batch_of
+from ptrnet.data.batches import Batch, batch_of
 from ptrnet.training.module import TrainingModule
-from ptrnet.training.recipe import Recipe
-from ptrnet.types import Batch, Example, ranking
+from ptrnet.training.recipe import Data, Objective, Recipe
+from ptrnet.types import Dataset, Example, ranking
 from tests.support.small_models import small_solver
 
 
@@ -27,7 +27,7 @@ def batch():
     points = [rng.random((n, 2)) for n in (3, 5, 8, 8, 4)]
     answers = [rng.permutation(len(x))[: 2 + k] for k, x in enumerate(points)]
     rows = [Example(x, answer) for x, answer in zip(points, answers, strict=True)]
-    return batch_of(rows, tasks.get("hull"))
+    return batch_of(Dataset.of(rows), tasks.get("hull"))
 
 
 def negative_log_likelihoods(model, batch):
@@ -42,16 +42,18 @@ def negative_log_likelihoods(model, batch):
 def step(model, batch, *counts_of_others, loss="tokens"):
     """Return the loss of a step, if the other processes have this many tokens."""
     recipe = Recipe.from_table(task="hull")
-    object.__setattr__(recipe, "loss", loss)  # a recipe of gains would need a file
-    module = TrainingModule(model, recipe)
+    objective = Objective(loss=loss)
+    object.__setattr__(recipe, "objective", objective)  # a recipe of gains would need a file
+    world_size = 1 + len(counts_of_others)
 
-    def reduce(count, reduce_op):
+    def all_reduce(count, reduce_op):
         assert reduce_op == "mean"
-        return (count + sum(counts_of_others)) / (1 + len(counts_of_others))
+        return (count + sum(counts_of_others)) / world_size
 
-    strategy = SimpleNamespace(reduce=reduce)
-    module._trainer = SimpleNamespace(world_size=1 + len(counts_of_others), strategy=strategy)
-    return module.training_step(batch, 0)["loss"]
+    fabric = SimpleNamespace(
+        world_size=world_size, all_reduce=all_reduce, device=torch.device("cpu")
+    )
+    return TrainingModule(model, recipe, fabric)(batch, 0)["loss"]
 
 
 def test_the_loss_is_the_mean_over_tokens(model, batch):
@@ -79,9 +81,11 @@ def test_processes_have_the_loss_of_one_if_it_compares_gains():
         Example(rng.normal(size=(len(grades), 2)), ranking(grades), grades=grades)
         for grades in map(np.array, ([1.0, 2], [0.0, 1, 3, 0, 1], [2.0, 0], [0.0, 0, 0]))
     ]
-    parts = batch_of(rows[:2], task), batch_of(rows[2:], task)
+    parts = batch_of(Dataset.of(rows[:2]), task), batch_of(Dataset.of(rows[2:]), task)
     losses = step(model, parts[0], 1, loss="gains"), step(model, parts[1], 2, loss="gains")
-    torch.testing.assert_close(sum(losses) / 2, step(model, batch_of(rows, task), loss="gains"))
+    torch.testing.assert_close(
+        sum(losses) / 2, step(model, batch_of(Dataset.of(rows), task), loss="gains")
+    )
 
 
 def test_processes_have_the_loss_of_one_if_answers_have_weights(model, batch):
@@ -93,16 +97,12 @@ def test_processes_have_the_loss_of_one_if_answers_have_weights(model, batch):
     torch.testing.assert_close(sum(losses) / 2, step(model, batch))
 
 
-def test_a_validation_with_weights_has_the_losses_of_repeated_answers(model, batch, monkeypatch):
+def test_a_validation_with_weights_has_the_losses_of_repeated_answers(model, batch):
     counts = torch.tensor([2, 1, 0, 4, 1])
-    module = TrainingModule(model, Recipe.from_table(task="hull"))
-    monkeypatch.setattr(module, "log_dict", lambda values, batch_size: None)
+    module = TrainingModule(model, Recipe.from_table(task="hull"), None)
 
     def total(batches):
-        module.on_validation_start()
-        for part in batches:
-            module.validation_step(part, 0)
-        return torch.cat(module.valid_losses).sum()
+        return torch.cat([module.validate(part)[0] for part in batches]).sum()
 
     parts = torch.arange(5).split([1, 4])
     weighted = [Batch(*(t[k] for t in batch[:4]), weights=counts[k].float()) for k in parts]
@@ -126,7 +126,7 @@ def test_a_batch_that_a_network_holds_out_as_a_whole_has_loss_zero(model, batch)
 
 
 @pytest.mark.parametrize("kind", ["permutation", "subset", "sequence", "set", "grades"])
-def test_a_validation_has_the_metric_of_the_kind(kind, monkeypatch):
+def test_a_validation_has_the_metric_of_the_kind(kind):
     """It equals the metric of an evaluation of the same examples."""
     solver = small_solver("custom", scale=4.0, kind=kind, center=(0.0, 0.0), spread=(1.0, 1.0))
     rng = np.random.default_rng(2)
@@ -141,10 +141,9 @@ def test_a_validation_has_the_metric_of_the_kind(kind, monkeypatch):
                 grades=grades if kind == "grades" else None,
             )
         )
-    metric, logged = solver.task.facts.metric, {}
-    module = TrainingModule(solver.model, Recipe.from_table(task="hull"))
-    module.recipe = SimpleNamespace(task=solver.task)  # Recipe would need a file
-    monkeypatch.setattr(module, "log_dict", lambda values, batch_size: logged.update(values))
-    module.validation_step(batch_of(examples, solver.task), 0)
+    metric = solver.task.facts.metric
+    module = TrainingModule(solver.model, Recipe.from_table(task="hull"), None)
+    module.recipe = SimpleNamespace(task=solver.task, data=Data())  # Recipe would need a file
+    _, metrics = module.validate(batch_of(Dataset.of(examples), solver.task))
     expected = solver.evaluate(examples)[metric]["value"]
-    assert float(logged[f"valid_{metric}"]) == pytest.approx(expected, rel=1e-5)
+    assert float(metrics[metric]) == pytest.approx(expected, rel=1e-5)

@@ -53,7 +53,7 @@ def test_the_network_follows_from_the_kind_and_sees_no_order(file_of, kind, mode
     assert recipe.model == model and not recipe.network.sees_order
     assert f"taken as {kind}" in summary and f"{model} of 64 units" in summary
     assert "does not see the order of the elements (with --ordered it does)" in summary
-    assert recipe.loss == ("gains" if kind == "grades" else "tokens")
+    assert recipe.objective.loss == ("gains" if kind == "grades" else "tokens")
 
 
 def ordered_by(score, count=6_000):
@@ -86,7 +86,7 @@ def test_small_data_has_more_dropout_and_several_networks(file_of, kind):
     small, _, _ = infer_recipe(file_of(kind, 100), {"kind": kind})
     large, summary, _ = infer_recipe(file_of(kind, 6_000), {"kind": kind})
     assert small.network.dropout > 0 and small.network.ensemble > 1
-    assert large.network.ensemble == 1 and large.batch_size > small.batch_size
+    assert large.network.ensemble == 1 and large.data.batch_size > small.data.batch_size
     assert large.model == ("transformer-ptr-net" if kind == "permutation" else "set-ptr-net")
     assert "times" not in summary
 
@@ -96,9 +96,9 @@ def test_options_of_the_user_override_defaults(file_of):
     given = {"dropout": 0.0, "ensemble": 1, "steps": 60, "batch_size": 7, "precision": "auto"}
     recipe, _, _ = infer_recipe(path, given)
     assert {key: recipe.table()[key] for key in given} == given
-    assert recipe.valid_every == 3  # still a 20th of the steps
+    assert recipe.run.valid_every == 3  # still a 20th of the steps
     recipe, _, _ = infer_recipe(path, {"model": "ptr-net"})
-    assert recipe.steps == 20_000 and recipe.network.hidden_size == 256 and recipe.augment
+    assert recipe.run.steps == 20_000 and recipe.network.hidden_size == 256 and recipe.data.augment
     recipe, _, _ = infer_recipe(path, {"score": "dot"})
     assert recipe.model == "ptr-net" and recipe.network.score == "dot"
 
@@ -106,9 +106,9 @@ def test_options_of_the_user_override_defaults(file_of):
 @pytest.mark.parametrize("model", ["set-ptr-net", "transformer-ptr-net", "ptr-net"])
 def test_default_steps_are_a_multiple_of_the_cycles(file_of, model):
     path = file_of("choice")
-    steps = infer_recipe(path, {"model": model})[0].steps
+    steps = infer_recipe(path, {"model": model})[0].run.steps
     recipe, _, _ = infer_recipe(path, {"model": model, "cycles": 7})
-    assert recipe.steps % 7 == 0 and steps <= recipe.steps < steps + 7
+    assert recipe.run.steps % 7 == 0 and steps <= recipe.run.steps < steps + 7
     with pytest.raises(InputError, match="steps: expected a multiple of cycles 7, got 60"):
         infer_recipe(path, {"model": model, "cycles": 7, "steps": 60})
     with pytest.raises(InputError, match="cycles: expected a whole number of 1 or more, got 0"):
@@ -117,15 +117,15 @@ def test_default_steps_are_a_multiple_of_the_cycles(file_of, model):
 
 def test_an_order_that_means_something_is_seen(file_of):
     recipe, summary, _ = infer_recipe(file_of("choice"), {"ordered": True})
-    assert recipe.network.sees_order and not recipe.augment
+    assert recipe.network.sees_order and not recipe.data.augment
     assert "the network sees the order of the elements" in summary
     recipe, _, _ = infer_recipe(file_of("choice"), {"ordered": True, "model": "ptr-net"})
-    assert not recipe.augment
+    assert not recipe.data.augment
 
 
 def test_gains_are_learned_only_from_grades_that_have_some(file_of):
     recipe, _, _ = infer_recipe(file_of("grades", highest=1000), {})
-    assert recipe.loss == "tokens"
+    assert recipe.objective.loss == "tokens"
     with pytest.raises(InputError, match="loss gains needs the model set-ptr-net, got ptr-net"):
         infer_recipe(file_of("grades"), {"loss": "gains", "model": "ptr-net"})
     with pytest.raises(InputError, match="loss gains needs answers of the kind grades"):

@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import subprocess
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ import torch
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.stored import open_file
-from ptrnet.data.streams import DatasetStream, ExampleStream, rows_of_rank
+from ptrnet.data.streams import DatasetStream, FreshStream, rows_of_rank
 from ptrnet.errors import InputError
 from ptrnet.labels import generate_dataset
 from ptrnet.model_folder import load
@@ -30,7 +29,7 @@ OPTIONS += ["--optimizer", "sgd", "--learning-rate", "0.5"]
 # import everything again.
 RANKS = """
 import os, sys
-from lightning.pytorch.utilities import rank_zero_only
+from lightning.fabric.utilities.rank_zero import rank_zero_only
 from ptrnet.cli import run
 
 other = os.fork()
@@ -81,8 +80,8 @@ def test_processes_share_the_batches_of_one(tmp_path, world_size):
     path = str(tmp_path / "hull.txt")
     formats.write(path, generate_dataset(task, [3, 5, 8], 19, seed=1), task)
     for stream in (
-        ExampleStream(task, [4, 7], 9, seed=2),
-        DatasetStream(open_file(path, task), task, [3, 5, 8], 6, 2),
+        FreshStream(task, [4, 7], 9, seed=2),
+        DatasetStream(task, [3, 5, 8], 6, 2, open_file(path, task)),
     ):
         for k in range(8):
             whole = list(elements_and_tokens(stream.batch(k)))
@@ -119,9 +118,9 @@ def test_two_killed_and_resumed_processes_learn_the_same_as_one(
     assert train_ranks("--output", run, "--resume").count("step 12/12") == 1
     two = load(run).model.state_dict()
 
-    recipe = replace(Recipe.read(run / "recipe.toml"), devices=1)
+    recipe = Recipe.read(run / "recipe.toml", devices=1)
     one = train(recipe, tmp_path / "one").model.state_dict()
-    start = train(replace(recipe, steps=1, learning_rate=1e-9), tmp_path / "start")
+    start = train(recipe.replace(steps=1, learning_rate=1e-9), tmp_path / "start")
     one, two, start = (
         torch.cat([w.ravel() for w in weights.values()])
         for weights in (one, two, start.model.state_dict())

@@ -17,10 +17,11 @@ from ptrnet.errors import InputError
 from ptrnet.metrics import summary
 from ptrnet.model_folder import load
 from ptrnet.training import run_folder
+from ptrnet.training.loop import _quiet_log_threads
 from ptrnet.training.losses import losses
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
-from ptrnet.training.trainer import _quiet_log_threads
+from ptrnet.types import Dataset
 
 OPTIONS = ["hull", "--n", "5-9", "--steps", "60", "--hidden-size", "32", "--batch-size", "32"]
 OPTIONS += ["--valid-every", "25", "--valid-batches", "2", "--checkpoint-every", "30"]
@@ -109,12 +110,13 @@ def test_a_run_folder_is_locked_while_it_is_trained(tmp_path, monkeypatch):
     )
     refusals = []
 
-    def trained(*_):
+    def trained(recipe, *_):
         with pytest.raises(InputError) as refused:
             train(recipe, tmp_path / "run", resume=True)
         refusals.append(str(refused.value))
+        return recipe.run.steps
 
-    monkeypatch.setattr("ptrnet.training.run.run_trainer", trained)
+    monkeypatch.setattr("ptrnet.training.run.run_steps", trained)
     train(recipe, tmp_path / "run")
     train(recipe, tmp_path / "run", resume=True)
     assert refusals == [f"{tmp_path / 'run'}: another process is writing it"] * 2
@@ -170,7 +172,7 @@ def test_a_file_is_used_for_validation(tmp_path):
     rows = csv.DictReader(log.read_text().splitlines())
     last = [row for row in rows if row["valid_loss"]][-1]
     task = tasks.get("hull")
-    batch = batch_of(list(formats.read(str(path), task)), task)
+    batch = batch_of(Dataset.of(formats.read(str(path), task)), task)
     of_each, right = losses(load(tmp_path / "run").model, batch)
     assert float(last["valid_loss"]) == pytest.approx(of_each.mean().item(), rel=0.02)
     assert float(last["valid_accuracy"]) == right.float().mean().item()

@@ -6,7 +6,6 @@ import shutil
 import signal
 from pathlib import Path
 
-import lightning.pytorch as pl
 import numpy as np
 import pytest
 import torch
@@ -16,7 +15,8 @@ from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.labels import generate_dataset
 from ptrnet.model_folder import is_there, load
-from ptrnet.training.callbacks import Hooks
+from ptrnet.training.hooks import Hooks
+from ptrnet.training.loop import BestWeights
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.own_data import infer_recipe
 from ptrnet.training.recipe import Recipe
@@ -67,26 +67,35 @@ def of_ensemble(folder, **options):
 KINDS = [of_task, of_file, of_costs, of_rewards, of_answers, of_own_data, of_ensemble]
 
 
-class StopAt(pl.Callback):
-    """Sends a signal to this process after a step, and keeps the weights of each validation."""
+@pytest.fixture(autouse=True)
+def networks(monkeypatch):
+    """The networks that trainings have built, in this order."""
+    init = TrainingModule.__init__
+
+    def noted(self, model, *arguments):
+        StopAt.networks.append(model)
+        init(self, model, *arguments)
+
+    monkeypatch.setattr(StopAt, "networks", [])
+    monkeypatch.setattr(TrainingModule, "__init__", noted)
+
+
+class StopAt:
+    """Sends a signal to this process after a step, and keeps the weights of each step."""
+
+    networks = ()
 
     def __init__(self, step, signal_number, folder=None):
         self.step, self.signal_number, self.folder = step, signal_number, folder
         self.weights = {}
 
-    def on_validation_end(self, trainer, module):
-        self._keep(trainer, module)
-
-    def on_train_batch_end(self, trainer, module, *_):
-        if trainer.global_step == self.step:
-            self._keep(trainer, module)
+    def __call__(self, step, metrics):
+        state = self.networks[-1].state_dict()
+        self.weights[step] = {name: w.clone() for name, w in state.items()}
+        if step == self.step:
             if self.folder:  # a killed process leaves the folder as it is at this moment
                 shutil.copytree(self.folder, self.folder.with_name("killed"))
             os.kill(os.getpid(), self.signal_number)
-
-    def _keep(self, trainer, module):
-        state = module.model.state_dict()
-        self.weights[trainer.global_step] = {name: w.clone() for name, w in state.items()}
 
 
 def left_by(folder, stop):
@@ -154,13 +163,12 @@ def test_a_training_on_a_users_cost_leaves_its_best_model(tmp_path):
 def test_a_model_is_better_than_a_later_one_with_a_higher_loss(tmp_path, monkeypatch):
     """A stopped training without patience keeps the weights of the lowest validation loss, too."""
     recipe, _ = of_task(tmp_path, **VALIDATIONS)
-    validate = TrainingModule.validation_step
+    update = BestWeights.update
 
-    def worse_from_step_8(self, batch, index):
-        validate(self, batch, index)
-        self.valid_losses[-1] = self.valid_losses[-1] + self.global_step // 8
+    def worse_from_step_8(self, step, losses, model):
+        return update(self, step, losses + step // 8, model)
 
-    monkeypatch.setattr(TrainingModule, "validation_step", worse_from_step_8)
+    monkeypatch.setattr(BestWeights, "update", worse_from_step_8)
     stop = StopAt(18, signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         train(recipe, tmp_path / "run", hooks=Hooks((stop,)))
@@ -170,12 +178,12 @@ def test_a_model_is_better_than_a_later_one_with_a_higher_loss(tmp_path, monkeyp
 def test_a_training_stopped_before_its_first_step_leaves_no_model(tmp_path, monkeypatch):
     recipe, _ = of_task(tmp_path, **VALIDATIONS)
 
-    class Stop(pl.Callback):
-        def on_train_start(self, *_):
-            raise KeyboardInterrupt
+    def stop(self, batch, step):
+        raise KeyboardInterrupt
 
+    monkeypatch.setattr(TrainingModule, "forward", stop)
     with pytest.raises(KeyboardInterrupt):
-        train(recipe, tmp_path / "run", hooks=Hooks((Stop(),)))
+        train(recipe, tmp_path / "run")
     assert not is_there(tmp_path / "run")
 
 
@@ -207,13 +215,12 @@ def test_a_run_that_is_resumed_and_stopped_again_keeps_the_better_model(tmp_path
     assert step == 4
     steps = []
 
-    class Note(pl.Callback):
-        def on_train_batch_end(self, trainer, module, *_):
-            steps.append(trainer.global_step)
-            os.kill(os.getpid(), signal.SIGINT)
+    def note(step, metrics):
+        steps.append(step)
+        os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        train(recipe, folder, resume=True, hooks=Hooks([Note()]), data=data)
+        train(recipe, folder, resume=True, hooks=Hooks([note]), data=data)
     assert steps == [5]
     assert all(torch.equal(w, before[name]) for name, w in weights_of(folder).items())
 

@@ -6,6 +6,7 @@ import torch
 from ptrnet import weights
 from ptrnet.errors import InputError
 from ptrnet.model_folder import load
+from ptrnet.training.hooks import Hooks
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 
@@ -28,25 +29,19 @@ def test_training_begins_with_the_given_weights(tmp_path):
     assert (parameters(tmp_path / "fresh") - first).abs().max() > 1e-2
 
 
-def test_a_resumed_training_does_not_load_the_given_weights_again(tmp_path, monkeypatch):
+def test_a_resumed_training_does_not_load_the_given_weights_again(tmp_path):
     train(Recipe.from_table(task="sort", **SMALL), tmp_path / "first")
     recipe = Recipe.from_table(
         task="sort", **SMALL, weights=str(tmp_path / "first"), checkpoint_every=2
     )
     whole = train(recipe, tmp_path / "whole").model.state_dict()
-    from ptrnet.training.callbacks import FiniteLoss
 
-    on_end = FiniteLoss.on_train_batch_end
-
-    def stop(self, trainer, *rest):
-        on_end(self, trainer, *rest)
-        if trainer.global_step == 3:
+    def stop(step, metrics):
+        if step == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(FiniteLoss, "on_train_batch_end", stop)
     with pytest.raises(KeyboardInterrupt):
-        train(recipe, tmp_path / "stopped")
-    monkeypatch.undo()
+        train(recipe, tmp_path / "stopped", hooks=Hooks((stop,)))
     (tmp_path / "first" / "model.safetensors").unlink()  # no longer needed
     resumed = train(recipe, tmp_path / "stopped", resume=True).model.state_dict()
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)

@@ -35,7 +35,9 @@ def plot(
     if x not in get_args(Axis):
         raise unknown("--x", x, get_args(Axis))
     check_picture(output)
-    curves = [read_curves(run, Recipe.read(run / "recipe.toml").batch_size) for run in runs]
+    recipes = [Recipe.read(run / "recipe.toml") for run in runs]
+    pairs = zip(runs, recipes, strict=True)
+    curves = [read_curves(run, recipe.data.batch_size) for run, recipe in pairs]
     with figure(output, 8.0, 8.0) as fig:
         draw_curves(fig, curves, x)  # type: ignore[arg-type]
     echo(str(output))

@@ -83,16 +83,16 @@ def train(
     recipe, summary, data = _recipe(task_or_recipe, options)
     try:
         from ptrnet.model_folder import is_there
-        from ptrnet.training.callbacks import Hooks
         from ptrnet.training.checkpoint import LAST
+        from ptrnet.training.hooks import Hooks
+        from ptrnet.training.loop import is_main_process
         from ptrnet.training.run import train
         from ptrnet.training.run_folder import last_numbered, next_numbered
-        from ptrnet.training.trainer import is_main_process
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
     hooks = Hooks(loggers=tuple(logger or ()))
     if summary and is_main_process():
-        print(f"{recipe.data}: {summary}", file=sys.stderr)
+        print(f"{recipe.data.data}: {summary}", file=sys.stderr)
     with contextlib.ExitStack() as numbered:
         if output is None and (resume or not is_main_process()):
             # The run to resume, or the folder that the main process has just created.

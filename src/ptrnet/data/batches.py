@@ -1,17 +1,19 @@
-"""Pad instances and answers of several lengths into batches of tensors."""
+"""`Batch`: instances of several sizes and their answers, padded to tensors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ptrnet.data.checks import required_answer
-from ptrnet.data.symmetries import canonicalize
+from ptrnet.data.symmetries import augment, canonicalize, permute_elements
+from ptrnet.geometry.points import reading_order
 from ptrnet.masks import gather_tokens
 from ptrnet.ragged import pad
 from ptrnet.tasks.base import Task
-from ptrnet.types import Batch, Example, Floats, Indices
+from ptrnet.types import Dataset, Floats, Indices
 
 
 def pad_instances(instances: Sequence[Floats], is_exact: bool = False) -> tuple[Tensor, Tensor]:
@@ -33,58 +35,105 @@ def pad_instances(instances: Sequence[Floats], is_exact: bool = False) -> tuple[
     return torch.from_numpy(padded), torch.tensor(lengths, device="cpu")
 
 
-def batch_of(examples: Sequence[Example], task: Task) -> Batch:
-    """Return a batch of examples: normalized inputs, and answers as target tokens.
+class Batch(NamedTuple):
+    """The padded tensors of a training step, or of a pass over known answers.
 
-    Raises:
-        InputError: an example has no answer.
+    Only the lengths tell which entries are padding.
     """
-    instances: list[Floats] = []
-    answers: list[Indices] = []
-    in_order: list[Floats | None] = []
-    for example in examples:
-        answer = required_answer(example, task)
-        scaled = task.normalize(example.inputs)[None]
-        inputs, canonical = canonicalize(task, scaled, [answer])
-        instances += list(inputs)
-        answers += canonical
-        in_order.append(None if example.grades is None else example.grades[answer])
-    batch = pad_batch(instances, answers, task, in_order)
-    weights = torch.tensor(
-        [example.weight for example in examples], dtype=torch.float32, device="cpu"
-    )
-    return batch if (weights == 1).all() else batch._replace(weights=weights)
+
+    inputs: Tensor  # (B, N, d) float32, or float64 for tasks with `exact_inputs`
+    lengths: Tensor  # (B,) int64, 1..N
+    targets: Tensor  # (B, M) int64 tokens; each sequence ends with END. M is 0 without answers
+    target_lengths: Tensor  # (B,) int64, including END; 0 for an answer that is not learned
+    # (B, N) float32. An answer is right if it equals the targets up to swaps of elements with equal
+    # grades. None if there are no ties.
+    grades: Tensor | None = None
+    # (B,) int64, for an ensemble: the index of the network that does not learn from the example, or
+    # -1 if all networks learn from the example. None if all networks learn from all examples.
+    held_out_by: Tensor | None = None
+    weights: Tensor | None = None  # (B,) float32, the weights in the loss. None if all are 1.
+    # The number of tokens before the cut of the answers. These tokens are given, not learned.
+    num_known: int = 0
+    # If answers are unknown: (n, d) each, not scaled, with elements in the order of `inputs`.
+    instances: Sequence[Floats] = ()
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> "Batch":
+        """Return the batch with the results of a function of each tensor."""
+        parts = (function(part) if isinstance(part, Tensor) else part for part in self)
+        return Batch(*parts)  # type: ignore[arg-type]
 
 
-def pad_batch(
-    instances: Sequence[Floats],
-    answers: Sequence[Indices],
+def batch_of(
+    data: Dataset,
     task: Task,
-    in_order: Sequence[Floats | None] | None = None,
+    rows: Indices | Sequence[int] | None = None,
+    *,
+    has_answers: bool = True,
+    rng: np.random.Generator | None = None,
+    part: slice = slice(None),
 ) -> Batch:
-    """Return a batch of normalized instances and their canonical answers.
+    """Return rows of a dataset as a batch: normalized inputs, and answers as target tokens.
 
     Args:
-        instances: `(n, d)` each.
-        answers: `(m,)` each.
-        task: the task of the instances.
-        in_order: for each answer, the grades `(m,)` of its elements, in the answer's order. None
-            for an example without grades.
+        data: the dataset.
+        task: the task of the dataset.
+        rows: `(B,)`, the rows of the batch. None: all rows.
+        has_answers: whether the batch has the answers. If not, it has the `instances` themselves.
+        rng: changes the examples at random; see `augment`. None: do not change them.
+        part: which of the `rows` to return. The random changes depend on all `rows`.
+
+    Raises:
+        InputError: a row has no answer.
     """
-    inputs, lengths = pad_instances(instances, task.facts.exact_inputs)
-    targets, target_lengths = map(torch.from_numpy, pad(task.to_tokens(answers)))
-    known, ties = [], task.facts.ties
-    if ties is not None:
-        given = in_order or [None] * len(answers)
-        for instance, answer, grades in zip(instances, answers, given, strict=True):
-            known.append(ties(len(instance), answer, grades)[:, None])
+    rows = np.arange(len(data)) if rows is None else np.asarray(rows)
+    is_answered = data.is_answered
+    if has_answers and (
+        data.answers is None or (is_answered is not None and not is_answered[rows].all())
+    ):
+        for row in rows.tolist():
+            required_answer(data[row], task)
+    read: list[Floats] = []
+    answers: list[Indices] = []
+    instances: list[Floats] = []
+    outputs: Sequence[Indices]
+    for group in np.split(rows, np.flatnonzero(np.diff(data.sizes[rows])) + 1):
+        if has_answers:
+            given, outputs = data.rows_of_one_size(group)
+            inputs = task.normalize(given)
+            if rng is not None:
+                inputs, outputs = augment(rng, task, inputs, outputs)
+            inputs, outputs = canonicalize(task, inputs, outputs)
+            answers += outputs
+        else:
+            given = data.elements[data.starts[group][:, None] + np.arange(data.sizes[group[0]])]
+            inputs = task.normalize(given)
+            order = reading_order(inputs, task.order)
+            inputs = permute_elements(inputs, order)
+            instances += list(permute_elements(given, order))
+        read += list(inputs)
+    rows, answers, weights = rows[part], answers[part], data.weights
+    tokens = task.to_tokens(answers) if has_answers else [np.zeros(0, np.int64)] * len(rows)
+    targets, target_lengths = map(torch.from_numpy, pad(tokens))
     return Batch(
-        inputs,
-        lengths,
+        *pad_instances(read[part], task.facts.exact_inputs),
         targets,
         target_lengths,
-        pad_instances(known)[0][..., 0] if known else None,
+        _grades(data, rows, answers, task) if has_answers else None,
+        weights=None if weights is None else torch.from_numpy(weights[rows]).float(),
+        instances=instances[part],
     )
+
+
+def _grades(data: Dataset, rows: Indices, answers: Sequence[Indices], task: Task) -> Tensor | None:
+    """Return the grades `(B, N)` of the elements of canonical answers; None without ties."""
+    if task.facts.ties is None:
+        return None
+    known = []
+    for row, answer in zip(rows.tolist(), answers, strict=True):
+        grades, outputs = data.grades_of(row), data.outputs(row)
+        in_order = None if grades is None or outputs is None else grades[outputs]
+        known.append(task.facts.ties(int(data.sizes[row]), answer, in_order)[:, None])
+    return pad_instances(known)[0][..., 0]
 
 
 def right_tokens(batch: Batch, num_tokens: int, first: int, stop: int) -> Tensor | None:
@@ -139,16 +188,17 @@ def token_log_likelihoods(
     return log_probs.masked_fill(~right, -torch.inf).logsumexp(-1), right
 
 
-def batches_of(examples: Sequence[Example], task: Task, batch_size: int) -> list[Batch]:
-    """Return examples in batches of at most `batch_size`, in the order of `sorted_by_size`."""
-    by_size = sorted_by_size(examples)
-    starts = range(0, len(by_size), batch_size)
-    return [batch_of(by_size[k : k + batch_size], task) for k in starts]
+def batches_of(data: Dataset, task: Task, batch_size: int, has_answers: bool = True) -> list[Batch]:
+    """Return a dataset in batches of at most `batch_size`, in the order of `by_size`."""
+    rows = by_size(data)
+    starts = range(0, len(rows), batch_size)
+    parts = (rows[k : k + batch_size] for k in starts)
+    return [batch_of(data, task, part, has_answers=has_answers) for part in parts]
 
 
-def sorted_by_size(examples: Sequence[Example]) -> list[Example]:
-    """Sort examples by their number of elements. Examples of one size keep their order."""
-    return sorted(examples, key=lambda e: len(e.inputs))
+def by_size(data: Dataset) -> Indices:
+    """Return the rows sorted by their number of elements; rows of one size keep their order."""
+    return np.argsort(data.sizes, kind="stable")
 
 
 def bucket_by_size(

@@ -6,19 +6,19 @@ continues with the batches that an uninterrupted training would have drawn.
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from typing import ClassVar, Generic, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ptrnet import labellers
-from ptrnet.data.batches import pad_batch, pad_instances
+from ptrnet.data.batches import Batch, batch_of
 from ptrnet.data.random_streams import (
     CUTS,
     FILE_ORDER,
@@ -27,94 +27,95 @@ from ptrnet.data.random_streams import (
     INSTANCE_ORDER,
     TRAIN,
 )
-from ptrnet.data.symmetries import augment, canonicalize, permute_elements
+from ptrnet.data.symmetries import permute_elements
 from ptrnet.errors import InputError
 from ptrnet.geometry.points import reading_order
 from ptrnet.masks import length_mask
 from ptrnet.tasks.base import Task
-from ptrnet.types import Batch, CutBatch, Dataset, Example, Floats, Indices, InstanceBatch
+from ptrnet.types import Dataset, Indices
 
 Item = TypeVar("Item")
-AnyBatch = TypeVar("AnyBatch", Batch, CutBatch, InstanceBatch)
-
-
-@dataclass(eq=False, kw_only=True)
-class BatchStream(ABC, Generic[AnyBatch]):
-    """An endless sequence of numbered batches.
-
-    Args:
-        first: the number of the first batch that `batches` yields.
-        num_prefetch: how many batches a background thread prepares ahead.
-    """
-
-    first: int = 0
-    num_prefetch: int = 4
-    # Examples for validation, in parts: a part for each network, or one part for all networks.
-    held_out: Sequence[Sequence[Example]] = field(default=(), init=False)
-    # Identifies the data. A training is not resumed with other data.
-    fingerprint: str = field(default="", init=False)
-
-    @abstractmethod
-    def batch(self, k: int, rank: int = 0, world_size: int = 1) -> AnyBatch:
-        """Return the rows of batch k that process `rank` of `world_size` trains on."""
-
-    def batches(self, rank: int = 0, world_size: int = 1) -> Iterator[AnyBatch]:
-        """Yield the batches from `first` on, without end. A process gets its part of each batch."""
-        batch = partial(self.batch, rank=rank, world_size=world_size)
-        return prefetch(batch, self.first, self.num_prefetch)
-
-    def __iter__(self) -> Iterator[AnyBatch]:
-        return self.batches()
 
 
 @dataclass(eq=False)
-class FreshStream(BatchStream[AnyBatch]):
-    """Random instances, drawn by the task. All instances of a batch have the same size.
+class BatchStream(ABC):
+    """An endless sequence of numbered batches.
 
     Args:
-        task: draws the instances.
-        sizes: the possible sizes of a batch's instances, all equally likely.
+        task: the task of the instances.
+        sizes: the possible sizes of instances.
         batch_size: the number of instances in a batch, B.
         seed: the seed of the stream.
-        split: `TRAIN` or `VALID`, which draw different instances.
+        first: the number of the first batch that `batches` yields.
+        num_prefetch: how many batches a background thread prepares ahead.
+        has_answers: whether batches have answers, computed by the task or taken from the dataset.
+        num_cuts: the number of copies of each closed tour, cut at random; see `cut_batch`. 0: whole
+            answers. Each process draws its own cuts.
     """
 
     task: Task
     sizes: Sequence[int]
     batch_size: int
     seed: int
-    split: int = TRAIN
+    first: int = field(default=0, kw_only=True)
+    num_prefetch: int = field(default=4, kw_only=True)
+    has_answers: bool = field(default=True, kw_only=True)
+    num_cuts: int = field(default=0, kw_only=True)
+    # Examples for validation, in parts: a part for each network, or one part for all networks.
+    held_out: Sequence[Dataset] = field(default=(), init=False)
+    # Identifies the data. A training is not resumed with other data.
+    fingerprint: str = field(default="", init=False)
 
-    def draw(self, number: int, rank: int, world_size: int) -> Floats:
-        """Draw the instances `(B, n, d)` of a batch. Return the instances of one process."""
-        rng = np.random.default_rng([self.seed, self.split, number])
-        n = int(rng.choice(np.asarray(self.sizes)))
-        inputs = self.task.sample(rng, self.batch_size, n)
-        return inputs[rows_of_rank(self.batch_size, rank, world_size)]
+    @abstractmethod
+    def whole_batch(self, k: int, rank: int, world_size: int) -> Batch:
+        """Return the rows of batch k that process `rank` of `world_size` trains on, not cut."""
+
+    def batch(self, k: int, rank: int = 0, world_size: int = 1) -> Batch:
+        """Return the rows of batch k that process `rank` of `world_size` trains on."""
+        batch = self.whole_batch(k, rank, world_size)
+        if not self.num_cuts:
+            return batch
+        rng = np.random.default_rng([self.seed, CUTS, k, rank])
+        return cut_batch(rng, self.task, batch, self.num_cuts)
+
+    def batches(self, rank: int = 0, world_size: int = 1) -> Generator[Batch]:
+        """Yield the batches from `first` on, without end. A process gets its part of each batch."""
+        batch = partial(self.batch, rank=rank, world_size=world_size)
+        return prefetch(batch, self.first, self.num_prefetch)
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self.batches()
 
 
 @dataclass(eq=False)
-class ExampleStream(FreshStream[Batch]):
-    """Random instances with answers that an algorithm computes.
+class FreshStream(BatchStream):
+    """Random instances, drawn and answered by the task. All instances of a batch have one size.
 
-    Args: those of `FreshStream`, and
-        labeller: the algorithm, one of `task.facts.labellers`; by default the first labeller.
+    Args: those of `BatchStream`, where all `sizes` are equally likely, and
+        split: `TRAIN` or `VALID`, which draw different instances.
+        labeller: the algorithm that answers the instances, one of `task.facts.labellers`; by
+            default the first one.
         num_batches: the number of different batches. Each epoch has every batch once, in a new
             random order. If None, no batch is repeated.
     """
 
+    split: int = TRAIN
     labeller: str | None = None
     num_batches: int | None = None
 
-    def batch(self, k: int, rank: int = 0, world_size: int = 1) -> Batch:
+    def whole_batch(self, k: int, rank: int, world_size: int) -> Batch:
         """See `BatchStream`. The rows of other processes are drawn, but not labelled."""
-        drawn = self.draw(self._number(k), rank, world_size)
-        inputs = self.task.normalize(drawn)
-        if self.task.order != "given":
-            order = reading_order(inputs, self.task.order)
-            drawn, inputs = permute_elements(drawn, order), permute_elements(inputs, order)
-        answers = labellers.label(self.task, drawn, self.labeller)
-        return pad_batch(list(inputs), answers, self.task)
+        task, rng = self.task, np.random.default_rng([self.seed, self.split, self._number(k)])
+        n = int(rng.choice(np.asarray(self.sizes)))
+        drawn = task.sample(rng, self.batch_size, n)
+        drawn = drawn[rows_of_rank(self.batch_size, rank, world_size)]
+        count, _, width = drawn.shape
+        if task.order != "given":  # answers are computed for the order that the model reads
+            drawn = permute_elements(drawn, reading_order(task.normalize(drawn), task.order))
+        data = Dataset(drawn.reshape(-1, width), np.arange(count + 1) * n)
+        if self.has_answers:
+            data = data.with_answers(labellers.label(task, drawn, self.labeller))
+        return batch_of(data, task, has_answers=self.has_answers)
 
     def _number(self, k: int) -> int:
         """Return the index of batch k among the `num_batches` different batches.
@@ -131,24 +132,12 @@ class ExampleStream(FreshStream[Batch]):
 
 
 @dataclass(eq=False)
-class FreshInstances(FreshStream[InstanceBatch]):
-    """Random instances without answers."""
-
-    def batch(self, k: int, rank: int = 0, world_size: int = 1) -> InstanceBatch:
-        """See `BatchStream`."""
-        return instance_batch(list(self.draw(k, rank, world_size)), self.task)
-
-
-@dataclass(eq=False)
-class EpochStream(BatchStream[AnyBatch]):
+class DatasetStream(BatchStream):
     """The rows of a dataset. Each epoch has every row once; see `shuffled_batches`.
 
-    Args:
-        examples: the dataset, in memory or on disk.
-        task: the task of the examples.
-        sizes: the sizes to train on; rows of other sizes, or of weight 0, are left out.
-        batch_size: the number of rows in a batch, B.
-        seed: decides the order of the rows, and which rows are held out.
+    Args: those of `BatchStream`, and
+        examples: the dataset, in memory or on disk. Rows of other `sizes`, or of weight 0, are left
+            out.
         valid_share: the share of the rows that each network holds out for validation. If rows have
             groups, a network holds out whole groups, so that its share is only about as large.
         max_valid: the maximum number of rows that a network holds out.
@@ -158,22 +147,18 @@ class EpochStream(BatchStream[AnyBatch]):
             `Batch.held_out_by` says which network holds out a row. All other networks learn from
             this row.
         name: the name of the examples in error messages, such as the path of their file.
+        is_augmented: whether to change the examples of each batch at random; see `augment`.
 
     Raises:
         InputError: no row has one of the sizes, or a network holds out all rows.
     """
 
-    order: ClassVar[int]  # which of the `random_streams` orders the rows
-
     examples: Dataset
-    task: Task
-    sizes: Sequence[int]
-    batch_size: int
-    seed: int
     valid_share: float = 0.0
     max_valid: int = 0
     num_parts: int = 1
     name: str = "examples"
+    is_augmented: bool = False
 
     def __post_init__(self) -> None:
         row_sizes, weights = self.examples.sizes, self.examples.weights
@@ -202,17 +187,20 @@ class EpochStream(BatchStream[AnyBatch]):
             self._held_out_by = np.full(len(self.examples), -1)
             for k, part in enumerate(parts):
                 self._held_out_by[part] = k
-        self.held_out = [[self.examples[row] for row in part.tolist()] for part in parts]
+        self.held_out = [self._selected(part) for part in parts]
         self.fingerprint = self.examples.fingerprint
         self._shuffled = (-1, list[Indices]())  # epoch of the last shuffle, and its batches
 
-    def learned_by(self, network: int, max_count: int) -> list[Example]:
+    def _selected(self, rows: Indices) -> Dataset:
+        return Dataset.of([self.examples[row] for row in rows.tolist()])
+
+    def learned_by(self, network: int, max_count: int) -> Dataset:
         """Return at most `max_count` examples, evenly spaced, that a network learns from."""
         rows = self._drawn
         if self._held_out_by is not None:
             rows = rows[self._held_out_by[rows] != network]
         step = -(-len(rows) // max_count)
-        return [self.examples[row] for row in rows[::step].tolist()]
+        return self._selected(rows[::step])
 
     @property
     def batches_per_epoch(self) -> int:
@@ -223,101 +211,35 @@ class EpochStream(BatchStream[AnyBatch]):
         """Return the rows of batch k."""
         epoch, place = divmod(k, self.batches_per_epoch)
         if self._shuffled[0] != epoch:
-            rng = np.random.default_rng([self.seed, self.order, epoch])
+            order = FILE_ORDER if self.has_answers else INSTANCE_ORDER
+            rng = np.random.default_rng([self.seed, order, epoch])
             batches = shuffled_batches(self._drawn, self.examples.sizes, self.batch_size, rng)
             self._shuffled = (epoch, batches)
         return self._shuffled[1][place]
 
-
-@dataclass(eq=False)
-class DatasetStream(EpochStream[Batch]):
-    """The examples of a dataset, with answers.
-
-    Args: those of `EpochStream`, and
-        is_augmented: whether to change the examples of each batch at random; see `augment`.
-    """
-
-    order: ClassVar[int] = FILE_ORDER
-    is_augmented: bool = False
-
-    def batch(self, k: int, rank: int = 0, world_size: int = 1) -> Batch:
+    def whole_batch(self, k: int, rank: int, world_size: int) -> Batch:
         """See `BatchStream`. A process without rows gets one example without target tokens.
 
         Every process has to run every training step, because the gradients of all processes are
         averaged.
         """
-        indices, sizes = self.rows(k), self.examples.sizes
-        rng = np.random.default_rng([self.seed, FILE_TRANSFORMS, k])
-        instances: list[Floats] = []
-        answers: list[Indices] = []
-        outputs: Sequence[Indices]
-        for group in np.split(indices, np.flatnonzero(np.diff(sizes[indices])) + 1):
-            inputs, outputs = self.examples.rows_of_one_size(group)
-            inputs = self.task.normalize(inputs)
-            if self.is_augmented:
-                inputs, outputs = augment(rng, self.task, inputs, outputs)
-            inputs, outputs = canonicalize(self.task, inputs, outputs)
-            instances += list(inputs)
-            answers += list(outputs)
-        grades = [
-            None if example.grades is None else example.grades[example.outputs]
-            for example in map(self.examples.__getitem__, indices.tolist())
-        ]
-        rows = rows_of_rank(len(indices), rank, world_size)
-        if rows.start < rows.stop:
-            batch = pad_batch(instances[rows], answers[rows], self.task, grades[rows])
-            held_out_by, weights = self._held_out_by, self.examples.weights
-            if held_out_by is not None:
-                batch = batch._replace(held_out_by=torch.from_numpy(held_out_by[indices[rows]]))
-            if weights is not None:
-                batch = batch._replace(weights=torch.from_numpy(weights[indices[rows]]).float())
-            return batch
-        nothing = pad_batch(instances[:1], answers[:1], self.task, grades[:1])
-        return nothing._replace(target_lengths=torch.zeros(1, dtype=torch.int64))
+        rows = self.rows(k)
+        part = rows_of_rank(len(rows), rank, world_size)
+        is_idle = part.start == part.stop
+        part = slice(1) if is_idle else part
+        rng = np.random.default_rng([self.seed, FILE_TRANSFORMS, k]) if self.is_augmented else None
+        batch = batch_of(
+            self.examples, self.task, rows, has_answers=self.has_answers, rng=rng, part=part
+        )
+        if is_idle:
+            return batch._replace(target_lengths=torch.zeros_like(batch.target_lengths))
+        if self._held_out_by is not None:
+            held_out_by = torch.from_numpy(self._held_out_by[rows[part]])
+            batch = batch._replace(held_out_by=held_out_by)
+        return batch
 
 
-@dataclass(eq=False)
-class KnownInstances(EpochStream[InstanceBatch]):
-    """The instances of a dataset, without their answers."""
-
-    order: ClassVar[int] = INSTANCE_ORDER
-
-    def batch(self, k: int, rank: int = 0, world_size: int = 1) -> InstanceBatch:
-        """See `BatchStream`. A process without rows gets the batch's first instance."""
-        indices = self.rows(k)
-        part = indices[rows_of_rank(len(indices), rank, world_size)]
-        rows = part if len(part) else indices[:1]
-        return instance_batch([self.examples[row].inputs for row in rows.tolist()], self.task)
-
-
-@dataclass(eq=False)
-class CutStream(BatchStream[CutBatch]):
-    """The batches of another stream, with each answer cut into a known and an unknown part.
-
-    Args:
-        stream: the other stream, which also sets `first` and `num_prefetch`.
-        task: the task of the examples.
-        num_cuts: the number of copies of each closed tour; see `cut_batch`.
-        seed: the seed of the cuts.
-    """
-
-    stream: BatchStream[Batch]
-    task: Task
-    num_cuts: int
-    seed: int
-
-    def __post_init__(self) -> None:
-        self.first, self.num_prefetch = self.stream.first, self.stream.num_prefetch
-        self.held_out = self.stream.held_out
-        self.fingerprint = self.stream.fingerprint
-
-    def batch(self, k: int, rank: int = 0, world_size: int = 1) -> CutBatch:
-        """See `BatchStream`. Each process draws its own cuts."""
-        rng = np.random.default_rng([self.seed, CUTS, k, rank])
-        return cut_batch(rng, self.task, self.stream.batch(k, rank, world_size), self.num_cuts)
-
-
-def cut_batch(rng: np.random.Generator, task: Task, batch: Batch, num_cuts: int) -> CutBatch:
+def cut_batch(rng: np.random.Generator, task: Task, batch: Batch, num_cuts: int) -> Batch:
     """Return a batch whose answers are all cut after the same random number of known tokens.
 
     If answers are closed tours (`Facts.circular`), any element may be first and both directions are
@@ -325,21 +247,12 @@ def cut_batch(rng: np.random.Generator, task: Task, batch: Batch, num_cuts: int)
     the direction of each copy are random, and at least the first token is known. Examples of other
     tasks are not repeated, because all copies would be equal.
     """
-    num_cuts = num_cuts if task.facts.circular else 1
-    inputs, lengths, targets, target_lengths = (
-        tensor.repeat_interleave(num_cuts, 0) for tensor in batch[:4]
-    )
-    grades, held_out_by, weights = (
-        None if tensor is None else tensor.repeat_interleave(num_cuts, 0) for tensor in batch[4:]
-    )
+    longest, min_known = int(batch.target_lengths.max()), 0
     if task.facts.circular:
-        targets = _random_rotations(rng, targets, target_lengths - 1)
-    longest = int(target_lengths.max())
-    min_known = int(task.facts.circular and longest > 1)
-    num_known = int(rng.integers(min_known, max(longest, 1)))
-    return CutBatch(
-        inputs, lengths, targets, target_lengths, grades, num_known, held_out_by, weights
-    )
+        batch = batch.map(lambda tensor: tensor.repeat_interleave(num_cuts, 0))
+        targets = _random_rotations(rng, batch.targets, batch.target_lengths - 1)
+        batch, min_known = batch._replace(targets=targets), int(longest > 1)
+    return batch._replace(num_known=int(rng.integers(min_known, max(longest, 1))))
 
 
 def _random_rotations(rng: np.random.Generator, targets: Tensor, lengths: Tensor) -> Tensor:
@@ -355,19 +268,7 @@ def _random_rotations(rng: np.random.Generator, targets: Tensor, lengths: Tensor
     return targets.gather(1, torch.where(mask, rotated % lengths.clamp(min=1)[:, None], steps))
 
 
-def instance_batch(instances: Sequence[Floats], task: Task) -> InstanceBatch:
-    """Return instances `(n, d)` as a batch: normalized inputs, and the instances as given.
-
-    In both, the elements are in the order that the model reads.
-    """
-    scaled = [task.normalize(instance) for instance in instances]
-    orders = [reading_order(inputs[None], task.order)[0] for inputs in scaled]
-    read = [inputs[order] for inputs, order in zip(scaled, orders, strict=True)]
-    ordered = [instance[order] for instance, order in zip(instances, orders, strict=True)]
-    return InstanceBatch(*pad_instances(read, task.facts.exact_inputs), ordered)
-
-
-def prefetch(make: Callable[[int], Item], first: int, num_prefetch: int) -> Iterator[Item]:
+def prefetch(make: Callable[[int], Item], first: int, num_prefetch: int) -> Generator[Item]:
     """Yield `make(first)`, `make(first + 1)`, ... without end.
 
     Errors of `make` are raised to the caller.

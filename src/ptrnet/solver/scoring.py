@@ -10,6 +10,7 @@ import torch
 from scipy.special import expit, softmax
 
 from ptrnet.data.batches import (
+    Batch,
     batch_of,
     bucket_by_size,
     pad_instances,
@@ -24,7 +25,7 @@ from ptrnet.ragged import pad
 from ptrnet.solver.predict import MAX_BATCH_ELEMENTS, Predictor
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
-from ptrnet.types import END, Batch, Dataset, Example, Floats, Indices
+from ptrnet.types import END, Dataset, Example, Floats, Indices
 from ptrnet.views import augmented_view
 
 # Maximum number of elements in a batch with known answers. If the answers are known, we compute all
@@ -43,14 +44,13 @@ def log_likelihoods_of(model: PointerModel, task: Task, examples: Sequence[Examp
     We first convert the answers to their canonical form. A choice is always exactly one element. So
     for choices, we normalise probabilities over the elements, without END.
     """
-    if isinstance(task, Custom) and task.kind == "choice":
+    if isinstance(task, Custom) and task.facts.kind == "choice":
         scores = element_scores(model, task, Dataset.of(examples))
         return np.array([s[_chosen(e)] for s, e in zip(scores, examples, strict=True)], float)
-    log_likelihoods = np.empty(len(examples))
-    for indices in _batches(model, task, [len(example.inputs) for example in examples]):
-        batch = batch_of([examples[i] for i in indices], task)
-        grades = () if batch.grades is None else as_parameters(model, batch.grades)
-        batch = Batch(*as_parameters(model, *batch[:4]), *grades)
+    data = Dataset.of(examples)
+    log_likelihoods = np.empty(len(data))
+    for indices in _batches(model, task, data.sizes.tolist()):
+        batch = batch_of(data, task, indices).map(lambda part: as_parameters(model, part)[0])
         log_probs = _target_log_probs(model, batch)
         mask = length_mask(batch.target_lengths, batch.targets.shape[1])
         real = torch.where(mask, log_probs, 0)
@@ -105,7 +105,7 @@ def element_scores(model: PointerModel, task: Custom, data: Dataset) -> list[Flo
       each step. So the score does not depend on the greedy answer: it is the log-odds that the
       element comes before END.
     """
-    if task.kind in ONE_FIRST:
+    if task.facts.kind in ONE_FIRST:
         answers = [np.zeros(0, np.int64)] * len(data)
     else:
         answered = Predictor(model, task, Greedy())(data)
@@ -135,7 +135,7 @@ def _scores_of_batch(
         n = len(order)
         of_elements = of_steps[:, task.facts.num_specials : task.facts.num_specials + n]
         in_order = np.empty(n)
-        if task.kind in ONE_FIRST:
+        if task.facts.kind in ONE_FIRST:
             in_order[order] = of_elements[0] - np.logaddexp.reduce(of_elements[0])
         else:
             step = np.full(n, len(answer))  # the step of END, for elements outside of the answer
@@ -152,4 +152,4 @@ def element_probabilities(model: PointerModel, task: Custom, data: Dataset) -> l
 
 def to_probabilities(task: Custom, scores: Floats) -> Floats:
     """Convert the `element_scores` `(n,)` of an instance to probabilities `(n,)`."""
-    return np.asarray(softmax(scores) if task.kind in ONE_FIRST else expit(scores))
+    return np.asarray(softmax(scores) if task.facts.kind in ONE_FIRST else expit(scores))

@@ -18,7 +18,7 @@ from ptrnet.files import atomic_path, exists
 
 LAST, PREVIOUS = "checkpoint.ckpt", "previous.ckpt"
 _DIGEST_SIZE = hashlib.sha256().digest_size
-_KEYS = {"global_step", "state_dict", "callbacks", "pytorch-lightning_version"}
+_KEYS = {"global_step", "state_dict", "optimizer", "best"}
 
 
 class Checkpoint(NamedTuple):
@@ -26,6 +26,11 @@ class Checkpoint(NamedTuple):
 
     path: Path
     content: dict[str, Any]
+
+    @property
+    def step(self) -> int:
+        """The number of steps before the checkpoint."""
+        return int(self.content["global_step"])
 
     def make_last(self) -> None:
         """If this checkpoint was read from the file PREVIOUS, rename the file to LAST."""

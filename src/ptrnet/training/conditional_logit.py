@@ -10,21 +10,22 @@ import numpy as np
 
 from ptrnet.data.checks import required_answer
 from ptrnet.data.groups import codes_of
-from ptrnet.data.streams import DatasetStream
+from ptrnet.data.streams import BatchStream, DatasetStream
 from ptrnet.metrics.interval import Moments
 from ptrnet.models.base import PointerModel
 from ptrnet.models.set_ptr_net import SetPtrNet
 from ptrnet.solver.scoring import log_likelihoods_of
 from ptrnet.tasks.base import Task
-from ptrnet.training.examples import TrainingExamples
 from ptrnet.training.linear_scores import fit_weights
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.types import Dataset, Example, Floats, Indices
 
 SHARES = np.linspace(0, 1, 21)
 MAX_EXAMPLES = 20_000  # more examples would not change the few weights of a logit
 
 
-def mix_with_logits(model: PointerModel, task: Task, examples: TrainingExamples) -> float:
+def mix_with_logits(
+    model: PointerModel, task: Task, stream: BatchStream, parts: Sequence[Dataset]
+) -> float:
     """Fit a conditional logit for each network of a model, and set the share of the logits.
 
     We mix the probabilities of each network with those of its logit. The share is the weight of the
@@ -32,15 +33,20 @@ def mix_with_logits(model: PointerModel, task: Task, examples: TrainingExamples)
     examples the highest likelihood. We measure each mixture on examples that neither its network
     nor its logit learned from.
 
+    Args:
+        model: the model.
+        task: the task of the choices.
+        stream: the batches that the model learned from.
+        parts: the validation examples; see `ptrnet.training.examples.open_valid`.
+
     Returns:
         The share. If the model has no logit, or there are no validation examples, the share is 0.
     """
-    networks, parts, stream = model.networks(), examples.valid, examples.stream
+    networks, is_shared = model.networks(), len(parts) == 1
     if not (parts and isinstance(stream, DatasetStream)):
         return 0.0
-    is_shared = len(parts) == 1
     groups = codes_of(example for part in parts for example in part)
-    parts = parts * len(networks) if is_shared else parts
+    parts = [*parts] * len(networks) if is_shared else parts
     measured: list[Floats] = []  # (shares, examples) log-likelihoods for each network
     for k, (network, part) in enumerate(zip(networks, parts, strict=True)):
         if not (isinstance(network, SetPtrNet) and network.answer == "one"):

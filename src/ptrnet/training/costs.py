@@ -8,27 +8,24 @@ this ranking worse.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from lightning.fabric import Fabric
 from torch import Tensor
 from torch.nn import functional
 
-from ptrnet.data.random_streams import VALID
-from ptrnet.data.streams import FreshInstances, KnownInstances, instance_batch
+from ptrnet.data.batches import Batch
 from ptrnet.decoding import Decoder, Greedy, Sample
 from ptrnet.decoding.log_probs import SequenceLogProbs, sequence_log_probs
 from ptrnet.errors import InputError
-from ptrnet.files import checksum
 from ptrnet.masks import gather_rows
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
-from ptrnet.training.examples import TrainingExamples
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import END, Dataset, Example, Floats, Indices, InstanceBatch
+from ptrnet.types import END, Example, Floats, Indices
 
 # (instance `(n, d)`, K answers) -> `(K,)` costs; lower is better.
 Costs = Callable[[Floats, Sequence[Indices]], Floats]
@@ -63,15 +60,15 @@ class Sampler:
         self.model, self.task, self.costs = model, task, costs
         self.constraint = task.build_constraint()
 
-    def sample(self, batch: InstanceBatch, size: int, seed: int) -> Samples:
+    def sample(self, batch: Batch, size: int, seed: int) -> Samples:
         """Draw `size` answers to each instance from the model's distribution."""
         return self._decode(batch, Sample(size, seed=seed))
 
-    def greedy_costs(self, batch: InstanceBatch) -> Tensor:
+    def greedy_costs(self, batch: Batch) -> Tensor:
         """Return the costs `(B,)` of the greedy answers."""
         return self._decode(batch, Greedy()).costs[:, 0]
 
-    def log_probs(self, batch: InstanceBatch, samples: Samples) -> SequenceLogProbs:
+    def log_probs(self, batch: Batch, samples: Samples) -> SequenceLogProbs:
         """Return the log-probability of each sample, with and without the constraint."""
         inputs, lengths = batch[:2]
         return sequence_log_probs(
@@ -84,7 +81,7 @@ class Sampler:
             self.constraint,
         )
 
-    def _decode(self, batch: InstanceBatch, decoder: Decoder) -> Samples:
+    def _decode(self, batch: Batch, decoder: Decoder) -> Samples:
         lengths = batch.lengths
         tokens, answer_lengths, _ = decoder.decode(
             self.model, batch.inputs, lengths, self._max_lengths(lengths), self.constraint
@@ -94,7 +91,7 @@ class Sampler:
         costs = torch.from_numpy(self._costs(batch, tokens, answer_lengths))
         return Samples(tokens, answer_lengths + 1, costs.to(tokens.device, torch.float32))
 
-    def _costs(self, batch: InstanceBatch, tokens: Tensor, lengths: Tensor) -> Floats:
+    def _costs(self, batch: Batch, tokens: Tensor, lengths: Tensor) -> Floats:
         """Return the costs `(B, K)` of the answers. Raises InputError if a cost is not finite."""
         costs = np.empty(lengths.shape)
         rows = zip(batch.instances, tokens.cpu().numpy(), lengths.tolist(), strict=True)
@@ -171,42 +168,34 @@ class CostModule(TrainingModule):
     """Samples answers and makes the cheaper answers more likely.
 
     The validation loss is the mean cost of greedy answers.
+
+    Args: those of `TrainingModule`, and
+        costs: computes the costs of answers.
     """
 
-    def __init__(self, model: PointerModel, recipe: Recipe, task: Task, costs: Costs) -> None:
-        super().__init__(model, recipe)
-        self.sampler = Sampler(model, task, costs)
+    def __init__(self, model: PointerModel, recipe: Recipe, fabric: Fabric, costs: Costs) -> None:
+        super().__init__(model, recipe, fabric)
+        self.sampler = Sampler(model, recipe.task, costs)
 
-    def training_step(self, batch: InstanceBatch, index: int) -> dict[str, Tensor]:  # type: ignore[override]
-        seed = self.recipe.seed * SEED_STRIDE + self.global_step
-        samples = self.sampler.sample(batch, self.recipe.samples, seed)
-        if self.recipe.learning == "self-labelling":
+    def forward(self, batch: Batch, step: int) -> dict[str, Tensor]:
+        """Return the loss of a training batch after `step` steps, and the mean cost of samples."""
+        seed = self.recipe.run.seed * SEED_STRIDE + step
+        samples = self.sampler.sample(batch, self.recipe.objective.samples, seed)
+        if self.recipe.objective.learning == "self-labelling":
             best = samples.cheapest()
             log_probs = self.sampler.log_probs(batch, best).unconstrained
             loss = self_labelling_loss(log_probs, best.lengths)
         else:
-            loss = self._reinforce_loss(batch, samples)
+            baseline = mean_of_others(samples.costs)
+            if self.recipe.objective.baseline == "greedy":
+                baseline = self.sampler.greedy_costs(batch)[:, None]
+            loss = reinforce_loss(self.sampler.log_probs(batch, samples), samples, baseline)
         return {"loss": loss, "cost": samples.costs.mean()}
 
-    def _reinforce_loss(self, batch: InstanceBatch, samples: Samples) -> Tensor:
-        log_probs = self.sampler.log_probs(batch, samples)
-        if self.recipe.baseline == "greedy":
-            return reinforce_loss(log_probs, samples, self.sampler.greedy_costs(batch)[:, None])
-        return reinforce_loss(log_probs, samples, mean_of_others(samples.costs))
-
-    @torch.no_grad()
-    def validation_step(self, batch: InstanceBatch, index: int) -> None:  # type: ignore[override]
+    def validate(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor | float]]:
+        """Return the costs `(B,)` of greedy answers, and their mean."""
         costs = self.sampler.greedy_costs(batch)
-        self.valid_losses.append(costs)
-        values = {"valid_loss": costs.mean(), "valid_cost": costs.mean()}
-        self.log_dict(values, batch_size=len(batch.lengths))
-
-
-class UserCosts(NamedTuple):
-    """A user's instances, and the function that computes the costs of answers."""
-
-    instances: Dataset
-    costs: Costs
+        return costs, {"loss": costs.mean(), "cost": costs.mean()}
 
 
 def task_costs(task: Task) -> Costs:
@@ -226,39 +215,3 @@ def task_costs(task: Task) -> Costs:
         return known
 
     return costs
-
-
-def open_instances(recipe: Recipe, user_costs: UserCosts | None, first: int) -> TrainingExamples:
-    """Open the instances of a recipe that learns from costs.
-
-    Args:
-        recipe: the recipe of the training.
-        user_costs: a user's instances. If None, the task draws fresh instances.
-        first: the number of the first batch: 0, or the step from which a run is resumed.
-
-    Raises:
-        InputError: there is no instance to train on.
-    """
-    task, sizes, batch_size = recipe.task, recipe.n, recipe.batch_size
-    if user_costs is None:
-        fresh = FreshInstances(task, sizes, batch_size, recipe.seed, first=first)
-        valid = FreshInstances(task, sizes, batch_size, recipe.seed, VALID)
-        batches = [valid.batch(k) for k in range(recipe.valid_batches)]
-        return TrainingExamples(fresh, [], batches)
-    data = user_costs.instances
-    content = checksum(data.starts.tobytes() + data.elements.tobytes())
-    known = KnownInstances(
-        replace(data, fingerprint=f"{task.name}-{content}"),
-        task,
-        sizes,
-        batch_size,
-        recipe.seed,
-        first=first,
-        name="instances",
-        valid_share=recipe.valid_share,
-        max_valid=recipe.valid_batches * batch_size,
-    )
-    held_out = sorted((example.inputs for part in known.held_out for example in part), key=len)
-    starts = range(0, len(held_out), batch_size)
-    batches = [instance_batch(held_out[k : k + batch_size], task) for k in starts]
-    return TrainingExamples(known, [], batches)

@@ -33,7 +33,7 @@ from ptrnet.training.own_data import infer_recipe, kind_and_reading, recipe_of, 
 from ptrnet.types import Dataset, Example, Floats, Indices
 
 if TYPE_CHECKING:
-    from ptrnet.training.callbacks import Hooks
+    from ptrnet.training.hooks import Hooks
 
 # The name of the examples' folder in the run's folder. Error messages also use this name.
 EXAMPLES = "examples"
@@ -95,9 +95,10 @@ def fit(
         resume: with a `cost`, resume the run in `output`. If you pass the same instances, cost and
             recipe, the weights equal those of a run that was never stopped. To resume a run on
             examples, use `ptrnet train --output DIR --resume`.
-        callbacks: objects of `lightning.pytorch.Callback`.
-        loggers: objects of `lightning.pytorch.loggers.Logger`, or "wandb" or "mlflow". Every run
-            also writes metrics to files.
+        callbacks: functions `callback(step, metrics)`, called after each step. If one returns True,
+            the training ends after this step. The metrics are a dictionary of numbers or tensors.
+        loggers: loggers of Lightning, such as those of `lightning.pytorch.loggers`, or "wandb" or
+            "mlflow". Every run also writes metrics to files.
         recipe: fields of a recipe, named like the options of `ptrnet train`: `steps`,
             `hidden_size`, `seed` and so on. By default each network of an ensemble uses its own
             tenth of the examples for validation. Training stops after `patience` validations
@@ -127,7 +128,7 @@ def fit(
         (array([1, 2, 0, 4, 3]), array([1, 2, 0, 4, 3]))
     """
     try:
-        from ptrnet.training.callbacks import Hooks
+        from ptrnet.training.hooks import Hooks
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
 
@@ -205,7 +206,7 @@ def _fit_answers(
             return Solver(*train(made, Path(scratch) / "run", hooks=hooks, data=inferred.examples))
     run_folder.check_unused(output, EXAMPLES)
     with _saved(inferred.examples, output) as saved:
-        return Solver(*train(replace(made, data=str(saved)), output, hooks=hooks))
+        return Solver(*train(made.replace(data=str(saved)), output, hooks=hooks))
 
 
 def _fit_file(path: str, output: Path | None, hooks: "Hooks", recipe: dict[str, Any]) -> Solver:

@@ -8,20 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from ptrnet import tasks
 from ptrnet.data import checks
 from ptrnet.data.arrays import count_features, records_of, split_instances
 from ptrnet.data.dataset import is_example
 from ptrnet.data.infer_task import feature_scaling, loosest_task
 from ptrnet.errors import InputError, short
-from ptrnet.settings import options_of, to_mapping
+from ptrnet.settings import options_of
 from ptrnet.sizes import Sizes
 from ptrnet.solver import Solver
-from ptrnet.tasks.custom import KINDS, Kind
-from ptrnet.training.callbacks import Hooks
-from ptrnet.training.costs import Costs, UserCosts
+from ptrnet.tasks.custom import KINDS, Custom, Kind
+from ptrnet.training.costs import Costs
+from ptrnet.training.hooks import Hooks
 from ptrnet.training.own_data import in_cycles, validation_defaults
-from ptrnet.training.recipe import Recipe
+from ptrnet.training.recipe import Recipe, part_options
 from ptrnet.training.run import train
 from ptrnet.types import Dataset, Example, Floats, Indices
 
@@ -49,12 +48,12 @@ def fit_costs(
     if kind is None:
         raise InputError(f"fit: with a cost, kind is one of {', '.join(KINDS)}")
     data = _checked_instances(instances)
-    user_costs = UserCosts(data, _costs_of_each(cost))
+    costs = _costs_of_each(cost)
     inferred = _infer_recipe(data, {**recipe, "kind": kind})
     if output is not None:
-        return Solver(*train(inferred, output, resume, user_costs, hooks))
+        return Solver(*train(inferred, output, resume, data, costs, hooks))
     with tempfile.TemporaryDirectory() as scratch:
-        return Solver(*train(inferred, Path(scratch) / "run", user_costs=user_costs, hooks=hooks))
+        return Solver(*train(inferred, Path(scratch) / "run", False, data, costs, hooks))
 
 
 def _checked_instances(instances: Any) -> Dataset:
@@ -93,17 +92,18 @@ def _infer_recipe(instances: Dataset, overrides: dict[str, Any]) -> Recipe:
     """Infer the recipe from the instances, except the fields that `overrides` gives."""
     center, spread, _ = feature_scaling(instances)
     task = replace(loosest_task(len(center)), center=tuple(center), spread=tuple(spread))
-    if "cycles" in overrides:  # the default of steps depends on it
-        overrides["cycles"] = options_of(Recipe)["cycles"].check(overrides["cycles"])
-    return Recipe.from_table(
+    given = dict(overrides)
+    of_task = {key: given.pop(key) for key in options_of(Custom) if key in given}
+    if "cycles" in given:  # the default of steps depends on it
+        given["cycles"] = part_options()["cycles"].check(given["cycles"])
+    return Recipe.of(
+        replace(task, **of_task),
         {
-            "steps": in_cycles(STEPS, overrides),
+            "steps": in_cycles(STEPS, given),
             "valid_every": VALID_EVERY,
             "learning": LEARNING,
-            **validation_defaults(overrides),
+            **validation_defaults(given),
             "n": Sizes.of(instances.sizes),
-            **to_mapping(task),
-            **overrides,
-            "task": tasks.CUSTOM,
-        }
+            **given,
+        },
     )

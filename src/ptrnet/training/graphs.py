@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
+from ptrnet.data.batches import Batch
 from ptrnet.models.base import PointerModel
 from ptrnet.training.losses import losses
-from ptrnet.types import Batch
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ class _Graph:
 
     def __init__(self, model: PointerModel, batch: Batch, pool: Any) -> None:
         self.parameters = [p for p in model.parameters() if p.requires_grad]
-        self._batch = Batch(*(tensor.clone() for tensor in batch[:4]))
+        self._batch = batch.map(Tensor.clone)
         with torch.enable_grad():
             self._graph, outputs = record(lambda: self._run(model), pool)
         self.loss, self.right, self.grads = outputs

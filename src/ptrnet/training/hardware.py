@@ -34,8 +34,9 @@ def has_run_on_gpu(recipe: Recipe) -> bool:
     Other trainings use no CUDA graphs. On a GPU, they use bfloat16 only if the recipe's `precision`
     is `bfloat16`.
     """
-    from_answers = recipe.learning == "answers" and recipe.loss == "tokens" and not recipe.cuts
-    return recipe.model == "ptr-net" and from_answers
+    goal = recipe.objective
+    whole_answers = goal.has_answers and goal.loss == "tokens" and not recipe.data.cuts
+    return recipe.model == "ptr-net" and whole_answers
 
 
 def precision_of(recipe: Recipe, device: str) -> str:
@@ -47,7 +48,7 @@ def precision_of(recipe: Recipe, device: str) -> str:
     Raises:
         InputError: the precision is tf32, and the device does not support TensorFloat-32.
     """
-    name = recipe.precision
+    name = recipe.run.precision
     if name == "tf32" and not (device == "cuda" and _ampere()):
         raise InputError("precision: tf32 needs a newer GPU; choose bfloat16 or float32")
     if name != "auto":

@@ -9,10 +9,9 @@ it was left out.
 import torch
 from torch import Tensor
 
-from ptrnet.data.batches import token_log_likelihoods
+from ptrnet.data.batches import Batch, token_log_likelihoods
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
-from ptrnet.types import Batch, CutBatch
 
 
 def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -72,7 +71,7 @@ def shares_of_gains(batch: Batch) -> Tensor:
     return gains / torch.where(sums > 0, sums, 1)
 
 
-def cut_losses(model: PointerModel, batch: CutBatch) -> tuple[Tensor, Tensor]:
+def cut_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     """Return the losses `(B,)` of cut answers, and which first tokens `(B,)` are predicted right.
 
     The first token of an answer is here the one right after the cut. The mean of the losses is the
@@ -84,7 +83,7 @@ def cut_losses(model: PointerModel, batch: CutBatch) -> tuple[Tensor, Tensor]:
     log_probs = model.rest_log_probs(*batch[:4], num_known)
     steps = log_probs.shape[1]
     real = length_mask(batch.target_lengths - num_known, steps)
-    likelihood, is_right = token_log_likelihoods(log_probs, Batch(*batch[:5]), num_known)
+    likelihood, is_right = token_log_likelihoods(log_probs, batch, num_known)
     likelihood = torch.where(real, likelihood, 0)
     next_token = _shares(likelihood[:, 0], real[:, :1], batch.weights)
     later_tokens = _shares(likelihood[:, 1:].sum(1), real[:, 1:], batch.weights)

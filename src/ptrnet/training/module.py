@@ -1,31 +1,26 @@
-"""Lightning module that computes the loss and accuracy of a batch, and builds the optimiser."""
+"""The losses and metrics of a network on a batch, in training and in validations."""
 
-import signal
-import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
-import lightning.pytorch as pl
 import numpy as np
 import torch
-from torch import Tensor
+from lightning.fabric import Fabric
+from torch import Tensor, nn
 
+from ptrnet.data.batches import Batch
 from ptrnet.data.random_streams import DROPOUT
 from ptrnet.decoding import Greedy
 from ptrnet.models.base import PointerModel
 from ptrnet.models.parts.random_numbers import Dropout
 from ptrnet.tasks.base import Task
-from ptrnet.training import optimizers
-from ptrnet.training.graphs import GraphLosses
 from ptrnet.training.hardware import has_run_on_gpu
 from ptrnet.training.losses import cut_losses, gain_losses, losses, shares_of_gains
 from ptrnet.training.recipe import Recipe
-from ptrnet.training.schedule import scheduler
-from ptrnet.types import Batch, CutBatch, Example, Indices
+from ptrnet.types import Example, Indices
 
-# Takes a batch. Returns the losses of its answers or the mean loss, and which answers are right.
-Losses = Callable[[Any], tuple[Tensor, Tensor]]
+# Takes a network and a batch. Returns the losses of its answers, and which answers are right.
+Losses = Callable[[PointerModel, Batch], tuple[Tensor, Tensor]]
 
 
 def metric_of(task: Task) -> str | None:
@@ -53,7 +48,7 @@ def mean_of_metric(model: PointerModel, task: Task, batch: Batch, metric: str) -
     return float(task.score(examples, answered)[metric].mean())
 
 
-def learned_by(batch: Batch | CutBatch, network: int) -> Batch | CutBatch:
+def learned_by(batch: Batch, network: int) -> Batch:
     """Return the batch with a target length of 0 for answers that network `network` holds out."""
     if batch.held_out_by is None:
         return batch
@@ -61,51 +56,42 @@ def learned_by(batch: Batch | CutBatch, network: int) -> Batch | CutBatch:
     return batch._replace(target_lengths=tokens)
 
 
-class TrainingModule(pl.LightningModule):
-    """Minimises the mean of the recipe's losses (`ptrnet.training.losses`).
+class TrainingModule(nn.Module):
+    """A network with its losses on known answers (`ptrnet.training.losses`).
 
-    By default, this mean is the mean of `-log p(C_i | C_<i, P)` over the tokens of a batch, as in
+    By default, their mean is the mean of `-log p(C_i | C_<i, P)` over the tokens of a batch, as in
     equation 2 of Vinyals et al. 2015. Recipes with `cuts` or the loss "gains" have other losses.
+
+    Args:
+        model: the network.
+        recipe: the recipe of the training.
+        fabric: the processes of the training.
     """
 
-    def __init__(self, model: PointerModel, recipe: Recipe) -> None:
+    def __init__(self, model: PointerModel, recipe: Recipe, fabric: Fabric) -> None:
         super().__init__()
-        self.model, self.recipe = model, recipe
-        of_batch = gain_losses if recipe.loss == "gains" else losses
-        self._of_batch: Callable[[PointerModel, Any], tuple[Tensor, Tensor]] = (
-            cut_losses if recipe.cuts else of_batch
-        )
+        self.model, self.recipe, self.fabric = model, recipe, fabric
+        of_batch = gain_losses if recipe.objective.loss == "gains" else losses
+        self._of_batch: Losses = cut_losses if recipe.data.cuts else of_batch
         # A loss function for each network. Empty until the first step, when we know the device.
-        self._training_losses: list[Losses] = []
-        self.valid_losses: list[Tensor] = []  # (B,) for each batch of the latest validation
+        self._of_networks: list[Callable[[Batch], tuple[Tensor, Tensor]]] = []
         self._dropouts = [m for m in model.modules() if isinstance(m, Dropout) and m.p > 0]
 
-    def on_train_start(self) -> None:
-        if self.trainer.world_size > 1 and threading.current_thread() is threading.main_thread():
-            # Let SIGTERM raise KeyboardInterrupt, as Ctrl-C does. Lightning's handler would wait
-            # until all processes take part in a broadcast. But the other processes may be waiting
-            # for us in another operation.
-            signal.signal(signal.SIGTERM, signal.default_int_handler)
-
-    def training_step(self, batch: Batch | CutBatch, index: int) -> dict[str, Tensor]:
-        if not self._training_losses:
-            on_one_gpu = self.device.type == "cuda" and self.trainer.world_size == 1
-            as_graph = on_one_gpu and has_run_on_gpu(self.recipe)
-            self._training_losses = [
-                GraphLosses(network) if as_graph else partial(self._of_batch, network)
-                for network in self.model.networks()
-            ]
+    def forward(self, batch: Batch, step: int) -> dict[str, Tensor]:
+        """Return the mean loss and the accuracy of a training batch, after `step` steps."""
+        if not self._of_networks:
+            self._of_networks = [self._losses_of(network) for network in self.model.networks()]
         if self._dropouts:
             # Seed dropout by the step, so that a resumed run drops the same units as a run that was
             # never stopped.
-            step, world = self.trainer.global_step, self.trainer.world_size
-            stream = [self.recipe.seed, DROPOUT, step * world + self.trainer.global_rank]
-            masks = torch.Generator(self.device)
-            masks.manual_seed(int(np.random.default_rng(stream).integers(2**63)))
+            process = step * self.fabric.world_size + self.fabric.global_rank
+            masks = torch.Generator(self.fabric.device)
+            rng = np.random.default_rng([self.recipe.run.seed, DROPOUT, process])
+            masks.manual_seed(int(rng.integers(2**63)))
             for dropout in self._dropouts:
                 dropout.generator = masks
         losses, accuracies = [], []
-        for k, of_network in enumerate(self._training_losses):
+        for k, of_network in enumerate(self._of_networks):
             learned = learned_by(batch, k)
             of_answers, right = of_network(learned)
             losses.append(of_answers.mean() * self._loss_weight(learned))
@@ -113,7 +99,16 @@ class TrainingModule(pl.LightningModule):
             accuracies.append((right & is_learned).sum() / is_learned.sum().clamp(min=1))
         return {"loss": torch.stack(losses).mean(), "accuracy": torch.stack(accuracies).mean()}
 
-    def _loss_weight(self, batch: Batch | CutBatch) -> Tensor | float:
+    def _losses_of(self, network: PointerModel) -> Callable[[Batch], tuple[Tensor, Tensor]]:
+        """Return the losses of a network, as a function of the batch."""
+        on_one_gpu = self.fabric.device.type == "cuda" and self.fabric.world_size == 1
+        if on_one_gpu and has_run_on_gpu(self.recipe):
+            from ptrnet.training.graphs import GraphLosses
+
+            return GraphLosses(network)
+        return partial(self._of_batch, network)
+
+    def _loss_weight(self, batch: Batch) -> Tensor | float:
         """Return this process's number of tokens, divided by the processes' mean number of tokens.
 
         A token counts as often as the weight of its answer says.
@@ -123,57 +118,39 @@ class TrainingModule(pl.LightningModule):
         with gains, so the weight counts these instances instead. For `cut_losses`, which are sums
         of two means, the average is only close to the loss of the whole batch.
         """
-        if self.trainer.world_size == 1:
+        if self.fabric.world_size == 1:
             return 1.0
         if self._of_batch is gain_losses:
-            counts = shares_of_gains(batch).any(1)  # type: ignore[arg-type]
+            counts = shares_of_gains(batch).any(1)
         else:
             counts = batch.target_lengths
         if batch.weights is not None:
             counts = counts * batch.weights
-        count = counts.sum().float().to(self.device)
-        mean = self.trainer.strategy.reduce(count.clone(), reduce_op="mean")
+        count = counts.sum().float()
+        mean = self.fabric.all_reduce(count.clone(), reduce_op="mean")
         # If the network holds out the whole batch, no process has tokens. Then return 0.
         return count / torch.where(mean > 0, mean, 1)
 
-    def on_train_end(self) -> None:
-        for dropout in self._dropouts:
-            dropout.generator = None
-
-    def on_validation_start(self) -> None:
-        self.valid_losses = []
-
-    def validation_step(self, batch: Batch | CutBatch, index: int) -> None:
+    def validate(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor | float]]:
+        """Return the losses `(B,)` of a validation batch, and means of metrics."""
         model = self.model
         if batch.held_out_by is not None:  # all answers of a batch are held out by one network
             model = model.networks()[int(batch.held_out_by[0])]
         of_answers, right = self._of_batch(model, batch)
-        # The loss of a batch does not depend on the scale of its weights. The factor makes batches
-        # count in proportion to the sum of their weights.
-        scale = 1.0 if batch.weights is None else batch.weights.mean()
-        self.valid_losses.append(of_answers * scale)
-        values = {"valid_loss": of_answers.mean() * scale, "valid_accuracy": right.float().mean()}
-        task = self.recipe.task
-        metric = metric_of(task)
-        if metric and isinstance(batch, Batch):
-            mean = mean_of_metric(model, task, batch, metric)
-            values[f"valid_{metric}"] = torch.tensor(mean, device=self.device)
-        self.log_dict(values, batch_size=len(right))
-
-    def configure_gradient_clipping(
-        self,
-        optimizer: Any,
-        gradient_clip_val: float | None = None,
-        gradient_clip_algorithm: str | None = None,
-    ) -> None:
-        # Work around Lightning, which refuses to clip for fused optimisers because of gradient
-        # scalers. We use no scaler.
-        torch.nn.utils.clip_grad_norm_(self.parameters(), self.recipe.clip)
-
-    def configure_optimizers(self) -> Any:
-        optimizer = optimizers.optimizer(self.recipe, self.model)
-        schedule = scheduler(self.recipe, optimizer)
-        return {
-            "optimizer": optimizer,
-            "lr_scheduler": {"scheduler": schedule, "interval": "step"},
+        if batch.weights is not None:
+            # The loss of a batch does not depend on the scale of its weights. The factor makes
+            # batches count in proportion to the sum of their weights.
+            of_answers = of_answers * batch.weights.mean()
+        metrics: dict[str, Tensor | float] = {
+            "loss": of_answers.mean(),
+            "accuracy": right.float().mean(),
         }
+        metric = metric_of(self.recipe.task)
+        if metric and not self.recipe.data.cuts:
+            metrics[metric] = mean_of_metric(model, self.recipe.task, batch, metric)
+        return of_answers, metrics
+
+    def forget_seeds(self) -> None:
+        """Let dropout draw from PyTorch's own generator again, after the training."""
+        for dropout in self._dropouts:
+            dropout.generator = None

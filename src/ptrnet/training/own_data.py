@@ -4,20 +4,21 @@
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptrnet import models, tasks
+from ptrnet import models
 from ptrnet.data.tables import TrainingColumns
 from ptrnet.errors import LISTED, InputError, listed, short
 from ptrnet.models.settings import every_setting
-from ptrnet.settings import check, options_of, to_mapping
+from ptrnet.settings import check, options_of
 from ptrnet.sizes import Sizes
 from ptrnet.tasks.custom import Kind, kind_of
 from ptrnet.tasks.schema import Missing
 from ptrnet.training.linear_scores import has_linear_order
-from ptrnet.training.recipe import Recipe
+from ptrnet.training.recipe import Recipe, part_options
 
 if TYPE_CHECKING:
     from ptrnet.data.infer_task import InferredTask, Reading
@@ -103,25 +104,24 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
     """
     from ptrnet.data.infer_task import warn_of_positions
 
-    of_task = to_mapping(inferred.task)
-    skipped = {"constraint", "kind", "fields", "context", "categories", "ordered"}
-    overrides = dict(overrides)
+    in_task = {"kind", "constraint", "fields", "context", "categories"}  # of the inferred task
+    given = {key: value for key, value in overrides.items() if key not in in_task}
     for key in ("steps", "batch_size", "cycles"):  # defaults of other keys depend on these
-        if key in overrides:
-            overrides[key] = options_of(Recipe)[key].check(overrides[key])
-    ordered = check("ordered", overrides.get("ordered", False), bool)
+        if key in given:
+            given[key] = part_options()[key].check(given[key])
+    ordered = check("ordered", given.pop("ordered", False), bool)
     if not ordered:
         warn_of_positions(inferred.examples)
-    return Recipe.from_table(
+    of_task = {key: given.pop(key) for key in options_of(type(inferred.task)) if key in given}
+    return Recipe.of(
+        replace(inferred.task, **of_task),
         {
-            **defaults(inferred, ordered, overrides),
-            **validation_defaults(overrides),
+            **defaults(inferred, ordered, given),
+            **validation_defaults(given),
             "n": Sizes.of(inferred.examples.sizes),
-            **of_task,
-            **{key: value for key, value in overrides.items() if key not in skipped},
+            **given,
             "data": data,
-            "task": tasks.CUSTOM,
-        }
+        },
     )
 
 
@@ -289,10 +289,10 @@ def describe(recipe: Recipe) -> str:
     parts = [f"an ensemble of {network.ensemble}: {size}" if network.ensemble > 1 else size]
     if dropout := getattr(network, "dropout", 0):
         parts.append(f"dropout {dropout:g}")
-    parts.append(f"{recipe.steps:,} steps of {recipe.batch_size} examples")
-    if recipe.loss == "gains":
+    parts.append(f"{recipe.run.steps:,} steps of {recipe.data.batch_size} examples")
+    if recipe.objective.loss == "gains":
         parts.append("learning gains 2^grade - 1")
-    is_seen = network.sees_order and not recipe.augment
+    is_seen = network.sees_order and not recipe.data.augment
     order = "sees" if is_seen else "does not see"
     hint = "" if is_seen else " (with --ordered it does)"
     return f"{', '.join(parts)}; the network {order} the order of the elements{hint}"

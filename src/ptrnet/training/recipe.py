@@ -66,26 +66,19 @@ ELSEWHERE = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe(Settings):
-    """The settings of a training. `from_table` makes a recipe from texts and numbers.
+class Data(Settings):
+    """The examples of a training and of its validations, and their batches."""
 
-    Args:
-        task: the task to learn.
-        network: the settings of the model.
-        columns: if the file of examples is a long table, the names of the columns that hold the
-            ids of sets and the answers.
-    """
-
-    task: Task
-    network: ModelSettings
-    columns: TrainingColumns = NO_COLUMNS
-    model: str = setting("ptr-net", "architecture of the network")
+    data: str = setting("", "file of examples to train on; without it, ptrnet draws fresh examples")
+    n: Sizes = setting(
+        Sizes("5-50"), "sizes of the instances, such as 50, 5-50 or 5,10,20-30", owner=ANY_TASK
+    )
+    batch_size: int = setting(128, "examples in an update", ge=1)
     labeller: str = setting(
         "",
         "algorithm that answers fresh examples; without it, the first one of the task",
         owner=ANY_TASK,
     )
-    data: str = setting("", "file of examples to train on; without it, ptrnet draws fresh examples")
     examples: int = setting(
         0,
         "number of drawn examples, which each epoch uses once; 0: no example is used twice",
@@ -97,15 +90,6 @@ class Recipe(Settings):
         "with data: shuffle the elements and, if the task allows it, rotate or mirror points, or "
         "read instances backwards",
     )
-    n: Sizes = setting(
-        Sizes("5-50"), "sizes of the instances, such as 50, 5-50 or 5,10,20-30", owner=ANY_TASK
-    )
-    steps: int = setting(
-        60_000,
-        "updates of the weights; for your own examples, the default follows from their number",
-        ge=1,
-    )
-    batch_size: int = setting(128, "examples in an update", ge=1)
     cuts: int = setting(
         0,
         "learn only the tokens after a random cut of the answers, from this many copies of each "
@@ -113,6 +97,23 @@ class Recipe(Settings):
         ge=0,
         owner=ANY_TASK,
     )
+    valid: str = setting(
+        "", "file of examples for validation; by default fresh ones, or those of valid_share"
+    )
+    valid_share: float = setting(
+        0.0,
+        "with data: share of the examples that each network of an ensemble keeps for validation; "
+        "for your own examples, 0.1",
+        ge=0,
+        lt=1,
+    )
+    valid_batches: int = setting(16, "batches of fresh or kept examples in a validation", ge=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objective(Settings):
+    """What a training minimises."""
+
     learning: Literal["answers", "self-labelling", "reinforce"] = setting(
         "answers",
         "what to learn from: known answers; or, if only costs are known, the cheapest of the "
@@ -137,11 +138,17 @@ class Recipe(Settings):
         "answer",
         owner=COSTS,
     )
-    weights: str = setting(
-        "",
-        "start with the weights of this model: a shipped one, an id on the hub, or the folder of a "
-        "model or of a stopped run",
-    )
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether the training learns from known answers, not from costs."""
+        return self.learning == "answers"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimiser(Settings):
+    """How weights are updated, and by how much at each step."""
+
     optimizer: str = setting(
         "adamw",
         "optimizer; muon: Muon for the weights of linear layers, AdamW for all others; sgd as in "
@@ -163,6 +170,27 @@ class Recipe(Settings):
     beta2: float = setting(0.98, "adamw: decay of the mean squared gradient", ge=0, lt=1)
     weight_decay: float = setting(0.01, "adamw: decoupled weight decay", ge=0, lt=1)
     clip: float = setting(2.0, "maximum L2 norm of the gradient", gt=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        optimizers.check(self.optimizer)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run(Settings):
+    """Where and how long a training runs, and when it validates and saves."""
+
+    steps: int = setting(
+        60_000,
+        "updates of the weights; for your own examples, the default follows from their number",
+        ge=1,
+    )
+    weights: str = setting(
+        "",
+        "start with the weights of this model: a shipped one, an id on the hub, or the folder of a "
+        "model or of a stopped run",
+    )
+    seed: int = setting(1, "seed of the initial weights and of the examples", ge=0, lt=2**63)
     precision: Literal["auto", "bfloat16", "tf32", "float32"] = setting(
         "auto",
         "type of large matrix products. auto: bfloat16 if the hardware has it, but on a GPU only "
@@ -173,21 +201,9 @@ class Recipe(Settings):
         1, "processes on each machine that share a batch; with cuda, each has a GPU", ge=1
     )
     nodes: int = setting(1, "machines that share each batch", ge=1)
-    seed: int = setting(1, "seed of the initial weights and of the examples", ge=0, lt=2**63)
     valid_every: int = setting(
         2000, "steps between validations; for your own examples, a 20th of the steps", ge=1
     )
-    valid: str = setting(
-        "", "file of examples for validation; by default fresh ones, or those of valid_share"
-    )
-    valid_share: float = setting(
-        0.0,
-        "with data: share of the examples that each network of an ensemble keeps for validation; "
-        "for your own examples, 0.1",
-        ge=0,
-        lt=1,
-    )
-    valid_batches: int = setting(16, "batches of fresh or kept examples in a validation", ge=0)
     patience: int = setting(
         0,
         "stop after this many validations without a smaller loss, and keep the weights of the "
@@ -199,17 +215,54 @@ class Recipe(Settings):
         1000, "steps between checkpoints; a better model has one, too", ge=1
     )
 
+
+# The parts of a recipe whose settings do not depend on the task or the model.
+PARTS: dict[str, type[Settings]] = {
+    "data": Data,
+    "objective": Objective,
+    "optimiser": Optimiser,
+    "run": Run,
+    "columns": TrainingColumns,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe(Settings):
+    """A training: a task, a model, and settings in parts.
+
+    Its file and the command line have the settings of all parts in one flat table, so a name
+    belongs to a single part. `of` and `from_table` make a recipe from such a table.
+
+    Args:
+        task: the task to learn.
+        network: the settings of the model.
+        data: the examples and their batches.
+        objective: what the training minimises.
+        optimiser: the updates of the weights.
+        run: where and how long the training runs.
+        columns: if the file of examples is a long table, the names of the columns that hold the
+            ids of sets and the answers.
+    """
+
+    task: Task
+    network: ModelSettings
+    model: str = setting("ptr-net", "architecture of the network")
+    data: Data = Data()
+    objective: Objective = Objective()
+    optimiser: Optimiser = Optimiser()
+    run: Run = Run()
+    columns: TrainingColumns = NO_COLUMNS
+
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_combination(self)
-        (_check_answers if self.learning == "answers" else _check_costs)(self)
+        (_check_answers if self.objective.has_answers else _check_costs)(self)
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any] = {}, /, **changes: Any) -> Self:
         """Return the recipe of a flat table. `changes` replace some of the values.
 
-        The keys are `task` (a name), and the settings of the recipe, the task, the model and the
-        columns.
+        The keys are `task` (a name), and the settings of the task, the model and all parts.
 
         Raises:
             InputError: a key is unknown (the message suggests the nearest key), or a value is bad.
@@ -217,32 +270,49 @@ class Recipe(Settings):
         table = {**table, **changes}
         if "task" not in table:
             raise InputError('recipe: the key "task" is missing')
-        name = str(table["task"])
-        kind = tasks.kind(name)
-        table = {**tasks.recipe_of(name), **table}
+        name = str(table.pop("task"))
+        table, of_task = {**tasks.recipe_of(name), **table}, options_of(tasks.kind(name))
+        return cls.of(tasks.get(name, **{k: table.pop(k) for k in of_task if k in table}), table)
+
+    @classmethod
+    def of(cls, task: Task, table: Mapping[str, Any]) -> Self:
+        """Return the recipe of a task, and of the flat settings of the model and all parts.
+
+        Raises:
+            InputError: a key is unknown (the message suggests the nearest key), a value is bad, or
+                the model is not for the task.
+        """
         model = str(table.get("model", cls.model))
-        if (model == models.STATES) != issubclass(kind, Problem):
-            if issubclass(kind, Problem):
-                raise InputError(f"recipe: problem {name} needs model {models.STATES}, got {model}")
-            raise InputError(f"recipe: model {model} is only for problems, and {name} is a task")
-        own, of_task = options_of(cls), options_of(kind)
-        of_columns = options_of(TrainingColumns)
+        if (model == models.STATES) != isinstance(task, Problem):
+            if model == models.STATES:
+                raise InputError(
+                    f"recipe: model {model} is only for problems, and {task.name} is a task"
+                )
+            raise InputError(
+                f"recipe: problem {task.name} needs model {models.STATES}, got {model}"
+            )
+        own = ["model", *part_options()]
         of_model = [key for key in models.setting_names(model) if key not in own]
         for key in table:
-            if key == "task" or any(key in part for part in (own, of_columns, of_task, of_model)):
+            if key in own or key in of_model:
                 continue
             if key in every_setting():
                 raise unknown(f"setting of model {model}", key, of_model)
             if key in ELSEWHERE:
                 raise InputError(f"unknown recipe key {key!r}; did you mean {ELSEWHERE[key]}?")
-            raise unknown("recipe key", key, ["task", *own, *of_task, *of_model])
-        task = tasks.get(name, **{key: table[key] for key in of_task if key in table})
-        values = {key: own[key].check(table[key]) for key in own if key in table}
-        shared = _shared_settings(model, task, values.get("n", cls.n))
-        settings = {**shared, **{key: table[key] for key in of_model if key in table}}
-        columns = TrainingColumns(**{key: table[key] for key in of_columns if key in table})
-        network = models.settings_of(model, **settings)
-        return cls(task=task, network=network, columns=columns, **values)
+            raise unknown("recipe key", key, ["task", *own, *options_of(type(task)), *of_model])
+        parts: dict[str, Any] = {
+            name: part(**{key: table[key] for key in options_of(part) if key in table})
+            for name, part in PARTS.items()
+        }
+        shared = _shared_settings(model, task, parts["data"].n)
+        given = {key: table[key] for key in of_model if key in table}
+        network = models.settings_of(model, **{**shared, **given})
+        return cls(task=task, model=model, network=network, **parts)
+
+    def replace(self, **changes: Any) -> Self:
+        """Return the recipe with other values of some settings, by their flat names."""
+        return type(self).from_table(self.table(), **changes)
 
     @classmethod
     def named(cls, name: str, /, **changes: Any) -> Self:
@@ -265,11 +335,11 @@ class Recipe(Settings):
         if not path.is_file():
             return cls.from_table(changes, task=name)
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-        shipped = {"model": cls.model, "learning": cls.learning}
+        shipped = {"model": cls.model, "learning": Objective.learning}
         shipped |= {**tasks.recipe_of(table["task"]), **table}
         if any(changes.get(key, shipped[key]) != shipped[key] for key in ("model", "learning")):
             return cls.from_table(changes, task=table["task"])
-        dropped = set(options_of(cls)) - {"model"} if "weights" in table else set(OF_MACHINE)
+        dropped = set(part_options()) if "weights" in table else set(OF_MACHINE)
         if "steps" in changes:
             dropped.add("cycles")  # the schedule then runs once, in that many steps
         table = {key: value for key, value in table.items() if key not in dropped}
@@ -293,13 +363,20 @@ class Recipe(Settings):
 
     def table(self) -> dict[str, Any]:
         """Return the recipe as the flat table that `from_table` reads."""
-        own = {"task": self.task.name, **to_mapping(self)}
-        own |= {name: column for name, column in to_mapping(self.columns).items() if column}
+        own = {"task": self.task.name, "model": self.model}
+        for name in PARTS:
+            own |= to_mapping(getattr(self, name))
+        own = {k: v for k, v in own.items() if v or k not in options_of(TrainingColumns)}
         return {**own, **to_mapping(self.task), **to_mapping(self.network), **own}
 
     def toml(self) -> str:
         """Return the text of the recipe's TOML file."""
         return to_toml(self.table())
+
+
+def part_options() -> dict[str, Option]:
+    """Return the settings of all PARTS by name."""
+    return {key: option for part in PARTS.values() for key, option in options_of(part).items()}
 
 
 def _shared_settings(model: str, task: Task, n: Sizes) -> dict[str, Any]:
@@ -322,40 +399,38 @@ def _shared_settings(model: str, task: Task, n: Sizes) -> dict[str, Any]:
 
 def _check_combination(recipe: Recipe) -> None:
     """Raise InputError for sizes that the task does not allow, and for contradictory values."""
-    checks.check_sizes(recipe.n, recipe.task)
-    optimizers.check(recipe.optimizer)
-    if recipe.columns and not (recipe.data and isinstance(recipe.task, Custom)):
+    data, run, cycles = recipe.data, recipe.run, recipe.optimiser.cycles
+    checks.check_sizes(data.n, recipe.task)
+    if recipe.columns and not (data.data and isinstance(recipe.task, Custom)):
         raise InputError("recipe: set_id is for a table of your examples: give data, and no TASK")
-    if recipe.columns.group and not recipe.data:
+    if recipe.columns.group and not data.data:
         raise InputError("recipe: group is for a file of examples: give data")
     one_n = getattr(recipe.network, "n", None)  # the only size that the network accepts
-    if one_n is not None and recipe.n != (one_n,):
-        raise InputError(f"recipe: the network only works for n = {one_n}, got {recipe.n}")
-    if recipe.batch_size % (recipe.devices * recipe.nodes):
+    if one_n is not None and data.n != (one_n,):
+        raise InputError(f"recipe: the network only works for n = {one_n}, got {data.n}")
+    if data.batch_size % (run.devices * run.nodes):
         raise InputError(
-            f"recipe: a batch of {recipe.batch_size} cannot be shared evenly by "
-            f"{recipe.devices * recipe.nodes} processes"
+            f"recipe: a batch of {data.batch_size} cannot be shared evenly by "
+            f"{run.devices * run.nodes} processes"
         )
-    if recipe.examples % recipe.batch_size:
+    if data.examples % data.batch_size:
         raise InputError(
-            f"recipe: examples: expected a multiple of batch_size {recipe.batch_size}, got "
-            f"{recipe.examples}"
+            f"recipe: examples: expected a multiple of batch_size {data.batch_size}, got "
+            f"{data.examples}"
         )
-    if recipe.steps % recipe.cycles:
+    if run.steps % cycles:
+        raise InputError(f"recipe: steps: expected a multiple of cycles {cycles}, got {run.steps}")
+    largest = data.n[-1]
+    if data.batch_size * max(data.cuts, 1) * largest > LARGEST_BATCH:
         raise InputError(
-            f"recipe: steps: expected a multiple of cycles {recipe.cycles}, got {recipe.steps}"
-        )
-    largest = recipe.n[-1]
-    if recipe.batch_size * max(recipe.cuts, 1) * largest > LARGEST_BATCH:
-        raise InputError(
-            f"recipe: a batch of {recipe.batch_size} instances of {largest} elements is more "
+            f"recipe: a batch of {data.batch_size} instances of {largest} elements is more "
             f"than {LARGEST_BATCH} elements"
         )
     if recipe.task.facts.repeats and not getattr(recipe.network, "repeats", True):
         raise InputError(
             f"recipe: answers of task {recipe.task.name} may repeat elements; set repeats to true"
         )
-    if recipe.patience and not (recipe.valid or recipe.valid_batches):
+    if run.patience and not (data.valid or data.valid_batches):
         raise InputError("recipe: patience needs validations, but valid_batches is 0")
 
 
@@ -366,8 +441,8 @@ def _check_answers(recipe: Recipe) -> None:
         InputError: the labeller is not for this task, the model cannot learn the answers, or an
             option needs another option.
     """
-    task = recipe.task
-    any_start = task.facts.circular and recipe.cuts > 0  # cuts start tours at random cities
+    task, data = recipe.task, recipe.data
+    any_start = task.facts.circular and data.cuts > 0  # cuts start tours at random cities
     if task.facts.depends_on_indices and not (recipe.network.sees_order or any_start):
         ways = ["sort elements (order lexicographic)"]
         if "see_indices" in options_of(type(recipe.network)):
@@ -381,22 +456,22 @@ def _check_answers(recipe: Recipe) -> None:
             f"recipe: answers of task {task.name} depend on indices, which model {recipe.model} "
             f"does not see: {', or '.join(ways)}"
         )
-    if recipe.loss == "gains":
+    if recipe.objective.loss == "gains":
         if not (isinstance(task, Custom) and task.kind == "grades"):
             raise InputError("recipe: loss gains needs answers of the kind grades")
         if not recipe.network.scores_once:
             raise InputError(f"recipe: loss gains needs the model set-ptr-net, got {recipe.model}")
-    if recipe.examples and recipe.data:
+    if data.examples and data.data:
         raise InputError("recipe: examples counts fresh examples, so it cannot be used with data")
-    if recipe.augment and not recipe.data:
+    if data.augment and not data.data:
         raise InputError("recipe: augment needs data: it changes the examples of a file")
-    if recipe.valid_share and (recipe.valid or not recipe.data):
+    if data.valid_share and (data.valid or not data.data):
         raise InputError("recipe: valid_share needs data, and cannot be used with valid")
-    validates_on_file = recipe.valid or recipe.valid_share or not recipe.valid_batches
-    draws_examples = not (recipe.data and validates_on_file)
-    if draws_examples or (recipe.labeller and not task.facts.labellers):
-        labellers.check_labeller(task, recipe.labeller or None)
-        labellers.check_max_elements(task, recipe.labeller or None, recipe.n[-1])
+    validates_on_file = data.valid or data.valid_share or not data.valid_batches
+    draws_examples = not (data.data and validates_on_file)
+    if draws_examples or (data.labeller and not task.facts.labellers):
+        labellers.check_labeller(task, data.labeller or None)
+        labellers.check_max_elements(task, data.labeller or None, data.n[-1])
 
 
 def _check_costs(recipe: Recipe) -> None:
@@ -408,7 +483,7 @@ def _check_costs(recipe: Recipe) -> None:
             f"recipe: task {recipe.task.name} has no cost to learn from; set learning to answers"
         )
     for name in ("labeller", "data", "examples", "valid", "augment", "cuts", "loss"):
-        if getattr(recipe, name) != getattr(Recipe, name):
+        if recipe.table()[name] != part_options()[name].default:
             raise InputError(
                 f"recipe: {name} is for learning from answers (learning: answers), not from costs"
             )
@@ -419,8 +494,8 @@ def recipe_options() -> dict[str, Option]:
 
     If an option has a list of values, its help text ends with this list.
     """
-    own = options_of(Recipe)
-    options = {**options_of(TrainingColumns), **_task_options(own), **own, **_model_options(own)}
+    own = {**options_of(Recipe), **part_options()}
+    options = {**_task_options(own), **own, **_model_options(own)}
     names = {
         "model": " | ".join(models.names()),
         "labeller": _labellers(),

@@ -3,40 +3,49 @@
 import contextlib
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ptrnet import model_folder, models
-from ptrnet.errors import InputError, NotFiniteError
+from ptrnet.errors import InputError
 from ptrnet.kernels.eager import use_compiled_kernels
 from ptrnet.models.base import PointerModel
 from ptrnet.models.parts.random_numbers import DrawFrom
 from ptrnet.solver import Solver
 from ptrnet.training import checkpoint, run_folder
-from ptrnet.training.callbacks import BestWeights, Hooks, diverged_error
 from ptrnet.training.conditional_logit import forget_logits, mix_with_logits
-from ptrnet.training.costs import CostModule, UserCosts, open_instances, task_costs
-from ptrnet.training.examples import TrainingExamples, fresh_test_examples, open_examples
+from ptrnet.training.examples import (
+    fresh_test_examples,
+    open_stream,
+    open_valid,
+    valid_batches,
+    valid_groups,
+)
+from ptrnet.training.hooks import Hooks
+from ptrnet.training.loop import (
+    BestWeights,
+    build_fabric,
+    end_with_launcher,
+    is_main_process,
+    run_steps,
+)
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run_card import write_card
-from ptrnet.training.trainer import (
-    build_trainer,
-    end_with_launcher,
-    is_main_process,
-    run_trainer,
-)
 from ptrnet.types import Dataset
+
+if TYPE_CHECKING:
+    from ptrnet.training.costs import Costs
 
 
 def train(
     recipe: Recipe,
     output: Path,
     resume: bool = False,
-    user_costs: UserCosts | None = None,
-    hooks: Hooks | None = None,
     data: Dataset | None = None,
+    costs: "Costs | None" = None,
+    hooks: Hooks | None = None,
 ) -> model_folder.Saved:
     """Train a model. Save the model, the recipe, the logs and the last checkpoint to `output`.
 
@@ -51,10 +60,11 @@ def train(
         recipe: what to train, and on which examples.
         output: the folder of the run.
         resume: whether to resume the run in `output`.
-        user_costs: the user's instances and cost function, for a recipe that learns from costs. If
-            None, the task draws instances and computes the costs of answers.
+        data: the examples of the recipe's file, or a user's instances to learn from costs. If None,
+            `train` opens the file, or the task draws instances.
+        costs: computes the costs of answers, for a recipe that learns from costs. If None, the task
+            does.
         hooks: the caller's callbacks and loggers.
-        data: the examples of the recipe's file. If None, `train` opens the file.
 
     Raises:
         InputError: `output` holds another run, has no run to resume, or is locked by another
@@ -76,56 +86,65 @@ def train(
                 run_folder.check_recipe(output, recipe)
             else:
                 run_folder.check_unused(output)
-        return _train(recipe, output, resume, user_costs, hooks or Hooks(), data, locks)
+        return _train(recipe, output, resume, data, costs, hooks or Hooks(), locks)
 
 
 def _train(
     recipe: Recipe,
     output: Path,
     resume: bool,
-    user_costs: UserCosts | None,
-    hooks: Hooks,
     data: Dataset | None,
+    costs: "Costs | None",
+    hooks: Hooks,
     locks: contextlib.ExitStack,
 ) -> model_folder.Saved:
     begun = checkpoint.read_last(output) if resume else None
-    step = int(begun.content["global_step"]) if begun else 0
-    module, examples = _prepare(recipe, user_costs, step, data)
+    step = begun.step if begun else 0
+    fabric = build_fabric(recipe)
+    model = _network(recipe)
+    if recipe.run.weights and not begun:  # a resumed run loads the weights of its checkpoint
+        _load_weights(model, recipe)
+    has_answers = recipe.objective.has_answers
+    if has_answers:
+        module = TrainingModule(model, recipe, fabric)
+    else:
+        from ptrnet.training.costs import CostModule, task_costs
+
+        module = CostModule(model, recipe, fabric, costs or task_costs(recipe.task))
+    stream = open_stream(recipe, step, data)
+    valid = open_valid(recipe, stream)
+    batches = valid_batches(recipe, valid)
+    for batch in batches:
+        model.check_lengths(batch.lengths)
 
     def save(step: int) -> None:
-        model_folder.save(
-            output, model_folder.Saved(module.model, recipe.task, _facts(recipe, step))
-        )
+        if is_main_process():
+            saved = model_folder.Saved(model, recipe.task, _facts(recipe, step))
+            model_folder.save(output, saved)
 
-    best = BestWeights(recipe.patience, save, examples.valid_groups)
-    trainer = build_trainer(recipe, output, best, hooks)
+    best = BestWeights(recipe.run.patience, save, valid_groups(valid))
     if is_main_process():
         if not resume:
             run_folder.create(output)
             locks.enter_context(run_folder.locked(output))
             run_folder.write_recipe(output, recipe)
-        if fingerprint := examples.stream.fingerprint:
-            run_folder.pin_data(output, fingerprint, recipe.data or "instances")
+        if fingerprint := stream.fingerprint:
+            run_folder.pin_data(output, fingerprint, recipe.data.data or "instances")
         if begun:
             begun.make_last()
-
     if begun:
-        module.load_state_dict(begun.content["state_dict"])
-        best.load_state_dict(begun.content["callbacks"].get(best.state_key, {}))
-    if step < recipe.steps and not best.has_ended:
-        try:
-            run_trainer(trainer, module, examples, output / checkpoint.LAST if begun else None)
-        except NotFiniteError as error:  # raised by decoding, before a loss is computed
-            raise diverged_error(output, trainer.global_step) from error
-        except KeyboardInterrupt:
-            if best.step == 0 and is_main_process() and _is_ahead(output, trainer.global_step):
-                save(trainer.global_step)
-            raise
+        model.load_state_dict(begun.content["state_dict"])
+        best.load_state_dict(begun.content["best"])
+    if step < recipe.run.steps and not best.has_ended:
+        step = run_steps(recipe, fabric, module, stream, batches, best, output, begun, hooks)
 
-    saved = _trained_model(recipe, module, best, max(step, trainer.global_step))
+    if best.weights:  # with patience, the best weights; otherwise the last ones
+        model.load_state_dict(best.weights)
+        step = best.step
+    saved = model_folder.Saved(model.cpu().eval(), recipe.task, _facts(recipe, step))
     if is_main_process():  # before the mixture and the card, which may take long
         model_folder.save(output, saved)
-    share = mix_with_logits(saved.model, recipe.task, examples)
+    share = mix_with_logits(saved.model, recipe.task, stream, valid) if has_answers else 0.0
     if is_main_process():
         if share == 1:
             print(
@@ -140,15 +159,10 @@ def _train(
                 file=sys.stderr,
             )
         model_folder.save(output, saved)
-        tested = examples.valid or [fresh_test_examples(recipe)]
-        write_card(output, saved, recipe, tested, share)
+        fresh = None if valid or not has_answers else fresh_test_examples(recipe)
+        tested = valid if fresh is None else [fresh]
+        write_card(output, saved, recipe, tested if has_answers else [], share)
     return saved
-
-
-def _is_ahead(output: Path, step: int) -> bool:
-    """Whether `step` is after the step of the model in a run's folder, if there is one."""
-    there = model_folder.load(output).trained if model_folder.is_there(output) else {}
-    return step > int(there.get("steps", 0))
 
 
 def _network(recipe: Recipe) -> PointerModel:
@@ -156,40 +170,18 @@ def _network(recipe: Recipe) -> PointerModel:
 
     The weights depend on the recipe's seed alone.
     """
-    with torch.device("cpu"), DrawFrom(torch.Generator().manual_seed(recipe.seed)):
+    with torch.device("cpu"), DrawFrom(torch.Generator().manual_seed(recipe.run.seed)):
         return models.for_task(recipe.model, recipe.task, recipe.network).float()
 
 
-def _prepare(
-    recipe: Recipe, user_costs: UserCosts | None, first: int, data: Dataset | None
-) -> tuple[TrainingModule, TrainingExamples]:
-    """Return the module with its initial weights, and the examples from batch `first` on.
-
-    Raises:
-        InputError: the examples cannot be used, or the model cannot answer the validation batches.
-    """
-    model = _network(recipe)
-    if recipe.weights and first == 0:  # a resumed run loads the weights of its checkpoint
-        _load_weights(model, recipe)
-    if recipe.learning == "answers":
-        module, examples = TrainingModule(model, recipe), open_examples(recipe, first, data)
-    else:
-        costs = user_costs.costs if user_costs else task_costs(recipe.task)
-        examples = open_instances(recipe, user_costs, first)
-        module = CostModule(model, recipe, recipe.task, costs)
-    for batch in examples.valid_batches:
-        model.check_lengths(batch.lengths)
-    return module, examples
-
-
 def _load_weights(model: PointerModel, recipe: Recipe) -> None:
-    """Load the weights of `recipe.weights` into a new model.
+    """Load the weights of `recipe.run.weights` into a new model.
 
     Raises:
         InputError: there is no such model, or the model has another network or other fields than
             the recipe.
     """
-    solver = _model_of(recipe.weights)
+    solver = _model_of(recipe.run.weights)
     name, settings = model_folder.registered_name(solver.model), solver.model.settings()
     expected = {"model": recipe.model, "features": model.features, **model.settings()}
     expected["special slots"] = model.num_specials
@@ -200,7 +192,7 @@ def _load_weights(model: PointerModel, recipe: Recipe) -> None:
     for key, value in expected.items():
         if actual.get(key) != value:
             raise InputError(
-                f"weights: {recipe.weights} has {key} {actual.get(key)}, the recipe has {value}"
+                f"weights: {recipe.run.weights} has {key} {actual.get(key)}, the recipe has {value}"
             )
     model.load_state_dict(solver.model.state_dict())
     forget_logits(model)  # the logits fit the choices that the other model learned from
@@ -222,21 +214,11 @@ def _model_of(name_or_path: str) -> Solver:
         return weights.load(name_or_path)
     recipe = Recipe.read(folder / run_folder.RECIPE)
     model = _network(recipe)
-    TrainingModule(model, recipe).load_state_dict(begun.content["state_dict"])
+    model.load_state_dict(begun.content["state_dict"])
     return Solver(model.eval(), recipe.task)
-
-
-def _trained_model(
-    recipe: Recipe, module: TrainingModule, best: BestWeights, steps: int
-) -> model_folder.Saved:
-    """Return the model with the best weights or, without `patience`, with the last weights."""
-    if best.weights:
-        module.load_state_dict(best.weights)
-        steps = best.step
-    return model_folder.Saved(module.model.cpu().eval(), recipe.task, _facts(recipe, steps))
 
 
 def _facts(recipe: Recipe, steps: int) -> dict[str, Any]:
     """Return facts about the training, to be saved with the model."""
-    sizes, batch_size, seed = str(recipe.n), recipe.batch_size, recipe.seed
+    sizes, batch_size, seed = str(recipe.data.n), recipe.data.batch_size, recipe.run.seed
     return {"n": sizes, "steps": steps, "batch_size": batch_size, "seed": seed}

@@ -80,7 +80,7 @@ def write_card(
     folder: Path,
     saved: model_folder.Saved,
     recipe: Recipe,
-    parts: Sequence[Sequence[Example]],
+    parts: Sequence[Dataset],
     logit_share: float,
 ) -> None:
     """Write the card of a run's model, with scores on examples that were not used for training.
@@ -112,7 +112,7 @@ def write_card(
         rows = [[metric, free[metric].text(4), constrained[metric].text(4)] for metric in telling]
         table = markdown_table(["metric", "unconstrained", "constrained"], rows)
         saved.trained["scores"] = [
-            {"n": str(recipe.n), "metric": metric, **constrained[metric].to_dict()}
+            {"n": str(recipe.data.n), "metric": metric, **constrained[metric].to_dict()}
             for metric in dict.fromkeys([*LISTED, getattr(saved.task, "metric", "")])
             if metric in telling
         ]
@@ -123,13 +123,14 @@ def write_card(
         facts=[
             f"Network: {num_weights(saved.model):,} weights, encoder and decoder with "
             f"{recipe.network.hidden_size} units",
-            f"Trained on: {Path(recipe.data).name or 'random instances'}, with "
-            f"{_sizes(str(recipe.n))} elements each",
+            f"Trained on: {Path(recipe.data.data).name or 'random instances'}, with "
+            f"{_sizes(str(recipe.data.n))} elements each",
             *([f"Reads: {saved.task.facts.schema.describe()}"] if saved.task.facts.schema else []),
             *([f"Trained: {own_data.describe(recipe)}"] if isinstance(recipe.task, Custom) else []),
             *facts,
-            f"Training: seed {recipe.seed}, batches of {recipe.batch_size}, weights of step "
-            f"{saved.trained['steps']:,} of at most {recipe.steps:,}; see also `recipe.toml`",
+            f"Training: seed {recipe.run.seed}, batches of {recipe.data.batch_size}, weights of "
+            f"step {saved.trained['steps']:,} of at most {recipe.run.steps:,}; see also "
+            "`recipe.toml`",
             f"Software: PyTorch {torch.__version__.partition('+')[0]}, {torch.get_num_threads()} "
             "threads",
         ],
@@ -142,14 +143,14 @@ def write_card(
 
 def _source(recipe: Recipe) -> str:
     """Describe the examples that the scores were measured on."""
-    if recipe.valid:
+    if recipe.data.valid:
         return "examples of a separate file"
-    if recipe.data:
+    if recipe.data.data:
         return "examples that were held out from the training's file"
     return "random examples that were not used for training"
 
 
-def _split(recipe: Recipe, parts: Sequence[Sequence[Example]]) -> str:
+def _split(recipe: Recipe, parts: Sequence[Dataset]) -> str:
     """Say by what the examples were split from those of the training."""
     groups = codes_of(example for part in parts for example in part)
     if groups is not None:
@@ -160,7 +161,7 @@ def _split(recipe: Recipe, parts: Sequence[Sequence[Example]]) -> str:
             "groups, of which the training saw no example. Each interval takes a group as one "
             "observation."
         )
-    if isinstance(recipe.task, Custom) and not recipe.valid:
+    if isinstance(recipe.task, Custom) and not recipe.data.valid:
         return (
             " The examples were split by set, not by group. If a person has several sets, these "
             "are scores for persons that the training saw."
@@ -169,7 +170,7 @@ def _split(recipe: Recipe, parts: Sequence[Sequence[Example]]) -> str:
 
 
 def _measures(
-    saved: model_folder.Saved, parts: Sequence[Sequence[Example]]
+    saved: model_folder.Saved, parts: Sequence[Dataset]
 ) -> list[tuple[dict[str, Measure], list[str]]]:
     """Measure greedy decoding, first without and then with the task's constraint.
 

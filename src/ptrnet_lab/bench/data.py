@@ -42,7 +42,7 @@ def rows(
 def _measure_with_file(recipe: Recipe, repeats: int) -> Iterator[Row]:
     with TemporaryDirectory() as folder:
         path = str(Path(folder) / "examples.txt")
-        examples = generate_dataset(recipe.task, recipe.n, COUNT, recipe.seed)
+        examples = generate_dataset(recipe.task, recipe.data.n, COUNT, recipe.run.seed)
         formats.write(path, examples, recipe.task)
         open_file(path, recipe.task)
         steps = STEPS * repeats
@@ -74,7 +74,7 @@ def _reading(path: str, recipe: Recipe, rounds: int) -> Iterator[Row]:
             unit="examples",
             facts={
                 "task": recipe.task.name,
-                "n": recipe.n[0],
+                "n": recipe.data.n[0],
                 "examples": COUNT,
                 "bytes": Path(path).stat().st_size,
             },
@@ -88,19 +88,19 @@ def _waiting(
     """Measure training steps on one kind of examples, and how long steps wait for examples."""
     step, units = make_step(), recipe.network.hidden_size
     title = f"data, steps on {examples}"
-    measured = measure({"step": make_step}, {"step": Side(step)}, rounds, title, recipe.device)
+    measured = measure({"step": make_step}, {"step": Side(step)}, rounds, title, recipe.run.device)
     times = measured.times["step"].values()
     share = step.waiting_ms * len(times) / sum(times)
     yield measured.row(
         "step",
         "data",
         f"step, {units} units, {examples}",
-        count=recipe.batch_size,
+        count=recipe.data.batch_size,
         unit="examples",
         facts={
             "task": recipe.task.name,
-            "n": recipe.n[0],
-            "batch_size": recipe.batch_size,
+            "n": recipe.data.n[0],
+            "batch_size": recipe.data.batch_size,
             "hidden_size": units,
             "waiting_ms": step.waiting_ms,
             "waiting_share": share,
@@ -134,10 +134,9 @@ def read_batches(path: str, recipe: Recipe) -> Run:
 
 def step_on_file(path: str, recipe: Recipe) -> TrainingStep:
     """A training step on the batches of a file."""
-    return TrainingStep(ptrnet_step(recipe), _stream(path, recipe), recipe.device)
+    return TrainingStep(ptrnet_step(recipe), _stream(path, recipe), recipe.run.device)
 
 
 def _stream(path: str, recipe: Recipe) -> DatasetStream:
-    return DatasetStream(
-        open_file(path, recipe.task), recipe.task, recipe.n, recipe.batch_size, recipe.seed
-    )
+    data = open_file(path, recipe.task)
+    return DatasetStream(recipe.task, recipe.data.n, recipe.data.batch_size, recipe.run.seed, data)

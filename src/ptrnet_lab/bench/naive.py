@@ -9,9 +9,10 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
+from ptrnet.data.batches import Batch
 from ptrnet.masks import gather_tokens, length_mask
 from ptrnet.models.base import PointerModel
-from ptrnet.types import END, Batch
+from ptrnet.types import END
 
 
 class NaivePtrNet(nn.Module):

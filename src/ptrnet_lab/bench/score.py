@@ -46,8 +46,8 @@ def rows(
 
 
 def _rows_of(recipe: Recipe, rounds: int) -> Iterator[Row]:
-    n, units = recipe.n[0], recipe.network.hidden_size
-    count = recipe.batch_size * STEPS * n
+    n, units = recipe.data.n[0], recipe.network.hidden_size
+    count = recipe.data.batch_size * STEPS * n
     divide, divisions = _divisions()
     setups = {
         "kernel": partial(_forward_and_backward, additive_scores, recipe),
@@ -57,11 +57,11 @@ def _rows_of(recipe: Recipe, rounds: int) -> Iterator[Row]:
         "kernel": Side(setups["kernel"]()),
         "reference": Side(setups["reference"](), REFERENCE_EVERY),
     }
-    if recipe.device == "cpu":
+    if recipe.run.device == "cpu":
         sides["divisions"] = Side(divide)
-    measured = measure(setups, sides, rounds, f"score, {units} units", recipe.device)
+    measured = measure(setups, sides, rounds, f"score, {units} units", recipe.run.device)
     roofline_ms = None
-    if recipe.device == "cpu":
+    if recipe.run.device == "cpu":
         roofline_ms = 2 * count * units / divisions * measured.median("divisions")
     yield measured.row(
         "kernel",
@@ -69,7 +69,7 @@ def _rows_of(recipe: Recipe, rounds: int) -> Iterator[Row]:
         f"{units} units",
         count=count,
         unit="scores",
-        facts={"n": n, "steps": STEPS, "batch_size": recipe.batch_size, "hidden_size": units},
+        facts={"n": n, "steps": STEPS, "batch_size": recipe.data.batch_size, "hidden_size": units},
         roofline_ms=roofline_ms,
         baseline=measured.baseline("reference", "reference", than="kernel"),
     )
@@ -77,13 +77,13 @@ def _rows_of(recipe: Recipe, rounds: int) -> Iterator[Row]:
 
 def _forward_and_backward(scores: Callable[..., torch.Tensor], recipe: Recipe) -> Run:
     """Return a function that computes scores of random keys and queries, and their gradients."""
-    torch.manual_seed(recipe.seed)
-    batch, n, units = recipe.batch_size, recipe.n[0], recipe.network.hidden_size
+    torch.manual_seed(recipe.run.seed)
+    batch, n, units = recipe.data.batch_size, recipe.data.n[0], recipe.network.hidden_size
     inputs = [
-        torch.randn(shape, device=recipe.device, requires_grad=True)
+        torch.randn(shape, device=recipe.run.device, requires_grad=True)
         for shape in ((batch, n, units), (batch, STEPS, units), (units,))
     ]
-    grad = torch.randn(batch, STEPS, n, device=recipe.device)
+    grad = torch.randn(batch, STEPS, n, device=recipe.run.device)
     return lambda: torch.autograd.grad(scores(*inputs), inputs, grad)
 
 

@@ -19,7 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet import models, tasks
-from ptrnet.data.streams import BatchStream, CutStream, ExampleStream
+from ptrnet.data.batches import Batch
+from ptrnet.data.streams import FreshStream
 from ptrnet.models.base import PointerModel
 from ptrnet.models.settings import EncoderSettings, ModelSettings, RemainingSettings
 from ptrnet.settings import to_mapping
@@ -28,7 +29,6 @@ from ptrnet.training.hardware import device_of, has_run_on_gpu, matmul_precision
 from ptrnet.training.losses import cut_losses, losses
 from ptrnet.training.optimizers import optimizer
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Batch, CutBatch
 from ptrnet_lab.bench import roofline
 from ptrnet_lab.bench.harness import Row, Side, measure
 from ptrnet_lab.bench.naive import NaivePtrNet
@@ -38,8 +38,7 @@ SIZES: dict[str, tuple[int, ...]] = {"ptr-net": (256, 512)}  # hidden units; 256
 NAIVE_EVERY = 4  # time the naive step, which is ten times as slow, every 4th round
 COUNTED = 8  # examples whose products are counted
 
-TrainingBatch = Batch | CutBatch
-Step = Callable[[Any], None]  # takes a `Batch`, or a `CutBatch` if the recipe has `cuts`
+Step = Callable[[Batch], None]
 
 
 def rows(
@@ -82,7 +81,7 @@ def rows(
 
 
 def is_trained_on_cuts(model: str) -> bool:
-    """Whether this benchmark trains a model on cut answers (`CutBatch`), like `remaining-ptr-net`.
+    """Whether this benchmark trains a model on cut answers, like `remaining-ptr-net`.
 
     Raises:
         InputError: there is no such model.
@@ -127,31 +126,31 @@ def _rows_of(recipe: Recipe, rounds: int) -> Iterator[Row]:
     has_naive, units = recipe.model == "ptr-net", recipe.network.hidden_size
     if has_naive:
         setups["naive"] = partial(TrainingStep.on_fresh_examples, naive_step, recipe)
-    precision = precision_of(recipe, recipe.device)
+    precision = precision_of(recipe, recipe.run.device)
     step = setups["ptrnet"]()
-    product, product_operations = _large_product(precision, recipe.device)
+    product, product_operations = _large_product(precision, recipe.run.device)
     sides = {"ptrnet": Side(step, warmups=2), "product": Side(product)}
     if has_naive:
         naive = naive_step(recipe)
         sides["naive"] = Side(lambda: naive(step.batch), NAIVE_EVERY, warmups=1)
     title = f"train, {recipe.model}, {units} units"
-    measured = measure(setups, sides, rounds, title, recipe.device)
+    measured = measure(setups, sides, rounds, title, recipe.run.device)
     operations = _operations(recipe, step.batch) / product_operations
     settings = to_mapping(recipe.network)
     layers = {name: value for name, value in settings.items() if name.endswith("layers")}
-    trained_on = f"{recipe.task.name}, cut; " if recipe.cuts else ""
+    trained_on = f"{recipe.task.name}, cut; " if recipe.data.cuts else ""
     yield measured.row(
         "ptrnet",
         "train",
         f"{recipe.model}, {units} units, {precision}",
-        count=recipe.batch_size,
+        count=recipe.data.batch_size,
         unit="examples",
         facts={
             "task": recipe.task.name,
             "model": recipe.model,
-            "n": recipe.n[0],
-            "batch_size": recipe.batch_size,
-            **({"cuts": recipe.cuts} if recipe.cuts else {}),
+            "n": recipe.data.n[0],
+            "batch_size": recipe.data.batch_size,
+            **({"cuts": recipe.data.cuts} if recipe.data.cuts else {}),
             "hidden_size": units,
             **layers,
             "precision": precision,
@@ -176,15 +175,15 @@ def _large_product(precision: str, device: str) -> tuple[Callable[[], object], f
     return product_in_precision, operations
 
 
-def _operations(recipe: Recipe, batch: TrainingBatch) -> float:
+def _operations(recipe: Recipe, batch: Batch) -> float:
     """Estimate the operations of a step from a few examples.
 
     Counting uses plain formulas, which would take too much memory for all examples.
     """
     rows = len(batch.inputs)
-    some = type(batch)(*(x[:COUNTED] if isinstance(x, Tensor) else x for x in batch))  # type: ignore[arg-type]
+    some = batch.map(lambda tensor: tensor[:COUNTED])
     model = _model(recipe)
-    loss = _loss(recipe, partial(cut_losses if recipe.cuts else losses, model))
+    loss = _loss(recipe, partial(cut_losses if recipe.data.cuts else losses, model))
     parameters = list(model.parameters())
 
     def step() -> None:
@@ -207,9 +206,9 @@ class TrainingStep:
         device: where the step runs.
     """
 
-    batch: TrainingBatch  # the batch of the last step
+    batch: Batch  # the batch of the last step
 
-    def __init__(self, step: Step, batches: Iterable[TrainingBatch], device: str) -> None:
+    def __init__(self, step: Step, batches: Iterable[Batch], device: str) -> None:
         self._step, self._batches, self._device = step, iter(batches), device
         self._waits: list[float] = []  # milliseconds, by step
 
@@ -220,20 +219,22 @@ class TrainingStep:
         """A step on examples that are drawn and labelled while steps run."""
         task = recipe.task
         labeller = "a1" if task.name == "tsp" else None  # exact tours would take too long
-        stream: BatchStream[Any] = ExampleStream(
-            task, recipe.n, recipe.batch_size, recipe.seed, labeller=labeller
+        stream = FreshStream(
+            task,
+            recipe.data.n,
+            recipe.data.batch_size,
+            recipe.run.seed,
+            labeller=labeller,
+            num_cuts=recipe.data.cuts,
         )
-        if recipe.cuts:
-            stream = CutStream(stream, task, recipe.cuts, recipe.seed)
-        return cls(make_step(recipe), stream, recipe.device)
+        return cls(make_step(recipe), stream, recipe.run.device)
 
     def __call__(self) -> None:
         """Take the next step."""
         start = perf_counter()
         batch = next(self._batches)
         self._waits.append(1000 * (perf_counter() - start))
-        values = (x.to(self._device) if isinstance(x, Tensor) else x for x in batch)
-        self.batch = type(batch)(*values)  # type: ignore[arg-type]
+        self.batch = batch.map(lambda tensor: tensor.to(self._device))
         self._step(self.batch)
 
     @property
@@ -245,16 +246,16 @@ class TrainingStep:
 def ptrnet_step(recipe: Recipe) -> Step:
     """The library's step, with products in the recipe's precision."""
     model = _model(recipe)
-    if recipe.cuts:
+    if recipe.data.cuts:
         step = _step(recipe, model, _loss(recipe, partial(cut_losses, model)))
     else:
-        as_graph = recipe.device == "cuda" and has_run_on_gpu(recipe)
+        as_graph = recipe.run.device == "cuda" and has_run_on_gpu(recipe)
         model_losses = GraphLosses(model) if as_graph else partial(losses, model)
         step = _step(recipe, model, _loss(recipe, model_losses))
-    precision = precision_of(recipe, recipe.device)
+    precision = precision_of(recipe, recipe.run.device)
 
-    def step_in_precision(batch: TrainingBatch) -> None:
-        with matmul_precision(precision, recipe.device):
+    def step_in_precision(batch: Batch) -> None:
+        with matmul_precision(precision, recipe.run.device):
             step(batch)
 
     return step_in_precision
@@ -267,19 +268,19 @@ def naive_step(recipe: Recipe) -> Step:
 
 
 def _model(recipe: Recipe) -> PointerModel:
-    torch.manual_seed(recipe.seed)
+    torch.manual_seed(recipe.run.seed)
     size = recipe.task.facts.num_features, recipe.task.facts.num_specials
-    return models.kind(recipe.model)(*size, recipe.network).to(recipe.device)
+    return models.kind(recipe.model)(*size, recipe.network).to(recipe.run.device)
 
 
 def _loss(
     recipe: Recipe, model_losses: Callable[[Any], tuple[Tensor, Tensor]]
 ) -> Callable[[Any], Tensor]:
     """Return a function that computes a batch's loss, in the precision of the recipe."""
-    precision = precision_of(recipe, recipe.device)
+    precision = precision_of(recipe, recipe.run.device)
 
-    def loss(batch: TrainingBatch) -> Tensor:
-        with torch.autocast(recipe.device, torch.bfloat16, enabled=precision == "bfloat16"):
+    def loss(batch: Batch) -> Tensor:
+        with torch.autocast(recipe.run.device, torch.bfloat16, enabled=precision == "bfloat16"):
             return model_losses(batch)[0].mean()
 
     return loss
@@ -288,10 +289,10 @@ def _loss(
 def _step(recipe: Recipe, model: nn.Module, loss: Callable[[Any], Tensor]) -> Step:
     optimizer_ = optimizer(recipe, model)
 
-    def step(batch: TrainingBatch) -> None:
+    def step(batch: Batch) -> None:
         optimizer_.zero_grad()
         loss(batch).backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.optimiser.clip)
         optimizer_.step()
 
     return step

@@ -63,7 +63,7 @@ def draw(drawn: Figure, jobs: Sequence[Job], runs: Path, results: Path) -> Path:
                 f"{drawn.name}: curves are of trainings: expected --line paper or ours"
             )
         curves = [
-            replace(read_curves(folder_of(recipe, runs), recipe.batch_size), name=row.method)
+            replace(read_curves(folder_of(recipe, runs), recipe.data.batch_size), name=row.method)
             for row, recipe in recipes
         ]
         results.mkdir(parents=True, exist_ok=True)

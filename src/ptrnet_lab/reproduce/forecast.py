@@ -2,11 +2,10 @@
 
 import time
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from ptrnet.progress import track
-from ptrnet.training.examples import open_examples
+from ptrnet.training.examples import open_stream
 from ptrnet.training.hardware import device_of
 from ptrnet.training.recipe import Recipe
 from ptrnet_lab.bench.train import TrainingStep, ptrnet_step
@@ -22,7 +21,7 @@ def seconds_left(recipes: Iterable[Recipe], runs: Path) -> dict[Path, float]:
     checkpoints are not counted.
     """
     by_folder = {folder_of(recipe, runs): recipe for recipe in recipes}
-    rest = {f: r.steps - steps_done(f) for f, r in by_folder.items() if not is_trained(f)}
+    rest = {f: r.run.steps - steps_done(f) for f, r in by_folder.items() if not is_trained(f)}
     title = "measuring a few steps of each training"
     left = dict.fromkeys(by_folder, 0.0)
     measured: dict[str, float] = {}
@@ -45,9 +44,9 @@ def seconds_per_step(recipe: Recipe) -> float:
 
     The time includes waiting for the examples of a step.
     """
-    recipe = replace(recipe, device=device_of(recipe.device))  # type: ignore[arg-type]
-    stream = open_examples(replace(recipe, valid_batches=0), 0).stream
-    step = TrainingStep(ptrnet_step(recipe), stream, recipe.device)
+    recipe = recipe.replace(device=device_of(recipe.run.device), valid_batches=0)
+    stream = open_stream(recipe)
+    step = TrainingStep(ptrnet_step(recipe), stream, recipe.run.device)
     for _ in range(WARMUPS):
         step()
     began = time.perf_counter()

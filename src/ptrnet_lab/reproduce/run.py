@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +47,7 @@ class Job:
         if self.line.recipe is None:
             return None
         recipe = self.budget.limit(self.line.recipe)
-        return recipe if self.seed is None else replace(recipe, seed=self.seed)
+        return recipe if self.seed is None else recipe.replace(seed=self.seed)
 
     @property
     def instances(self) -> int:
@@ -117,9 +117,9 @@ def _run_job(job: Job, runs: Path) -> Record:
     minutes, examples = None, None
     if recipe is not None:
         with suppress(InputError):  # damaged logs; the result then has no minutes
-            curves = read_curves(folder_of(recipe, runs), recipe.batch_size)
+            curves = read_curves(folder_of(recipe, runs), recipe.data.batch_size)
             minutes = float(curves.seconds[-1]) / 60
-        examples = trained["steps"] * recipe.batch_size
+        examples = trained["steps"] * recipe.data.batch_size
     options = "" if job.budget.name == "full" else f" --budget {job.budget.name}"
     options += "" if job.seed is None else f" --seed {job.seed}"
     return Record(

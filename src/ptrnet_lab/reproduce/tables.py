@@ -11,7 +11,7 @@ the trained weights.
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -180,9 +180,10 @@ class Budget:
 
         The schedule of its learning rate then runs over these steps.
         """
-        if self.steps is None or recipe.steps <= self.steps:
+        if self.steps is None or recipe.run.steps <= self.steps:
             return recipe
-        return replace(recipe, steps=self.steps, valid_every=min(recipe.valid_every, self.steps))
+        every = min(recipe.run.valid_every, self.steps)
+        return recipe.replace(steps=self.steps, valid_every=every)
 
 
 BUDGETS = {"full": Budget("full", None, 1.0), "quick": Budget("quick", 1000, 0.1)}

@@ -21,10 +21,10 @@ def folder_of(recipe: Recipe, runs: Path) -> Path:
     later version adds settings.
     """
     task, hidden_size = recipe.task.name, recipe.network.hidden_size
-    defaults = Recipe.from_table(task=task, model=recipe.model, n=recipe.n).table()
+    defaults = Recipe.from_table(task=task, model=recipe.model, n=recipe.data.n).table()
     differing = {k: v for k, v in recipe.table().items() if v != defaults.get(k)}
     digest = hashlib.sha256(json.dumps(differing, sort_keys=True).encode()).hexdigest()[:8]
-    return runs / f"{task}-{recipe.model}-n{recipe.n}-{hidden_size}-{digest}"
+    return runs / f"{task}-{recipe.model}-n{recipe.data.n}-{hidden_size}-{digest}"
 
 
 def is_trained(folder: Path) -> bool:

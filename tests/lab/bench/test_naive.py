@@ -2,7 +2,7 @@
 
 import torch
 
-from ptrnet.data.streams import ExampleStream
+from ptrnet.data.streams import FreshStream
 from ptrnet.decoding import Greedy
 from ptrnet.training.losses import losses
 from ptrnet_lab.bench.naive import NaivePtrNet
@@ -12,7 +12,7 @@ def test_log_probs_loss_and_gradients_equal_those_of_the_library(small):
     for task, settings in (("hull", {}), ("delaunay", {"separator": True}), ("sort", {})):
         solver = small(task, scale=8.0, **settings)
         model, naive = solver.model, NaivePtrNet.from_ptr_net(solver.model)
-        batch = ExampleStream(solver.task, [9], 5, seed=0).batch(0)
+        batch = FreshStream(solver.task, [9], 5, seed=0).batch(0)
         with torch.no_grad():
             expected = model.log_probs(*batch[:4])
             log_probs = naive.log_probs(batch.inputs, batch.targets)

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from ptrnet import models, tasks
-from ptrnet.data.streams import ExampleStream
+from ptrnet.data.streams import FreshStream
 from ptrnet.training.losses import losses
 from ptrnet_lab.bench.roofline import count_operations
 
@@ -38,7 +38,7 @@ def test_operations_of_ptr_net_are_near_the_formula():
     model = models.build(
         "ptr-net", task.facts.num_features, task.facts.num_specials, hidden_size=units
     )
-    batch = ExampleStream(task, [n], batch_size, 0).batch(0)
+    batch = FreshStream(task, [n], batch_size, 0).batch(0)
     counted = count_operations(lambda: losses(model, batch)[0].mean().backward())
     # Steps of two LSTMs, an H x 4H product each, and projections to keys and queries, H x H each;
     # a backward pass has twice as many.

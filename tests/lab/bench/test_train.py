@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from ptrnet import models
+from ptrnet.data.batches import Batch
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Batch
 from ptrnet_lab import bench
 from ptrnet_lab.bench import train
 
@@ -33,7 +33,9 @@ def test_training_step_includes_waiting_for_data():
 @pytest.mark.parametrize(("task", "labeller"), [("tsp", "a1"), ("hull", None)])
 def test_fresh_tours_are_labelled_by_a_fast_algorithm(monkeypatch, task, labeller):
     used = []
-    monkeypatch.setattr(train, "ExampleStream", lambda *_, labeller: used.append(labeller) or [])
+    monkeypatch.setattr(
+        train, "FreshStream", lambda *_, labeller, **__: used.append(labeller) or []
+    )
     train.TrainingStep.on_fresh_examples(lambda recipe: None, Recipe.from_table(task=task))
     assert used == [labeller]
 
@@ -77,6 +79,8 @@ def test_default_recipes_are_those_of_the_shipped_architectures(quick, monkeypat
         ("transformer-ptr-net", "hull", 256),
         ("remaining-ptr-net", "tsp", 256),
     ]
-    assert {(str(r.n), r.batch_size, r.optimizer) for r in recipes} == {("50", 128, "adamw")}
+    assert {(str(r.data.n), r.data.batch_size, r.optimiser.optimizer) for r in recipes} == {
+        ("50", 128, "adamw")
+    }
     # Elements are sorted if answers depend on indices that the model does not see.
     assert [r.task.order for r in planned(task="delaunay")] == ["given"] * 2 + ["lexicographic"] * 2

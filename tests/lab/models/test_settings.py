@@ -9,7 +9,7 @@ import torch
 
 from ptrnet import fit, models
 from ptrnet.errors import InputError, ModelError
-from ptrnet.training.recipe import Recipe
+from ptrnet.training.recipe import Data, Recipe
 
 ONE_N = ["seq2seq", "seq2seq-attention"]
 
@@ -88,7 +88,7 @@ def test_a_model_of_fixed_size_takes_n_from_the_recipe():
     recipe = Recipe.from_table({"task": "sort", "model": "seq2seq", "n": "7", "hidden_size": 8})
     assert (recipe.network.hidden_size, recipe.network.n) == (8, 7)
     with pytest.raises(InputError, match="the network only works for n = 7, got 8"):
-        replace(recipe, n="8")
+        replace(recipe, data=Data(n="8"))
 
 
 def test_a_model_of_one_n_cannot_learn_own_examples_of_several_sizes(tmp_path):

@@ -14,7 +14,7 @@ from ptrnet.cli import run as ptrnet
 from ptrnet.data import formats
 from ptrnet.errors import InputError, OutputError
 from ptrnet.training import run as training
-from ptrnet.training.callbacks import FiniteLoss
+from ptrnet.training.loop import LossCheck
 from ptrnet_lab.reproduce import records, tables, testsets, trainings
 from ptrnet_lab.reproduce.testsets import open_test_set
 
@@ -83,16 +83,16 @@ def test_a_training_that_was_stopped_is_resumed(tiny, monkeypatch):
     recipe = tables.select("tiny/hulls/second")[0].lines["ours"].recipe
     folder = trainings.folder_of(recipe, Path("runs/reproduce"))
     whole = training.train(recipe, Path("whole")).model.state_dict()
-    on_end = FiniteLoss.on_train_batch_end
+    check = LossCheck.__call__
 
-    def stop(self, trainer, *rest):
-        on_end(self, trainer, *rest)
-        if trainer.global_step == 15:
+    def stop(self, step, *rest):
+        check(self, step, *rest)
+        if step == 15:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(FiniteLoss, "on_train_batch_end", stop)
+    monkeypatch.setattr(LossCheck, "__call__", stop)
     assert ptrnet(["reproduce", "tiny/hulls/second"]) == 130
-    monkeypatch.setattr(FiniteLoss, "on_train_batch_end", on_end)
+    monkeypatch.setattr(LossCheck, "__call__", check)
     assert trainings.steps_done(folder) == 10
     assert ptrnet(["reproduce", "tiny/hulls/second"]) == 0
     resumed = model_folder.load(folder).model.state_dict()

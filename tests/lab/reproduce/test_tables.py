@@ -10,7 +10,7 @@ from ptrnet import tasks, weights
 from ptrnet.decoding import Beam, Reconstruct
 from ptrnet.errors import InputError
 from ptrnet.labels import generate_dataset
-from ptrnet.training.examples import open_examples
+from ptrnet.training.examples import open_stream, valid_batches
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 from ptrnet_lab.models.hard_ptr_net import HardPtrNet
@@ -121,7 +121,7 @@ def test_paper_lines_train_as_the_papers_say():
     )
     assert (c.optimizer, c.learning_rate, c.weight_decay) == ("adamw", 1e-3, 0)
     assert c.network.hidden_size == 512
-    assert all(r.batch_size == 128 for _, name, r in recipes() if name == "paper")
+    assert all(r.data.batch_size == 128 for _, name, r in recipes() if name == "paper")
 
 
 def test_rows_of_one_recipe_share_its_training(tmp_path):
@@ -176,14 +176,17 @@ def test_no_training_draws_an_instance_of_a_test():
     """Compares the first batches. Later batches have other seeds, which differ in the same way."""
     seeds, drawn = set(), {}
     for _, _, recipe in recipes():
-        seeds.add((recipe.seed, recipe.n, recipe.task.name))
+        seeds.add((recipe.run.seed, recipe.data.n, recipe.task.name))
     assert all(seed < 2**32 and seed != SEED for seed, _, _ in seeds)
     for seed, n, name in sorted(seeds):
-        recipe = next(r for _, _, r in recipes() if (r.seed, r.n, r.task.name) == (seed, n, name))
+        recipe = next(
+            r for _, _, r in recipes() if (r.run.seed, r.data.n, r.task.name) == (seed, n, name)
+        )
         if recipe.task.name == "tsp" or recipe.model.startswith("seq2seq"):
             continue  # slow labels; other rows have these sizes, too
-        examples = open_examples(recipe, 0)
-        batches = [*examples.valid_batches[:2], *(examples.stream.batch(k) for k in range(3))]
+        stream = open_stream(recipe)
+        valid = valid_batches(recipe.replace(valid_batches=2), [])
+        batches = [*valid, *(stream.batch(k) for k in range(3))]
         for batch in batches:
             drawn.setdefault(name, set()).update(np.float32(batch.inputs[:, 0]).ravel().tolist())
     for name, seen in drawn.items():

@@ -56,5 +56,5 @@ def check(name: str) -> None:
 
 def optimizer(recipe: "Recipe", network: "nn.Module") -> "Optimizer":
     """Return the optimizer of a recipe, for the parameters of a network."""
-    optimizer: Optimizer = _registry.get(recipe.optimizer)(recipe, network)
+    optimizer: Optimizer = _registry.get(recipe.optimiser.optimizer)(recipe, network)
     return optimizer

@@ -10,8 +10,8 @@ def build(recipe: Recipe, network: nn.Module) -> Optimizer:
     """Return the optimizer of a recipe."""
     return AdamW(
         network.parameters(),
-        recipe.learning_rate,
-        betas=(recipe.beta1, recipe.beta2),
-        weight_decay=recipe.weight_decay,
+        recipe.optimiser.learning_rate,
+        betas=(recipe.optimiser.beta1, recipe.optimiser.beta2),
+        weight_decay=recipe.optimiser.weight_decay,
         fused=True,
     )

@@ -116,5 +116,6 @@ class MuonAndAdamW(Optimizer):
 
 def build(recipe: Recipe, network: nn.Module) -> Optimizer:
     """Return the optimizer of a recipe."""
-    betas = (recipe.beta1, recipe.beta2)
-    return MuonAndAdamW(network, recipe.learning_rate, recipe.weight_decay, betas)
+    given = recipe.optimiser
+    betas = (given.beta1, given.beta2)
+    return MuonAndAdamW(network, given.learning_rate, given.weight_decay, betas)

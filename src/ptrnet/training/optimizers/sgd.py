@@ -8,4 +8,4 @@ from ptrnet.training.recipe import Recipe
 
 def build(recipe: Recipe, network: nn.Module) -> Optimizer:
     """Return the optimizer of a recipe."""
-    return SGD(network.parameters(), recipe.learning_rate)
+    return SGD(network.parameters(), recipe.optimiser.learning_rate)

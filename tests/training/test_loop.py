@@ -8,7 +8,9 @@ import torch
 
 from ptrnet import tasks
 from ptrnet.tasks.custom import Custom
-from ptrnet.training.callbacks import BestWeights, TrainingProgress
+from ptrnet.training.loop import BestWeights
+from ptrnet.training.progress import Progress
+from ptrnet.training.recipe import Data, Recipe, Run
 
 
 def own(kind):
@@ -24,12 +26,8 @@ def validate():
 
     def run(best, *validations, first=1):
         for step, losses in enumerate(validations, first):
-            trainer = SimpleNamespace(global_step=step, is_global_zero=True, should_stop=False)
-            module = SimpleNamespace(
-                valid_losses=[torch.tensor(losses)],
-                state_dict=lambda step=step: {"step": torch.tensor(step)},
-            )
-            best.on_validation_end(trainer, module)
+            model = SimpleNamespace(state_dict=lambda step=step: {"step": torch.tensor(step)})
+            best.update(step, torch.tensor(losses).double(), model)
         assert not best.patience or best.weights["step"] == best.step
         return best.step
 
@@ -83,9 +81,8 @@ def test_a_resumed_run_keeps_the_same_weights(validate):
 
 @pytest.mark.parametrize("metric", ["gap", "kendall_tau", "f1", "in_place", "ndcg@10"])
 def test_the_progress_line_shows_the_metric_of_the_task(metric):
-    progress = TrainingProgress(batch_size=1, task=tasks.get("hull"))
-    metrics = {"valid_loss": 1.0, "valid_accuracy": 0.5, f"valid_{metric}": 0.125}
-    progress.on_validation_end(SimpleNamespace(callback_metrics=metrics), None)
+    progress = Progress(Recipe.from_table(task="hull"), 0, lambda metrics, step: None)
+    progress.add_validation(1, {"valid_loss": 1.0, "valid_accuracy": 0.5, f"valid_{metric}": 0.125})
     assert progress.valid == f" valid {metric} 0.125"
 
 
@@ -101,12 +98,8 @@ def test_the_progress_line_shows_the_metric_of_the_task(metric):
     ],
 )
 def test_the_progress_line_has_an_accuracy_that_says_something(task, right, status, capsys):
-    progress, logged = TrainingProgress(batch_size=4, task=task), {}
-    trainer = SimpleNamespace(global_step=0, max_steps=1, is_global_zero=True)
-    progress.on_train_start(trainer, None)
-    trainer.global_step = 1
-    module = SimpleNamespace(log_dict=logged.update)
-    progress.on_train_batch_end(trainer, module, {"loss": 1.5, "accuracy": right})
-    progress.on_train_end(trainer, None)
+    recipe, logged = SimpleNamespace(task=task, data=Data(batch_size=4), run=Run(steps=1)), {}
+    with Progress(recipe, 0, lambda metrics, step: logged.update(metrics)) as progress:
+        progress.add(1, {"loss": 1.5, "accuracy": right})
     assert capsys.readouterr().err.startswith(f"step 1/1 {status} ")
     assert logged["accuracy"] == right
