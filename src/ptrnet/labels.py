@@ -94,7 +94,7 @@ def label(
         data, is_one = _instances(file, task, target, ends)
         source = Source(data.chunks(CHUNK), len(data), None)
         sink = _sink(target, source, task, LABELLING, {})
-    labelled = _whole(label_source(task, source, sink, labeller, strict, jobs, backend), task)
+    labelled = label_source(task, source, sink, labeller, strict, jobs, backend)
     return labelled[0] if labelled is not None and is_one else labelled
 
 
@@ -234,7 +234,8 @@ def generate(
     if target is not None:
         formats.check_output(target, task)
     sink = _sink(target, source, task, GENERATING, key)
-    return _whole(_run(function, source, sink, GENERATING, jobs, backend), task)
+    data: Dataset | None = _run(function, source, sink, GENERATING, jobs, backend)
+    return data
 
 
 def generate_dataset(
@@ -248,8 +249,7 @@ def generate_dataset(
 ) -> Dataset:
     """Return the examples that `generate` returns. The progress bar shows the text `activity`."""
     function, source, _ = generation(task, sizes, count, seed, labeller)
-    chunks = run(source, function, Memory(), activity, jobs)
-    return Dataset.of(row for chunk in chunks for row in chunk)
+    return run(source, function, Memory(), activity, jobs)
 
 
 def generation(
@@ -299,30 +299,29 @@ def label_dataset(
     data = Dataset.of(data)
     # A labeller takes a batch whose instances share the size, the distance and the rules.
     groups: dict[tuple[int, str, TourRules], list[int]] = {}
-    for row, example in enumerate(data):
-        group = len(example.inputs), example.distance, example.rules
+    shared = zip(data.sizes.tolist(), data.column("distance"), data.column("rules"), strict=True)
+    for row, group in enumerate(shared):
         groups.setdefault(group, []).append(row)
-    labelled = list(data)
     name = labeller or task.facts.labellers[0]
+    answers: list[Indices | None] = [None] * len(data)
+    extras = list(data.column("extra"))
     for (_, distance, rules), rows in groups.items():
-        inputs = np.stack([labelled[row].inputs for row in rows])
+        inputs = np.stack([data.inputs(row) for row in rows])
         try:
-            answers, proved = labellers.label_with_proof(task, inputs, labeller, distance, rules)
+            found, proved = labellers.label_with_proof(task, inputs, labeller, distance, rules)
         except InputError as error:
-            raise InputError(f"{labelled[rows[0]].source}: {error}") from None
-        for row, outputs, is_proved in zip(rows, answers, proved, strict=True):
-            example = labelled[row]
+            raise InputError(f"{data[rows[0]].source}: {error}") from None
+        for row, outputs, is_proved in zip(rows, found, proved, strict=True):
             if not len(outputs):
-                raise InputError(f"{example.source}: {labellers.failure(name)}")
+                raise InputError(f"{data[row].source}: {labellers.failure(name)}")
             if strict and not is_proved:
-                raise InputError(f"{example.source}: {labellers.unproved(name)}")
-            extra = dict(example.extra)
-            if task.facts.may_be_unproved:
-                extra.pop("proved", None)  # a mark from the file belongs to the former answer
+                raise InputError(f"{data[row].source}: {labellers.unproved(name)}")
+            answers[row] = outputs
+            if task.facts.may_be_unproved:  # a mark from the file belongs to the former answer
+                extras[row] = {key: v for key, v in extras[row].items() if key != "proved"}
             if not is_proved:
-                extra["proved"] = False
-            labelled[row] = example.replace(outputs=outputs, extra=extra)
-    return Dataset.of(labelled)
+                extras[row] = {**extras[row], "proved": False}
+    return data.with_answers(answers).with_columns(extra=extras)
 
 
 def reference_answer(task: Task, example: Example) -> tuple[Indices | None, bool]:
@@ -337,7 +336,7 @@ def reference_answer(task: Task, example: Example) -> tuple[Indices | None, bool
         labellers.check_max_elements(task, None, len(example.inputs))
     except (InputError, MissingExtraError):
         return None, False
-    answers, proved = labellers.label_with_proof(
+    found, proved = labellers.label_with_proof(
         task, example.inputs[None], None, example.distance, example.rules
     )
     (outputs,) = answers
@@ -401,10 +400,3 @@ def _run(
     result = run(source, function, sink, activity, jobs, backend)
     report_unproved(sink.unproved)
     return result
-
-
-def _whole(chunks: list[Dataset] | None, task: Task) -> Dataset | None:
-    """Return what `Memory` kept as one dataset. None if the examples were written to a file."""
-    if chunks is None:
-        return None
-    return Dataset.of(row for chunk in chunks for row in chunk)

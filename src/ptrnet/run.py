@@ -2,8 +2,8 @@
 
 `solve`, `label`, `evaluate` and `generate` all call `run`. A source has the chunks: of a file, a
 pipe, a table or values in memory. A function maps a chunk to a dataset, in this process or in many
-(`ptrnet.parallel`). A sink takes the datasets in order: `Memory` keeps them, and `Whole` writes
-them together at the end. `ptrnet.sinks` has the sinks that write lines.
+(`ptrnet.parallel`). A sink takes the datasets in order: `Memory` keeps them, and `Whole` gives all
+rows to a function at the end. `ptrnet.sinks` has the sinks that write lines.
 """
 
 import sys
@@ -134,36 +134,29 @@ def _compute(
     return Part(number, len(data), num_unproved(data), encode(data))
 
 
-class Memory(Sink[list[Dataset]]):
-    """Keep the datasets, and return them as a list."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._parts = list[Dataset]()
-
-    def add(self, part: Part) -> None:
-        self._parts.append(part.encoded)
-
-    def result(self) -> list[Dataset]:
-        return self._parts
-
-
-class Whole(Sink[None]):
-    """Keep the datasets, and write them together at the end.
+class Whole(Sink[Result]):
+    """Keep the datasets. Return what a function makes of all rows.
 
     Args:
-        write: takes all rows.
+        finish: the function, such as a writer of files.
     """
 
-    def __init__(self, write: Callable[[Dataset], None]) -> None:
+    def __init__(self, finish: Callable[[Dataset], Result]) -> None:
         super().__init__()
-        self._write, self._parts = write, list[Dataset]()
+        self._finish, self._parts = finish, list[Dataset]()
 
     def add(self, part: Part) -> None:
         self._parts.append(part.encoded)
 
-    def result(self) -> None:
-        self._write(Dataset.join(self._parts))
+    def result(self) -> Result:
+        return self._finish(Dataset.join(self._parts))
+
+
+class Memory(Whole[Dataset]):
+    """Return all rows as a dataset."""
+
+    def __init__(self) -> None:
+        super().__init__(_unchanged)
 
 
 def report_unproved(count: int) -> None:

@@ -254,8 +254,7 @@ class Solver:
         chunks = data.chunks(CHUNK) if activity or is_shared else [data]
         predictor = self._predictor(decoder, constrained, augment, improve)
         source = Source(chunks, len(data), None)
-        solved = solve(predictor, self.trained_range, source, Memory(), activity, jobs, backend)
-        return Dataset.join(solved)
+        return solve(predictor, self.trained_range, source, Memory(), activity, jobs, backend)
 
     def _predictor(
         self,
