@@ -108,7 +108,7 @@ def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
         raise InputError(f"{source}: expected {d} numbers for each element, got {got}; {hint}")
     checks.check_size(n, task.facts.min_elements, source)
     try:
-        values = np.array(fields, np.float64)
+        values = np.array([*map(float, fields)])
         text = "".join(fields)
         is_small = (np.abs(values) <= LARGEST_UNROUNDED).all()  # also False for NaN
         valid = is_small and text.isascii() and "_" not in text
