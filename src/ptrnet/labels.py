@@ -336,10 +336,9 @@ def reference_answer(task: Task, example: Example) -> tuple[Indices | None, bool
         labellers.check_max_elements(task, None, len(example.inputs))
     except (InputError, MissingExtraError):
         return None, False
-    found, proved = labellers.label_with_proof(
+    (outputs,), proved = labellers.label_with_proof(
         task, example.inputs[None], None, example.distance, example.rules
     )
-    (outputs,) = answers
     is_best = bool(proved[0]) and not labellers.is_heuristic(task.facts.labellers[0])
     return (outputs if len(outputs) else None), is_best
 
