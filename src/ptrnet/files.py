@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import hashlib
-import json
 import os
 import secrets
 import shutil
@@ -12,17 +11,12 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from ptrnet.errors import InputError, OutputError
 
 
 class FolderExistsError(InputError):
     """A folder that we wanted to create exists and is not empty."""
-
-
-class LockedError(InputError):
-    """Another process has locked a file or folder."""
 
 
 def exists(path: str | Path) -> bool:
@@ -43,11 +37,6 @@ def checksum(content: bytes | str | Path) -> str:
         return hashlib.sha256(content).hexdigest()
     with open(content, "rb") as stream:  # noqa: PTH123  Path("") is the current folder
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def json_checksum(value: Any) -> str:
-    """Return the SHA-256 of a value as JSON. The order of keys does not change the checksum."""
-    return checksum(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
 
 
 def check_writable(path: Path) -> None:
@@ -105,7 +94,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """
     check_writable(path)
     try:
-        if _is_stream(path):
+        # Write into a FIFO or a device, which no rename can replace.
+        if exists(path) and not stat.S_ISREG(path.stat().st_mode):
             with tempfile.TemporaryDirectory() as folder:
                 temporary = Path(folder) / path.name
                 yield temporary
@@ -166,7 +156,7 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
     block runs without a lock.
 
     Raises:
-        LockedError: another process has the lock and `wait` is False.
+        InputError: another process has the lock and `wait` is False.
         OSError: there is no such file or folder.
     """
     from filelock import lock_descriptor, unlock_descriptor
@@ -175,21 +165,13 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
     try:
         with contextlib.suppress(OSError):
             if not lock_descriptor(handle, blocking=wait):
-                raise LockedError(f"{path}: another process is writing it")
+                raise InputError(f"{path}: another process is writing it")
         yield
     finally:
         with contextlib.suppress(OSError):
             # Closing is not enough if a forked process has the handle, too.
             unlock_descriptor(handle)
         os.close(handle)
-
-
-def _is_stream(path: Path) -> bool:
-    """Whether the path is a FIFO or a device. Raises OSError for a link that leads to itself."""
-    try:
-        return not stat.S_ISREG(path.stat().st_mode)
-    except FileNotFoundError:
-        return False
 
 
 def _temporary_path(path: Path) -> Path:

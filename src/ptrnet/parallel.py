@@ -17,14 +17,7 @@ from itertools import chain, islice
 from numbers import Integral
 from typing import Any, TypeVar
 
-from ptrnet.errors import (
-    InputError,
-    KilledError,
-    MissingExtraError,
-    PtrnetError,
-    short,
-    unknown,
-)
+from ptrnet.errors import InputError, KilledError, MissingExtraError, PtrnetError, short, unknown
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -165,13 +158,13 @@ def _start_worker(parent: int) -> None:
 
 def end_with(parent: int) -> None:
     """End this process soon after its parent, the process with the id `parent`, has ended."""
-    threading.Thread(target=_wait_and_end, args=(parent,), daemon=True).start()
 
+    def wait() -> None:
+        while os.getppid() == parent:  # an orphan gets another parent
+            time.sleep(_WATCH_EVERY)
+        os._exit(1)
 
-def _wait_and_end(parent: int) -> None:
-    while os.getppid() == parent:  # an orphan gets another parent
-        time.sleep(_WATCH_EVERY)
-    os._exit(1)
+    threading.Thread(target=wait, daemon=True).start()
 
 
 @contextmanager

@@ -30,7 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError, MissingExtraError, unknown
-from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, is_directed
+from ptrnet.geometry.distances import EUCLIDEAN
+from ptrnet.labellers.rules import is_plain
 from ptrnet.plugins import Registry, load
 from ptrnet.types import CLOSED, Floats, Indices, TourRules
 
@@ -169,8 +170,7 @@ def label_with_proof(
     options: dict[str, Any] = {} if distance == EUCLIDEAN else {"distance": distance}
     if rules != CLOSED:
         options["rules"] = rules
-    is_plain = rules == CLOSED and not (distance == EXPLICIT and is_directed(inputs).any())
-    if not is_plain and not takes_rules(name):
+    if not takes_rules(name) and not is_plain(inputs, distance, rules):
         raise InputError(
             f"labeller {name}: expected a closed tour without rules, and distances that are "
             "equal in both directions; labellers without this limit: "

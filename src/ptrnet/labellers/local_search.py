@@ -19,8 +19,8 @@ from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT
 from ptrnet.geometry.points import hilbert_order, scale_by_power_of_two
 from ptrnet.jit import assign, jit
 from ptrnet.labellers.held_karp import shortest_tour
-from ptrnet.labellers.rules import Problem, with_fixed_edges
-from ptrnet.labellers.tours import is_plain, label_tours, tour_length
+from ptrnet.labellers.rules import Problem, is_plain, with_fixed_edges
+from ptrnet.labellers.tours import label_tours, tour_length
 from ptrnet.types import CLOSED, Floats, Indices, TourRules
 
 KICKS = 6  # per city

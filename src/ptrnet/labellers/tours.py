@@ -10,7 +10,7 @@ import numpy as np
 from ptrnet.geometry import distances
 from ptrnet.geometry.points import scale_by_power_of_two
 from ptrnet.jit import jit
-from ptrnet.labellers.rules import Problem, reduce, restore
+from ptrnet.labellers.rules import Problem, is_plain, reduce, restore
 from ptrnet.types import CLOSED, Floats, Indices, TourRules
 
 _MAX_DISTANCES = 2**22  # maximum number of distances in memory at a time: 32 MB
@@ -69,12 +69,6 @@ def label_tours(
             problem = reduce(dist, rules, bool((dist != dist.T).any()))
             tour[:] = restore(search(problem), n, rules, problem.directed)
     return list(tours)
-
-
-def is_plain(inputs: Floats, distance: str, rules: TourRules) -> bool:
-    """Whether tours are closed and have no rules, and no distance depends on the direction."""
-    is_directed = distance == distances.EXPLICIT and distances.is_directed(inputs).any()
-    return rules == CLOSED and not is_directed
 
 
 @jit

@@ -84,7 +84,7 @@ def locked(folder: Path) -> AbstractContextManager[None]:
     """Lock a run's folder against other trainings. If the folder does not exist, lock nothing.
 
     Raises:
-        LockedError: another training has locked the folder.
+        InputError: another training has locked the folder.
     """
     return files.locked(folder, wait=False) if exists(folder) else contextlib.nullcontext()
 

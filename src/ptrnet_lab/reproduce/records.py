@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ptrnet.errors import InputError
-from ptrnet.files import atomic_path, json_checksum, locked
+from ptrnet.files import atomic_path, checksum, locked
 from ptrnet.metrics.interval import Measure
 
 
@@ -60,7 +60,7 @@ def read(table: str, results: Path) -> list[Record]:
         raise InputError(
             f"{path}: expected results of ptrnet reproduce; move it away to start again"
         ) from None
-    if written != json_checksum(document["records"]):
+    if written != _checksum(document["records"]):
         raise InputError(f"{path}: damaged: its checksum does not match; move it away")
     return records
 
@@ -68,9 +68,13 @@ def read(table: str, results: Path) -> list[Record]:
 def write(table: str, results: Path, records: Iterable[Record]) -> None:
     """Write a table's records in their order."""
     rows = [asdict(record) for record in records]
-    document = {"table": table, "records": rows, "sha256": json_checksum(rows)}
+    document = {"table": table, "records": rows, "sha256": _checksum(rows)}
     with atomic_path(path_of(table, results, ".json")) as path:
         path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+def _checksum(records: Any) -> str:
+    return checksum(json.dumps(records, sort_keys=True, separators=(",", ":")).encode())
 
 
 def put(table: str, results: Path, record: Record) -> None:
