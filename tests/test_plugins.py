@@ -143,9 +143,8 @@ class lab:
 
 @tasks.register
 class Top(Task):
-    name, facts = "top", Facts(num_features=1, labellers=("toplab",))
+    name, facts = "top", Facts(num_features=1, machine="free", labellers=("toplab",))
     def max_length(self, n): return n - 1
-    def build_constraint(self): ...
     def answer_error(self, n, outputs, first=0):
         return "each once" if len(set(outputs.tolist())) < len(outputs) else None
     def score(self, examples, answers): ...
@@ -305,7 +304,7 @@ def test_registering_twice_or_wrongly_is_refused(run):
     done = run(REGISTERING)
     plain, unready, other = done.stdout.splitlines() or [done.stderr] * 3
     assert "field depth: declare it with ptrnet.settings.setting" in plain
-    assert "Unready: expected it to have answer_error, build_constraint, draw, facts" in unready
+    assert "Unready: expected it to have answer_error, draw, facts" in unready
     assert "'mine' is there already" in other
 
 

@@ -16,7 +16,6 @@ import torch
 from torch import nn
 
 from ptrnet import labellers, models, tasks
-from ptrnet.constraints import Subset
 from ptrnet.data import formats
 from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
@@ -47,13 +46,10 @@ class Pareto(Task):
     """The task `pareto`: the offers that no other offer beats, the cheapest first."""
 
     name = "pareto"
-    facts = Facts(num_features=2, labellers=("sweep",))
+    facts = Facts(num_features=2, machine="subset", labellers=("sweep",))
 
     def max_length(self, n):
         return n
-
-    def build_constraint(self):
-        return Subset()
 
     def answer_error(self, n, outputs, first=0):
         return duplicate_error(outputs, first)

@@ -20,7 +20,7 @@ from ptrnet.run import CHUNK, Memory, Result, Sink, Source, report_unproved, run
 from ptrnet.sinks import file_sink, open_instances
 from ptrnet.sizes import Sizes
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.tsp import with_ends
+from ptrnet.tasks.tsp.ends import with_ends
 from ptrnet.types import Dataset, Ends, Example, Indices, TourRules
 
 LABELLING, GENERATING = "labelling", "generating"  # verbs of runs

@@ -33,7 +33,7 @@ from ptrnet.files import atomic_path, check_writable, checksum, locked, to_stand
 from ptrnet.run import CHUNK, Part, Result, Sink, Source, Whole
 from ptrnet.settings import to_mapping
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.tsp import with_ends
+from ptrnet.tasks.tsp.ends import with_ends
 from ptrnet.types import Dataset, Ends
 from ptrnet.version import VERSION
 

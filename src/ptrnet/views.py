@@ -19,6 +19,7 @@ from ptrnet.decoding import Decoder
 from ptrnet.geometry.points import reading_order
 from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.tasks.base import Mirror, Task
+from ptrnet.tasks.tsp.ends import obey
 from ptrnet.types import CLOSED, Example, Floats, Indices
 
 
@@ -161,7 +162,7 @@ def _cheapest(task: Task, example: Example, candidates: Sequence[Candidate]) -> 
 
 def _canonicalize(task: Task, example: Example, outputs: Indices) -> Indices:
     canonical = canonicalize_valid(task, example.inputs, outputs)
-    return canonical if example.rules == CLOSED else task.obey(example, canonical)
+    return canonical if example.rules == CLOSED else obey(example, canonical)
 
 
 def canonicalize_valid(task: Task, inputs: Floats, outputs: Indices) -> Indices:

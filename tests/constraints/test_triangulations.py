@@ -52,7 +52,7 @@ class PlainQueue:
 
 def check(prefixes, state, n):
     """Compare allowed tokens and the front edge with those of the plain queue, for all prefixes."""
-    allowed, (first, tail, head) = Apexes().allowed(state), state.edges.front()
+    allowed, (first, tail, head) = Apexes().mask(state), state.edges.front()
     for k, prefix in enumerate(prefixes):
         plain = PlainQueue(prefix)
         assert set(torch.nonzero(allowed[0, k])[:, 0].tolist()) == plain.allowed(n), prefix
@@ -75,7 +75,7 @@ def check_answer(tokens, n):
 def test_allowed_sequences_are_those_of_a_plain_queue(n, expected):
     """Elements differ only by number, so new ones are taken in increasing order (`is_next`)."""
     prefixes, count = [()], 0
-    state = Apexes().initial_state(torch.tensor([n]), 2, n + 2 + 3)
+    state = Apexes().start(torch.tensor([n]), 2, n + 2 + 3)
     while prefixes:
         allowed = check(prefixes, state, n)
         for k in torch.nonzero(allowed[:, END])[:, 0].tolist():
@@ -95,7 +95,7 @@ def test_random_walks_reach_an_end(n):
     torch.manual_seed(n)
     first = torch.randint(2, n + 2, (1, 40))
     prefixes, answers = [(token,) for token in first[0].tolist()], []
-    state = Apexes().initial_state(torch.tensor([n]), 2, n + 2 + 1)
+    state = Apexes().start(torch.tensor([n]), 2, n + 2 + 1)
     state = Apexes().advance(state, torch.zeros_like(first), first)
     while prefixes:
         allowed = check(prefixes, state, n)
@@ -116,15 +116,15 @@ def test_random_walks_reach_an_end(n):
 
 def test_only_none_is_allowed_after_the_maximum_number_of_triangles():
     n, tokens = 4, [2, 3, 4, 5, 5, 1, 1]
-    state = Apexes().initial_state(torch.tensor([n]), 2, n + 2)
+    state = Apexes().start(torch.tensor([n]), 2, n + 2)
     zero = torch.zeros(1, 1, dtype=torch.int64)
     for token in tokens:
-        allowed = Apexes().allowed(state)[0, 0].tolist()
+        allowed = Apexes().mask(state)[0, 0].tolist()
         assert allowed[token]
         if token == 1:
             assert sum(allowed) == 1
         state = Apexes().advance(state, zero, torch.tensor([[token]]))
-    assert Apexes().allowed(state)[0, 0].tolist() == [True] + [False] * (n + 1)
+    assert Apexes().mask(state)[0, 0].tolist() == [True] + [False] * (n + 1)
 
 
 def test_queues_stay_consistent_for_arbitrary_tokens():

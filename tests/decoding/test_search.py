@@ -7,6 +7,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ptrnet import models
+from ptrnet.constraints import machine_of
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.errors import ModelError, NotFiniteError
 from ptrnet.masks import gather_prefixes
@@ -45,7 +46,7 @@ def test_a_step_stays_on_the_device(small, monkeypatch, name, settings, model, d
     autocast = torch.autocast  # it does not know the device "meta"
     monkeypatch.setattr(torch, "autocast", lambda device, **options: autocast("cpu", **options))
     solver = small(name, model, **settings)
-    network, constraint = solver.model.to("meta"), solver.task.build_constraint()
+    network, constraint = solver.model.to("meta"), machine_of(solver.task.facts)
     n = network.n or 5
     inputs = torch.from_numpy(solver.task.sample(np.random.default_rng(1), 2, n)).float().to("meta")
     lengths = torch.full((2,), n, device="meta")
@@ -53,12 +54,12 @@ def test_a_step_stays_on_the_device(small, monkeypatch, name, settings, model, d
         encoded, selector = network.encode(inputs, lengths), decoder.selector(inputs, lengths)
         model_state = encoded.state
         specials, num_tokens = network.num_specials, encoded.num_tokens
-        state = constraint.initial_state(lengths, specials, num_tokens)
+        state = constraint.start(lengths, specials, num_tokens)
         scores = torch.zeros(2, 1, device="meta")
         tokens = torch.zeros(2, 1, dtype=torch.int64, device="meta")
         for step in range(2):
             log_probs, model_state = network.step(encoded, model_state, tokens)
-            log_probs = torch.where(constraint.allowed(state), log_probs, -torch.inf)
+            log_probs = torch.where(constraint.mask(state), log_probs, -torch.inf)
             scores, parents, tokens = selector.select(step, scores, log_probs)
             model_state = tuple(gather_prefixes(part, parents) for part in model_state)
             state = constraint.advance(state, parents, tokens)

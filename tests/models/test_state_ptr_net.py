@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from ptrnet import Beam, Sample, Solver, models, tasks
+from ptrnet.constraints import machine_of
 from ptrnet.data.batches import pad_instances
 from ptrnet.errors import ModelError
 from ptrnet.models import state_ptr_net
@@ -33,7 +34,7 @@ def test_step_by_step_equals_all_steps_at_once(name):
     inputs, lengths = pad_instances(instances(task, 6, 4), is_exact=True)
     tokens = (
         Sample(1, seed=1)
-        .decode(model, inputs, lengths, lengths * 100, task.build_constraint())
+        .decode(model, inputs, lengths, lengths * 100, machine_of(task.facts))
         .tokens[:, 0]
     )
     tokens = torch.nn.functional.pad(tokens, (0, 1))
@@ -141,7 +142,7 @@ def test_problems_written_in_numpy_have_the_same_probabilities(name, monkeypatch
     """The built-in problems also take NumPy's arrays, so they can play a user's problem."""
     task, model = network(name)
     inputs, lengths = pad_instances(instances(task, 6, 3), is_exact=True)
-    decoder, constraint, max_lengths = Sample(4, seed=1), task.build_constraint(), lengths * 20
+    decoder, constraint, max_lengths = Sample(4, seed=1), machine_of(task.facts), lengths * 20
     decoded = []
     for in_torch in (True, False):
         monkeypatch.setattr(type(task), "array_api", in_torch)
@@ -156,7 +157,7 @@ def test_samples_of_a_batch_have_their_single_probabilities(name, monkeypatch):
     task, model = network(name)
     inputs, lengths = pad_instances(instances(task, 6, 3), is_exact=True)
     monkeypatch.setattr(state_ptr_net, "MAX_POSITIONS", 20)
-    decoder, constraint = Sample(3, seed=1), task.build_constraint()
+    decoder, constraint = Sample(3, seed=1), machine_of(task.facts)
     sampled = decoder.decode(model, inputs, lengths, lengths * 100, constraint)
     tokens = torch.nn.functional.pad(sampled.tokens, (0, 1))
     for b in range(3):

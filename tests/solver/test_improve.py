@@ -7,6 +7,7 @@ import pytest
 
 import ptrnet
 from ptrnet import tasks
+from ptrnet.tasks.tsp.ends import obey
 from ptrnet.types import Example, TourRules
 
 PROBLEMS = ("cvrp", "orienteering")
@@ -47,10 +48,10 @@ def test_improved_answers_of_problems_are_valid_and_cost_no_more(name, n, rounde
             inputs[:, 3] *= 10 if name == "orienteering" else 1
             inputs[:, 4] = 1
         example, answer = Example(inputs), random_answer(task, inputs, rng)
-        better = task.improve(example, answer)
+        better = task.facts.improve(example, answer)
         assert task.answer_errors(inputs, [better]) == [None]
         gains.append(cost(task, example, answer) - cost(task, example, better))
-        again = task.improve(example, better)
+        again = task.facts.improve(example, better)
         assert cost(task, example, again) == pytest.approx(cost(task, example, better))
     assert min(gains) >= -1e-9
     assert n < 6 or max(gains) > 0
@@ -66,7 +67,7 @@ def test_improved_routes_are_often_the_best_of_all():
         example = Example(inputs)
         answers = [np.array([*p[:3], 0, *p[3:]]) for p in permutations(range(1, 7))]
         best = task.costs(example, answers).min()
-        gaps.append(cost(task, example, task.improve(example, answers[0])) / best - 1)
+        gaps.append(cost(task, example, task.facts.improve(example, answers[0])) / best - 1)
     assert np.min(gaps) >= -1e-9
     assert np.median(gaps) < 1e-9 and np.mean(gaps) < 0.02
 
@@ -93,7 +94,7 @@ def test_improved_tours_do_not_cross_themselves(n):
     task, rng = tasks.get("tsp"), np.random.default_rng(n)
     for points in rng.random((10, n, 2)):
         answer = rng.permutation(n)
-        better = task.improve(Example(points), answer)
+        better = task.facts.improve(Example(points), answer)
         assert sorted(better) == list(range(n))
         assert not crosses(points, better)
         assert cost(task, Example(points), better) <= cost(task, Example(points), answer)
@@ -106,8 +107,8 @@ def test_improved_tours_obey_their_rules_in_the_distances_of_the_file(rules, dis
     for n in (5, 12):
         points = rng.random((n, 2)) * 80
         example = Example(points).replace(distance=distance, rules=rules)
-        answer = task.obey(example, rng.permutation(n))
-        better = task.improve(example, answer)
+        answer = obey(example, rng.permutation(n))
+        better = task.facts.improve(example, answer)
         assert sorted(better) == list(range(n))
         assert rules.start in (None, better[0]) and rules.end in (None, better[-1])
         assert cost(task, example, better) <= cost(task, example, answer) + 1e-9
@@ -120,7 +121,7 @@ def test_improved_tours_obey_their_rules_in_the_distances_of_the_file(rules, dis
             if rules.start in (None, p[0]) and rules.end in (None, p[-1])
         ]
         best = task.costs(example, orders).min()
-        assert cost(task, example, task.improve(example, orders[-1])) == pytest.approx(best)
+        assert cost(task, example, task.facts.improve(example, orders[-1])) == pytest.approx(best)
 
 
 def test_solvers_improve_tours_by_default_whatever_the_batch(small):
@@ -131,7 +132,7 @@ def test_solvers_improve_tours_by_default_whatever_the_batch(small):
     plain = solver.solve(list(points), improve=False)
     for p, one, same, network in zip(points, alone, together, plain, strict=True):
         assert one.tolist() == same.tolist()
-        expected = solver.task.improve(Example(p), network)
+        expected = solver.task.facts.improve(Example(p), network)
         assert one.tolist() == expected.tolist()
         assert not crosses(p, one)
     known = [Example(p, a) for p, a in zip(points, plain, strict=True)]

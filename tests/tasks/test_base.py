@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from ptrnet import labellers, tasks
-from ptrnet.constraints import Free
 from ptrnet.data import formats
 from ptrnet.errors import InputError
 from ptrnet.geometry.points import fit_unit_cube
@@ -101,13 +100,10 @@ def test_batch_is_normalized_like_its_instances():
 class Pairs(Task):
     """A plug-in's task: find the elements that belong together."""
 
-    name, facts = "pairs", Facts(num_features=2, item_size=2)
+    name, facts = "pairs", Facts(num_features=2, machine="free", item_size=2)
 
     def max_length(self, n):
         return n
-
-    def build_constraint(self):
-        return Free()
 
     def answer_error(self, n, outputs, first=0):
         return None

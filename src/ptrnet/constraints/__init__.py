@@ -11,8 +11,9 @@ This module has the constraints on sequences, subsets and tours of elements. `Be
 first tokens. `triangulations.py` has those of triangulations.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -20,6 +21,9 @@ from torch import Tensor
 from ptrnet.constraints.triangulations import Apexes, Triangles
 from ptrnet.masks import gather_prefixes, length_mask
 from ptrnet.types import END
+
+if TYPE_CHECKING:
+    from ptrnet.tasks.base import Facts
 
 __all__ = [
     "Anything",
@@ -32,6 +36,8 @@ __all__ = [
     "Subset",
     "Tour",
     "Triangles",
+    "machine_of",
+    "unconstrained",
 ]
 
 
@@ -40,19 +46,19 @@ class Constraint(Protocol):
 
     Each constraint chooses the type of its state. The methods must not change a state in place,
     because several prefixes may share the state. The methods must not read values of a tensor, as
-    `.item()` and `bool(tensor)` do, because the search may be recorded as a CUDA graph. `allowed`
-    must allow at least one token after each prefix that has not ended.
+    `.item()` and `bool(tensor)` do, because the search may be recorded as a CUDA graph. `mask` must
+    allow at least one token after each prefix that has not ended.
 
     Examples:
         >>> constraint = Permutation()
-        >>> state = constraint.initial_state(torch.tensor([3]), num_specials=1, num_tokens=4)
+        >>> state = constraint.start(torch.tensor([3]), num_specials=1, num_tokens=4)
         >>> parents, tokens = torch.tensor([[0]]), torch.tensor([[2]])
         >>> state = constraint.advance(state, parents, tokens)
-        >>> constraint.allowed(state)  # not END: elements are left; not 2: it has been used
+        >>> constraint.mask(state)  # not END: elements are left; not 2: it has been used
         tensor([[[False,  True, False,  True]]])
     """
 
-    def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Any:
+    def start(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Any:
         """Return the state before the first token: an empty prefix for each instance (K = 1).
 
         Args:
@@ -61,7 +67,7 @@ class Constraint(Protocol):
             num_tokens: number of special slots and elements, S + N, padding included.
         """
 
-    def allowed(self, state: Any) -> Tensor:
+    def mask(self, state: Any) -> Tensor:
         """Return `(B, K, S + N)` boolean: the tokens that may come next."""
 
     def advance(self, state: Any, parents: Tensor, tokens: Tensor) -> Any:
@@ -93,11 +99,11 @@ class Free:
 
     min_length: int = 1
 
-    def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Remaining:
+    def start(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Remaining:
         tokens = length_mask(lengths + num_specials, num_tokens)[:, None]
         return Remaining(tokens, started=False)
 
-    def allowed(self, state: Remaining) -> Tensor:
+    def mask(self, state: Remaining) -> Tensor:
         if state.started or self.min_length == 0:
             return state.tokens
         return with_end(state.tokens, torch.zeros_like(state.tokens[..., END]))
@@ -112,10 +118,10 @@ class Anything:
     This class is for models that give forbidden tokens probability 0 themselves.
     """
 
-    def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Tensor:
+    def start(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Tensor:
         return torch.ones(1, 1, num_tokens, dtype=torch.bool, device=lengths.device)
 
-    def allowed(self, state: Tensor) -> Tensor:
+    def mask(self, state: Tensor) -> Tensor:
         return state
 
     def advance(self, state: Tensor, parents: Tensor, tokens: Tensor) -> Tensor:
@@ -133,7 +139,7 @@ class Subset(Free):
 class Permutation(Subset):
     """Constraint that requires each element exactly once."""
 
-    def allowed(self, state: Remaining) -> Tensor:
+    def mask(self, state: Remaining) -> Tensor:
         return with_end(state.tokens, ~state.tokens[..., END + 1 :].any(-1))
 
 
@@ -144,9 +150,9 @@ class Tour(Permutation):
     written in only two ways, one for each direction.
     """
 
-    def allowed(self, state: Remaining) -> Tensor:
+    def mask(self, state: Remaining) -> Tensor:
         if state.started:
-            return super().allowed(state)
+            return super().mask(state)
         first_element = torch.full_like(state.tokens[..., END], END + 1, dtype=torch.int64)
         return one_hot_mask(first_element, state.tokens.shape[2])
 
@@ -170,11 +176,11 @@ class Begun:
     constraint: Constraint
     tokens: Tensor
 
-    def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Beginning:
-        return Beginning(self.constraint.initial_state(lengths, num_specials, num_tokens), 0)
+    def start(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Beginning:
+        return Beginning(self.constraint.start(lengths, num_specials, num_tokens), 0)
 
-    def allowed(self, state: Beginning) -> Tensor:
-        allowed = self.constraint.allowed(state.state)
+    def mask(self, state: Beginning) -> Tensor:
+        allowed = self.constraint.mask(state.state)
         if state.step >= self.tokens.shape[1]:
             return allowed
         given = self.tokens[:, state.step : state.step + 1]
@@ -199,12 +205,12 @@ class ClosedSubset:
     Vinyals et al. (2015) write hulls as closed polygons.
     """
 
-    def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Polygon:
+    def start(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Polygon:
         tokens = length_mask(lengths + num_specials, num_tokens)[:, None]
         closed = torch.zeros_like(tokens[..., END])
         return Polygon(tokens, torch.full_like(closed, END, dtype=torch.int64), closed)
 
-    def allowed(self, state: Polygon) -> Tensor:
+    def mask(self, state: Polygon) -> Tensor:
         closing = one_hot_mask(state.first, state.tokens.shape[2])
         return with_end((state.tokens | closing) & ~state.closed[..., None], state.closed)
 
@@ -215,6 +221,34 @@ class ClosedSubset:
             first=torch.where(first == END, tokens, first),
             closed=closed | (tokens == first) | (tokens == END),
         )
+
+
+# Names of constraints, which `ptrnet.tasks.base.Facts` has, and how they are made.
+MACHINES: dict[str, Callable[["Facts"], Constraint]] = {
+    "anything": lambda facts: Anything(),
+    "apexes": lambda facts: Apexes(),
+    "closed-subset": lambda facts: ClosedSubset(),
+    "free": lambda facts: Free(facts.min_length),
+    "permutation": lambda facts: Permutation(),
+    "subset": lambda facts: Subset(facts.min_length),
+    "tour": lambda facts: Tour(),
+    "triangles": lambda facts: Triangles(facts.num_specials),
+}
+
+
+def machine_of(facts: "Facts") -> Constraint:
+    """Return the constraint of a task: which tokens may come next after each prefix."""
+    machine = facts.machine
+    return MACHINES[machine](facts) if isinstance(machine, str) else machine()
+
+
+def unconstrained(facts: "Facts") -> Constraint:
+    """Return the constraint of unconstrained decoding.
+
+    It only forbids padding, and END before `min_length` indices. Networks that read states give
+    forbidden tokens probability 0 in any case.
+    """
+    return Anything() if facts.machine == "anything" else Free(facts.min_length)
 
 
 def one_hot_mask(tokens: Tensor, num_tokens: int) -> Tensor:

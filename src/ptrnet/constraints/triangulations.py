@@ -91,13 +91,13 @@ class Triangles:
 
     num_specials: int
 
-    def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> OpenTriangle:
+    def start(self, lengths: Tensor, num_specials: int, num_tokens: int) -> OpenTriangle:
         padding = (lengths + num_specials)[:, None]
         phase = torch.full_like(padding, FIRST)
         tokens = torch.arange(num_tokens, device=lengths.device)
         return OpenTriangle(phase, torch.zeros_like(phase), tokens, padding)
 
-    def allowed(self, state: OpenTriangle) -> Tensor:
+    def mask(self, state: OpenTriangle) -> Tensor:
         transitions, to_follow = _tables(self.num_specials, state.phase.device)
         by_kind = transitions[state.phase] != Phase.FORBIDDEN  # (B, K, S + 1)
         end = (state.padding - to_follow[state.phase])[..., None]
@@ -203,7 +203,7 @@ class Apexes:
     empty, so every sequence ends.
     """
 
-    def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Triangulation:
+    def start(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Triangulation:
         none = torch.zeros_like(lengths)[:, None]
         return Triangulation(
             edges=OpenEdges.empty(none),
@@ -213,7 +213,7 @@ class Apexes:
             padding=(lengths + num_specials)[:, None],
         )
 
-    def allowed(self, state: Triangulation) -> Tensor:
+    def mask(self, state: Triangulation) -> Tensor:
         waits = state.edges.is_open.any(-1)
         _, tail, head = (ends[..., None] for ends in state.edges.front())
         tokens = state.tokens

@@ -13,8 +13,9 @@ import numpy as np
 
 from ptrnet.data import cells
 from ptrnet.data.arrays import is_frame, real_array, records_of, to_array
-from ptrnet.errors import AmbiguousInputWarning, InputError, file_of, short
+from ptrnet.errors import AmbiguousInputWarning, InputError, file_of, short, unknown
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, doubt_about
+from ptrnet.geometry.points import first_equal
 from ptrnet.sizes import LARGEST
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import Element, to_numbers
@@ -115,6 +116,21 @@ def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -
     return np.column_stack([to_numbers(columns[name], name, place) for name in fields])
 
 
+def from_dictionary(fields: Mapping[str, Any], task: Task, source: str) -> Any:
+    """Convert a dictionary that a user gave, alone or as an item of a list.
+
+    If the task has `field_names`, return an array `(n, d)`, and refuse unknown keys. Otherwise
+    return the dictionary, because instances are lists with a dictionary for each element.
+    """
+    if not task.facts.field_names:
+        return fields
+    rest = dict(fields)
+    inputs = task.read_instance(rest, source)
+    for key in rest:
+        raise InputError(f"{source}: {unknown('key', str(key), task.facts.field_names)}")
+    return inputs
+
+
 def check_size(n: int, least: int, source: str) -> None:
     """Refuse fewer than `least` or more than LARGEST elements."""
     if not least <= n <= LARGEST:
@@ -139,13 +155,16 @@ def check_solvable(inputs: Floats, task: Task, source: str) -> None:
     reason = task.instance_error(inputs)
     if reason:
         raise InputError(f"{source}: {reason}")
-    points = task.rounded_points(inputs)
+    rounded = task.facts.rounded_points
+    points = rounded(inputs) if rounded else None
     if points is not None:
         check_distances(points, "EUC_2D", source)
-    pair = task.left_out(inputs)
-    if pair:
+    first = np.arange(len(inputs)) if task.facts.keeps_equal else first_equal(inputs)
+    others = np.flatnonzero(first != np.arange(len(inputs)))
+    if len(others):
         file = file_of(source)
-        which = f"elements {pair[1] + 1} and {pair[0] + 1}" if file == source else "some elements"
+        equal = f"elements {first[others[0]] + 1} and {others[0] + 1}"
+        which = equal if file == source else "some elements"
         warnings.warn(
             f"{file}: {which} are equal; answers only have the first of equal elements",
             AmbiguousInputWarning,

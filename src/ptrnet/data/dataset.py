@@ -77,11 +77,11 @@ def instances_of(values: Any, task: Task) -> tuple[Dataset, bool]:
         _check_width(values, task)
         return values, False
     if isinstance(values, Mapping):
-        values = task.from_dictionary(values, "instance 0")
+        values = checks.from_dictionary(values, task, "instance 0")
     elif isinstance(values, list):
         values = [
-            task.from_dictionary(value, f"instance {k}") if isinstance(value, Mapping) else value
-            for k, value in enumerate(values)
+            checks.from_dictionary(v, task, f"instance {k}") if isinstance(v, Mapping) else v
+            for k, v in enumerate(values)
         ]
     _check_in_memory(values, "instances")
     values = unpack_objects(values)

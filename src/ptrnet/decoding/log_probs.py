@@ -81,10 +81,10 @@ def _allowed_tokens(
         num_specials: number of special slots, S.
         num_tokens: number of special slots and elements, S + N, padding included.
     """
-    state = constraint.initial_state(lengths, num_specials, num_tokens)
+    state = constraint.start(lengths, num_specials, num_tokens)
     parents = torch.zeros_like(tokens[:, :1])
     allowed = []
     for i in range(tokens.shape[1]):
-        allowed.append(constraint.allowed(state))
+        allowed.append(constraint.mask(state))
         state = constraint.advance(state, parents, tokens[:, i : i + 1])
     return torch.cat(allowed, 1)

@@ -196,7 +196,7 @@ def _solve_parts(model: PointerModel, inputs: Tensor, counts: Tensor) -> Indices
     counts = counts.to(inputs.device)
     encoded, constraint = model.encode(inputs, counts), Tour()
     model_state = encoded.state
-    constraint_state = constraint.initial_state(counts, model.num_specials, encoded.num_tokens)
+    constraint_state = constraint.start(counts, model.num_specials, encoded.num_tokens)
     tokens = torch.full((batch, 1), END, device=inputs.device)
     parents, columns = torch.zeros_like(tokens), []
     for step in range(width):
@@ -204,7 +204,7 @@ def _solve_parts(model: PointerModel, inputs: Tensor, counts: Tensor) -> Indices
         if step < 2:
             tokens = torch.full_like(tokens, model.num_specials + step)
         else:
-            allowed = constraint.allowed(constraint_state)
+            allowed = constraint.mask(constraint_state)
             tokens = log_probs.masked_fill(~allowed, -torch.inf).argmax(-1)
         constraint_state = constraint.advance(constraint_state, parents, tokens)
         columns.append(tokens)

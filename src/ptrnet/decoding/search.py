@@ -132,7 +132,7 @@ class Search(Decoder):
         encoded = model.encode(inputs, lengths)
         model_state = encoded.state
         constraint = constraint or Free()
-        constraint_state = constraint.initial_state(lengths, model.num_specials, encoded.num_tokens)
+        constraint_state = constraint.start(lengths, model.num_specials, encoded.num_tokens)
         selector = self.selector(inputs, lengths)
         only_end = torch.arange(encoded.num_tokens, device=inputs.device) == END
         # A prefix that has ended is extended by END with log-probability 0, so its score is kept.
@@ -147,7 +147,7 @@ class Search(Decoder):
         tokens = torch.full((batch, 1), END, device=inputs.device)  # END is also the start symbol
         for step in range(longest + 1):
             log_probs, model_state = model.step(encoded, model_state, tokens)
-            allowed = constraint.allowed(constraint_state)
+            allowed = constraint.mask(constraint_state)
             if step >= shortest:
                 is_full = (step >= max_lengths)[:, None, None]
                 allowed = torch.where(is_full, only_end, allowed)

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ptrnet.constraints import machine_of
 from ptrnet.data.batches import pad_instances
 from ptrnet.data.random_streams import EXPORTED
 from ptrnet.decoding import Greedy
@@ -97,7 +98,7 @@ def _compare_batch(
     inputs, lengths = pad_instances(views, task.facts.exact_inputs)
     max_lengths = torch.tensor([task.max_length(len(view)) for view in views])
     tokens, actual = (
-        Greedy().decode(m, inputs, lengths, max_lengths, task.build_constraint()).tokens[:, 0]
+        Greedy().decode(m, inputs, lengths, max_lengths, machine_of(task.facts)).tokens[:, 0]
         for m in (model, exported)
     )
     # Call `step` for each step, as the graphs do. A model's own `log_probs` may compute all steps

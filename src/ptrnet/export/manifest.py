@@ -4,6 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ptrnet.constraints import machine_of
 from ptrnet.export.graphs import DIMENSIONS, ENCODER, OPSET, STEP, Graph
 from ptrnet.files import checksum
 from ptrnet.geometry.points import SMALLEST_RANGE
@@ -89,7 +90,7 @@ LOOP = [
 def describe(solver: Solver, graphs: dict[str, Graph]) -> dict[str, Any]:
     """Return the manifest of a model and its graphs, without `checked`, `weights` and `files`."""
     task, model = solver.task, solver.model
-    constraint = type(task.build_constraint())
+    constraint = type(machine_of(task.facts))
     kind, meaning = CONSTRAINTS.get(constraint.__name__, ("other", constraint.__doc__ or ""))
     answer = _answer_kind(task)
     return {

@@ -114,7 +114,8 @@ class Registry:
     Args:
         kind: what messages call an object of the registry, such as "task".
         package: the package with one module for each name.
-        unlisted: modules of the package that do not belong to the registry.
+        unlisted: modules and packages in the package that do not belong to the registry. Packages
+            with the name `parts` never do.
         member: the name of the object in each module. If empty, the module is the object.
         check: a function that takes a name and the object that a plug-in registered. It raises
             InputError if the object cannot be used.
@@ -197,8 +198,10 @@ class Registry:
         """Return the names of the package's own modules."""
         spec = importlib.util.find_spec(self._package)  # does not import the package itself
         folders = spec.submodule_search_locations if spec else None
-        modules = (m.name for m in pkgutil.iter_modules(folders) if not m.ispkg)
-        return [name.replace("_", "-") for name in modules if name not in self._unlisted]
+        modules = (m.name for m in pkgutil.iter_modules(folders))
+        return [
+            name.replace("_", "-") for name in modules if name not in ("parts", *self._unlisted)
+        ]
 
 
 def _place(value: Any) -> tuple[Any, Any]:

@@ -14,14 +14,13 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 from numpy.typing import NDArray
 
-from ptrnet.errors import InputError, unknown
+from ptrnet.errors import InputError
 from ptrnet.geometry.sampling import MIXED
 from ptrnet.ragged import pad
 from ptrnet.tasks.base import Drawing, Facts, Mirror, Task, duplicate_error
 from ptrnet.types import END, Example, Floats, Indices
 
 if TYPE_CHECKING:
-    from ptrnet.constraints import Constraint
     from ptrnet.metrics.interval import Scores
 
 # Arrays `(B, ...)` with one row for each instance of a batch: NumPy's, or torch's tensors if the
@@ -157,6 +156,14 @@ class Problem(Task):
         """Return answers to `backwards(inputs)`; see `Mirror`."""
         raise NotImplementedError
 
+    def improve(self, example: Example, outputs: Indices) -> Indices:
+        """Return a valid answer that costs no more than a valid answer; see `Facts.improve`."""
+        return outputs
+
+    def rounded_points(self, inputs: Floats) -> Floats | None:
+        """Return the points `(n, 2)` whose distances are rounded; see `Facts.rounded_points`."""
+        return None
+
     # ---- Instances and their named arrays.
 
     def pack(self, **fields: Any) -> Floats:
@@ -241,8 +248,10 @@ class Problem(Task):
     @cached_property
     def facts(self) -> Facts:
         mirror = Mirror(self.backwards, self.answers_backwards) if self.is_reversible else None
+        own = type(self)
         return Facts(
             num_features=self.num_features,
+            machine="anything",  # the network gives forbidden choices probability 0
             labellers=self.labellers,
             may_be_unproved=self.may_be_unproved,
             min_elements=self.min_elements,
@@ -259,6 +268,9 @@ class Problem(Task):
             stats={name: getattr(self, name) for name in self.stats},
             ties=None if type(self).grades is Problem.grades else self.grades,
             mirror=mirror,
+            improve=None if own.improve is Problem.improve else self.improve,
+            rounded_points=self.rounded_points,
+            field_names=self.field_names,
             has_picture=type(self).draw is not Problem.draw,
             stdout_format="jsonl",
             recipe=self.recipe,
@@ -268,6 +280,11 @@ class Problem(Task):
     def is_reversible(self) -> bool:
         """Whether instances can be read backwards."""
         return type(self).backwards is not Problem.backwards
+
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        """The names of an instance's fields in files."""
+        return (*self.element_fields, *self.shared_fields)
 
     @property
     def num_features(self) -> int:
@@ -293,23 +310,6 @@ class Problem(Task):
 
     def normalize(self, inputs: Floats) -> Floats:
         """Return the instances unchanged, because `features` prepares what the network sees."""
-        return inputs
-
-    def build_constraint(self) -> "Constraint":
-        from ptrnet.constraints import Anything
-
-        return Anything()
-
-    def free_constraint(self) -> "Constraint":
-        """Return `build_constraint()`. The network gives forbidden choices probability 0 anyway."""
-        return self.build_constraint()
-
-    def from_dictionary(self, fields: Mapping[str, Any], source: str) -> Floats:
-        rest = dict(fields)
-        inputs: Floats = self.read_instance(rest, source)
-        for key in rest:
-            known = {*self.optional, *self.to_fields(inputs)}
-            raise InputError(f"{source}: {unknown('key', str(key), known)}")
         return inputs
 
     def read_instance(self, row: dict[str, Any], source: str) -> Any:

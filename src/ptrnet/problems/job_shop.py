@@ -78,6 +78,10 @@ class JobShop(Problem):
             return f"expected durations of 0 or more, got {duration.min():g}"
         return None
 
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        return ("jobs",)
+
     def max_length(self, n: int) -> int:
         return n * MOST
 

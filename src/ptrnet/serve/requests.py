@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from ptrnet.data import checks
+from ptrnet.data.checks import from_dictionary
 from ptrnet.data.dataset import checked_instance
 from ptrnet.data.formats.parts.json_values import parse_object
 from ptrnet.decoding.search import Search
@@ -172,9 +173,7 @@ def _question(instances: Any, method: Method, task: Task, limits: Limits) -> Que
     for k, values in enumerate(instances):
         source = f"instance {k}"
         if isinstance(values, dict):
-            # A `ptrnet.problems.Problem` converts the fields to an array. Other tasks return the
-            # dictionary unchanged.
-            values = task.from_dictionary(values, source)
+            values = from_dictionary(values, task, source)
         rows.append(checked_instance(values, task, source))
     return Question(Dataset.of(rows), method)
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ptrnet.constraints import Constraint
+from ptrnet.constraints import Constraint, machine_of, unconstrained
 from ptrnet.data.batches import bucket_by_size, pad_instances
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError, check_int, short
@@ -20,6 +20,7 @@ from ptrnet.kernels.threads import one_thread
 from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.run import CHUNK
 from ptrnet.tasks.base import Task
+from ptrnet.tasks.tsp.ends import beginning, obey, with_free_end
 from ptrnet.types import END, Dataset, Example, Floats, Indices
 from ptrnet.views import Candidate, augmented_view, best_candidate, decode_view, settle_valid
 
@@ -50,7 +51,7 @@ class Predictor:
             steps by compiled kernels, which may round differently. Jobs of several chunks set True,
             so that the answers to a chunk do not depend on how many chunks the process has answered
             before.
-        improve: whether to improve tours and routes by small moves (`Task.improve`). Without the
+        improve: whether to improve tours and routes by small moves (`Facts.improve`). Without the
             constraint, answers are never improved. Log-probabilities are those of the network's
             own answers.
     """
@@ -68,10 +69,10 @@ class Predictor:
         if self.always_compiled:
             use_compiled_kernels()
         task = self.task
-        constraint = task.build_constraint() if self.constrained else task.free_constraint()
+        constraint = (machine_of if self.constrained else unconstrained)(task.facts)
         answers: dict[int, Candidate] = {}
         sizes = (data.sizes * self.decoder.size).tolist()
-        beginnings = [task.beginning(example) for example in data]
+        beginnings = [beginning(example) for example in data]
         for rows in _batches(sizes, beginnings, self.model.one_size):
             instances = [self.task.normalize(data[row].inputs) for row in rows]
             num_rows, largest = len(rows) * self.decoder.size, max(map(len, instances))
@@ -92,8 +93,9 @@ class Predictor:
                 if not self.decoder.needs_circular:
                     best = self._with_best_ends(data[row], best, constraint)
                 outputs = settle_valid(self.task, data[row].inputs, best.outputs)
-                if self.improve and self.constrained:
-                    outputs = self.task.improve(data[row], outputs)
+                improve = self.task.facts.improve
+                if self.improve and self.constrained and improve:
+                    outputs = improve(data[row], outputs)
                 answers[row] = best._replace(outputs=outputs)
         ordered = [answers[row] for row in range(len(data))]
         return data.with_answers(
@@ -109,11 +111,11 @@ class Predictor:
         If the answer is not an open path, return it unchanged.
         """
         for end in ("end", "start"):
-            trials = self.task.with_free_end(example, best.outputs, end)
+            trials = with_free_end(example, best.outputs, end)
             if trials:
                 best = self._best_trial(example, best, trials, constraint)
         if example.rules.is_open:
-            best = best._replace(outputs=self.task.obey(example, best.outputs))
+            best = best._replace(outputs=obey(example, best.outputs))
         return best
 
     def _best_trial(
@@ -139,11 +141,11 @@ class Predictor:
                 self.model,
                 self.decoder,
                 constraint,
-                [np.array(self.task.beginning(trial)) for trial in some],
+                [np.array(beginning(trial)) for trial in some],
             )
             for trial, of_trial in zip(some, found, strict=True):
                 candidates += [
-                    candidate._replace(outputs=self.task.obey(trial, candidate.outputs))
+                    candidate._replace(outputs=obey(trial, candidate.outputs))
                     for candidate in of_trial
                 ]
         costs = self.task.costs(example, [candidate.outputs for candidate in candidates])
@@ -204,8 +206,8 @@ def _batches(
             beginnings have the same length.
         one_size: whether all instances of a batch must have the same size.
     """
-    for count in sorted({len(beginning) for beginning in beginnings}):
-        alike = [row for row, beginning in enumerate(beginnings) if len(beginning) == count]
+    for count in sorted({len(first) for first in beginnings}):
+        alike = [row for row, first in enumerate(beginnings) if len(first) == count]
         for rows in bucket_by_size([sizes[row] for row in alike], MAX_BATCH_ELEMENTS, one_size):
             yield [alike[row] for row in rows]
 

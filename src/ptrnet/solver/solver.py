@@ -304,14 +304,15 @@ class Solver:
             >>> log_probs.shape
             torch.Size([16, 8])
         """
+        from ptrnet.constraints import machine_of, unconstrained
         from ptrnet.decoding import Sample
 
         data, _ = instances_of(instances, self.task)
         if not len(data):
             raise InputError("instances: expected at least one, got none")
         self.trained_range.warn_of(data, Greedy())
-        task = self.task
-        constraint = task.build_constraint() if constrained else task.free_constraint()
+        facts = self.task.facts
+        constraint = machine_of(facts) if constrained else unconstrained(facts)
         return sample_answers(
             self._network,
             self.task,

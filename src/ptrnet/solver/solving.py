@@ -22,7 +22,7 @@ from ptrnet.solver.predict import Predictor
 from ptrnet.solver.scoring import element_probabilities
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import own_task
-from ptrnet.tasks.tsp import check_ends, with_ends
+from ptrnet.tasks.tsp.ends import check_ends, with_ends
 from ptrnet.types import Dataset, Ends, Example, Floats
 
 ACTIVITY = "solving"

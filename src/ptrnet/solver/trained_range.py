@@ -82,7 +82,9 @@ class TrainedRange:
 
     def check_readable(self, example: Example) -> None:
         """Raise InputError if no network can read an instance, such as a matrix of distances."""
-        if reason := self.task.unreadable(example):
+        from ptrnet.tasks.tsp.ends import unreadable
+
+        if reason := unreadable(example):
             raise InputError(f"{example.source}: {reason}")
 
     def warn_of(self, examples: Iterable[Example], decoder: "Decoder") -> None:

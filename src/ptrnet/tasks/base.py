@@ -31,6 +31,8 @@ class Facts:
 
     Args:
         num_features: how many numbers an element has, d.
+        machine: what says which tokens may come next, for each prefix of an answer: a name of
+            `ptrnet.constraints.MACHINES`, or a class of a plug-in.
         labellers: names of algorithms that compute answers; the first is the default. Plug-ins may
             add more: `ptrnet.labellers.names_for`.
         may_be_unproved: whether a labeller of the task promises proofs, but may run out of time
@@ -73,12 +75,19 @@ class Facts:
             elements in the answer, in the same order; None if the example has no grades. None: the
             task never has ties.
         mirror: how instances are read backwards; None if they cannot be.
+        improve: a function that makes small changes to a valid answer to an example. It returns a
+            valid answer that costs no more. None if answers are not improved.
+        rounded_points: a function that returns the points `(n, 2)` of an instance if its distances
+            are rounded by EUC_2D, else None. Tasks with `distances` do not need it.
+        keeps_equal: whether answers may have several of the elements that are equal.
+        field_names: the names of an instance's fields, if it is a dictionary in files.
         has_picture: whether `draw` returns a picture.
         stdout_format: the format of printed answers if there is no input file.
         recipe: defaults of training options, if they differ from the general defaults.
     """
 
     num_features: int
+    machine: "str | Callable[[], Constraint]"
     labellers: tuple[str, ...] = ()
     may_be_unproved: bool = False
     distances: tuple[str, ...] = (EUCLIDEAN,)
@@ -106,6 +115,10 @@ class Facts:
     metric: str = ""
     ties: Callable[[int, Indices, Floats | None], Floats] | None = None
     mirror: "Mirror | None" = None
+    improve: Callable[[Example, Indices], Indices] | None = None
+    rounded_points: Callable[[Floats], Floats | None] | None = None
+    keeps_equal: bool = True
+    field_names: tuple[str, ...] = ()
     has_picture: bool = True
     stdout_format: str = "txt"
     recipe: Mapping[str, Any] = field(default_factory=dict)
@@ -196,10 +209,6 @@ class Task(Settings, ABC):
         """The largest number of tokens in an answer to an instance of n elements, without END."""
 
     @abstractmethod
-    def build_constraint(self) -> "Constraint":
-        """Return the constraint that forbids tokens which cannot continue a valid answer."""
-
-    @abstractmethod
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
         """Return why no instance of n elements has the answer `outputs`; None if one may have it.
 
@@ -235,24 +244,6 @@ class Task(Settings, ABC):
         """
         return answers
 
-    def free_constraint(self) -> "Constraint":
-        """Return the constraint of unconstrained decoding.
-
-        The constraint only forbids padding, and END before `min_length` indices.
-        """
-        from ptrnet.constraints import Free
-
-        return Free(self.facts.min_length)
-
-    def from_dictionary(self, fields: Mapping[str, Any], source: str) -> Any:
-        """Convert a dictionary that a user gave, alone or as an item of a list.
-
-        Subclasses of `Problem` return an array `(n, d)`, and refuse unknown keys. Other tasks
-        return the dictionary unchanged, because their instances are lists with a dictionary for
-        each element.
-        """
-        return fields
-
     def read_instance(self, row: dict[str, Any], source: str) -> Any:
         """Remove the instance from `row`, a parsed JSON line, and return it unchecked.
 
@@ -277,48 +268,6 @@ class Task(Settings, ABC):
         """Return why an instance has no answer, or None if the instance has an answer."""
         return None
 
-    def rounded_points(self, inputs: Floats) -> Floats | None:
-        """Return the points `(n, 2)` of an instance if distances are rounded by EUC_2D, else None.
-
-        Tasks whose instances have a distance (`distances`) need not define this.
-        """
-        return None
-
-    def beginning(self, example: Example) -> list[int]:
-        """Return the elements that a network's answer must begin with to obey `example.rules`."""
-        return []
-
-    def obey(self, example: Example, outputs: Indices) -> Indices:
-        """Return a network's canonical answer, changed so that it obeys the example's rules."""
-        return outputs
-
-    def with_free_end(self, example: Example, outputs: Indices, end: str) -> list[Example]:
-        """For an open path, return copies of the example; each fixes a different city at `end`.
-
-        The network answers each copy, and the solver keeps the best path.
-
-        Args:
-            example: the example.
-            outputs: the best answer so far.
-            end: which of the path's two ends differs between the copies, "start" or "end".
-        """
-        return []
-
-    def unreadable(self, example: Example) -> str | None:
-        """Return why networks cannot answer an instance, though algorithms can.
-
-        None or an empty text if networks can answer the instance, too.
-        """
-        return None
-
-    def left_out(self, inputs: Floats) -> tuple[int, int] | None:
-        """Return the indices `(unused, used)` of two equal elements, or None if there are none.
-
-        Answers contain only the element `used`. Tasks whose answers contain both elements return
-        None.
-        """
-        return None
-
     def infeasible(self, inputs: Sequence[Floats], outputs: Sequence[Indices]) -> list[str | None]:
         """Return why each answer is not valid for its instance, or None for a valid answer.
 
@@ -340,13 +289,6 @@ class Task(Settings, ABC):
         Args:
             inputs: the instance `(n, d)` as the user gave it.
             outputs: a valid answer.
-        """
-        return outputs
-
-    def improve(self, example: Example, outputs: Indices) -> Indices:
-        """Return a valid answer that costs no more, found by small changes of a valid answer.
-
-        Tasks with tours and routes define this. Other answers are returned unchanged.
         """
         return outputs
 

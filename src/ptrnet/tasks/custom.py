@@ -19,7 +19,6 @@ from ptrnet.tasks.schema import Missing, Schema, Unknown, with_context, without_
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
-    from ptrnet.constraints import Constraint
     from ptrnet.metrics.interval import Scores
 
 Kind = Literal["permutation", "subset", "sequence", "set", "choice", "grades"]
@@ -38,6 +37,7 @@ METRICS: dict[Kind, str] = {
     "choice": "accuracy",
     "grades": "ndcg@10",
 }
+MACHINES = {"permutation": "permutation", "grades": "permutation", "sequence": "free"}
 MAX_LENGTH = 100_000  # the maximum number of indices in an answer of the kind `sequence`
 MIN_SPREAD = 1e-290  # a feature with a smaller standard deviation counts as constant
 MAX_NORMALIZED = 1000.0  # largest absolute value of a standardized feature
@@ -127,6 +127,7 @@ class Custom(Task):
         is_one = self.kind == "choice"
         return Facts(
             num_features=len(self.center),
+            machine=MACHINES.get(self.kind, "subset"),
             min_length=int(is_one),
             answer="all" if self.is_ranking else "one" if is_one else "any",
             repeats=self.kind == "sequence",
@@ -184,14 +185,6 @@ class Custom(Task):
         if self.kind != "sequence":
             return n
         return min(max(self.longest_answer, ceil(self.longest_share * n)), MAX_LENGTH)
-
-    def build_constraint(self) -> "Constraint":
-        from ptrnet.constraints import Free, Permutation, Subset
-
-        if self.is_ranking:
-            return Permutation()
-        least = self.facts.min_length
-        return Free(least) if self.facts.repeats else Subset(least)
 
     @property
     def is_ranking(self) -> bool:

@@ -36,7 +36,6 @@ from ptrnet.tasks.base import Drawing, Facts, Task
 from ptrnet.types import END, NONE, Example, Floats, Indices
 
 if TYPE_CHECKING:
-    from ptrnet.constraints import Constraint
     from ptrnet.metrics.interval import Scores
 
 MAX_SETTLED = 2**20  # maximum product of triangles and points, for which `settle` takes 200 MB
@@ -84,10 +83,12 @@ class Delaunay(Task):
         special = {"apexes": ("none",)}.get(self.sequence, ("<ENDT>",) * self.separator)
         return Facts(
             num_features=2,
+            machine="apexes" if self.sequence == "apexes" else "triangles",
             labellers=("qhull",),
             min_elements=3,
             item_size=3,
             repeats=True,
+            keeps_equal=False,
             special_names=("end", *special),
             symmetric=True,
             depends_on_indices=self.order == "given" and self.sequence == "triangles",
@@ -100,11 +101,6 @@ class Delaunay(Task):
         if Predicates(inputs).turn_beyond_rounding(*line, np.arange(len(inputs))).any():
             return None
         return "all points lie on one line: they have no triangulation"
-
-    def left_out(self, inputs: Floats) -> tuple[int, int] | None:
-        first = first_equal(inputs)
-        others = np.flatnonzero(first != np.arange(len(inputs)))
-        return (int(others[0]), int(first[others[0]])) if len(others) else None
 
     def normalize(self, inputs: Floats) -> Floats:
         """Scale instances to the unit square, and merge points that are nearly equal."""
@@ -167,11 +163,6 @@ class Delaunay(Task):
             # edge, and at most two more for each triangle.
             return 2 * triangles + 3
         return 4 * triangles - 1 if self.separator else 3 * triangles
-
-    def build_constraint(self) -> "Constraint":
-        from ptrnet.constraints import Apexes, Triangles
-
-        return Apexes() if self.sequence == "apexes" else Triangles(self.facts.num_specials)
 
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
         if not len(outputs):

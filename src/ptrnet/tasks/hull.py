@@ -24,7 +24,6 @@ from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error, setting
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
-    from ptrnet.constraints import Constraint
     from ptrnet.metrics.interval import Scores
 
 
@@ -64,6 +63,7 @@ class Hull(Task):
     def facts(self) -> Facts:
         return Facts(
             num_features=2,
+            machine="closed-subset" if self.closed else "subset",
             labellers=("monotone-chain",),
             repeats=self.closed,
             symmetric=True,
@@ -106,11 +106,6 @@ class Hull(Task):
 
     def max_length(self, n: int) -> int:
         return n + self.closed
-
-    def build_constraint(self) -> "Constraint":
-        from ptrnet.constraints import ClosedSubset, Subset
-
-        return ClosedSubset() if self.closed else Subset()
 
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
         if not len(outputs):

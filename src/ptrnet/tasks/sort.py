@@ -11,7 +11,6 @@ from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
-    from ptrnet.constraints import Constraint
     from ptrnet.metrics.interval import Scores
 
 
@@ -29,15 +28,12 @@ class Sort(Task):
     """
 
     name: ClassVar[str] = "sort"
-    facts: ClassVar[Facts] = Facts(num_features=1, labellers=("argsort",), answer="all")  # type: ignore[misc]
+    facts: ClassVar[Facts] = Facts(  # type: ignore[misc]
+        num_features=1, machine="permutation", labellers=("argsort",), answer="all"
+    )
 
     def max_length(self, n: int) -> int:
         return n
-
-    def build_constraint(self) -> "Constraint":
-        from ptrnet.constraints import Permutation
-
-        return Permutation()
 
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
         if len(outputs) != n:

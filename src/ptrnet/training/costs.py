@@ -16,6 +16,7 @@ from lightning.fabric import Fabric
 from torch import Tensor
 from torch.nn import functional
 
+from ptrnet.constraints import machine_of
 from ptrnet.data.batches import Batch
 from ptrnet.decoding import Decoder, Greedy, Sample
 from ptrnet.decoding.log_probs import SequenceLogProbs, sequence_log_probs
@@ -58,7 +59,7 @@ class Sampler:
 
     def __init__(self, model: PointerModel, task: Task, costs: Costs) -> None:
         self.model, self.task, self.costs = model, task, costs
-        self.constraint = task.build_constraint()
+        self.constraint = machine_of(task.facts)
 
     def sample(self, batch: Batch, size: int, seed: int) -> Samples:
         """Draw `size` answers to each instance from the model's distribution."""

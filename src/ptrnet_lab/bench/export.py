@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 
 from ptrnet import models, tasks, weights
+from ptrnet.constraints import machine_of
 from ptrnet.data import checks
 from ptrnet.decoding import Greedy
 from ptrnet.errors import InputError
@@ -97,5 +98,5 @@ def onnxruntime(questions: Questions) -> Run:
 
 
 def _greedy(questions: Questions, model: PointerModel) -> Run:
-    constraint, tensors = questions.solver().task.build_constraint(), questions.tensors()
+    constraint, tensors = machine_of(questions.solver().task.facts), questions.tensors()
     return lambda: Greedy().decode(model, *tensors, constraint).tokens

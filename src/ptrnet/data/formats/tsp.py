@@ -21,7 +21,7 @@ from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.geometry.distances import EXPLICIT, SPATIAL, TSPLIB, is_directed
 from ptrnet.sizes import LARGEST
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.tsp import checked_rules
+from ptrnet.tasks.tsp.ends import checked_rules
 from ptrnet.types import Example, Floats, Nodes, TourRules
 
 CAPABILITIES = Capabilities(

@@ -60,7 +60,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
         form.limit_field: limit,
         "rounded": 1,
     }
-    inputs = checks.check_instance(task.from_dictionary(fields, path), task, path)
+    inputs = checks.check_instance(checks.from_dictionary(fields, task, path), task, path)
     yield Example(inputs, source=path, nodes=Nodes(file.name, [ids[k] for k in order]))
 
 
