@@ -15,6 +15,7 @@ The shape of values decides whether the values are one instance or many:
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,9 @@ from ptrnet.data.arrays import (
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import Element
-from ptrnet.types import Dataset, Example, Floats
+from ptrnet.types import DEFAULTS, Dataset, Example, Floats
+
+_TOGETHER = 256  # how many rows of a file become a dataset
 
 
 def chunks_of(examples: Iterable[Example], size: int) -> Iterator[Dataset]:
@@ -46,6 +49,35 @@ def chunks_of(examples: Iterable[Example], size: int) -> Iterator[Dataset]:
     rest = iter(examples)
     while chunk := list(islice(rest, size)):
         yield Dataset.of(chunk)
+
+
+def views_of(rows: Iterable[Mapping[str, Any]], path: str) -> Iterator[Example]:
+    """Yield an example for each row that was read from a file, as a view of a larger dataset.
+
+    Args:
+        rows: the arguments of `Example`, which have been validated.
+        path: the file. Rows of standard input, `-`, are yielded immediately, because the next row
+            may come much later.
+    """
+    rest = iter(rows)
+    while chunk := list(islice(rest, 1 if path == "-" else _TOGETHER)):
+        inputs = [row["inputs"] for row in chunk]
+        grades = [row.get("grades") for row in chunk]
+        columns = {
+            name: [row.get(name, default) for row in chunk]
+            for name, default in DEFAULTS.items()
+            if any(row.get(name, default) != default for row in chunk)
+        }
+        data = Dataset(np.concatenate(inputs), np.cumsum([0, *map(len, inputs)]), columns=columns)
+        if any(row.get("outputs") is not None for row in chunk):
+            data = data.with_answers([row.get("outputs") for row in chunk])
+        if any(part is not None for part in grades):
+            filled = [
+                np.full(len(elements), np.nan) if part is None else part
+                for elements, part in zip(inputs, grades, strict=True)
+            ]
+            data = replace(data, grades=np.concatenate(filled))
+        yield from data
 
 
 def groups_of(examples: Iterable[Example], num_elements: int) -> Iterator[Dataset]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from ptrnet.data import checks
 from ptrnet.data.arrays import records_of
+from ptrnet.data.dataset import views_of
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import json_values
 from ptrnet.data.formats.parts.lines import filled_lines
@@ -31,8 +32,7 @@ CAPABILITIES = Capabilities(extra=True, distances=PLANAR, dictionaries=True)
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    for row, source in _rows(path):
-        yield _example(row, task, source)
+    return views_of((_arguments(row, task, source) for row, source in _rows(path)), path)
 
 
 def read_answered(path: str, task: Task) -> Iterator[Example]:
@@ -42,16 +42,16 @@ def read_answered(path: str, task: Task) -> Iterator[Example]:
         outputs = (
             outputs if task.facts.item_size == 1 else outputs.reshape(-1, task.facts.item_size)
         )
-        yield _example(row, task, source).replace(outputs=outputs)
+        yield Example(**{**_arguments(row, task, source), "outputs": outputs})
 
 
-def _example(row: dict[str, Any], task: Task, source: str) -> Example:
+def _arguments(row: dict[str, Any], task: Task, source: str) -> dict[str, Any]:
     values = task.read_instance(row, source)
     # If the task is a problem, `read_instance` has made an array of the problem's fields. The line
     # then has no "inputs" to name in error messages.
     is_array = isinstance(values, np.ndarray)
     inputs = checks.check_instance(values, task, source if is_array else f'{source}: "inputs"')
-    return json_values.example_from_row(inputs, row, task, source, records_of(values))
+    return json_values.arguments_of(inputs, row, task, source, records_of(values))
 
 
 def read_any(path: str, task: Task) -> Iterator[Example]:
@@ -63,7 +63,7 @@ def read_any(path: str, task: Task) -> Iterator[Example]:
     for row, source in _rows(path):
         elements = json_values.records(task.read_instance(row, source), f'{source}: "inputs"')
         nothing = np.zeros((len(elements), 1))
-        yield json_values.example_from_row(nothing, row, task, source, elements)
+        yield Example(**json_values.arguments_of(nothing, row, task, source, elements))
 
 
 def instances(path: str) -> Iterator[tuple[Any, str]]:

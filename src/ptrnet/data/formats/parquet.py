@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ptrnet.data import checks
 from ptrnet.data.arrays import is_categorical, levels, records_of
-from ptrnet.data.dataset import groups_of
+from ptrnet.data.dataset import groups_of, views_of
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import json_values
 from ptrnet.errors import InputError
@@ -40,6 +40,11 @@ _GROUP_ELEMENTS = 2**20  # about how many elements are in a row group that we wr
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
+    return views_of(_rows(path, task), path)
+
+
+def _rows(path: str, task: Task) -> Iterator[dict[str, Any]]:
+    """Yield the arguments of an example for each row."""
     number = 0
     for batch in _batches(path, "inputs"):
         for k in range(len(batch)):
@@ -51,7 +56,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
             others = {key: _to_python(cell, f'{source}: "{key}"') for key, cell in row.items()}
             others = {key: value for key, value in others.items() if value is not None}
             elements = records_of(values)
-            yield json_values.example_from_row(inputs, others, task, source, elements)
+            yield json_values.arguments_of(inputs, others, task, source, elements)
 
 
 def instances(path: str) -> Iterator[tuple[Any, str]]:

@@ -8,12 +8,13 @@ hulls and tours without the repeated index. Triangles may be without any `<ENDT>
 
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
 from ptrnet.data import checks, formats
 from ptrnet.data.cells import parse_index, parse_number
+from ptrnet.data.dataset import views_of
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts.lines import Block, display_name, filled_lines, lines_of_block
 from ptrnet.errors import AmbiguousInputWarning, InputError
@@ -42,9 +43,9 @@ def read(path: str, task: Task) -> Iterator[Example]:
     # Warn of several lines, each with one element and no answer: other programs write a single
     # instance like this.
     count, are_single = 0, True
-    for example in _parse(filled_lines(path), task):
+    for example in views_of(_rows(filled_lines(path), task), path):
         count += 1
-        are_single = are_single and len(example.inputs) == 1 and example.outputs is None
+        are_single = are_single and example.outputs is None and len(example.inputs) == 1
         yield example
     if are_single and count > 1:
         warnings.warn(
@@ -57,19 +58,20 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 def read_block(block: Block, path: str, task: Task) -> Iterator[Example]:
     """Yield the examples in a block of the file, with the same checks as `read` in this module."""
-    return _parse(lines_of_block(block, path), task)
+    return views_of(_rows(lines_of_block(block, path), task), path)
 
 
-def _parse(lines: Iterable[tuple[str, str]], task: Task) -> Iterator[Example]:
-    """Yield an example for each line. `lines` are pairs: the source and the text of a line."""
+def _rows(lines: Iterable[tuple[str, str]], task: Task) -> Iterator[dict[str, Any]]:
+    """Yield the arguments of an example for each line, given its source and its text."""
     for source, text in lines:
         fields = text.split()
         count = fields.index("output") if "output" in fields else len(fields)
         inputs = _parse_instance(fields[:count], task, source)
-        outputs = None
+        row = {"inputs": inputs, "source": source}
         if count < len(fields):
-            outputs = _parse_answer(fields[count + 1 :], count + 2, len(inputs), task, source)
-        yield Example(inputs, outputs, source)
+            answer = fields[count + 1 :]
+            row["outputs"] = _parse_answer(answer, count + 2, len(inputs), task, source)
+        yield row
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:

@@ -68,14 +68,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def example_from_row(
+def arguments_of(
     inputs: Floats,
     row: dict[str, Any],
     task: Task,
     source: str,
     elements: list[Mapping[str, Any]] | None = None,
-) -> Example:
-    """Return an example, made from an instance and the other keys of its row.
+) -> dict[str, Any]:
+    """Return the arguments of an `Example`: an instance, and the other keys of its row.
 
     Args:
         inputs: the instance, `(n, d)`, already checked.
@@ -101,16 +101,16 @@ def example_from_row(
         checks.check_distances(inputs, distance, source)
     if task.facts.takes_matrices and row.get("open") is True:  # other values belong to the user
         rules = TourRules(is_open=row.pop("open"))
-    return Example(
-        inputs,
-        outputs,
-        source,
-        row,
-        distance=distance,
-        rules=rules,
-        elements=elements,
-        grades=grades,
-    )
+    return {
+        "inputs": inputs,
+        "outputs": outputs,
+        "source": source,
+        "extra": row,
+        "distance": distance,
+        "rules": rules,
+        "elements": elements,
+        "grades": grades,
+    }
 
 
 def other_keys(example: Example) -> dict[str, Any]:
