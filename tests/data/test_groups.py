@@ -8,9 +8,10 @@ import pytest
 import ptrnet
 from ptrnet.cli import run
 from ptrnet.data import formats, stored
+from ptrnet.data.columns import Columns
 from ptrnet.data.groups import code_of, codes_of, grouped, with_groups
 from ptrnet.data.infer_task import loosest_task
-from ptrnet.data.tables import Columns, infer_sets
+from ptrnet.data.tables import infer_sets
 from ptrnet.errors import InputError
 from ptrnet.types import Dataset, Example
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from ptrnet import InputError
+from ptrnet.data.columns import Columns
 from ptrnet.data.infer_schema import MAX_CATEGORIES, context_of, infer_schema
-from ptrnet.data.tables import Columns, Table, infer_sets
+from ptrnet.data.tables import Table, infer_sets
 from ptrnet.errors import AmbiguousInputWarning
 from ptrnet.tasks.schema import Schema
 

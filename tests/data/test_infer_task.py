@@ -8,7 +8,7 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats, infer_task
-from ptrnet.data.tables import Columns
+from ptrnet.data.columns import Columns
 from ptrnet.errors import InputError
 from ptrnet.types import Example
 

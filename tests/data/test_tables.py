@@ -13,9 +13,10 @@ from ptrnet import InputError
 from ptrnet.cli import run
 from ptrnet.data import formats
 from ptrnet.data.arrays import rows_of
+from ptrnet.data.columns import Columns
 from ptrnet.data.infer_schema import infer_schema
 from ptrnet.data.infer_task import infer_task, loosest_task, task_of
-from ptrnet.data.tables import Columns, Table, answered, infer_sets, read_sets, sets_for_task
+from ptrnet.data.tables import Table, answered, infer_sets, read_sets, sets_for_task
 from ptrnet.errors import AmbiguousInputWarning
 from ptrnet.settings import to_mapping
 from ptrnet.tasks.schema import Schema

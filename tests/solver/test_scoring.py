@@ -4,7 +4,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from ptrnet.data.tables import Columns
+from ptrnet.data.columns import Columns
 from ptrnet.errors import InputError
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import Custom

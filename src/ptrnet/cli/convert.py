@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptrnet.cli.options import Index, Plot, UnusedSeed, expand_option_groups
-from ptrnet.data.tables import Columns
+from ptrnet.data.columns import Columns
 from ptrnet.errors import InputError
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from ptrnet.cli.options import (
     task_alone,
     task_and_file,
 )
-from ptrnet.data.tables import Columns
+from ptrnet.data.columns import Columns
 from ptrnet.decoding.options import AnswerOptions
 from ptrnet.errors import InputError
 

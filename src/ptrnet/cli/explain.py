@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ptrnet.cli.options import Json, Seed, echo, expand_option_groups
-from ptrnet.data.tables import Columns
+from ptrnet.data.columns import Columns
 
 
 @expand_option_groups

@@ -26,10 +26,9 @@ from ptrnet.cli.options import (
     task_alone,
     task_and_file,
 )
-from ptrnet.data.tables import Columns, SetColumns
+from ptrnet.data.columns import Columns, SetColumns
 from ptrnet.decoding.options import AnswerOptions
 from ptrnet.errors import InputError
-from ptrnet.metrics import summary
 from ptrnet.run import Sink
 from ptrnet.settings import OWN_EXAMPLES
 from ptrnet.sinks import Shown
@@ -168,6 +167,8 @@ class Document(Shown[Any]):
 
 
 def _rows(task: "Task", answered: "Dataset") -> list[dict[str, Any]]:
+    from ptrnet.metrics import summary
+
     return [
         {
             "outputs": example.outputs.tolist(),

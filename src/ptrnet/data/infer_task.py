@@ -19,18 +19,11 @@ from numpy.typing import NDArray
 
 from ptrnet.data import formats, stored
 from ptrnet.data.arrays import records_of
+from ptrnet.data.columns import ANSWERS, Columns
 from ptrnet.data.formats.parts.json_values import num_features, records
 from ptrnet.data.groups import SharedFields, common_id, warn_of_ids
 from ptrnet.data.infer_schema import context_of, infer_schema
-from ptrnet.data.tables import (
-    ANSWERS,
-    Columns,
-    Table,
-    field_names,
-    infer_sets,
-    kind_of_sets,
-    sets_for_task,
-)
+from ptrnet.data.tables import Table, field_names, infer_sets, kind_of_sets, sets_for_task
 from ptrnet.errors import AmbiguousInputWarning, InputError, listed, short
 from ptrnet.tasks.custom import MAX_LENGTH, MIN_SPREAD, Custom, Kind
 from ptrnet.tasks.schema import Missing, Schema

@@ -38,10 +38,10 @@ from numpy.typing import NDArray
 
 from ptrnet import runtime
 from ptrnet.data import checks, formats
+from ptrnet.data.columns import Columns
 from ptrnet.data.dataset import chunks_of
 from ptrnet.data.formats import txt
 from ptrnet.data.formats.parts.lines import BLOCK, Block, blocks
-from ptrnet.data.tables import Columns
 from ptrnet.errors import InputError
 from ptrnet.files import FolderExistsError, atomic_folder, checksum, exists
 from ptrnet.parallel import ordered_map

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.data import checks, formats
+from ptrnet.data.columns import Columns
 from ptrnet.data.dataset import chunks_of
 from ptrnet.data.groups import shared_value, warned_of_ids
-from ptrnet.data.tables import Columns
 from ptrnet.evaluation import Evaluation, check_room_for_scores, evaluate, with_scores
 from ptrnet.labels import generation
 from ptrnet.metrics import summary

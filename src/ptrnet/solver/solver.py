@@ -27,7 +27,7 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import Dataset, Ends, Example, Floats
 
 if TYPE_CHECKING:
-    from ptrnet.data.tables import Columns
+    from ptrnet.data.columns import Columns
     from ptrnet.evaluation import Evaluation
     from ptrnet.tasks.custom import Custom
 
@@ -608,7 +608,8 @@ class Solver:
         if not any(columns.values()):
             return values
         from ptrnet.data import formats
-        from ptrnet.data.tables import Columns, sets_for_task
+        from ptrnet.data.columns import Columns
+        from ptrnet.data.tables import sets_for_task
 
         named = from_mapping(Columns, columns, "a table")
         return sets_for_task(formats.table_of(values), named, self.task)
@@ -680,7 +681,7 @@ class Solver:
             >>> ptrnet.generate("hull", n=10, count=100, output="hulls.txt")
             >>> ptrnet.load("hull").solve_file("hulls.txt", "answers.jsonl", ptrnet.Beam(4))
         """
-        from ptrnet.data.tables import NO_COLUMNS
+        from ptrnet.data.columns import NO_COLUMNS
         from ptrnet.solver.solving import ACTIVITY, open_file
 
         predictor = self._predictor(decoder, constrained, augment, improve)
@@ -737,7 +738,7 @@ class Solver:
             >>> evaluation.measures()["accuracy"].value
             1.0
         """
-        from ptrnet.data.tables import NO_COLUMNS
+        from ptrnet.data.columns import NO_COLUMNS
         from ptrnet.solver.evaluating import evaluate_file
 
         return evaluate_file(

@@ -1,27 +1,17 @@
 """Open files for `ptrnet.solver.solver.solve`: the source of their instances, and a sink."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 from queue import Queue
 from threading import Thread
 from typing import Any
 
 from ptrnet.data import formats
-from ptrnet.data.tables import (
-    Columns,
-    Table,
-    answer_column,
-    answered,
-    sets_for_task,
-    with_column,
-)
+from ptrnet.data.columns import Columns, check_no_probability
 from ptrnet.errors import InputError
-from ptrnet.run import CHUNK, Memory, Sink, Source, Whole
+from ptrnet.run import CHUNK, Memory, Sink, Source
 from ptrnet.sinks import Printed, file_sink, open_instances
 from ptrnet.solver.predict import Predictor
-from ptrnet.solver.scoring import element_probabilities
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.custom import own_task
 from ptrnet.tasks.tsp.ends import check_ends, with_ends
 from ptrnet.types import Dataset, Ends, Example, Floats
 
@@ -59,16 +49,10 @@ def open_file(
     if path != "-":
         formats.check_input(path)
     if opened := formats.open_table(path, columns):
-        # `columns` name the column to write. Only formats that fix the names of columns have true
-        # answers, which a picture shows. Their grades would be written beside the model's answers.
-        known = replace(sets_for_task(*opened, task, with_answers=not columns), grades=None)
-        data = Dataset.of(with_ends(known, task, ends))
-        source = Source(data.chunks(CHUNK), len(data), None, path)
-        if target is not None:
-            return source, Whole(_table_writer(predictor, *opened, target, probability))
-        _check_no_probability(probability)
-        return source, Memory()
-    _check_no_probability(probability)
+        from ptrnet.solver import long_tables  # few files need its imports
+
+        return long_tables.open_table(predictor, *opened, path, target, ends, probability)
+    check_no_probability(probability)
     if path == target == "-" and not whole:
         source = open_instances(task, path, target, ends, size=1)
         return source._replace(chunks=_waiting(source.chunks, task)), Printed(task)
@@ -88,7 +72,7 @@ def open_drawn(
     """
     task = predictor.task
     _check_ends(predictor, ends)
-    _check_no_probability(probability)
+    check_no_probability(probability)
     formats.check_output(target or "-", task)
     drawn = with_ends([Example(inputs, source="the random instance")], task, ends)
     like = f"drawn.{task.facts.stdout_format}"
@@ -104,53 +88,6 @@ def _check_ends(predictor: Predictor, ends: Ends) -> None:
         raise InputError("start, end and open need constrained decoding")
     if predictor.decoder.needs_circular and None not in (ends.start, ends.end):
         raise InputError(f"{predictor.decoder.name} decoding does not keep both ends of a tour")
-
-
-def _table_writer(
-    predictor: Predictor, table: Table, columns: Columns, target: str, probability: str
-) -> Callable[[Dataset], None]:
-    """Return a function that writes the solved sets of a table.
-
-    If the target is a table or standard output, the function writes the table with a column of
-    answers. If `probability` is not empty, it also writes a column of this name, with the
-    probability of each element. For other targets, the function writes a line for each set.
-
-    Raises:
-        InputError: the table already has a column with the name of a new column, or the model or
-            the target has no probabilities.
-    """
-    task = predictor.task
-    if target != "-" and not formats.writes_table(target, table.source):
-        _check_no_probability(probability)
-        columns.check_keys()
-        return lambda solved: formats.write(target, solved, task)
-    kind = getattr(task, "kind", "")
-    taken = (*table.columns, answer_column(table, columns, kind))
-    if probability:
-        own_task(task)
-        if probability in taken:
-            raise InputError(
-                f'{table.source}: has a column "{probability}" already; name another column '
-                "for the probabilities (--probability)"
-            )
-
-    def write(solved: Dataset) -> None:
-        result = answered(table, columns, solved, kind)
-        if probability:
-            of_sets = element_probabilities(predictor.model, own_task(task), solved)
-            result = with_column(result, probability, solved, (p.tolist() for p in of_sets))
-        formats.write_table(target, result)
-
-    return write
-
-
-def _check_no_probability(probability: str) -> None:
-    """Refuse the name of a column of probabilities if the output is not a long table."""
-    if probability:
-        raise InputError(
-            "probability: needs a long table (set_id), and an output that is one: .csv, .tsv or "
-            ".parquet"
-        )
 
 
 _END = EOFError()  # the reading thread sends this error after the last example

@@ -117,10 +117,10 @@ class Hull(Task):
 
         Otherwise return the answer.
         """
-        from ptrnet import labellers  # compiles kernels
-
         if _is_hull(inputs, outputs):
             return outputs
+        from ptrnet import labellers  # few answers need it
+
         (exact,) = labellers.label(self, inputs[None])
         return exact if rings_are_near(super().normalize(inputs), outputs, exact) else outputs
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptrnet.data import checks, formats, stored
 from ptrnet.data.arrays import count_features, is_frame, named_records_of, split
+from ptrnet.data.columns import TrainingColumns
 from ptrnet.data.dataset import checked_example, example_name, inputs_and_outputs, pairs_of
 from ptrnet.data.groups import SharedFields, grouped, warn_of_ids
 from ptrnet.data.infer_schema import infer_schema
@@ -22,7 +23,6 @@ from ptrnet.data.infer_task import (
     loosest_task,
     task_of,
 )
-from ptrnet.data.tables import TrainingColumns
 from ptrnet.errors import InputError, MissingExtraError, short
 from ptrnet.files import atomic_folder, exists
 from ptrnet.settings import options_of

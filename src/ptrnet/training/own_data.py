@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptrnet import models
-from ptrnet.data.tables import TrainingColumns
+from ptrnet.data.columns import TrainingColumns
 from ptrnet.errors import LISTED, InputError, listed, short
 from ptrnet.models.settings import every_setting
 from ptrnet.settings import check, options_of

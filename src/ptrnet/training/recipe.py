@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 
 from ptrnet import labellers, models, tasks
 from ptrnet.data import checks
-from ptrnet.data.tables import NO_COLUMNS, TrainingColumns
+from ptrnet.data.columns import NO_COLUMNS, TrainingColumns
 from ptrnet.errors import InputError, unknown
 from ptrnet.models.settings import ModelSettings, every_setting
 from ptrnet.problems import Problem

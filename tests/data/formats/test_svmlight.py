@@ -7,8 +7,9 @@ import ptrnet
 from ptrnet import InputError
 from ptrnet.cli import run
 from ptrnet.data import formats
+from ptrnet.data.columns import Columns
 from ptrnet.data.infer_task import infer_task, loosest_task
-from ptrnet.data.tables import Columns, Table, read_sets
+from ptrnet.data.tables import Table, read_sets
 from ptrnet.types import Example, ranking
 
 LETOR = """# made by hand

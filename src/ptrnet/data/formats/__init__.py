@@ -48,7 +48,8 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import Dataset, Example
 
 if TYPE_CHECKING:
-    from ptrnet.data.tables import Columns, Table
+    from ptrnet.data.columns import Columns
+    from ptrnet.data.tables import Table
 
 _registry = Registry("file format", __name__)
 _ALIASES = {"svm": "svmlight", "libsvm": "svmlight", "dat": "tsv"}
@@ -396,7 +397,8 @@ def read_table(
         >>> sets[0].elements, sets[0].outputs.tolist()
         ([{'price': 3.0}, {'price': 2.5}], [1])
     """
-    from ptrnet.data.tables import TrainingColumns, read_sets
+    from ptrnet.data.columns import TrainingColumns
+    from ptrnet.data.tables import read_sets
 
     columns = TrainingColumns(
         set_id=set_id, chosen=chosen, rank=rank, grade=grade, member=member, weight=weight

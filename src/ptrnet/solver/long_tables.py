@@ -1,0 +1,78 @@
+"""Open long tables for `ptrnet.solver.solve`: a row is an element, and a set is an instance."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ptrnet.data import formats
+from ptrnet.data.columns import Columns, check_no_probability
+from ptrnet.data.tables import Table, answer_column, answered, sets_for_task, with_column
+from ptrnet.errors import InputError
+from ptrnet.run import CHUNK, Memory, Sink, Source, Whole
+from ptrnet.solver.predict import Predictor
+from ptrnet.solver.scoring import element_probabilities
+from ptrnet.tasks.custom import own_task
+from ptrnet.tasks.tsp.ends import with_ends
+from ptrnet.types import Dataset, Ends
+
+
+def open_table(
+    predictor: Predictor,
+    table: Table,
+    columns: Columns,
+    path: str,
+    target: str | None,
+    ends: Ends,
+    probability: str,
+) -> tuple[Source, Sink[Any]]:
+    """Return the sets of a table as a source, and the sink for their answers.
+
+    See `ptrnet.solver.solving.open_file` for the other arguments.
+    """
+    # `columns` name the column to write. Only formats that fix the names of columns have true
+    # answers, which a picture shows. Their grades would be written beside the model's answers.
+    known = sets_for_task(table, columns, predictor.task, with_answers=not columns)
+    data = Dataset.of(with_ends(replace(known, grades=None), predictor.task, ends))
+    source = Source(data.chunks(CHUNK), len(data), None, path)
+    if target is not None:
+        return source, Whole(_writer(predictor, table, columns, target, probability))
+    check_no_probability(probability)
+    return source, Memory()
+
+
+def _writer(
+    predictor: Predictor, table: Table, columns: Columns, target: str, probability: str
+) -> Callable[[Dataset], None]:
+    """Return a function that writes the solved sets of a table.
+
+    If the target is a table or standard output, the function writes the table with a column of
+    answers. If `probability` is not empty, it also writes a column of this name, with the
+    probability of each element. For other targets, the function writes a line for each set.
+
+    Raises:
+        InputError: the table already has a column with the name of a new column, or the model or
+            the target has no probabilities.
+    """
+    task = predictor.task
+    if target != "-" and not formats.writes_table(target, table.source):
+        check_no_probability(probability)
+        columns.check_keys()
+        return lambda solved: formats.write(target, solved, task)
+    kind = getattr(task, "kind", "")
+    taken = (*table.columns, answer_column(table, columns, kind))
+    if probability:
+        own_task(task)
+        if probability in taken:
+            raise InputError(
+                f'{table.source}: has a column "{probability}" already; name another column '
+                "for the probabilities (--probability)"
+            )
+
+    def write(solved: Dataset) -> None:
+        result = answered(table, columns, solved, kind)
+        if probability:
+            of_sets = element_probabilities(predictor.model, own_task(task), solved)
+            result = with_column(result, probability, solved, (p.tolist() for p in of_sets))
+        formats.write_table(target, result)
+
+    return write
