@@ -11,7 +11,7 @@ import torch
 from ptrnet import models
 from ptrnet.errors import InputError
 from ptrnet.kernels import eager
-from ptrnet.kernels.frames import CompiledFrames
+from ptrnet.kernels.frames_cpu import CompiledFrames
 from ptrnet.models.parts import attention
 from tests.models.gradients import check_gradients
 from tests.models.plain_frames import (

@@ -4,8 +4,8 @@
 |---|---|---|---|
 | `additive.naive_scores` | `additive_cpu.py` | `additive_gpu.py` | recurrent networks |
 | `lstm.naive_lstm` | `lstm_cpu.py` | PyTorch's layer | recurrent networks |
-| `DecoderLayer.step` in `models/parts` | `decoder_layer.py` | | `transformer-ptr-net` |
-| `EdgeFrames` in `models/parts` | `frames.py` | | `transformer-ptr-net` |
+| `DecoderLayer.step` in `models/parts` | `decoder_layer_cpu.py` | | `transformer-ptr-net` |
+| `frames.py` | `frames_cpu.py` | | `transformer-ptr-net` |
 
 `additive_scores` and `lstm` decide between a kernel and the formula. For the other two, the network
 decides. `eager.py` has the conditions that they share. The package imports no models and no tasks.

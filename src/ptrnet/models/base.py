@@ -210,13 +210,6 @@ def decoder_inputs(inputs: Tensor, special_inputs: Tensor) -> Tensor:
     return torch.cat([special_inputs.expand(inputs.shape[0], -1, -1), inputs], 1)
 
 
-def safe_sqrt(x: Tensor) -> Tensor:
-    """The square root of numbers >= 0. Its derivative at 0 is 0 instead of infinity."""
-    is_zero = x == 0
-    # The inner `where` keeps 0 out of `sqrt`. Otherwise the derivative at 0 would be 0 * inf = NaN.
-    return torch.where(is_zero, 0, torch.where(is_zero, 1, x).sqrt())
-
-
 def shift_right(targets: Tensor) -> Tensor:
     """The token before each token of targets `(B, M)`: the start symbol, then `targets[:, :-1]`."""
     return nn.functional.pad(targets[:, :-1], (1, 0))

@@ -27,8 +27,8 @@ from ptrnet.models.parts.frames import EdgeFrames
 from ptrnet.models.settings import TransformerSettings
 
 if TYPE_CHECKING:
-    from ptrnet.kernels.decoder_layer import Step
-    from ptrnet.kernels.frames import CompiledFrames
+    from ptrnet.kernels.decoder_layer_cpu import Step
+    from ptrnet.kernels.frames_cpu import CompiledFrames
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from ptrnet import labellers, models, tasks
 from ptrnet.constraints.triangulations import FrontEdge
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.errors import InputError
+from ptrnet.kernels.frames import OpenEdgeFeatures
 from ptrnet.models.base import shift_right
 from ptrnet.models.parts.attention import Elements
-from ptrnet.models.parts.frames import EdgeFrames, OpenEdgeFeatures
+from ptrnet.models.parts.frames import EdgeFrames
 from ptrnet.solver import Solver
 
 HULL, APEXES = tasks.get("hull"), tasks.get("delaunay", sequence="apexes")

@@ -18,7 +18,7 @@ from ptrnet.masks import length_mask
 from ptrnet.models.parts.random_numbers import Dropout
 
 if TYPE_CHECKING:
-    from ptrnet.kernels.decoder_layer import Step
+    from ptrnet.kernels.decoder_layer_cpu import Step
 
 
 class Elements(nn.Module):
@@ -265,7 +265,7 @@ class DecoderLayer(nn.Module):
             return None
         (first, _, second), attention, cross = self.feed_forward, self.attention, self.cross
         maps = (attention.inward, attention.outward, cross.query, cross.outward, first, second)
-        from ptrnet.kernels.decoder_layer import Step  # imports numba
+        from ptrnet.kernels.decoder_layer_cpu import Step  # imports numba
 
         return Step(attention.heads, others, bias, maps)  # type: ignore[arg-type]
 

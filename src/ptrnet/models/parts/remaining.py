@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.kernels.eager import can_read_values, is_recorded
+from ptrnet.kernels.frames import safe_sqrt
 from ptrnet.masks import length_mask
-from ptrnet.models.base import safe_sqrt
 
 # An element that is too distant to be encoded gets the lowest score of all encoded tokens, minus
 # MARGIN. So the distant element is e^-10 times as likely as the least likely encoded token, and not
