@@ -13,7 +13,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from ptrnet.errors import PtrnetError
-from ptrnet.kernels.additive import chunked_scores, naive_scores
+from ptrnet.kernels.additive_formula import chunked_scores, naive_scores
 from ptrnet_lab.bench.harness import Side, describe, interleaved, machine, ratio, spread, versions
 
 BATCH, UNITS, ROUNDS, CALLS = 128, 512, 15, 10

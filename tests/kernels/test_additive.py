@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from ptrnet.errors import ShapeError
-from ptrnet.kernels.additive import additive_scores, chunked_scores, naive_scores
+from ptrnet.kernels.additive import additive_scores
 from ptrnet.kernels.additive_cpu import compiled_scores
+from ptrnet.kernels.additive_formula import chunked_scores, naive_scores
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 GPU = []

@@ -5,8 +5,8 @@ import torch
 
 from ptrnet.errors import ShapeError
 from ptrnet.kernels import eager
-from ptrnet.kernels.additive import naive_scores
 from ptrnet.kernels.additive_cpu import PreparedScores
+from ptrnet.kernels.additive_formula import naive_scores
 from ptrnet.models.parts.score import Scorer
 
 

@@ -7,7 +7,7 @@ import hashlib
 import torch
 from ptrnet.kernels.additive import additive_scores
 from ptrnet.kernels.additive_cpu import PreparedScores
-from ptrnet.kernels.lstm import Weights
+from ptrnet.kernels.lstm_formula import Weights
 from ptrnet.kernels.lstm_cpu import compiled_lstm as lstm
 
 torch.set_num_threads(1)

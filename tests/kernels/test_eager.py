@@ -6,10 +6,12 @@ from torch._subclasses import FakeTensorMode
 
 import ptrnet
 from ptrnet.kernels import eager
-from ptrnet.kernels.additive import additive_scores, chunked_scores, naive_scores
+from ptrnet.kernels.additive import additive_scores
 from ptrnet.kernels.additive_cpu import compiled_scores
-from ptrnet.kernels.lstm import Weights, cell, lstm, naive_lstm, torch_lstm
+from ptrnet.kernels.additive_formula import chunked_scores, naive_scores
+from ptrnet.kernels.lstm import cell, lstm, torch_lstm
 from ptrnet.kernels.lstm_cpu import compiled_lstm
+from ptrnet.kernels.lstm_formula import Weights, naive_lstm
 from ptrnet.models.parts.score import Scorer
 from ptrnet.solver.predict import Predictor
 from tests.kernels.test_additive import GPU, INTERPRETED, kernels

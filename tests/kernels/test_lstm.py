@@ -5,8 +5,9 @@ import torch
 
 from ptrnet.kernels import lstm as lstm_module
 from ptrnet.kernels import lstm_cpu
-from ptrnet.kernels.lstm import Weights, cell, lstm, naive_lstm, torch_lstm
+from ptrnet.kernels.lstm import cell, lstm, torch_lstm
 from ptrnet.kernels.lstm_cpu import compiled_lstm
+from ptrnet.kernels.lstm_formula import Weights, naive_lstm
 
 CASES = [(1, 1, 1, 1), (3, 6, 2, 5), (40, 9, 3, 24), (33, 4, 20, 8), (2, 1, 1, 3)]
 

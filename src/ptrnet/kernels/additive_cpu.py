@@ -1,4 +1,4 @@
-"""The compiled CPU kernel of additive scores, with the formula of `ptrnet.kernels.additive`.
+"""The compiled CPU kernel of additive scores, with the formula of `additive.py`.
 
 Loops skip padded keys and queries. They convert bfloat16 numbers one by one as they read them, so
 there is no float32 copy of the tensor.
@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-from ptrnet.kernels.additive import (
+from ptrnet.kernels.additive_formula import (
     Arguments,
     check_arguments,
     check_shapes,

@@ -19,7 +19,7 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-from ptrnet.kernels.additive import (
+from ptrnet.kernels.additive_formula import (
     Arguments,
     check_arguments,
     gradients_by_formula,

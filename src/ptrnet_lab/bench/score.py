@@ -11,7 +11,8 @@ from itertools import chain
 import numpy as np
 import torch
 
-from ptrnet.kernels.additive import additive_scores, naive_scores
+from ptrnet.kernels.additive import additive_scores
+from ptrnet.kernels.additive_formula import naive_scores
 from ptrnet.kernels.numerics import reassociating_jit
 from ptrnet.kernels.threads import run_slices
 from ptrnet.training.hardware import device_of

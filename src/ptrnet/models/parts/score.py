@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from ptrnet.kernels.additive import additive_scores, naive_scores
+from ptrnet.kernels.additive import additive_scores
+from ptrnet.kernels.additive_formula import naive_scores
 from ptrnet.kernels.eager import is_plain_float32, may_use_compiled
 
 if TYPE_CHECKING:
