@@ -25,11 +25,12 @@ from ptrnet.views import augmented_view, canonicalize_valid
 from tests.contract.cases import (
     CONSTRAINTS,
     DECODERS,
+    EVERY_PAIR,
     EVERY_SETTING,
     EVERY_TASK,
-    MODELS,
     SETTINGS,
     TASKS,
+    combined,
     covering,
     instances_of,
     served,
@@ -53,7 +54,8 @@ def test_every_task_model_and_decoder_is_covered():
     assert {type(decoder) for decoder in DECODERS} >= {Greedy, Beam, Sample, Incremental}
     rows = pairwise(EVERY_SETTING, models.names(), DECODERS, CONSTRAINTS, valid=serves)
     for task, model, decoder in product(EVERY_SETTING, models.names(), DECODERS):
-        assert any(row[0] == task and row[1] == model for row in rows)
+        if combined(task, model):
+            assert any(row[0] == task and row[1] == model for row in rows)
         if serves(task, model, decoder):
             assert any(row[0] == task and row[2] == decoder for row in rows)
             assert any(row[1] == model and row[2] == decoder for row in rows)
@@ -71,8 +73,7 @@ def test_a_batch_answers_as_its_members_alone(small, name, settings, model, deco
     assert as_lists[::2] == [answer.tolist() for answer in alone]
 
 
-@EVERY_TASK
-@MODELS
+@EVERY_PAIR
 def test_padding_changes_nothing_in_a_likelihood(small, name, settings, model):
     solver = small(name, model, scale=8.0, **settings)
     examples = [Example(i, answer_of(solver.task, i)) for i in served(solver)]
@@ -81,8 +82,7 @@ def test_padding_changes_nothing_in_a_likelihood(small, name, settings, model):
     np.testing.assert_allclose(together, alone, rtol=1e-5, atol=1e-5)
 
 
-@EVERY_TASK
-@MODELS
+@EVERY_PAIR
 def test_step_by_step_equals_teacher_forced(small, name, settings, model):
     solver = small(name, model, scale=8.0, **settings)
     network, task = solver.model.double(), solver.task
@@ -215,8 +215,7 @@ def test_an_example_is_unchanged_after_a_write_and_a_read(tmp_path, name, settin
             assert before.outputs.tolist() == after.outputs.tolist()
 
 
-@EVERY_TASK
-@MODELS
+@EVERY_PAIR
 def test_saved_and_loaded_is_bit_exact(small, tmp_path, name, settings, model):
     solver = small(name, model, **settings)
     solver.save_pretrained(tmp_path / "m")

@@ -16,7 +16,9 @@ from ptrnet import model_folder, tasks
 from ptrnet.data import formats
 from ptrnet.data.stored import open_file
 from ptrnet.labels import generate_dataset
-from ptrnet.serve.requests import parse_npy
+from ptrnet.serve.limits import Limits
+from ptrnet.serve.requests import parse_array
+from ptrnet.serve.schemas import MethodOptions
 from ptrnet.training import checkpoint
 from ptrnet.types import Example
 from ptrnet_lab.reproduce import records, testsets
@@ -141,7 +143,14 @@ def _load_test_set(folder: Path) -> Any:
 
 
 def _load_npy(folder: Path) -> Any:
-    return plain(parse_npy((folder / "a.npy").read_bytes()))
+    body = (folder / "a.npy").read_bytes()
+    question = parse_array(MethodOptions(), body, tasks.get("hull"), Limits())
+    return plain([example.inputs for example in question.data])
+
+
+def _reread_npy(folder: Path) -> Any:
+    array = np.load(folder / "a.npy", allow_pickle=False).astype(float)
+    return plain(list(array if array.ndim == 3 else array[None]))
 
 
 def _text(extension: str, task: str, n: int, count: int) -> Kind:
@@ -181,7 +190,7 @@ KINDS = (
         lambda f: np.save(f / "a.npy", np.random.default_rng(0).random((4, 3, 2))),
         ("a.npy",),
         _load_npy,
-        lambda f: plain(np.load(f / "a.npy", allow_pickle=False)),
+        _reread_npy,
     ),
     _text("txt", "hull", 5, 8),
     _text("jsonl", "hull", 5, 8),
