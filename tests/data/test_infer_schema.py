@@ -5,7 +5,7 @@ import pytest
 
 from ptrnet import InputError
 from ptrnet.data.columns import Columns
-from ptrnet.data.infer_schema import MAX_CATEGORIES, context_of, infer_schema
+from ptrnet.data.infer_schema import MAX_CATEGORIES, Reading, context_of, infer_schema
 from ptrnet.data.tables import Table, infer_sets
 from ptrnet.errors import AmbiguousInputWarning
 from ptrnet.tasks.schema import Schema
@@ -18,7 +18,7 @@ OFFERS = [
 
 
 def test_texts_are_categories_and_numbers_are_features():
-    schema = infer_schema([(OFFERS[:1], "x"), (OFFERS[1:], "y")], ["colour", "price"])
+    schema = infer_schema([(OFFERS[:1], "x"), (OFFERS[1:], "y")], Reading(["colour", "price"]))
     assert schema == Schema(("colour", "price"), (("blue", "red"), ()))
     assert schema.is_category.tolist() == [True, True, False]
     assert schema.encode(OFFERS, "x").tolist() == [[0, 1, 3], [1, 0, 1.5], [0, 1, 2]]
@@ -49,8 +49,10 @@ def test_missing_refuse_names_the_first_missing_value():
         with pytest.raises(
             InputError, match=f'^x: element 2: "{field}": expected a value, got none'
         ):
-            infer_schema([(offers, "x")], missing="refuse")
-        assert infer_schema([(OFFERS, "x")], missing="refuse") == infer_schema([(OFFERS, "x")])
+            infer_schema([(offers, "x")], Reading(missing="refuse"))
+        assert infer_schema([(OFFERS, "x")], Reading(missing="refuse")) == infer_schema(
+            [(OFFERS, "x")]
+        )
 
 
 @pytest.mark.parametrize(

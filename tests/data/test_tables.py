@@ -14,7 +14,7 @@ from ptrnet.cli import run
 from ptrnet.data import formats
 from ptrnet.data.arrays import rows_of
 from ptrnet.data.columns import Columns
-from ptrnet.data.infer_schema import infer_schema
+from ptrnet.data.infer_schema import Reading, infer_schema
 from ptrnet.data.infer_task import infer_task, loosest_task, task_of
 from ptrnet.data.tables import Table, answered, infer_sets, read_sets, sets_for_task
 from ptrnet.errors import AmbiguousInputWarning
@@ -507,7 +507,7 @@ def test_choices_are_written_as_ones_and_zeros():
 
 def test_columns_are_found_by_name_and_others_are_ignored():
     columns = Columns(set_id="order", rank="place")
-    schema, data = infer_sets(Table.of(ROWS), columns, ["price", "colour"])
+    schema, data = infer_sets(Table.of(ROWS), columns, Reading(["price", "colour"]))
     shuffled = [{"new": 1, **dict(reversed(row.items()))} for row in ROWS]
     again = sets_for_task(Table.of(shuffled), Columns(set_id="order"), task_of(schema))
     assert again.elements.tolist() == data.elements.tolist()
@@ -521,7 +521,7 @@ def test_ids_and_texts_of_many_values_are_not_fields_by_default():
     schema, _ = infer_sets(Table.of(rows), Columns(set_id="s"))
     assert schema.fields == ("x",)
     with pytest.raises(InputError, match="expected at most 1000 different texts, got more"):
-        infer_sets(Table.of(rows), Columns(set_id="s"), ["title"])
+        infer_sets(Table.of(rows), Columns(set_id="s"), Reading(["title"]))
 
 
 def test_doubts_a_column_of_numbers_that_has_a_text(tmp_path):

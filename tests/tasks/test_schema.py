@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ptrnet import InputError
-from ptrnet.data.infer_schema import infer_schema
+from ptrnet.data.infer_schema import Reading, infer_schema
 from ptrnet.data.infer_task import task_of
 from ptrnet.settings import to_mapping
 from ptrnet.tasks.custom import Custom
@@ -85,14 +85,14 @@ def test_values_that_training_did_not_see_are_treated_as_missing(changed, featur
     ],
 )
 def test_invalid_elements_are_refused(element, complaint):
-    schema = infer_schema([(OFFERS, "x")], ["price", "colour"])
+    schema = infer_schema([(OFFERS, "x")], Reading(["price", "colour"]))
     with pytest.raises(InputError) as error:
         schema.encode([OFFERS[0], element], "x")
     assert str(error.value).startswith("x: element 2: ") and complaint in str(error.value)
 
 
 def test_numbers_of_other_libraries_are_accepted():
-    schema = infer_schema([(OFFERS, "x")], ["price"])
+    schema = infer_schema([(OFFERS, "x")], Reading(["price"]))
     elements = [{"price": x} for x in (Decimal("1.5"), np.int64(2), np.bool_(True), True)]
     assert schema.encode(elements, "x").ravel().tolist() == [1.5, 2, 1, 1]
 

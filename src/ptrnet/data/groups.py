@@ -115,20 +115,15 @@ def grouped(data: Dataset, groups: Any) -> Dataset:
         InputError: as in `with_groups`, or the number of groups is wrong.
     """
     if isinstance(groups, str):
-        return _with_codes(data, codes_of(with_groups(data, groups)))
+        codes = codes_of(with_groups(data, groups))
+        return data if codes is None else data.with_columns(group=codes.tolist())
     values = split(groups, "group")
     if len(values) != len(data):
         raise InputError(
             f"group: expected a group for each of the {len(data)} examples, got {len(values)}"
         )
     ids = [check_id(value, f"group: example {k}") for k, value in enumerate(values)]
-    return _with_codes(data, np.array([code_of(value) for value in ids]))
-
-
-def _with_codes(data: Dataset, codes: Indices | None) -> Dataset:
-    if codes is None:
-        return data
-    return data.with_columns(group=codes.tolist())
+    return data.with_columns(group=[code_of(value) for value in ids])
 
 
 # Fields that look like ids of groups, if the user named no groups. Such a field has one value in

@@ -3,7 +3,7 @@
 import warnings
 from array import array
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,28 @@ COUNTED = 20_000  # if a field has more numbers, we count a sample of at most th
 # A numeric field may hold codes if it has this many different numbers, if all of them are whole,
 # and if each number occurs CODE_REPEATS times on average.
 FEWEST_CODES, MOST_CODES, CODE_REPEATS = 3, 30, 10
+
+
+class Reading(NamedTuple):
+    """How to read elements with named fields.
+
+    Args:
+        fields: the fields that the model reads. If empty, all fields, except that a long table
+            leaves out some fields (see `infer_sets`).
+        missing: whether missing values are filled in or refused.
+        context: the fields that have one value in all elements of an instance; inferred if empty.
+        group: the field of groups, which the model does not read. Empty if there is none.
+        categories: the fields that are categories, even if their values are numbers.
+    """
+
+    fields: Sequence[str] = ()
+    missing: Missing = "fill"
+    context: Sequence[str] = ()
+    group: str = ""
+    categories: Sequence[str] = ()
+
+
+AS_IT_IS = Reading()
 
 
 class CountedNumbers:
@@ -245,21 +267,16 @@ def _warn(text: str) -> None:
 
 
 def infer_schema(
-    instances: Iterable[tuple[Sequence[Element], str]],
-    fields: Sequence[str] = (),
-    missing: Missing = "fill",
-    group: str = "",
-    categories: Sequence[str] = (),
+    instances: Iterable[tuple[Sequence[Element], str]], reading: Reading = AS_IT_IS
 ) -> Schema:
     """Infer the schema of all elements of the training instances.
 
+    By default, the model reads all fields of the first element, and all other elements must have
+    the same fields.
+
     Args:
         instances: pairs of the elements of an instance, and the source of the instance.
-        fields: the fields that the model reads, in this order. By default, the model reads all
-            fields of the first element, and all other elements must have the same fields.
-        missing: see `schema_of`.
-        group: the field of groups, which the model does not read. Empty if there is none.
-        categories: the fields that are categories, even if their values are numbers.
+        reading: how to read the elements. Its context is not used.
 
     Raises:
         InputError: an element lacks a field, a field has both numbers and texts, or a field has
@@ -271,6 +288,7 @@ def infer_schema(
         >>> schema.fields, schema.categories
         (('price', 'colour'), ((), ('blue', 'red')))
     """
+    fields, group, categories = reading.fields, reading.group, reading.categories
     seen: list[Field] = []
     for index, (elements, source) in enumerate(instances):
 
@@ -297,7 +315,7 @@ def infer_schema(
         for field in seen:
             values = [value_of(e, field.name, place(k)) for k, e in enumerate(elements)]
             field.add(values, sets, place)
-    return schema_of(seen, missing)
+    return schema_of(seen, reading.missing)
 
 
 def check_names(fields: Sequence[Any], source: str) -> None:

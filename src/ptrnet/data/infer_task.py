@@ -22,11 +22,11 @@ from ptrnet.data.arrays import records_of
 from ptrnet.data.columns import ANSWERS, Columns
 from ptrnet.data.formats.parts.json_values import num_features, records
 from ptrnet.data.groups import SharedFields, common_id, warn_of_ids
-from ptrnet.data.infer_schema import context_of, infer_schema
+from ptrnet.data.infer_schema import AS_IT_IS, Reading, context_of, infer_schema
 from ptrnet.data.tables import Table, field_names, infer_sets, kind_of_sets, sets_for_task
 from ptrnet.errors import AmbiguousInputWarning, InputError, listed, short
 from ptrnet.tasks.custom import MAX_LENGTH, MIN_SPREAD, Custom, Kind
-from ptrnet.tasks.schema import Missing, Schema
+from ptrnet.tasks.schema import Schema
 from ptrnet.types import Dataset, Example, Floats
 
 _CHUNK = 2**12  # how many examples are in memory at a time
@@ -43,28 +43,6 @@ class InferredTask(NamedTuple):
 
     task: Custom
     examples: Dataset
-
-
-class Reading(NamedTuple):
-    """How to read elements with named fields.
-
-    Args:
-        fields: the fields that the model reads. If empty, all fields, except that a long table
-            leaves out some fields (see `infer_sets`).
-        missing: whether missing values are filled in or refused.
-        context: the fields that have one value in all elements of an instance; inferred if empty.
-        group: the field of groups, which the model does not read. Empty if there is none.
-        categories: the fields that are categories, even if their values are numbers.
-    """
-
-    fields: Sequence[str] = ()
-    missing: Missing = "fill"
-    context: Sequence[str] = ()
-    group: str = ""
-    categories: Sequence[str] = ()
-
-
-AS_IT_IS = Reading()
 
 
 def infer_task(
@@ -101,13 +79,7 @@ def infer_task(
     first, place = next(formats.instances(path))
     if records_of(first) is not None:
         pairs = ((records(*pair), pair[1]) for pair in formats.instances(path))
-        schema = infer_schema(
-            shared.watch(pairs),
-            reading.fields,
-            reading.missing,
-            reading.group,
-            reading.categories,
-        )
+        schema = infer_schema(shared.watch(pairs), reading)
         loosest = task_of(schema)
     else:
         loosest = loosest_task(num_features(first, place))
@@ -133,9 +105,7 @@ def infer_task_of_table(
             f"{short(', '.join(table.columns), 200)} with --{', --'.join(ANSWERS[:-1])} or "
             f"--{ANSWERS[-1]}"
         )
-    schema, examples = infer_sets(
-        table, columns, reading.fields, reading.missing, reading.categories
-    )
+    schema, examples = infer_sets(table, columns, reading)
     loosest = task_of(schema)
     if examples.groups is None:
         names, sets = field_names(table, columns), examples.column("rows")

@@ -21,13 +21,19 @@ from ptrnet.data import cells, checks
 from ptrnet.data.arrays import columns_of, is_frame, split
 from ptrnet.data.columns import ANSWERS, WIDE_TABLES, Columns
 from ptrnet.data.groups import KEY, code_of
-from ptrnet.data.infer_schema import Field, check_names, check_read, schema_of
+from ptrnet.data.infer_schema import (
+    AS_IT_IS,
+    Field,
+    Reading,
+    check_names,
+    check_read,
+    schema_of,
+)
 from ptrnet.errors import AmbiguousInputWarning, InputError, listed, short
 from ptrnet.files import checksum
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Kind
 from ptrnet.tasks.schema import (
-    Missing,
     Place,
     Schema,
     is_empty,
@@ -176,23 +182,18 @@ def sets_for_task(table: Table, columns: Columns, task: Task, with_answers: bool
 
 
 def infer_sets(
-    table: Table,
-    columns: Columns,
-    fields: Sequence[str] = (),
-    missing: Missing = "fill",
-    categories: Sequence[str] = (),
+    table: Table, columns: Columns, reading: Reading = AS_IT_IS
 ) -> tuple[Schema, Dataset]:
     """Infer the schema of the elements. Return the schema, and the sets encoded by the schema.
+
+    By default, the model reads all fields except the group's id, and those that are named like ids
+    (`cells.is_id`), or have more than MAX_CATEGORIES different texts. It also reads those that are
+    named like ids if the user named them as categories.
 
     Args:
         table: the table.
         columns: the names of its columns.
-        fields: the columns that the model reads. By default, these are all fields except the
-            group's id, and those that are named like ids (`cells.is_id`), or have more than
-            MAX_CATEGORIES different texts.
-        missing: see `schema_of`.
-        categories: columns that are categories, even if their cells are numbers. By default,
-            the model also reads those that are named like ids.
+        reading: how to read the elements. Its group and context are not used.
 
     Raises:
         InputError: a column is missing, a cell cannot be used, or the model does not read one
@@ -200,6 +201,7 @@ def infer_sets(
     """
     table, sets = _sets(table, columns)
     source, known = table.source, field_names(table, columns)
+    fields, categories = reading.fields, reading.categories
     names = list(fields) or [
         name
         for name in known
@@ -226,7 +228,7 @@ def infer_sets(
     _warn_of_typos(table, of_texts)
     if not seen:
         raise InputError(f"{source}: expected a field to learn from, got none")
-    schema = schema_of(seen, missing)
+    schema = schema_of(seen, reading.missing)
     return schema, _encoded(sets, table.encode(schema))
 
 

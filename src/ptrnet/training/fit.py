@@ -289,10 +289,7 @@ def _loosest_task(
         rows = (named_records_of(values) or [] for values in inputs)
         places = [f"{source}: inputs" for source in sources]
         watched = shared.watch(zip(rows, places, strict=True))
-        schema = infer_schema(
-            watched, reading.fields, reading.missing, reading.group, reading.categories
-        )
-        return task_of(schema)
+        return task_of(infer_schema(watched, reading))
     for name in ("fields", "context", "categories"):
         if getattr(reading, name):
             raise InputError(

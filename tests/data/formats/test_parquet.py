@@ -12,6 +12,7 @@ from pyarrow import parquet
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.formats import parquet as parquet_format
+from ptrnet.data.infer_task import infer_task
 from ptrnet.errors import InputError
 from ptrnet.sizes import LARGEST
 from ptrnet.types import Example
@@ -239,3 +240,13 @@ def test_refuses_a_damaged_count_of_dictionary_values(tmp_path):
     path.write_bytes(content[: count + 1] + b"\x34" + content[count + 2 :])
     with pytest.raises(InputError, match=r"a\.parquet: damaged|not a Parquet file"):
         read(path)
+
+
+def test_structs_are_elements_with_named_fields(tmp_path):
+    offers = [[{"price": 3.5, "colour": "red"}, {"price": None, "colour": "blue"}]] * 2
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"inputs": offers, "outputs": [[1], [0]]}), path)
+    task, data = infer_task(str(path))
+    assert task.fields == ("price", "colour") and task.kind == "choice"
+    assert data.elements.tolist() == [[3.5, 0, 0, 1], [3.5, 1, 1, 0]] * 2
+    assert read(path, task)[0].elements == offers[0]
