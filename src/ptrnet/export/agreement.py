@@ -21,7 +21,6 @@ from ptrnet.progress import track
 from ptrnet.sizes import Sizes
 from ptrnet.solver import Solver
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.custom import Custom
 from ptrnet.types import END, Floats
 from ptrnet.views import augmented_view
 
@@ -197,13 +196,14 @@ def sizes_of(solver: Solver) -> list[int]:
 def fresh_instances(solver: Solver, count: int, seed: int) -> list[Floats]:
     """Return random instances `(n, d)` without equal elements.
 
-    Elements are uniformly distributed. For the task `custom`, elements are normally distributed
-    with the task's center and spread. If two elements were equal, rounding would decide at which
+    Elements are uniformly distributed. For own examples, elements are normally distributed with
+    the center and spread of the task. If two elements were equal, rounding would decide at which
     element the model points.
     """
     rng = np.random.default_rng([seed, EXPORTED])
     sizes, task = rng.choice(sizes_of(solver), count), solver.task
-    if isinstance(task, Custom):
-        return [rng.normal(task.center, task.spread, (n, task.facts.num_features)) for n in sizes]
+    scaling, d = task.facts.scaling, task.facts.num_features
+    if scaling["kind"] == "standardize":
+        return [rng.normal(scaling["center"], scaling["spread"], (n, d)) for n in sizes]
     uniform = replace(task, points="uniform")
     return [uniform.sample(rng, 1, n)[0] for n in sizes]

@@ -14,7 +14,6 @@ from ptrnet.export.graphs import OnnxModel, write_graphs
 from ptrnet.export.manifest import EXAMPLE, MANIFEST, describe, with_files
 from ptrnet.export.quantize import cost, quantize_graphs
 from ptrnet.files import atomic_folder, exists
-from ptrnet.problems import Problem
 from ptrnet.solver import Solver
 
 WEIGHTS = ("float32", "int8")
@@ -85,7 +84,7 @@ def export_onnx(
     if weights not in WEIGHTS:
         raise unknown("weights", weights, WEIGHTS)
     instances, seed = check_int("instances", instances, 1), check_int("seed", seed, 0)
-    if isinstance(solver.task, Problem) and not solver.task.array_api:
+    if not solver.task.facts.in_torch:
         raise InputError(
             f"export: the states of {solver.task.name} are computed in NumPy, and an ONNX graph "
             "cannot contain NumPy code; write its methods with `array_namespace`, and set "

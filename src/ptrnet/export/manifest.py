@@ -10,13 +10,11 @@ from ptrnet.files import checksum
 from ptrnet.geometry.points import SMALLEST_RANGE
 from ptrnet.geometry.resolution import RESOLUTION
 from ptrnet.model_folder import registered_name
-from ptrnet.problems import Problem
 from ptrnet.settings import to_mapping
 from ptrnet.sizes import LARGEST
 from ptrnet.solver import Solver
 from ptrnet.solver.scoring import ONE_FIRST
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.custom import MAX_LENGTH, MAX_NORMALIZED, Custom
 from ptrnet.tasks.delaunay import Delaunay
 from ptrnet.tasks.schema import Schema
 from ptrnet.types import END
@@ -148,9 +146,9 @@ def with_files(manifest: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def _fields(task: Task) -> dict[str, Any]:
     """Describe the features if elements have fields, or if instances are those of a problem."""
-    if isinstance(task, Problem):
+    if task.facts.instance_format is not None:
         return {
-            "instance": task.instance_format(),
+            "instance": dict(task.facts.instance_format),
             "instance_meaning": "A line of JSON is an instance. An element has the numbers of each "
             "of `elements` and then of each of `shared`, which all elements repeat. A number that "
             "is missing in the line has its value in `optional`. For `jobs`, an element is a job: "
@@ -195,25 +193,21 @@ def _replacement(schema: Schema, field: int) -> float | str | None:
 
 def _scores(task: Task) -> dict[str, Any]:
     """Describe the scores of single elements, if the task has any."""
-    if not isinstance(task, Custom):
+    if not task.facts.kind:
         return {}
-    kind = "first" if task.kind in ONE_FIRST else "member"
+    kind = "first" if task.facts.kind in ONE_FIRST else "member"
     return {"scores": {"kind": kind, "meaning": SCORES[kind]}}
 
 
 def _scaling(task: Task) -> dict[str, Any]:
-    if isinstance(task, Problem):
-        return {"kind": "none", "meaning": "the graphs take the numbers of the file"}
-    if isinstance(task, Custom):
-        return {
-            "kind": "standardize",
-            "center": task.center,
-            "spread": task.spread,
-            "clip": MAX_NORMALIZED,
-            "meaning": "(x - center) / spread of each feature, then clipped to -clip and clip",
-        }
+    scaling = dict(task.facts.scaling)
+    if scaling["kind"] == "none":
+        return {**scaling, "meaning": "the graphs take the numbers of the file"}
+    if scaling["kind"] == "standardize":
+        meaning = "(x - center) / spread of each feature, then clipped to -clip and clip"
+        return {**scaling, "meaning": meaning}
     return {
-        "kind": "unit-cube",
+        **scaling,
         "smallest_range": SMALLEST_RANGE,
         "meaning": "if an instance has a number outside of 0 to 1, or if the largest range of its "
         "features is below smallest_range and not 0: subtract the minimum of each feature, then "
@@ -234,9 +228,8 @@ def max_tokens(task: Task) -> dict[str, Any]:
 
     The formula is `ceil(per_element * n) + plus`, clipped to `least` and `most`.
     """
-    if isinstance(task, Custom) and task.facts.repeats:
-        rule = {"per_element": task.longest_share, "plus": 0, "least": task.longest_answer}
-        return {**rule, "most": MAX_LENGTH}
+    if task.facts.token_limit is not None:
+        return dict(task.facts.token_limit)
     n = 1000  # so large that `max_length` is linear there
     slope = task.max_length(n + 1) - task.max_length(n)
     plus, minimum = task.max_length(n) - slope * n, task.max_length(task.facts.min_elements)

@@ -57,7 +57,7 @@ def cost(solver: Solver, whole: Solver, rounded: Solver, count: int, seed: int) 
     """Measure how much accuracy the rounding costs, on greedy answers to `count` fresh instances.
 
     Return the share of equal answers, and each metric of the task with its 95% interval for float32
-    and for int8 weights. For tasks without labellers, such as `custom`, return only the share.
+    and for int8 weights. For tasks without labellers, such as own examples, return only the share.
 
     Args:
         solver: the model in PyTorch.

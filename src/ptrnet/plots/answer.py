@@ -14,7 +14,6 @@ from ptrnet.labels import reference_answer
 from ptrnet.metrics import summary
 from ptrnet.plots.figure import axes, check_matplotlib, check_picture
 from ptrnet.plots.labels import draw_labels, element_names, feature_names
-from ptrnet.problems import Problem
 from ptrnet.run import Result, Sink, Source
 from ptrnet.sinks import Shown
 from ptrnet.tasks.base import Bar, Drawing, Task
@@ -157,7 +156,7 @@ def draw_answered(
     inputs, outputs = answered.inputs, answered.outputs
     assert outputs is not None
     truth, best = known, "known answer"
-    if author == NETWORK and task.facts.labellers and not isinstance(task, Problem):
+    if author == NETWORK and task.facts.labellers and task.facts.quick_labels:
         truth, is_proved = reference_answer(task, answered)
         best = "optimum" if is_proved else "best known"
     if title is None:

@@ -17,7 +17,6 @@ from ptrnet.serve.metrics import Metrics
 from ptrnet.serve.schemas import Method
 from ptrnet.solver import Solver
 from ptrnet.solver.scoring import element_scores
-from ptrnet.tasks.custom import Custom
 from ptrnet.types import Dataset
 
 # A batch gets no further request beyond this number of elements. The model reads `augment` views
@@ -148,7 +147,7 @@ def _solve(key: _Key, examples: Dataset) -> Dataset:
     """Answer instances, and score their elements. Runs in the thread that decodes."""
     solver = key.solver
     solved = solver.predict(examples, **key.method._asdict())
-    if not isinstance(solver.task, Custom):
+    if not solver.task.facts.kind:
         return solved
     scores = element_scores(solver.model, solver.task, solved)
     pairs = zip(solved.column("extra"), scores, strict=True)

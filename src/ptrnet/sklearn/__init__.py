@@ -13,7 +13,6 @@ from ptrnet.data.dataset import checked_instance, pairs_of
 from ptrnet.decoding import Decoder
 from ptrnet.errors import InputError, MissingExtraError, check_int
 from ptrnet.solver import Solver
-from ptrnet.tasks.custom import Custom
 from ptrnet.training.fit import fit
 from ptrnet.types import Example, ranking
 
@@ -205,12 +204,11 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         task = self.solver_.task
-        assert isinstance(task, Custom)
         known = []
         for k, (x, answer) in enumerate(pairs_of(_checked_array(X), self._answers(y), "X")):
             example, source = checked_instance(x, task, f"X: instance {k}"), f"y: answer {k}"
             n = len(example.inputs)
-            if task.kind == "grades":
+            if task.facts.kind == "grades":
                 grades = check_grades(answer, n, source)
                 known.append(example.replace(outputs=ranking(grades), grades=grades))
             else:

@@ -30,7 +30,6 @@ from ptrnet.solver.scoring import (
 )
 from ptrnet.solver.trained_range import TrainedRange
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.custom import Custom
 from ptrnet.types import Dataset, Example, Floats, Indices
 
 ACTIVITY = "evaluating"
@@ -66,13 +65,13 @@ def _judged(model: PointerModel, task: Task, data: Dataset) -> tuple[Floats, lis
     The list is empty if no metric of the task uses scores of elements.
     """
     scores: list[Floats] = []
-    if isinstance(task, Custom) and summary.score_elements(task, [], []):
+    if summary.score_elements(task, [], []):
         scores = element_scores(model, task, data)
     return log_likelihoods_of(model, task, data), scores
 
 
 def claims_of(
-    model: PointerModel, task: Custom, examples: Dataset
+    model: PointerModel, task: Task, examples: Dataset
 ) -> tuple[Floats, NDArray[np.bool_], str, Indices | None]:
     """Return the claims of a model about examples, for `draw_reliability`.
 
@@ -85,8 +84,10 @@ def claims_of(
     """
     probabilities = element_probabilities(model, task, examples)
     grades = [grades_of(example) for example in examples]
-    if task.kind in ONE_FIRST:
-        subject = "the answer is right" if task.kind == "choice" else "the first element is right"
+    if task.facts.kind in ONE_FIRST:
+        subject = (
+            "the answer is right" if task.facts.kind == "choice" else "the first element is right"
+        )
         return *first_claims(grades, probabilities), subject, examples.groups
     groups = None if examples.groups is None else examples.groups.repeat(examples.sizes)
     return *member_claims(grades, probabilities), "the element is in the answer", groups

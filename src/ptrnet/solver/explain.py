@@ -9,7 +9,8 @@ from ptrnet.errors import InputError, check_int
 from ptrnet.metrics.interval import Measure, Moments
 from ptrnet.progress import track
 from ptrnet.solver.predict import Predictor
-from ptrnet.tasks.custom import Custom, own_task
+from ptrnet.tasks.base import Task
+from ptrnet.tasks.custom import own_task
 from ptrnet.types import Dataset, Floats
 
 
@@ -69,14 +70,14 @@ def importance_of(
     return Importance(task.facts.metric, Moments.of(complete, data.groups).measure(), by_loss)
 
 
-def field_columns(task: Custom) -> dict[str, slice]:
+def field_columns(task: Task) -> dict[str, slice]:
     """Return, for each field, the slice of the feature columns that belong to the field.
 
     If the task has no schema (the names of the fields), each feature is a field.
     """
     if task.facts.schema is None:
         return {f"feature {k + 1}": slice(k, k + 1) for k in range(task.facts.num_features)}
-    return dict(zip(task.fields, task.facts.schema.slices, strict=True))
+    return dict(zip(task.facts.schema.fields, task.facts.schema.slices, strict=True))
 
 
 def _metric_of(predictor: Predictor, data: Dataset, instances: Dataset) -> Floats:

@@ -24,7 +24,6 @@ from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.ragged import pad
 from ptrnet.solver.predict import MAX_BATCH_ELEMENTS, Predictor
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.custom import Custom
 from ptrnet.types import END, Dataset, Example, Floats, Indices
 from ptrnet.views import augmented_view
 
@@ -44,7 +43,7 @@ def log_likelihoods_of(model: PointerModel, task: Task, examples: Sequence[Examp
     We first convert the answers to their canonical form. A choice is always exactly one element. So
     for choices, we normalise probabilities over the elements, without END.
     """
-    if isinstance(task, Custom) and task.facts.kind == "choice":
+    if task.facts.kind == "choice":
         scores = element_scores(model, task, Dataset.of(examples))
         return np.array([s[_chosen(e)] for s, e in zip(scores, examples, strict=True)], float)
     data = Dataset.of(examples)
@@ -94,7 +93,7 @@ def _target_log_probs(model: PointerModel, batch: Batch) -> torch.Tensor:
     return torch.cat(columns, 1)
 
 
-def element_scores(model: PointerModel, task: Custom, data: Dataset) -> list[Floats]:
+def element_scores(model: PointerModel, task: Task, data: Dataset) -> list[Floats]:
     """Return for each instance the log-probabilities or log-odds `(n,)` of its elements.
 
     - `permutation`, `choice`, `grades`: the log-probability that the element comes first.
@@ -122,7 +121,7 @@ def element_scores(model: PointerModel, task: Custom, data: Dataset) -> list[Flo
 
 @torch.no_grad()
 def _scores_of_batch(
-    model: PointerModel, task: Custom, instances: list[Floats], answers: list[Indices]
+    model: PointerModel, task: Task, instances: list[Floats], answers: list[Indices]
 ) -> list[Floats]:
     views, orders = zip(
         *(augmented_view(0, task, task.normalize(instance)) for instance in instances), strict=True
@@ -145,11 +144,11 @@ def _scores_of_batch(
     return scores
 
 
-def element_probabilities(model: PointerModel, task: Custom, data: Dataset) -> list[Floats]:
+def element_probabilities(model: PointerModel, task: Task, data: Dataset) -> list[Floats]:
     """Return the `element_scores` of each instance, converted to probabilities `(n,)`."""
     return [to_probabilities(task, scores) for scores in element_scores(model, task, data)]
 
 
-def to_probabilities(task: Custom, scores: Floats) -> Floats:
+def to_probabilities(task: Task, scores: Floats) -> Floats:
     """Convert the `element_scores` `(n,)` of an instance to probabilities `(n,)`."""
     return np.asarray(softmax(scores) if task.facts.kind in ONE_FIRST else expit(scores))

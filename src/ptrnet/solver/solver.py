@@ -29,7 +29,6 @@ from ptrnet.types import Dataset, Ends, Example, Floats
 if TYPE_CHECKING:
     from ptrnet.data.columns import Columns
     from ptrnet.evaluation import Evaluation
-    from ptrnet.tasks.custom import Custom
 
 Result = TypeVar("Result")
 
@@ -471,7 +470,7 @@ class Solver:
 
     def _of_elements(
         self,
-        compute: Callable[[PointerModel, "Custom", Dataset], list[Floats]],
+        compute: Callable[[PointerModel, Task, Dataset], list[Floats]],
         name: str,
         instances: Any,
         set_id: str,
@@ -490,7 +489,7 @@ class Solver:
             return series_like(np.array(in_rows(data, numbers)), instances, name)
         return series_like(numbers[0], instances, name) if is_one else numbers
 
-    def _own_task(self) -> "Custom":
+    def _own_task(self) -> Task:
         from ptrnet.tasks.custom import own_task
 
         return own_task(self.task)

@@ -4,7 +4,7 @@ import contextlib
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from ptrnet.types import Example, Floats
 
 if TYPE_CHECKING:
     from ptrnet.decoding import Decoder
-    from ptrnet.tasks.custom import Custom
 
 Chunk = TypeVar("Chunk", bound=Iterable[Example])
 
@@ -242,7 +241,7 @@ class _Tally:
         return f"treated as missing, because no training example had it: {'; '.join(parts)}"
 
     def _far_text(self) -> str:
-        schema, center = self._task.facts.schema, cast("Custom", self._task).center
+        schema, center = self._task.facts.schema, self._task.facts.scaling["center"]
         parts = []
         for k, count in self._far.most_common(LISTED):
             name = f"feature {k + 1}" if schema is None else f'"{schema.feature_names[k]}"'

@@ -81,6 +81,16 @@ class Facts:
             are rounded by EUC_2D, else None. Tasks with `distances` do not need it.
         keeps_equal: whether answers may have several of the elements that are equal.
         field_names: the names of an instance's fields, if it is a dictionary in files.
+        scaling: how an exported program does what `normalize` does, by its "kind": "unit-cube",
+            "none", or "standardize" with a "center", a "spread" and a "clip".
+        token_limit: the numbers of a formula for `max_length(n)`, if it is not linear in n:
+            `ceil(per_element * n) + plus`, clipped to `least` and `most`.
+        instance_format: how an exported program makes an array of a dictionary; None if an instance
+            is no dictionary.
+        in_torch: whether a network of the task is computed in torch alone, so that it can be
+            exported.
+        quick_labels: whether the first labeller is quick enough to show its answer beside that of a
+            network.
         has_picture: whether `draw` returns a picture.
         stdout_format: the format of printed answers if there is no input file.
         recipe: defaults of training options, if they differ from the general defaults.
@@ -119,6 +129,11 @@ class Facts:
     rounded_points: Callable[[Floats], Floats | None] | None = None
     keeps_equal: bool = True
     field_names: tuple[str, ...] = ()
+    scaling: Mapping[str, Any] = field(default_factory=lambda: {"kind": "unit-cube"})
+    token_limit: Mapping[str, float] | None = None
+    instance_format: Mapping[str, Any] | None = None
+    in_torch: bool = True
+    quick_labels: bool = True
     has_picture: bool = True
     stdout_format: str = "txt"
     recipe: Mapping[str, Any] = field(default_factory=dict)

@@ -135,8 +135,21 @@ class Custom(Task):
             relative_range=self._relative_range(),
             kind=self.kind,
             metric=METRICS[self.kind],
+            scaling={
+                "kind": "standardize",
+                "center": self.center,
+                "spread": self.spread,
+                "clip": MAX_NORMALIZED,
+            },
+            token_limit=self._token_limit(),
             ties=self._ties if self.kind in ("set", "grades") else None,
         )
+
+    def _token_limit(self) -> dict[str, float] | None:
+        if self.kind != "sequence":
+            return None
+        rule = {"per_element": self.longest_share, "plus": 0, "least": self.longest_answer}
+        return {**rule, "most": MAX_LENGTH}
 
     def _schema(self) -> Schema | None:
         if not self.fields:
@@ -237,9 +250,9 @@ class Custom(Task):
         return Drawing(points, [points[outputs]], equal_axes=self.facts.num_features > 2)
 
 
-def own_task(task: Task) -> Custom:
+def own_task(task: Task) -> Task:
     """Return the task of a user's own examples. Raises InputError for any other task."""
-    if not isinstance(task, Custom):
+    if not task.facts.kind:
         raise InputError(f"expected a model of your own examples, got one of task {task.name}")
     return task
 

@@ -17,7 +17,6 @@ from ptrnet.metrics.interval import Measure
 from ptrnet.models.base import num_weights
 from ptrnet.solver import Solver
 from ptrnet.solver.evaluating import scored
-from ptrnet.tasks.custom import Custom
 from ptrnet.training import own_data
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Dataset, Example
@@ -126,7 +125,7 @@ def write_card(
             f"Trained on: {Path(recipe.data.data).name or 'random instances'}, with "
             f"{_sizes(str(recipe.data.n))} elements each",
             *([f"Reads: {saved.task.facts.schema.describe()}"] if saved.task.facts.schema else []),
-            *([f"Trained: {own_data.describe(recipe)}"] if isinstance(recipe.task, Custom) else []),
+            *([f"Trained: {own_data.describe(recipe)}"] if recipe.task.facts.kind else []),
             *facts,
             f"Training: seed {recipe.run.seed}, batches of {recipe.data.batch_size}, weights of "
             f"step {saved.trained['steps']:,} of at most {recipe.run.steps:,}; see also "
@@ -161,7 +160,7 @@ def _split(recipe: Recipe, parts: Sequence[Dataset]) -> str:
             "groups, of which the training saw no example. Each interval takes a group as one "
             "observation."
         )
-    if isinstance(recipe.task, Custom) and not recipe.data.valid:
+    if recipe.task.facts.kind and not recipe.data.valid:
         return (
             " The examples were split by set, not by group. If a person has several sets, these "
             "are scores for persons that the training saw."

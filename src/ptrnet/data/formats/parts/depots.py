@@ -7,7 +7,6 @@ from ptrnet.data import checks
 from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.formats import tsp
 from ptrnet.errors import InputError, short
-from ptrnet.problems import Problem
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Nodes
 
@@ -83,23 +82,23 @@ def _numbers(file: tsp.TsplibFile, ids: list[int], section: str) -> dict[int, fl
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
-    assert isinstance(task, Problem)
     form = _FORMS[task.name]
     for example in examples:
-        fields = task.unpack(example.inputs[None])
-        if not fields["rounded"][0]:
+        fields = task.write_instance(example)
+        if not fields.get("rounded"):
             raise InputError(
                 f"{example.source}: distances in a file of TYPE {form.type} are whole numbers, but "
                 "those of this instance are not rounded; write to .jsonl"
             )
         name, ids = tsp.nodes_of(example)
-        position, numbers = fields["position"][0].tolist(), fields[form.number_field][0].tolist()
+        position = example.inputs[:, :2].tolist()
+        numbers = fields[form.number_field]
         lines = [
             f"NAME : {name}",
             f"TYPE : {form.type}",
             f"DIMENSION : {len(ids)}",
             "EDGE_WEIGHT_TYPE : EUC_2D",
-            f"{form.limit} : {fields[form.limit_field][0]:.17g}",
+            f"{form.limit} : {fields[form.limit_field]:.17g}",
             tsp.NODES,
             *(f"{node} {x!r} {y!r}" for node, (x, y) in zip(ids, position, strict=True)),
             form.section,
