@@ -497,6 +497,11 @@ def _array(values: Any, name: str, kinds: str, expected: str) -> NDArray[Any]:
     return array
 
 
+def is_permutation(outputs: Indices, n: int) -> bool:
+    """Whether `outputs` contains each of 0..n-1 once."""
+    return np.array_equal(np.sort(outputs), np.arange(n))
+
+
 def ranking(grades: Floats) -> Indices:
     """Return the elements sorted by grades `(n,)`, highest first; ties keep their order."""
     return np.argsort(-grades, kind="stable")

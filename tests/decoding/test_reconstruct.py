@@ -9,8 +9,8 @@ import torch
 from ptrnet import InputError
 from ptrnet.decoding import Reconstruct
 from ptrnet.decoding import reconstruct as module
-from ptrnet.metrics.sequence import is_permutation
 from ptrnet.metrics.tour import length
+from ptrnet.types import is_permutation
 
 
 @pytest.mark.parametrize("model", ["remaining-ptr-net", "ptr-net"])

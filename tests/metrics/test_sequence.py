@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from ptrnet.metrics.interval import moments_of
-from ptrnet.metrics.sequence import is_permutation, score_sorted
+from ptrnet.metrics.sequence import score_sorted
 from ptrnet.metrics.summary import summarize
-from ptrnet.types import Example
+from ptrnet.types import Example, is_permutation
 
 NUMBERS = np.array([[0.3], [0.1], [0.3], [0.2]])
 

@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 
 from ptrnet.metrics.interval import Scores
-from ptrnet.metrics.sequence import grades_of, is_permutation, score_sequences
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.metrics.sequence import grades_of, score_sequences
+from ptrnet.types import Example, Floats, Indices, is_permutation
 
 CUTOFFS = (1, 5, 10)  # the k of NDCG@k
 TOP = (3, 5)  # the k of top@k; top@1 is the accuracy

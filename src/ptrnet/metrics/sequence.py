@@ -5,12 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ptrnet.metrics.interval import Scores
-from ptrnet.types import Example, Floats, Indices
-
-
-def is_permutation(outputs: Indices, n: int) -> bool:
-    """Whether `outputs` contains each of 0..n-1 once."""
-    return np.array_equal(np.sort(outputs), np.arange(n))
+from ptrnet.types import Example, Floats, Indices, is_permutation
 
 
 def is_sorted(inputs: Floats, outputs: Indices) -> bool:

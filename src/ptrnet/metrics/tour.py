@@ -6,8 +6,7 @@ import numpy as np
 
 from ptrnet.geometry import distances
 from ptrnet.metrics.interval import Scores
-from ptrnet.metrics.sequence import is_permutation
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.types import Example, Floats, Indices, is_permutation
 
 
 def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:

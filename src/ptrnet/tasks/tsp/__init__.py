@@ -114,8 +114,8 @@ class Tsp(Task):
 
     def costs(self, example: Example, answers: Sequence[Indices]) -> Floats:
         """Return the lengths of tours. Answers that are not tours have infinite length."""
-        from ptrnet.metrics.sequence import is_permutation
         from ptrnet.metrics.tour import length
+        from ptrnet.types import is_permutation
 
         return np.array(
             [

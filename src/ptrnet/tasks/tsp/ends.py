@@ -12,9 +12,8 @@ import numpy as np
 
 from ptrnet.errors import InputError
 from ptrnet.geometry.distances import EXPLICIT, PLANAR, along, is_directed
-from ptrnet.metrics.sequence import is_permutation
 from ptrnet.tasks.base import Task
-from ptrnet.types import Ends, Example, Indices, TourRules
+from ptrnet.types import Ends, Example, Indices, TourRules, is_permutation
 
 MAX_ENDS = 32  # maximum number of cities that are tried as the free end of a path
 
