@@ -46,11 +46,10 @@ class Predictor:
         decoder: the search for answers.
         constrained: whether to consider only answers that the task allows.
         augment: the number of views of each instance to answer. The best answer is kept.
-        always_compiled: whether the network `transformer-ptr-net` uses compiled kernels from the
-            first step on. If False, a process computes its first steps in plain PyTorch, and later
-            steps by compiled kernels, which may round differently. Jobs of several chunks set True,
-            so that the answers to a chunk do not depend on how many chunks the process has answered
-            before.
+        always_compiled: whether networks decode by compiled kernels from the first step on. If
+            False, a process computes its first steps in plain PyTorch, and later steps by compiled
+            kernels, which may round differently. Jobs of several chunks set True, so that the
+            answers to a chunk do not depend on how many chunks the process has answered before.
         improve: whether to improve tours and routes by small moves (`Facts.improve`). Without the
             constraint, answers are never improved. Log-probabilities are those of the network's
             own answers.
