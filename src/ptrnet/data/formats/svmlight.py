@@ -41,7 +41,7 @@ def table(path: str) -> Table:
     ids: list[str] = []
     sources: list[str] = []
     comments: list[str] = []
-    columns: dict[int, list[tuple[int, float]]] = {}  # pairs (row, value) of each feature index
+    columns: dict[int, list[float]] = {}  # the values of each feature, up to the last line with it
     for source, text in filled_lines(path):
         content, _, comment = text.partition(COMMENT)
         if not content.strip():
@@ -61,17 +61,15 @@ def table(path: str) -> Table:
                 raise InputError(f"{source}: expected INDEX:VALUE, got {short(field)}")
             number = parse_index(index, f"{source}: feature")
             column = columns.setdefault(number, [])
-            if column and column[-1][0] == row:
+            if len(column) > row:
                 raise InputError(f"{source}: feature {index} occurs twice")
-            column.append((row, parse_number(value, f"{source}: feature {index}")))
+            column += [0.0] * (row - len(column))
+            column.append(parse_number(value, f"{source}: feature {index}"))
     if not grades:
         raise InputError(f"{path}: holds no instance")
     table: dict[str, Sequence[Any]] = {"grade": grades, "qid": ids or _query_ids(path, len(grades))}
-    for number, entries in sorted(columns.items()):
-        rows, values = zip(*entries, strict=True)
-        dense = np.zeros(len(grades))
-        dense[list(rows)] = values
-        table[str(number)] = dense.tolist()
+    for number, column in sorted(columns.items()):
+        table[str(number)] = column + [0.0] * (len(grades) - len(column))
     if any(comments):
         table[COMMENT] = comments
     return Table(table, path, sources.__getitem__, default=0.0)
