@@ -410,6 +410,8 @@ class Example:
     ) -> None:
         if isinstance(inputs, Sequence) and inputs and isinstance(inputs[0], Mapping):
             inputs, elements = np.zeros((len(inputs), 0)), inputs
+        if hasattr(type(inputs), "columns"):  # an array would lose the names of its fields
+            raise InputError("inputs: expected an array or dictionaries, got a frame")
         features = _array(inputs, "inputs", "biuf", "numbers in the shape (n, d)")
         features = features[:, None] if features.ndim == 1 else features
         if features.ndim != 2:

@@ -34,7 +34,15 @@ WEIGHTS = (1e-30, 1e30)  # with weights in this range, sums of losses stay finit
 
 
 def check_instance(values: Any, task: Task, source: str) -> Floats:
-    """Convert values to an instance of the task: `(n, d)` finite float64 numbers.
+    """Convert values to an instance of the task by `encode`, and check it by `check_instances`."""
+    array = encode(values, task, source)
+    starts = np.array([0, len(array)])
+    check_instances(Dataset(array, starts, columns={"source": [source]}), task)
+    return array
+
+
+def encode(values: Any, task: Task, source: str) -> Floats:
+    """Convert values to float64 numbers `(n, d)` that `check_instances` can check.
 
     Args:
         values: numbers `(n, d)`, or `(n,)` if d is 1, in any form that `real_array` accepts. Or
@@ -43,8 +51,7 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
             numeric fields, other tasks leave out fields with names of ids.
 
     Raises:
-        InputError: the values are not an instance of the task, or ids would be read as
-            coordinates. Or n is less than the task's `min_elements`, or more than LARGEST.
+        InputError: the values have another form, or ids would be read as coordinates.
     """
     d, schema = task.facts.num_features, task.facts.schema
     elements = records_of(values)
@@ -70,17 +77,34 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
         if array.size == 0:
             raise InputError(f"{source}: expected at least one element, got none")
         raise InputError(f"{source}: expected shape (n, {d}) for {task.name}, got {array.shape}")
-    check_size(len(array), task.facts.min_elements, source)
-    is_usable = np.abs(array) <= task.facts.largest  # False for infinity and NaN
-    if not is_usable.all():
-        row, column = np.argwhere(~is_usable)[0]
-        named = task.facts.number_names if schema is None else schema.feature_names
-        name = f'"{named[column]}"' if named else f"number {column + 1}"
-        value = array[row, column]
-        expected = f"at most {task.facts.largest:g}" if np.isfinite(value) else "a finite number"
-        raise InputError(f"{source}: element {row + 1}, {name}: expected {expected}, got {value}")
-    check_solvable(array, task, source)
     return array
+
+
+def check_instances(data: Dataset, task: Task) -> None:
+    """Refuse instances that the task cannot answer.
+
+    Raises:
+        InputError: an instance has fewer elements than the task's `min_elements` or more than
+            LARGEST, or a number that is not finite or larger than the task allows. Or it has no
+            answer, see `check_solvable`.
+    """
+    facts, sources = task.facts, data.column("source")
+    for source, n in zip(sources, data.sizes.tolist(), strict=True):
+        check_size(n, facts.min_elements, source)
+    is_usable = np.abs(data.elements) <= facts.largest  # False for infinity and NaN
+    if not is_usable.all():
+        element, column = np.argwhere(~is_usable)[0].tolist()
+        row = int(np.searchsorted(data.starts, element, "right")) - 1
+        named = facts.number_names if facts.schema is None else facts.schema.feature_names
+        name = f'"{named[column]}"' if named else f"number {column + 1}"
+        value = data.elements[element, column]
+        expected = f"at most {facts.largest:g}" if np.isfinite(value) else "a finite number"
+        raise InputError(
+            f"{sources[row]}: element {element - data.starts[row] + 1}, {name}: expected "
+            f"{expected}, got {value}"
+        )
+    for row, source in enumerate(sources):
+        check_solvable(data.inputs(row), task, source)
 
 
 def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -> Any:

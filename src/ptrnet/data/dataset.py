@@ -1,27 +1,21 @@
-"""`Dataset`: a table whose rows are instances, each with its answer if the answer is known.
+"""Validate values in memory, and make datasets of examples.
+
+One rule says what values are. They are one instance if they are an `Example`, a tuple `(inputs,
+outputs)`, a frame, a dictionary of a problem's fields, or numbers or dictionaries in the shape of
+an instance: `(n, d)`, or `(n,)` if d is 1. Otherwise, they are a list, an array or an iterator of
+such instances.
 
 Functions that solve, label, evaluate or train take a `Dataset`, and do not check its rows again.
-Each instance and each answer is validated once, before the row is made:
-
-- `instances_of` and `examples_of` validate values in memory.
-- `chunks_of` takes the examples of a file, which the file's reader has validated.
-
-The shape of values decides whether the values are one instance or many:
-
-- One instance is an array, tensor or frame `(n, d)`, or nested lists of that shape. If d is 1, the
-  shape may also be `(n,)`.
-- Many instances are a list of instances, or an array `(B, n, d)`.
-- A tuple `(inputs, outputs)` is an instance with its answer.
+Readers of files check each line, and `chunks_of` makes datasets of what they yield.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ptrnet.data import checks
 from ptrnet.data.arrays import (
@@ -35,8 +29,7 @@ from ptrnet.data.arrays import (
 )
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.schema import Element
-from ptrnet.types import DEFAULTS, Dataset, Example, Floats
+from ptrnet.types import DEFAULTS, Dataset, Example, Indices
 
 _TOGETHER = 256  # how many rows of a file become a dataset
 
@@ -100,40 +93,29 @@ def instances_of(values: Any, task: Task) -> tuple[Dataset, bool]:
     """Validate one instance or many. Return a dataset, and whether `values` was a single instance.
 
     Args:
-        values: see the docstring of this module. A dictionary holds the fields of one instance of a
-            problem (`ptrnet.problems`). A `Dataset` is returned unchanged. The outputs of a tuple
-            `(inputs, outputs)` are checked, but not kept.
+        values: see the docstring of this module; or a `Dataset`, which is returned unchanged. The
+            outputs of a tuple `(inputs, outputs)` are checked, but not kept.
         task: the task of the instances.
     """
     if isinstance(values, Dataset):
         _check_width(values, task)
         return values, False
-    if isinstance(values, Mapping):
-        values = checks.from_dictionary(values, task, "instance 0")
-    elif isinstance(values, list):
-        values = [
-            checks.from_dictionary(v, task, f"instance {k}") if isinstance(v, Mapping) else v
-            for k, v in enumerate(values)
-        ]
-    _check_in_memory(values, "instances")
-    values = unpack_objects(values)
-    is_one = is_example(values, task) or _is_instance(values, task.facts.num_features)
-    rows = []
-    for k, item in enumerate([values] if is_one else split(values, "instances")):
-        if isinstance(item, tuple) and is_example(item, task):
-            rows.append(checked_example(item, task, f"instance {k}").replace(outputs=None))
-        else:
-            rows.append(checked_instance(item, task, f"instance {k}"))
-    return Dataset.of(rows), is_one
+    items, is_one = _items(values, task, "instances")
+    names = [f"instance {k}" for k in range(len(items))]
+    pairs = {k for k, i in enumerate(items) if isinstance(i, tuple) and is_example(i, task)}
+    if pairs:
+        checked_examples([items[k] for k in pairs], [names[k] for k in pairs], task)
+    instances = [item[0] if k in pairs else item for k, item in enumerate(items)]
+    return checked_instances(instances, names, task), is_one
 
 
 def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
     """Validate one example or many. Return a dataset, and whether `values` was a single example.
 
     Args:
-        values: an `Example` or a tuple `(inputs, outputs)`, a list of examples or tuples, or a
-            `Dataset`. If an `Example` holds arrays, we only check the range of the indices. Its
-            answer may be a model's answer, which may break the rules of the task.
+        values: an `Example` or a pair `(inputs, outputs)`, a list of these, or a `Dataset`. The
+            answer of an `Example` may break the rules of the task, because a model may have given
+            it. We only check that its indices are in range.
         task: the task of the examples.
 
     Raises:
@@ -144,25 +126,81 @@ def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
         for row in values:
             checks.required_answer(row, task)
         return values, False
-    _check_in_memory(values, "examples")
-    is_one = is_example(values, task)
-    if not is_one and _is_instance(values, task.facts.num_features):
+    items, is_one = _items(values, task, "examples")
+    if is_one and not is_example(items[0], task):
         raise InputError(
             "examples: expected pairs of inputs (n, d) and outputs (m,), got an instance without "
             "an answer"
         )
-    items = [values] if is_one else split(values, "examples")
-    rows = [checked_example(item, task, example_name(k, item)) for k, item in enumerate(items)]
-    return Dataset.of(rows), is_one
+    return checked_examples(items, [example_name(k, i) for k, i in enumerate(items)], task), is_one
 
 
-def _check_in_memory(values: Any, name: str) -> None:
-    """Refuse the path of a file, which other functions read."""
+def checked_instances(values: Sequence[Any], names: Sequence[str], task: Task) -> Dataset:
+    """Validate instances, which error messages call by `names`. An `Example` keeps its columns."""
+    rows = []
+    for value, name in zip(values, names, strict=True):
+        given, source = value, name
+        if isinstance(value, Example):
+            # Prefer `elements`: the schema of another model may have encoded `inputs`.
+            given = value.inputs if value.elements is None else value.elements
+            source = value.source or name
+        if task.facts.schema is not None and is_frame(given):
+            given = rows_of(given)
+        features, elements = checks.encode(given, task, source), records_of(given)
+        if isinstance(value, Example):
+            rows.append(value.replace(inputs=features, source=source, elements=elements))
+        else:
+            rows.append(Example(features, source=source, elements=elements))
+    data = Dataset.of(rows)
+    checks.check_instances(data, task)
+    return data
+
+
+def checked_examples(items: Sequence[Any], names: Sequence[str], task: Task) -> Dataset:
+    """Validate `Example`s and pairs of inputs and outputs, which error messages call by `names`."""
+    known = [
+        (item, checks.required_answer(item, task, name))
+        if isinstance(item, Example)
+        else inputs_and_outputs(item, name)
+        for item, name in zip(items, names, strict=True)
+    ]
+    data = checked_instances([inputs for inputs, _ in known], [f"{n}: inputs" for n in names], task)
+    answers, pairs = list[Indices](), list[Example]()
+    for row, item, (_, outputs), name in zip(data, items, known, names, strict=True):
+        n = len(row.inputs)
+        if isinstance(item, Example):
+            outside = outputs[(outputs < 0) | (outputs >= n)]
+            if outside.size:
+                raise InputError(f"{name}: outputs: expected 0 to {n - 1}, got {outside[0]}")
+            answers.append(outputs)
+        else:
+            answers.append(checks.check_outputs(outputs, n, task, f"{name}: outputs"))
+            pairs.append(Example(row.inputs, answers[-1], f"{name}: outputs"))
+    checks.check_feasible(pairs, task)
+    sources = [
+        (item.source if isinstance(item, Example) else "") or name
+        for item, name in zip(items, names, strict=True)
+    ]
+    return data.with_answers(answers, data.columns.get("log_prob")).with_columns(source=sources)
+
+
+def _items(values: Any, task: Task, name: str) -> tuple[list[Any], bool]:
+    """Return the instances in values, and whether they are one instance, by the rule above."""
     if isinstance(values, str | Path):
         raise InputError(
             f"{name}: expected a list or an array, got the file {values}; a file is read by "
             "solve_file and evaluate_file, and a table if you give set_id"
         )
+    if isinstance(values, Mapping):
+        values = checks.from_dictionary(values, task, "instance 0")
+    elif isinstance(values, list):
+        values = [
+            checks.from_dictionary(v, task, f"instance {k}") if isinstance(v, Mapping) else v
+            for k, v in enumerate(values)
+        ]
+    values = unpack_objects(values)
+    is_one = is_example(values, task) or _is_instance(values, task.facts.num_features)
+    return [values] if is_one else split(values, name), is_one
 
 
 def _check_width(data: Dataset, task: Task) -> None:
@@ -214,51 +252,6 @@ def _is_instance(values: Any, d: int) -> bool:
             isinstance(row, Mapping) or (depth(row) == 1 and len(row) == 1) for row in values
         )
     return 0 < ndim <= (1 if d == 1 and is_list else 2)
-
-
-def checked_instance(values: Any, task: Task, source: str) -> Example:
-    """Validate one instance, and return it as an `Example`. An `Example` keeps its answer."""
-    if not isinstance(values, Example):
-        instance, elements = _instance_of(values, task, source)
-        return Example(instance, source=source, elements=elements)
-    source = values.source or source
-    # Prefer `elements`: the schema of another model may have encoded `inputs`.
-    inputs = values.inputs if values.elements is None else values.elements
-    instance, elements = _instance_of(inputs, task, source)
-    return values.replace(inputs=instance, source=source, elements=elements)
-
-
-def checked_example(pair: Any, task: Task, source: str) -> Example:
-    """Validate an `Example` with an answer, or a pair of inputs and outputs."""
-    example = None
-    if isinstance(pair, Example):
-        example = pair
-        checks.required_answer(pair, task, source)
-        if isinstance(pair.inputs, np.ndarray) and isinstance(pair.outputs, np.ndarray):
-            _check_indices(pair.outputs, len(pair.inputs), source)
-            return pair
-    inputs, outputs = inputs_and_outputs(pair, source)
-    instance, elements = _instance_of(inputs, task, f"{source}: inputs")
-    indices = checks.check_outputs(outputs, len(instance), task, f"{source}: outputs")
-    checks.check_feasible([Example(instance, indices, f"{source}: outputs")], task)
-    example = example or Example(instance, source=source)
-    return example.replace(inputs=instance, outputs=indices, elements=elements)
-
-
-def _instance_of(values: Any, task: Task, source: str) -> tuple[Floats, list[Element] | None]:
-    """Validate an instance. Return its features, and its dictionaries or None (`records_of`)."""
-    if task.facts.schema is not None and is_frame(values):
-        values = rows_of(values)
-    return checks.check_instance(values, task, source), records_of(values)
-
-
-def _check_indices(outputs: NDArray[Any], n: int, source: str) -> None:
-    """Refuse indices that are out of range. Accept answers that the task does not allow."""
-    if outputs.dtype.kind not in "iu":
-        raise InputError(f"{source}: outputs: expected whole numbers, got {outputs.dtype}")
-    outside = outputs[(outputs < 0) | (outputs >= n)]
-    if outside.size:
-        raise InputError(f"{source}: outputs: expected 0 to {n - 1}, got {outside[0]}")
 
 
 def example_name(number: int, item: Any) -> str:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from ptrnet.data import checks
 from ptrnet.data.checks import from_dictionary
-from ptrnet.data.dataset import checked_instance
+from ptrnet.data.dataset import checked_instances
 from ptrnet.data.formats.parts.json_values import parse_object
 from ptrnet.decoding.search import Search
 from ptrnet.decoding.trace import Traced
@@ -169,13 +169,12 @@ def parse_array(options: MethodOptions, body: bytes, task: Task, limits: Limits)
 def _question(instances: Any, method: Method, task: Task, limits: Limits) -> Question:
     """Return the checked instances and their method. Only this function checks instances."""
     _check_sizes(map(_length, instances), method, limits)
-    rows = []
-    for k, values in enumerate(instances):
-        source = f"instance {k}"
-        if isinstance(values, dict):
-            values = from_dictionary(values, task, source)
-        rows.append(checked_instance(values, task, source))
-    return Question(Dataset.of(rows), method)
+    names = [f"instance {k}" for k in range(len(instances))]
+    values = [
+        from_dictionary(value, task, name) if isinstance(value, dict) else value
+        for value, name in zip(instances, names, strict=True)
+    ]
+    return Question(checked_instances(values, names, task), method)
 
 
 def _parse_json(kind: type[Body], body: bytes) -> Body:

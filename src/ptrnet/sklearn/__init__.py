@@ -1,20 +1,21 @@
 """`PointerEstimator`: a model with scikit-learn's conventions, for pipelines and grid search."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.data.arrays import split, split_instances
+from ptrnet.data.arrays import named_records_of, split, split_instances
 from ptrnet.data.checks import check_grades, check_outputs, check_weights
-from ptrnet.data.dataset import checked_instance, pairs_of
+from ptrnet.data.dataset import checked_instances, pairs_of
 from ptrnet.decoding import Decoder
 from ptrnet.errors import InputError, MissingExtraError, check_int
 from ptrnet.solver import Solver
 from ptrnet.training.fit import fit
-from ptrnet.types import Example, ranking
+from ptrnet.types import Dataset, Example, Floats, Indices, ranking
 
 try:
     from sklearn.base import BaseEstimator
@@ -204,17 +205,20 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         task = self.solver_.task
-        known = []
-        for k, (x, answer) in enumerate(pairs_of(_checked_array(X), self._answers(y), "X")):
-            example, source = checked_instance(x, task, f"X: instance {k}"), f"y: answer {k}"
-            n = len(example.inputs)
-            if task.facts.kind == "grades":
-                grades = check_grades(answer, n, source)
-                known.append(example.replace(outputs=ranking(grades), grades=grades))
-            else:
-                known.append(example.replace(outputs=check_outputs(answer, n, task, source)))
-        if not known:
+        pairs = list(pairs_of(_checked_array(X), self._answers(y), "X"))
+        if not pairs:
             raise InputError("X: expected at least one instance, got none")
+        known = self._checked([x for x, _ in pairs])
+        answers, grades = list[Indices](), list[Floats]()
+        for k, (n, (_, answer)) in enumerate(zip(known.sizes.tolist(), pairs, strict=True)):
+            if task.facts.kind == "grades":
+                grades.append(check_grades(answer, n, f"y: answer {k}"))
+                answers.append(ranking(grades[-1]))
+            else:
+                answers.append(check_outputs(answer, n, task, f"y: answer {k}"))
+        known = known.with_answers(answers)
+        if grades:
+            known = replace(known, grades=np.concatenate(grades))
         if sample_weight is not None:
             names = [example.source for example in known]
             sample_weight = check_weights(sample_weight, names, "sample_weight")
@@ -231,10 +235,12 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         """Return the answers, each as a list. For the kind "choice", an answer may be a number."""
         return [_choice(answer) for answer in split(y, "y")] if self.kind == "choice" else y
 
-    def _instances(self, X: Any) -> list[Example]:  # noqa: N803
-        task = self.solver_.task
-        instances = enumerate(split_instances(_checked_array(X), "X"))
-        return [checked_instance(x, task, f"X: instance {k}") for k, x in instances]
+    def _instances(self, X: Any) -> Dataset:  # noqa: N803
+        return self._checked(split_instances(_checked_array(X), "X"))
+
+    def _checked(self, instances: list[Any]) -> Dataset:
+        names = [f"X: instance {k}" for k in range(len(instances))]
+        return checked_instances(instances, names, self.solver_.task)
 
 
 def _checked_array(X: Any, least: int = 1) -> Any:  # noqa: N803
@@ -263,7 +269,8 @@ def _choice(answer: Any) -> Any:
 
 def _graded(x: Any, values: Any, k: int) -> Example:
     grades = check_grades(values, np.size(values), f"y: grades {k}")
-    return Example(x, ranking(grades), grades=grades)
+    elements = named_records_of(x)
+    return Example(x if elements is None else elements, ranking(grades), grades=grades)
 
 
 def _column(values: Sequence[Any]) -> NDArray[np.object_]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ptrnet.data import checks, formats, stored
 from ptrnet.data.arrays import count_features, is_frame, named_records_of, split
 from ptrnet.data.columns import TrainingColumns
-from ptrnet.data.dataset import checked_example, example_name, inputs_and_outputs, pairs_of
+from ptrnet.data.dataset import checked_examples, example_name, inputs_and_outputs, pairs_of
 from ptrnet.data.groups import SharedFields, grouped, warn_of_ids
 from ptrnet.data.infer_schema import infer_schema
 from ptrnet.data.infer_task import (
@@ -245,10 +245,10 @@ def _inferred(
     pairs = [_pair(item, source) for item, source in zip(items, sources, strict=True)]
     shared = SharedFields()
     task = _loosest_task([inputs for inputs, _ in pairs], sources, reading, shared)
-    rows = [
-        checked_example(pair, task, source).replace(grades=getattr(item, "grades", None))
-        for item, pair, source in zip(items, pairs, sources, strict=True)
-    ]
+    rows = (
+        row.replace(grades=item.grades) if isinstance(item, Example) else row
+        for item, row in zip(items, checked_examples(pairs, sources, task), strict=True)
+    )
     data = grouped(Dataset.of(stored.require_answers(rows)), group)
     if data.groups is None:
         warn_of_ids(shared.ids, task.fields, "examples")

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ptrnet.data import checks
 from ptrnet.data.arrays import count_features, records_of, split_instances
-from ptrnet.data.dataset import is_example
+from ptrnet.data.dataset import checked_instances, is_example
 from ptrnet.data.infer_task import feature_scaling, loosest_task
 from ptrnet.errors import InputError, short
 from ptrnet.settings import options_of
@@ -22,7 +21,7 @@ from ptrnet.training.hooks import Hooks
 from ptrnet.training.own_data import in_cycles, validation_defaults
 from ptrnet.training.recipe import Recipe, part_options
 from ptrnet.training.run import train
-from ptrnet.types import Dataset, Example, Floats, Indices
+from ptrnet.types import Dataset, Floats, Indices
 
 STEPS, VALID_EVERY, LEARNING = 10_000, 500, "self-labelling"
 
@@ -58,19 +57,16 @@ def fit_costs(
 
 def _checked_instances(instances: Any) -> Dataset:
     """Return the instances as a dataset. Raises InputError if an instance cannot be used."""
-    checked: list[Example] = []
-    task = loosest_task(1)
-    for k, values in enumerate(split_instances(instances, "instances")):
-        if records_of(values) is not None:
-            raise InputError(f"instance {k}: with a cost, elements are numbers, no dictionaries")
-        if is_example(values, loosest_task(2)):
-            raise InputError(f"instance {k}: with a cost, expected inputs alone, got an example")
-        if not k:
-            task = loosest_task(count_features(values))
-        checked.append(Example(checks.check_instance(values, task, f"instance {k}")))
-    if not checked:
+    items = split_instances(instances, "instances")
+    if not items:
         raise InputError("instances: expected at least one, got none")
-    return Dataset.of(checked)
+    names = [f"instance {k}" for k in range(len(items))]
+    for values, name in zip(items, names, strict=True):
+        if records_of(values) is not None:
+            raise InputError(f"{name}: with a cost, elements are numbers, no dictionaries")
+        if is_example(values, loosest_task(2)):
+            raise InputError(f"{name}: with a cost, expected inputs alone, got an example")
+    return checked_instances(items, names, loosest_task(count_features(items[0])))
 
 
 def _costs_of_each(cost: Callable[[Floats, Indices], float]) -> Costs:
