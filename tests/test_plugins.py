@@ -78,7 +78,7 @@ def test_a_problem_file_can_be_checked_trained_and_solved(ptrnet, tmp_path):
 def test_the_contracts_hold_over_plugins(run):
     chosen = "(pareto and (number_of_workers or dies)) or (pooled and step_by_step)"
     code = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
-    words = ["-q", "-p", "no:cacheprovider", "tests/contract", "-k", chosen]
+    words = ["-q", "--assert=plain", "-p", "no:cacheprovider", "tests/contract", "-k", chosen]
     done = run(code, *words, cwd=ROOT, PTRNET_PLUGINS=str(PARETO))
     assert done.returncode == 0 and "[100%]" in done.stdout, done.stdout[-3000:]
 

@@ -64,7 +64,7 @@ def test_a_saved_and_loaded_model_gives_the_same_answers(ensemble, tmp_path, nam
 def test_an_exported_model_gives_the_same_answers(ensemble, tmp_path, name):
     manifest = ptrnet.export_onnx(ensemble(name, 2), tmp_path, instances=5)
     assert manifest["model"]["settings"]["ensemble"] == 2
-    assert manifest["checked"]["same_answers"] + manifest["checked"]["ties"] == 20
+    assert manifest["checked"]["same_answers"] + manifest["checked"]["ties"] == 5
 
 
 def test_the_gradient_of_the_mean_is_finite(ensemble):

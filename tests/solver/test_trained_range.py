@@ -10,6 +10,7 @@ from ptrnet.cli import run
 from ptrnet.decoding import Greedy, Incremental
 from ptrnet.solver.trained_range import TrainedRange
 from ptrnet.types import Dataset, Example
+from tests.support.text import begins, matches
 
 
 def said(action):
@@ -27,14 +28,13 @@ def of_sizes(*sizes):
 def test_sizes_are_named_in_one_line_with_their_counts(small):
     solver = small()
     solver = type(solver)(solver.model, solver.task, {"n": "4-6,9"})
-    messages = said(lambda: solver.solve(of_sizes(4, 6, 9, 7, 8, 12, 12, 3)))
-    before = "the model was trained on instances of 4-9 elements, "
-    after = "; ptrnet label hull computes answers by an algorithm"
-    assert messages == [f"{before}2 of 8 have 12 and 1 of 8 has 3{after}"]
+    (message,) = said(lambda: solver.solve(of_sizes(4, 6, 9, 7, 8, 12, 12, 3)))
+    expected = "... 4-9 elements, 2 of 8 have 12 and 1 of 8 has 3; ptrnet label hull ..."
+    assert matches(message, expected)
     assert said(lambda: solver.solve(of_sizes(7, 30, 3))) == []
     assert solver.answer(of_sizes(7)[0]).warnings == ()
     (warning,) = solver.answer(of_sizes(12)[0]).warnings
-    assert warning == f"{before}this one has 12{after}"
+    assert matches(warning, "... 4-9 elements, this one has 12; ptrnet label hull ...")
 
 
 @pytest.mark.parametrize("n", ["1,4-6,8-25,27", "1-27"])
@@ -44,8 +44,7 @@ def test_own_examples_may_have_any_size_between_those_of_the_training(small, n):
     solver = type(solver)(solver.model, solver.task, {"n": n})
     assert said(lambda: solver.solve(of_sizes(*range(1, 28)))) == []
     (message,) = said(lambda: solver.solve(of_sizes(7, 30, 40)))
-    expected = "the model was trained on instances of 1-27 elements, 2 of 3 have 30 to 40"
-    assert message == expected
+    assert matches(message, "... trained on ... 1-27 elements, 2 of 3 have 30 to 40")
 
 
 @pytest.mark.parametrize("trained", [{}, {"n": "many"}, {"n": None}])
@@ -67,13 +66,11 @@ def test_far_features_are_reported_in_one_line_with_their_means(small):
     near, far = Example(np.array([[19.0, 49.0]])), Example(np.array([[10.0, 60.0], [-3.0, 0.0]]))
     assert trained.messages([near]) == []
     (message,) = said(lambda: trained.warn(trained.messages([far]) * 2))
-    assert message == f"{FAR}feature 1 by 13 (mean 10); feature 2 by 12 (mean 0)"
+    assert matches(message, f"{FAR}feature 1 by 13 (mean 10); feature 2 by 12 (mean 0)")
     farther = Example(np.array([[10.0, -80.0]]))
     ((*_, text),) = trained.messages([near, farther, far, near])
-    assert text == (
-        f"{FAR}feature 2 in 2 of 4 instances, by up to 16 (mean 0); "
-        "feature 1 in 1 of 4 instances, by up to 13 (mean 10)"
-    )
+    expected = "feature 2 in 2 of 4 ... 16 (mean 0); feature 1 in 1 of 4 ... 13 (mean 10)"
+    assert matches(text, FAR + expected)
 
 
 def test_a_line_names_the_features_that_are_far_most_often(small):
@@ -81,10 +78,8 @@ def test_a_line_names_the_features_that_are_far_most_often(small):
     trained = TrainedRange(small("custom", **task).task, {})
     instances = [Example(50 * np.tri(9)[k : k + 1]) for k in range(9)]
     ((*_, text),) = trained.messages(instances)
-    assert text.startswith(
-        f"{FAR}feature 1 in 9 of 9 instances, by up to 50 (mean 0); feature 2 in 8"
-    )
-    assert text.endswith("; feature 5 in 5 of 9 instances, by up to 50 (mean 0); 4 more features")
+    expected = "feature 1 in 9 of 9 ... 50 (mean 0); feature 2 in 8 ...; feature 5 in 5 of 9 ..."
+    assert matches(text, f"{FAR}{expected}; 4 more features")
 
 
 def test_a_file_gives_one_line_for_each_kind_of_warning(small, tmp_path, capsys):
@@ -136,23 +131,19 @@ def test_custom_elements_that_float32_makes_equal_are_named(small, gap, is_said)
     trained = TrainedRange(small("custom", **task).task, {})
     instance = np.array([[3.0], [5.0], [4.0], [5.0 + gap]])
     messages = said(lambda: trained.warn(trained.messages([Example(instance)])))
-    expected = "the model cannot tell elements 2 and 4 apart: they are equal in float32, in which "
-    assert messages == [expected + "it computes"] * is_said
+    assert len(messages) == is_said
+    assert all(matches(text, "... elements 2 and 4 ... equal in float32 ...") for text in messages)
 
 
 def test_the_command_line_prints_warnings_on_standard_error(small, tmp_path, capsys):
     small().save_pretrained(tmp_path)
     assert run(["solve", "--model", str(tmp_path), "--random", "7"]) == 0
     printed = capsys.readouterr()
-    assert printed.err == (
-        "ptrnet: the model was trained on instances of 5 elements, this one has 7; "
-        "ptrnet label hull computes answers by an algorithm\n"
-    )
+    assert begins(printed.err[:-1], "ptrnet: ... instances of 5 elements, this one has 7")
     assert "trained" not in printed.out
     (tmp_path / "long.csv").write_text("x,y\n" + "0,1\n" * 7)
     assert run(["solve", "--model", str(tmp_path), str(tmp_path / "long.csv")]) == 0
-    expected = "; a table is read as one instance: ptrnet convert --set-id splits it\n"
-    assert capsys.readouterr().err.endswith(expected)
+    assert matches(capsys.readouterr().err, "...; a table ... ptrnet convert --set-id ...")
 
 
 def test_a_warning_is_printed_once_for_any_number_of_processes(small, tmp_path, capfd):

