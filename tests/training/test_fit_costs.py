@@ -111,7 +111,7 @@ def test_default_steps_are_a_multiple_of_the_cycles(tmp_path, monkeypatch):
 
 def test_invalid_recipes_for_costs_are_refused():
     table = {"task": "tsp", "learning": "self-labelling", "n": "5", "hidden_size": 8}
-    assert Recipe.from_table({**table, "model": "transformer-ptr-net"}).samples == 16
+    assert Recipe.from_table({**table, "model": "transformer-ptr-net"}).objective.samples == 16
     for change, complaint in (
         ({"task": "hull"}, "task hull has no cost"),
         ({"labeller": "exact"}, "labeller is for learning from answers"),

@@ -8,8 +8,8 @@ from lightning.pytorch.loggers import Logger
 
 import ptrnet
 from ptrnet.errors import InputError, MissingExtraError
-from ptrnet.training import hooks
-from ptrnet.training.hooks import Hooks
+from ptrnet.training import reports
+from ptrnet.training.reports import Hooks
 
 OPTIONS = {"hidden_size": 8, "batch_size": 8, "steps": 60, "valid_every": 20, "seed": 5}
 NUMBERS = np.random.default_rng(0).random((60, 4))
@@ -93,9 +93,9 @@ def test_invalid_callbacks_and_loggers_are_refused(options, message, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("name", hooks.LOGGERS)
+@pytest.mark.parametrize("name", reports.LOGGERS)
 def test_a_missing_logger_package_is_named(monkeypatch, name):
-    monkeypatch.setattr(hooks, "find_spec", lambda package: None)
+    monkeypatch.setattr(reports, "find_spec", lambda package: None)
     with pytest.raises(MissingExtraError, match=rf"ptrnet\[{name}\]"):
         Hooks(loggers=(name,))
 

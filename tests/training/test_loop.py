@@ -9,8 +9,8 @@ import torch
 from ptrnet import tasks
 from ptrnet.tasks.custom import Custom
 from ptrnet.training.loop import BestWeights
-from ptrnet.training.progress import Progress
 from ptrnet.training.recipe import Data, Recipe, Run
+from ptrnet.training.reports import Progress
 
 
 def own(kind):

@@ -11,8 +11,8 @@ from ptrnet import Solver, labellers, models, tasks
 from ptrnet.data import formats
 from ptrnet.errors import InputError
 from ptrnet.problems import names
-from ptrnet.training.hooks import Hooks
 from ptrnet.training.recipe import Recipe
+from ptrnet.training.reports import Hooks
 from ptrnet.training.run import train
 from ptrnet.types import Example
 

@@ -15,11 +15,11 @@ from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.labels import generate_dataset
 from ptrnet.model_folder import is_there, load
-from ptrnet.training.hooks import Hooks
 from ptrnet.training.loop import BestWeights
-from ptrnet.training.module import TrainingModule
+from ptrnet.training.losses import TrainingModule
 from ptrnet.training.own_data import infer_recipe
 from ptrnet.training.recipe import Recipe
+from ptrnet.training.reports import Hooks
 from ptrnet.training.run import train
 
 SMALL = {"hidden_size": 8, "batch_size": 8, "precision": "float32"}

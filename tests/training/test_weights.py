@@ -6,8 +6,8 @@ import torch
 from ptrnet import weights
 from ptrnet.errors import InputError
 from ptrnet.model_folder import load
-from ptrnet.training.hooks import Hooks
 from ptrnet.training.recipe import Recipe
+from ptrnet.training.reports import Hooks
 from ptrnet.training.run import train
 
 SMALL = {"n": "3", "steps": 4, "hidden_size": 8, "batch_size": 4, "valid_batches": 0}

@@ -8,6 +8,7 @@ import os
 import sys
 import traceback
 import warnings
+from collections.abc import Sequence
 from functools import partial
 from io import TextIOWrapper
 from types import ModuleType
@@ -61,9 +62,14 @@ def register(name: str, module: ModuleType | str) -> None:
     _registry.register(name, module)
 
 
-def command(name: str) -> Any:
-    """Return a command: a function, or a `typer.Typer` if it has subcommands."""
+def command(name: str, arguments: Sequence[str] = ()) -> Any:
+    """Return a command: a function, or a `typer.Typer` if it has subcommands.
+
+    If its module has a function `prepare`, we call it first with the arguments of the command.
+    """
     module, member = _registry.get(name), name.replace("-", "_")
+    if hasattr(module, "prepare"):
+        module.prepare(arguments)
     if not hasattr(module, member):
         raise InputError(f"register command {name}: expected {module.__name__} to have {member}")
     return getattr(module, member)
@@ -102,7 +108,9 @@ def run(arguments: list[str]) -> int:
 
         # Import only the command's own module. Help and unknown commands need all modules.
         verbs = arguments[:1] if arguments[0] in _registry else names()
-        program = typer.main.get_command(build({verb: command(verb) for verb in verbs}))
+        program = typer.main.get_command(
+            build({verb: command(verb, arguments[1:]) for verb in verbs})
+        )
         with warnings.catch_warnings():
             # Not "default": Python forgets what it has shown whenever a filter changes.
             for category in (OutOfDistributionWarning, AmbiguousInputWarning):

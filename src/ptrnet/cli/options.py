@@ -195,6 +195,7 @@ def add_settings(
         completions: functions that return the words that a shell offers. The keys are the names of
             settings.
     """
+    vars(command).pop("__signature__", None)  # of an earlier call
     *named, _ = inspect.signature(command).parameters.values()
     parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in named]
     for setting in settings:

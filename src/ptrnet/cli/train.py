@@ -3,6 +3,7 @@
 import contextlib
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -84,8 +85,8 @@ def train(
     try:
         from ptrnet.model_folder import is_there
         from ptrnet.training.checkpoint import LAST
-        from ptrnet.training.hooks import Hooks
         from ptrnet.training.loop import is_main_process
+        from ptrnet.training.reports import Hooks
         from ptrnet.training.run import train
         from ptrnet.training.run_folder import last_numbered, next_numbered
     except ModuleNotFoundError as error:
@@ -185,12 +186,24 @@ def _recipe(
     return Recipe.named(task_or_recipe, **options), "", None
 
 
-add_settings(
-    train,
-    recipe_options().values(),
-    {
-        "model": complete_architectures,
-        "labeller": complete_labellers,
-        "optimizer": complete_optimizers,
-    },
-)
+def prepare(arguments: Sequence[str] = ()) -> None:
+    """Add an option to `train` for each setting that the arguments may use.
+
+    Trainings on the user's own examples use no settings of other tasks, so then we do not import
+    the tasks.
+    """
+    from ptrnet import tasks
+
+    names = [*tasks.names(), *tasks.problem_names()]
+    words = {*names, *(path.stem for path in RECIPES.glob("*.toml")), "-h", "--help"}
+    has_data = any(word.partition("=")[0] == "--data" for word in arguments)
+    is_own = not any(word in words or word.endswith(".toml") for word in arguments)
+    add_settings(
+        train,
+        recipe_options([] if has_data and is_own else names).values(),
+        {
+            "model": complete_architectures,
+            "labeller": complete_labellers,
+            "optimizer": complete_optimizers,
+        },
+    )

@@ -33,7 +33,7 @@ from ptrnet.training.own_data import infer_recipe, kind_and_reading, recipe_of, 
 from ptrnet.types import Dataset, Example, Floats, Indices
 
 if TYPE_CHECKING:
-    from ptrnet.training.hooks import Hooks
+    from ptrnet.training.reports import Hooks
 
 # The name of the examples' folder in the run's folder. Error messages also use this name.
 EXAMPLES = "examples"
@@ -128,7 +128,7 @@ def fit(
         (array([1, 2, 0, 4, 3]), array([1, 2, 0, 4, 3]))
     """
     try:
-        from ptrnet.training.hooks import Hooks
+        from ptrnet.training.reports import Hooks
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
 

@@ -17,9 +17,9 @@ from ptrnet.sizes import Sizes
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import KINDS, Custom, Kind
 from ptrnet.training.costs import Costs
-from ptrnet.training.hooks import Hooks
 from ptrnet.training.own_data import in_cycles, validation_defaults
 from ptrnet.training.recipe import Recipe, part_options
+from ptrnet.training.reports import Hooks
 from ptrnet.training.run import train
 from ptrnet.types import Dataset, Floats, Indices
 

@@ -28,10 +28,9 @@ from ptrnet.parallel import end_with
 from ptrnet.training import checkpoint, optimizers
 from ptrnet.training.checkpoint import Checkpoint
 from ptrnet.training.hardware import device_of, matmul_precision, precision_of
-from ptrnet.training.hooks import Hooks
-from ptrnet.training.module import TrainingModule
-from ptrnet.training.progress import LOG_EVERY, Progress
+from ptrnet.training.losses import TrainingModule
 from ptrnet.training.recipe import Recipe
+from ptrnet.training.reports import LOG_EVERY, Hooks, Progress
 from ptrnet.types import Indices
 
 _LAUNCHER = "_PTRNET_LAUNCHER"  # environment variable: the process id of the main process

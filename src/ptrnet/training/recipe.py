@@ -7,7 +7,7 @@ network. `ptrnet train` has an option for each of these keys (`recipe_options`).
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -18,7 +18,6 @@ from ptrnet.data import checks
 from ptrnet.data.columns import NO_COLUMNS, TrainingColumns
 from ptrnet.errors import InputError, unknown
 from ptrnet.models.settings import ModelSettings, every_setting
-from ptrnet.problems import Problem
 from ptrnet.settings import (
     ANY_TASK,
     COSTS,
@@ -283,7 +282,7 @@ class Recipe(Settings):
                 the model is not for the task.
         """
         model = str(table.get("model", cls.model))
-        if (model == models.STATES) != isinstance(task, Problem):
+        if (model == models.STATES) != task.facts.exact_inputs:  # only problems have exact inputs
             if model == models.STATES:
                 raise InputError(
                     f"recipe: model {model} is only for problems, and {task.name} is a task"
@@ -489,16 +488,19 @@ def _check_costs(recipe: Recipe) -> None:
             )
 
 
-def recipe_options() -> dict[str, Option]:
+def recipe_options(of_tasks: Sequence[str]) -> dict[str, Option]:
     """Return the options of `ptrnet train` by name: every key of a recipe except the task.
 
     If an option has a list of values, its help text ends with this list.
+
+    Args:
+        of_tasks: the names of the tasks whose settings are options, besides those of own examples.
     """
     own = {**options_of(Recipe), **part_options()}
-    options = {**_task_options(own), **own, **_model_options(own)}
+    options = {**_task_options(own, of_tasks), **own, **_model_options(own)}
     names = {
         "model": " | ".join(models.names()),
-        "labeller": _labellers(),
+        "labeller": _labellers(of_tasks),
         "optimizer": " | ".join(optimizers.names()),
     }
     return {
@@ -508,14 +510,15 @@ def recipe_options() -> dict[str, Option]:
     }
 
 
-def _labellers() -> str:
+def _labellers(of_tasks: Sequence[str]) -> str:
     """Return the names of the labellers of each task that has two or more labellers."""
-    choices = ((name, labellers.names_for(tasks.get(name))) for name in tasks.names())
+    names = [name for name in tasks.names() if name in of_tasks]
+    choices = ((name, labellers.names_for(tasks.get(name))) for name in names)
     return "; ".join(f"{name} {' | '.join(names)}" for name, names in choices if len(names) > 1)
 
 
-def _task_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
-    """Return the settings of all tasks, except settings that are inferred from examples."""
+def _task_options(of_recipe: Mapping[str, Option], of_tasks: Sequence[str]) -> dict[str, Option]:
+    """Return the settings of tasks and of own examples, except those inferred from examples."""
     custom, shared = options_of(Custom), options_of(Task)
     options = {
         "kind": replace(custom["kind"], default="guessed", help="kind of the answers"),
@@ -552,7 +555,7 @@ def _task_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
         ),
     }
     options = {k: replace(option, owners=(OWN_EXAMPLES,)) for k, option in options.items()}
-    for task in [*tasks.names(), *tasks.problem_names()]:
+    for task in of_tasks:
         for name, option in options_of(tasks.kind(task)).items():
             if name in of_recipe:
                 raise InputError(

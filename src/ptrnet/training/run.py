@@ -22,7 +22,6 @@ from ptrnet.training.examples import (
     valid_batches,
     valid_groups,
 )
-from ptrnet.training.hooks import Hooks
 from ptrnet.training.loop import (
     BestWeights,
     build_fabric,
@@ -30,8 +29,9 @@ from ptrnet.training.loop import (
     is_main_process,
     run_steps,
 )
-from ptrnet.training.module import TrainingModule
+from ptrnet.training.losses import TrainingModule
 from ptrnet.training.recipe import Recipe
+from ptrnet.training.reports import Hooks
 from ptrnet.training.run_card import write_card
 from ptrnet.types import Dataset
 

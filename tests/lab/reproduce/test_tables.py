@@ -111,15 +111,15 @@ def test_every_row_has_lines_with_a_decoder_and_a_model_of_its_task():
 def test_paper_lines_train_as_the_papers_say():
     by_paper = {row.table.partition("/")[0]: r for row, name, r in recipes() if name == "paper"}
     v, w, c = (by_paper[name] for name in ("vinyals2015", "wang2016", "chan2016"))
-    assert (v.optimizer, v.learning_rate, v.schedule, v.warmup, v.clip) == (
-        *("sgd", 1.0, "constant"),
-        *(0.0, 2.0),
-    )
-    assert (w.optimizer, w.network.hidden_size, w.task.start) == (
+    given = v.optimiser
+    assert (given.optimizer, given.learning_rate, given.schedule) == ("sgd", 1.0, "constant")
+    assert (given.warmup, given.clip) == (0.0, 2.0)
+    assert (w.optimiser.optimizer, w.network.hidden_size, w.task.start) == (
         *("adadelta-rmsprop", 512),
         "lower-left",
     )
-    assert (c.optimizer, c.learning_rate, c.weight_decay) == ("adamw", 1e-3, 0)
+    given = c.optimiser
+    assert (given.optimizer, given.learning_rate, given.weight_decay) == ("adamw", 1e-3, 0)
     assert c.network.hidden_size == 512
     assert all(r.data.batch_size == 128 for _, name, r in recipes() if name == "paper")
 
