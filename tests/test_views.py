@@ -7,35 +7,36 @@ import ptrnet
 from ptrnet import tasks
 from ptrnet.metrics.tour import length
 from ptrnet.types import Example
-from ptrnet.views import Candidate, best_candidate
+from ptrnet.views import best_answer
 
 SQUARE = np.array([[0.1, 0.1], [0.9, 0.1], [0.9, 0.9], [0.1, 0.9]])
 
 
-def candidates(*rows):
-    return [Candidate(np.array(tour), math.log(p), view) for tour, p, view in rows]
+def best_of(task, *views):
+    """Return the best of the answers of each view, which are pairs of a tour and a probability."""
+    found = [[(np.array(tour), math.log(p)) for tour, p in view] for view in views]
+    outputs, log_prob = best_answer(tasks.get(task), Example(SQUARE), found)
+    return outputs.tolist(), log_prob
 
 
 def test_probabilities_are_summed_over_views():
     """A probability of 0.5 loses against 0.3 + 0.3 of two views with equivalent answers."""
-    rows = candidates(([0, 1, 2], 0.5, 0), ([1, 2, 3, 0], 0.3, 1), ([0, 1, 2, 3], 0.3, 2))
-    answer = best_candidate(tasks.get("hull"), Example(SQUARE), rows)
-    assert answer.outputs.tolist() == [0, 1, 2, 3] and answer.log_prob == math.log(0.3)
+    found = best_of("hull", [([0, 1, 2], 0.5)], [([1, 2, 3, 0], 0.3)], [([0, 1, 2, 3], 0.3)])
+    assert found == ([0, 1, 2, 3], math.log(0.3))
 
 
 def test_view_counts_once_for_each_answer():
-    rows = candidates(([0, 1, 2], 0.5, 0), ([0, 1, 2, 3], 0.3, 1), ([0, 1, 2, 3], 0.3, 1))
-    assert best_candidate(tasks.get("hull"), Example(SQUARE), rows).outputs.tolist() == [0, 1, 2]
+    twice = [([0, 1, 2, 3], 0.3), ([0, 1, 2, 3], 0.3)]
+    assert best_of("hull", [([0, 1, 2], 0.5)], twice)[0] == [0, 1, 2]
 
 
 def test_shortest_tour_is_chosen():
-    rows = candidates(([0, 2, 1, 3], 0.9, 0), ([2, 1, 0, 3], 0.1, 1), ([0, 1, 1, 3], 0.9, 2))
-    assert best_candidate(tasks.get("tsp"), Example(SQUARE), rows).outputs.tolist() == [0, 1, 2, 3]
+    views = [([0, 2, 1, 3], 0.9)], [([2, 1, 0, 3], 0.1)], [([0, 1, 1, 3], 0.9)]
+    assert best_of("tsp", *views)[0] == [0, 1, 2, 3]
 
 
 def test_invalid_answers_stay_unchanged():
-    rows = candidates(([1, 1], 0.9, 0), ([0, 1, 2], 0.1, 1))
-    assert best_candidate(tasks.get("hull"), Example(SQUARE), rows).outputs.tolist() == [1, 1]
+    assert best_of("hull", [([1, 1], 0.9)], [([0, 1, 2], 0.1)])[0] == [1, 1]
 
 
 @pytest.mark.parametrize("task", tasks.names())

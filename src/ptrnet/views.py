@@ -11,16 +11,19 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ptrnet.constraints import Begun, Constraint
 from ptrnet.data.batches import pad_instances
 from ptrnet.data.symmetries import SYMMETRIES, apply_symmetry
-from ptrnet.decoding import Decoder
+from ptrnet.decoding import Decoder, Hypotheses
 from ptrnet.geometry.points import reading_order
 from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.tasks.base import Mirror, Task
 from ptrnet.tasks.tsp.ends import obey
 from ptrnet.types import CLOSED, Example, Floats, Indices
+
+Choice = tuple[Indices, float]  # an answer, and its log-probability
 
 
 def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, Indices]:
@@ -55,12 +58,34 @@ def mirror_of(number: int, task: Task) -> Mirror | None:
     return task.facts.mirror if number % 2 == 1 else None
 
 
-class Candidate(NamedTuple):
-    """An answer to an instance. A decoder found this answer for one view of the instance."""
+class Views(NamedTuple):
+    """One view of each of B instances, as a model reads them."""
 
-    outputs: Indices
-    log_prob: float
-    view: int  # the view's number
+    inputs: Tensor  # (B, N, d)
+    lengths: Tensor  # (B,)
+    max_lengths: Tensor  # (B,) the maximum number of tokens of an answer, without END
+    orders: Sequence[Indices]  # element i of view b is element `orders[b][i]` of instance b
+
+    def answers(self, task: Task, hypotheses: Hypotheses) -> list[list[Indices]]:
+        """Return the K answers to each view that a search found, as elements of its instance."""
+        rows = zip(
+            self.orders, hypotheses.tokens.cpu().numpy(), hypotheses.lengths.tolist(), strict=True
+        )
+        return [
+            [order[task.from_tokens(t[:m])] for t, m in zip(tokens, lengths, strict=True)]
+            for order, tokens, lengths in rows
+        ]
+
+
+def views_of(number: int, instances: Sequence[Floats], task: Task, model: PointerModel) -> Views:
+    """Return view `number` of instances `(n, d)` as tensors for a model."""
+    views, orders = zip(
+        *(augmented_view(number, task, task.normalize(one)) for one in instances), strict=True
+    )
+    most = torch.tensor([task.max_length(len(view)) for view in views], device="cpu")
+    padded = pad_instances(views, task.facts.exact_inputs)
+    inputs, lengths, most = as_parameters(model, *padded, most)
+    return Views(inputs, lengths, most, orders)
 
 
 def decode_view(
@@ -70,49 +95,33 @@ def decode_view(
     model: PointerModel,
     decoder: Decoder,
     constraint: Constraint,
-    beginnings: Sequence[Indices] = (),
-) -> list[list[Candidate]]:
-    """Decode view `number` of each instance, and return the candidate answers to each instance.
+    beginnings: Sequence[Sequence[int]] = (),
+) -> list[list[Choice]]:
+    """Decode view `number` of each instance, and return the answers to each instance.
 
     Args:
         number: the number of the view.
-        instances: normalized instances `(n, d)`.
+        instances: `(n, d)` as the user gave them.
         task: the task of the instances.
         model: the network.
         decoder: the search.
         constraint: the constraint on answers.
-        beginnings: for each instance, the elements `(k,)` with which its answer must begin. Empty:
-            answers may begin anywhere.
+        beginnings: for each instance, the k elements with which its answer must begin.
     """
-    views, orders = zip(
-        *(augmented_view(number, task, instance) for instance in instances), strict=True
-    )
-    max_lengths = torch.tensor(
-        [task.max_length(len(instance)) for instance in instances], device="cpu"
-    )
-    padded = pad_instances(views, task.facts.exact_inputs)
-    inputs, lengths, most = as_parameters(model, *padded, max_lengths)
-    if beginnings:
-        places = [np.argsort(o)[b] for o, b in zip(orders, beginnings, strict=True)]
-        first = torch.from_numpy(np.array(places) + model.num_specials).to(inputs.device)
-        constraint = Begun(constraint, first)
-    hypotheses = decoder.decode(model, inputs, lengths, most, constraint)
-    rows = zip(
-        instances,
-        orders,
-        hypotheses.tokens.cpu().numpy(),
-        hypotheses.lengths.tolist(),
-        hypotheses.log_probs.tolist(),
-        strict=True,
-    )
-    candidates = []
-    for instance, order, *hypotheses_of_one in rows:
-        found = zip(*hypotheses_of_one, strict=True)
-        answers = [(order[task.from_tokens(tokens[:m])], log_prob) for tokens, m, log_prob in found]
-        if mirror := mirror_of(number, task):
-            answers = [(answer_forwards(mirror, instance, a), log_prob) for a, log_prob in answers]
-        candidates.append([Candidate(answer, log_prob, number) for answer, log_prob in answers])
-    return candidates
+    views = views_of(number, instances, task, model)
+    if len(beginnings) and len(beginnings[0]):
+        places = [np.argsort(o)[list(b)] for o, b in zip(views.orders, beginnings, strict=True)]
+        first = torch.from_numpy(np.array(places) + model.num_specials)
+        constraint = Begun(constraint, first.to(views.inputs.device))
+    hypotheses = decoder.decode(model, *views[:3], constraint)
+    answers = views.answers(task, hypotheses)
+    if mirror := mirror_of(number, task):
+        answers = [
+            [answer_forwards(mirror, task.normalize(one), outputs) for outputs in of_one]
+            for one, of_one in zip(instances, answers, strict=True)
+        ]
+    log_probs = hypotheses.log_probs.tolist()
+    return [list(zip(*pair, strict=True)) for pair in zip(answers, log_probs, strict=True)]
 
 
 def answer_forwards(mirror: Mirror, instance: Floats, outputs: Indices) -> Indices:
@@ -121,43 +130,44 @@ def answer_forwards(mirror: Mirror, instance: Floats, outputs: Indices) -> Indic
     return forwards
 
 
-def best_candidate(task: Task, example: Example, candidates: Sequence[Candidate]) -> Candidate:
-    """Choose the answer to the example's instance.
+def best_answer(task: Task, example: Example, views: Sequence[Sequence[Choice]]) -> Choice:
+    """Choose the answer to the example's instance among those to its views.
 
-    If the task has costs (such as a tour's length), choose the cheapest candidate. Otherwise sum
-    the probabilities of each answer over the views that gave it, and choose the answer with the
-    largest sum. Valid answers are brought into canonical form, and then changed so that they obey
-    the example's rules.
+    If the task has costs (such as a tour's length), choose the cheapest answer. Otherwise sum the
+    probabilities of each answer over the views that gave it, and choose the answer with the largest
+    sum. Valid answers are brought into canonical form, and then changed so that they obey the
+    example's rules.
 
-    If the example has no rules and the model reads the elements in the given order, a single
-    candidate is returned unchanged.
+    If the example has no rules and the model reads the elements in the given order, a single answer
+    is returned unchanged.
     """
-    if len(candidates) == 1 and task.order == "given" and example.rules == CLOSED:
-        return candidates[0]
+    every = [choice for of_view in views for choice in of_view]
+    if len(every) == 1 and task.order == "given" and example.rules == CLOSED:
+        return every[0]
     # The canonical form of an answer costs no more than the answer, so choose before converting.
     if task.facts.has_costs and example.rules == CLOSED:
-        best = _cheapest(task, example, candidates)
-        return best._replace(outputs=_canonicalize(task, example, best.outputs))
-    candidates = [c._replace(outputs=_canonicalize(task, example, c.outputs)) for c in candidates]
+        outputs, log_prob = _cheapest(task, example, every)
+        return _canonicalize(task, example, outputs), log_prob
     if task.facts.has_costs:
-        return _cheapest(task, example, candidates)
-    by_answer: dict[bytes, dict[int, Candidate]] = {}  # the likeliest candidate of each view
-    for candidate in candidates:
-        by_view = by_answer.setdefault(candidate.outputs.tobytes(), {})
-        known = by_view.get(candidate.view)
-        if known is None or candidate.log_prob > known.log_prob:
-            by_view[candidate.view] = candidate
-    likeliest = max(
-        by_answer.values(),
-        key=lambda by_view: np.logaddexp.reduce([c.log_prob for c in by_view.values()]),
+        return _cheapest(task, example, [(_canonicalize(task, example, o), p) for o, p in every])
+    likeliest: dict[bytes, dict[int, Choice]] = {}  # of each answer, in each view
+    for number, of_view in enumerate(views):
+        for outputs, log_prob in of_view:
+            outputs = _canonicalize(task, example, outputs)
+            by_view = likeliest.setdefault(outputs.tobytes(), {})
+            if number not in by_view or log_prob > by_view[number][1]:
+                by_view[number] = outputs, log_prob
+    best = max(
+        likeliest.values(),
+        key=lambda by_view: np.logaddexp.reduce([p for _, p in by_view.values()]),
     )
-    return max(likeliest.values(), key=lambda c: c.log_prob)
+    return max(best.values(), key=lambda choice: choice[1])
 
 
-def _cheapest(task: Task, example: Example, candidates: Sequence[Candidate]) -> Candidate:
-    costs = task.costs(example, [c.outputs for c in candidates])
+def _cheapest(task: Task, example: Example, choices: Sequence[Choice]) -> Choice:
+    costs = task.costs(example, [outputs for outputs, _ in choices])
     assert costs is not None
-    return candidates[int(np.argmin(costs))]
+    return choices[int(np.argmin(costs))]
 
 
 def _canonicalize(task: Task, example: Example, outputs: Indices) -> Indices:

@@ -214,7 +214,7 @@ def test_answers_are_those_of_evaluation_mode_if_the_network_was_left_in_trainin
         "solve": lambda: np.array(solver.solve(points)),
         "predict": lambda: solver.predict(known).column("log_prob"),
         "answer": lambda: [answer.log_prob for answer in solver.answer(points)],
-        "sample": lambda: solver.sample(points, 3, seed=1).log_probs.detach().numpy(),
+        "sample": lambda: solver.sample(points, 3, seed=1)[1].detach().numpy(),
         "scores": lambda: np.array(solver.scores(points)),
         "predict_proba": lambda: np.array(solver.predict_proba(points)),
         "log_likelihoods": lambda: solver.log_likelihoods(examples),

@@ -4,25 +4,24 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ptrnet.constraints import Constraint, machine_of, unconstrained
-from ptrnet.data.batches import bucket_by_size, pad_instances
+from ptrnet.data.batches import bucket_by_size
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError, check_int, short
 from ptrnet.kernels.eager import use_compiled_kernels
 from ptrnet.kernels.threads import one_thread
-from ptrnet.models.base import PointerModel, as_parameters
+from ptrnet.models.base import PointerModel
 from ptrnet.run import CHUNK
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.tsp.ends import beginning, obey, with_free_end
-from ptrnet.types import END, Dataset, Example, Floats, Indices
-from ptrnet.views import Candidate, augmented_view, best_candidate, decode_view, settle_valid
+from ptrnet.tasks.tsp.ends import beginning, with_best_ends
+from ptrnet.types import CLOSED, END, Dataset, Example, Floats, Indices
+from ptrnet.views import Choice, best_answer, decode_view, settle_valid, views_of
 
 if TYPE_CHECKING:
     from ptrnet.decoding import Sample
@@ -67,88 +66,66 @@ class Predictor:
         """Return the instances with the model's answers and their log-probabilities."""
         if self.always_compiled:
             use_compiled_kernels()
-        task = self.task
-        constraint = (machine_of if self.constrained else unconstrained)(task.facts)
-        answers: dict[int, Candidate] = {}
-        sizes = (data.sizes * self.decoder.size).tolist()
-        beginnings = [beginning(example) for example in data]
-        for rows in _batches(sizes, beginnings, self.model.one_size):
-            instances = [self.task.normalize(data[row].inputs) for row in rows]
-            num_rows, largest = len(rows) * self.decoder.size, max(map(len, instances))
-            is_small = (
-                num_rows <= ROWS_OF_ONE_THREAD and num_rows * largest <= ELEMENTS_OF_ONE_THREAD
-            )
-            first = [np.array(beginnings[row], np.int64) for row in rows if beginnings[row]]
-            views = []
-            with one_thread() if is_small else nullcontext():
-                for k in range(self.augment):
-                    views.append(
-                        decode_view(k, instances, task, self.model, self.decoder, constraint, first)
-                    )
-            for row, *candidates in zip(rows, *views, strict=True):
-                best = best_candidate(self.task, data[row], list(chain(*candidates)))
-                # `_with_best_ends` answers copies of the example with given ends. `Reconstruct`
-                # would ignore the given ends.
-                if not self.decoder.needs_circular:
-                    best = self._with_best_ends(data[row], best, constraint)
-                outputs = settle_valid(self.task, data[row].inputs, best.outputs)
-                improve = self.task.facts.improve
-                if self.improve and self.constrained and improve:
-                    outputs = improve(data[row], outputs)
-                answers[row] = best._replace(outputs=outputs)
+        answers: dict[int, Choice] = {}
+        for rows in self._batches(data):
+            examples = [data[row] for row in rows]
+            for row, example, *views in zip(rows, examples, *self._views(examples), strict=True):
+                best = best_answer(self.task, example, views)
+                answers[row] = self._settled(example, self._with_best_ends(example, best))
         ordered = [answers[row] for row in range(len(data))]
         return data.with_answers(
-            [answer.outputs for answer in ordered],
-            np.array([answer.log_prob for answer in ordered]),
+            [outputs for outputs, _ in ordered], np.array([log_prob for _, log_prob in ordered])
         )
 
-    def _with_best_ends(
-        self, example: Example, best: Candidate, constraint: Constraint
-    ) -> Candidate:
-        """Return the best path after trying other cities at each free end of an open path.
+    def _batches(self, data: Dataset) -> Iterator[Sequence[int]]:
+        """Yield the rows of each batch.
 
-        If the answer is not an open path, return it unchanged.
+        The instances of a batch have similar sizes (or one size, if the model needs it), and their
+        answers have to begin with equally many known elements.
         """
-        for end in ("end", "start"):
-            trials = with_free_end(example, best.outputs, end)
-            if trials:
-                best = self._best_trial(example, best, trials, constraint)
-        if example.rules.is_open:
-            best = best._replace(outputs=obey(example, best.outputs))
-        return best
+        sizes = (data.sizes * self.decoder.size).tolist()
+        by_known: dict[int, list[int]] = {}
+        for row, rules in enumerate(data.column("rules")):
+            by_known.setdefault(len(beginning(rules)), []).append(row)
+        for _, alike in sorted(by_known.items()):
+            totals = [sizes[row] for row in alike]
+            for rows in bucket_by_size(totals, MAX_BATCH_ELEMENTS, self.model.one_size):
+                yield [alike[row] for row in rows]
 
-    def _best_trial(
-        self, example: Example, best: Candidate, trials: list[Example], constraint: Constraint
-    ) -> Candidate:
-        """Return the cheapest candidate among `best` and the answers to `trials`.
+    def _views(self, examples: Sequence[Example]) -> list[list[list[Choice]]]:
+        """Return for each view the answers to each example of a batch."""
+        num_rows = len(examples) * self.decoder.size
+        largest = max(len(example.inputs) for example in examples)
+        is_small = num_rows <= ROWS_OF_ONE_THREAD and num_rows * largest <= ELEMENTS_OF_ONE_THREAD
+        with one_thread() if is_small else nullcontext():
+            return [self._decode(k, examples) for k in range(self.augment)]
 
-        Args:
-            example: the example.
-            best: the best answer so far.
-            trials: copies of the example with other cities as fixed ends.
-            constraint: the constraint on answers.
-        """
-        inputs = self.task.normalize(example.inputs)
-        count = max(MAX_BATCH_ELEMENTS // (len(inputs) * self.decoder.size), 1)
-        candidates = [best]
-        for first in range(0, len(trials), count):
-            some = trials[first : first + count]
-            found = decode_view(
-                0,
-                [inputs] * len(some),
-                self.task,
-                self.model,
-                self.decoder,
-                constraint,
-                [np.array(beginning(trial)) for trial in some],
-            )
-            for trial, of_trial in zip(some, found, strict=True):
-                candidates += [
-                    candidate._replace(outputs=obey(trial, candidate.outputs))
-                    for candidate in of_trial
-                ]
-        costs = self.task.costs(example, [candidate.outputs for candidate in candidates])
-        return candidates[int(np.argmin(np.asarray(costs)))]
+    def _decode(self, view: int, examples: Sequence[Example]) -> list[list[Choice]]:
+        constraint = (machine_of if self.constrained else unconstrained)(self.task.facts)
+        instances = [example.inputs for example in examples]
+        first = [beginning(example.rules) for example in examples]
+        return decode_view(view, instances, self.task, self.model, self.decoder, constraint, first)
+
+    def _with_best_ends(self, example: Example, best: Choice) -> Choice:
+        """Try other ends of an open path. `Reconstruct` would ignore given ends."""
+        if example.rules == CLOSED or self.decoder.needs_circular:
+            return best
+        count = max(MAX_BATCH_ELEMENTS // (len(example.inputs) * self.decoder.size), 1)
+
+        def answer(copies: list[Example]) -> Iterator[list[Choice]]:
+            for first in range(0, len(copies), count):
+                yield from self._decode(0, copies[first : first + count])
+
+        return with_best_ends(example, best, answer)
+
+    def _settled(self, example: Example, best: Choice) -> Choice:
+        """Correct an answer with nearly equal elements, and improve it by small changes."""
+        outputs, log_prob = best
+        outputs = settle_valid(self.task, example.inputs, outputs)
+        improve = self.task.facts.improve
+        if self.improve and self.constrained and improve:
+            outputs = improve(example, outputs)
+        return outputs, log_prob
 
     def for_many(self, count: int | None) -> "Predictor":
         """Return the predictor for `count` instances; None if their number is not known."""
@@ -194,55 +171,25 @@ def predictor_of(
     return Predictor(model, task, decoder, constrained, augment, improve=improve)
 
 
-def _batches(
-    sizes: list[int], beginnings: list[list[int]], one_size: bool
-) -> Iterator[Sequence[int]]:
-    """Yield the row numbers of each batch, whose instances have similar sizes.
-
-    Args:
-        sizes: the number of elements of each instance, counted once for each prefix.
-        beginnings: for each instance the elements with which its answer must begin. In a batch, all
-            beginnings have the same length.
-        one_size: whether all instances of a batch must have the same size.
-    """
-    for count in sorted({len(first) for first in beginnings}):
-        alike = [row for row, first in enumerate(beginnings) if len(first) == count]
-        for rows in bucket_by_size([sizes[row] for row in alike], MAX_BATCH_ELEMENTS, one_size):
-            yield [alike[row] for row in rows]
-
-
-class SampledAnswers(NamedTuple):
-    """K answers to each of B instances."""
-
-    answers: list[list[Indices]]  # B lists of K arrays of 0-based indices
-    log_probs: Tensor  # (B, K) log-probabilities of the drawn answers, with gradients
-
-
 def sample_answers(
     model: PointerModel,
     task: Task,
     instances: Sequence[Floats],
     decoder: "Sample",
     constraint: Constraint,
-) -> SampledAnswers:
-    """Draw answers to instances `(n, d)` at random, in one batch."""
+) -> tuple[list[list[Indices]], Tensor]:
+    """Draw K answers to each of B instances `(n, d)` at random, in one batch.
+
+    Returns:
+        The answers, and their log-probabilities `(B, K)`, with gradients.
+    """
     from ptrnet.decoding.log_probs import sequence_log_probs
 
-    views, orders = zip(
-        *(augmented_view(0, task, task.normalize(instance)) for instance in instances), strict=True
-    )
-    max_lengths = torch.tensor(
-        [task.max_length(len(instance)) for instance in instances], device="cpu"
-    )
-    padded = pad_instances(views, task.facts.exact_inputs)
-    inputs, lengths, most = as_parameters(model, *padded, max_lengths)
-    tokens, sizes, _ = decoder.decode(model, inputs, lengths, most, constraint)
-    answers = [
-        [order[task.from_tokens(t[:size])] for t, size in zip(rows, row_sizes, strict=True)]
-        for order, rows, row_sizes in zip(orders, tokens.cpu().numpy(), sizes.tolist(), strict=True)
-    ]
-    closed = torch.nn.functional.pad(tokens, (0, 1), value=END)
+    views = views_of(0, instances, task, model)
+    found = decoder.decode(model, *views[:3], constraint)
+    closed = torch.nn.functional.pad(found.tokens, (0, 1), value=END)
+    inputs, lengths, most, _ = views
     log_probs = sequence_log_probs(
-        model, inputs, lengths, closed, sizes + 1, most, constraint, decoder.temperature
+        model, inputs, lengths, closed, found.lengths + 1, most, constraint, decoder.temperature
     )
-    return SampledAnswers(answers, log_probs.constrained)
+    return views.answers(task, found), log_probs.constrained

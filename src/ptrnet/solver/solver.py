@@ -21,12 +21,14 @@ from ptrnet.run import CHUNK, Memory, Sink, Source, run
 from ptrnet.settings import from_mapping
 from ptrnet.sizes import Sizes
 from ptrnet.solver.answer import Answer, cost_of
-from ptrnet.solver.predict import Predictor, SampledAnswers, predictor_of, sample_answers
+from ptrnet.solver.predict import Predictor, predictor_of, sample_answers
 from ptrnet.solver.trained_range import TrainedRange
 from ptrnet.tasks.base import Task
-from ptrnet.types import Dataset, Ends, Example, Floats
+from ptrnet.types import Dataset, Ends, Example, Floats, Indices
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from ptrnet.data.columns import Columns
     from ptrnet.evaluation import Evaluation
 
@@ -272,7 +274,7 @@ class Solver:
         temperature: float = 1.0,
         constrained: bool = True,
         seed: int | None = None,
-    ) -> SampledAnswers:
+    ) -> tuple[list[list[Indices]], "Tensor"]:
         """Draw answers at random, and return them with their log-probabilities.
 
         Use this method in your own learning loop. Unless torch's gradients are off, `log_probs` has

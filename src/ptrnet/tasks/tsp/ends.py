@@ -6,7 +6,7 @@ rules are obeyed afterwards: the tour is rotated, or opened at its longest edge.
 tries other cities as the free ends of an open path.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -18,13 +18,13 @@ from ptrnet.types import Ends, Example, Indices, TourRules, is_permutation
 MAX_ENDS = 32  # maximum number of cities that are tried as the free end of a path
 
 
-def beginning(example: Example) -> list[int]:
+def beginning(rules: TourRules) -> list[int]:
     """Return the required last and first city; no city if the rules do not fix both.
 
     A tour that begins with these two cities has the edge between them. So `obey` can rotate
     the tour to begin at the required first city and end at the required last city.
     """
-    start, end = example.rules.start, example.rules.end
+    start, end = rules.start, rules.end
     return [] if start is None or end is None else [end, start]
 
 
@@ -74,6 +74,41 @@ def with_free_end(example: Example, outputs: Indices, end: str) -> list[Example]
     kept = int(kept)
     ends = [(city, kept) if end == "start" else (kept, city) for city in near]
     return [example.replace(rules=TourRules(first, last, True)) for first, last in ends]
+
+
+Choice = tuple[Indices, float]  # a path, and its log-probability
+
+
+def with_best_ends(
+    example: Example,
+    best: Choice,
+    answer: Callable[[list[Example]], Iterable[Sequence[Choice]]],
+) -> Choice:
+    """Return the best path after trying other cities at each free end of an open path.
+
+    If the example does not ask for an open path, return `best` unchanged.
+
+    Args:
+        example: the example.
+        best: the best answer so far.
+        answer: a function that returns a network's answers to each copy of the example, which has
+            other rules.
+    """
+    for end in ("end", "start"):
+        trials = with_free_end(example, best[0], end)
+        choices = [best]
+        for trial, found in zip(trials, answer(trials), strict=True):
+            choices += [(obey(trial, outputs), log_prob) for outputs, log_prob in found]
+        best = min(choices, key=lambda choice: _length(example, choice[0]))
+    return (obey(example, best[0]), best[1]) if example.rules.is_open else best
+
+
+def _length(example: Example, outputs: Indices) -> float:
+    from ptrnet.metrics.tour import length
+
+    if not is_permutation(outputs, len(example.inputs)):
+        return np.inf
+    return length(example.inputs, outputs, example.distance, example.rules.is_open)
 
 
 def unreadable(example: Example) -> str:
