@@ -94,48 +94,6 @@ class _Saved(NamedTuple):
     h: Tensor  # (N + 1, B, H) hidden states, the initial state first
 
 
-def _forward(
-    inputs: Tensor,
-    lengths: Tensor,
-    h0: Tensor,
-    c0: Tensor,
-    weights: Weights,
-    dtype: torch.dtype,
-) -> _Saved:
-    """Run the layer. `dtype` is the type of the products, the outputs and the gates."""
-    w_input, w_hidden, b_input, b_hidden = (w.detach() for w in weights)
-    batch, n, _ = inputs.shape
-    units = h0.shape[1]
-    # Padding may hold NaN. Multiplying by zero would not help, because zero times NaN is NaN.
-    padding = ~length_mask(lengths, n)
-    x = inputs.detach().masked_fill(padding[..., None], 0).transpose(0, 1).contiguous()
-    w_hidden = w_hidden.to(dtype).contiguous()
-    h = x.new_empty(n + 1, batch, units, dtype=dtype)
-    c = x.new_empty(n + 1, batch, units, dtype=torch.float32)
-    gates = x.new_empty(n, batch, 4 * units, dtype=dtype)
-    h[0], c[0] = h0.detach(), c0.detach()
-
-    fused_x = _fused(x)
-    # W_ih transposed, and the biases' sum as its last row.
-    fused_w = torch.cat([_fused(w_input).t(), (b_input + b_hidden)[None]])
-    is_fused = fused_x.shape[2] > 0
-    by_input = None if is_fused else (x.to(dtype), w_input.to(dtype).t())
-    # In the order of the parameters of `forward_step`, from `x` on.
-    arrays = (*(as_array(tensor) for tensor in (fused_x, fused_w, gates, c, h)), lengths.numpy())
-
-    def run(_: int, first: int, last: int) -> None:
-        sums = w_hidden.new_empty(last - first, 4 * units)
-        for t in range(n):
-            torch.mm(h[t, first:last], w_hidden.t(), out=sums)
-            if by_input is not None:
-                sums.addmm_(by_input[0][t, first:last], by_input[1])
-            forward_step(t, first, last, as_array(sums), *arrays)
-
-    with torch.autocast("cpu", enabled=False):
-        run_slices(run, even_cuts(batch, batch // MIN_SLICE_ROWS))
-    return _Saved(x, w_hidden, gates, c, h)
-
-
 class _Layer(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -150,14 +108,41 @@ class _Layer(torch.autograd.Function):
         b_hidden: Tensor,
         dtype: torch.dtype,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        weights = Weights(w_input, w_hidden, b_input, b_hidden)
-        saved = _forward(inputs, lengths, h0, c0, weights, dtype)
-        arguments = (inputs, h0, c0, *weights)
-        ctx.save_for_backward(*arguments, lengths, saved.x, saved.w_hidden, saved.c, saved.h)
-        ctx.gates = saved.gates  # type: ignore[attr-defined]
+        """Run the layer. `dtype` is the type of the products, the outputs and the gates."""
+        arguments = (inputs, h0, c0, w_input, w_hidden, b_input, b_hidden)
+        (batch, n, _), units = inputs.shape, h0.shape[1]
+        # Padding may hold NaN. Multiplying by zero would not help, because zero times NaN is NaN.
+        padding = ~length_mask(lengths, n)
+        x = inputs.masked_fill(padding[..., None], 0).transpose(0, 1).contiguous()
+        w_hidden = w_hidden.to(dtype).contiguous()
+        h = x.new_empty(n + 1, batch, units, dtype=dtype)
+        c = x.new_empty(n + 1, batch, units, dtype=torch.float32)
+        gates = x.new_empty(n, batch, 4 * units, dtype=dtype)
+        h[0], c[0] = h0, c0
+
+        fused_x = _fused(x)
+        # W_ih transposed, and the biases' sum as its last row.
+        fused_w = torch.cat([_fused(w_input).t(), (b_input + b_hidden)[None]])
+        is_fused, hidden_columns = fused_x.shape[2] > 0, w_hidden.t()
+        by_input = None if is_fused else (x.to(dtype), w_input.to(dtype).t())
+        # In the order of the parameters of `forward_step`, from `x` on.
+        arrays = (*map(as_array, (fused_x, fused_w, gates, c, h)), lengths.numpy())
+
+        def run(_: int, first: int, last: int) -> None:
+            sums = w_hidden.new_empty(last - first, 4 * units)
+            sums_array = as_array(sums)  # shares the memory of `sums`
+            for t in range(n):
+                torch.mm(h[t, first:last], hidden_columns, out=sums)
+                if by_input is not None:
+                    sums.addmm_(by_input[0][t, first:last], by_input[1])
+                forward_step(t, first, last, sums_array, *arrays)
+
+        with torch.autocast("cpu", enabled=False):
+            run_slices(run, even_cuts(batch, batch // MIN_SLICE_ROWS))
+        ctx.save_for_backward(*arguments, lengths, x, w_hidden, c, h)
+        ctx.gates = gates  # type: ignore[attr-defined]
         # The last states are copies. Views would keep all states in memory.
-        last_h, last_c = saved.h[-1].to(torch.float32, copy=True), saved.c[-1].clone()
-        return saved.h[1:], last_h, last_c
+        return h[1:], h[-1].to(torch.float32, copy=True), c[-1].clone()
 
     @staticmethod
     def backward(ctx: FunctionCtx, *grads: Tensor) -> tuple[Tensor | None, ...]:
@@ -231,8 +216,9 @@ def _backward_steps(
     def run(k: int, first: int, last: int) -> None:
         dh_next = gates.new_zeros(last - first, units)
         gradients = dh_end[first:last].numpy(), dc[first:last].numpy(), as_array(dw[k])
+        dh_next_array = as_array(dh_next)  # shares the memory of `dh_next`
         for t in reversed(range(n)):
-            backward_step(t, first, as_array(dh_next), *gradients, *arrays)
+            backward_step(t, first, dh_next_array, *gradients, *arrays)
             torch.mm(gates[t, first:last], saved.w_hidden, out=dh_next)
         # Now `dh_next` is the gradient of `h0` from the products of step 0. `dh_end` is 0, except
         # for empty sequences, whose last state is `h0`. The sum is the whole gradient of `h0`.
