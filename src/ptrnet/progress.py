@@ -77,22 +77,16 @@ class Bar:
 
 
 def _bar(description: str, total: int | None) -> "Progress":
+    from rich import progress
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
 
-    columns = (
-        TextColumn(description),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
+    bar = progress.Progress(
+        progress.TextColumn(description),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TextColumn("{task.fields[rate]}"),
+        progress.TimeRemainingColumn(),
+        console=Console(stderr=True),
     )
-    bar = Progress(*columns, console=Console(stderr=True))
     bar.add_task(description, total=total, rate="")
     return bar

@@ -21,21 +21,13 @@ _COLORS = ("#1f5fbf", "#d1495b", "#2a9d6f", "#b07d12", "#7b4fb5", "#4a5568", "#c
 
 @dataclass(frozen=True)
 class Curves:
-    """The logs of one run, by step.
-
-    Args:
-        name: name of the run.
-        steps: `(num_steps,)` number of updates of the weights so far, increasing.
-        examples: `(num_steps,)` number of examples so far.
-        seconds: `(num_steps,)` duration of the training so far, over all parts of a resumed run.
-        values: by metric, `(num_steps,)` values; NaN for steps without a value.
-    """
+    """The logs of one run, by step."""
 
     name: str
-    steps: Floats
-    examples: Floats
-    seconds: Floats
-    values: Mapping[str, Floats]
+    steps: Floats  # (num_steps,) number of updates of the weights so far, increasing
+    examples: Floats  # (num_steps,) number of examples so far
+    seconds: Floats  # (num_steps,) duration of the training so far, over all parts of a resumed run
+    values: Mapping[str, Floats]  # by metric, (num_steps,) values; NaN for steps without a value
 
 
 def read_curves(run: Path, batch_size: int) -> Curves:
@@ -62,16 +54,13 @@ def read_curves(run: Path, batch_size: int) -> Curves:
     trained = ~np.isnan(rates)
     seconds = np.zeros(len(steps))
     seconds[trained] = np.diff(steps[trained], prepend=-1) * batch_size / rates[trained]
-    names = {name for row in by_step.values() for name in row}
+    names = sorted({name for row in by_step.values() for name in row})
     return Curves(
         name=run.name,
         steps=steps + 1,
         examples=(steps + 1) * batch_size,
         seconds=np.cumsum(seconds),
-        values={
-            name: np.array([by_step[int(s)].get(name, math.nan) for s in steps])
-            for name in sorted(names)
-        },
+        values={n: np.array([by_step[int(s)].get(n, math.nan) for s in steps]) for n in names},
     )
 
 
@@ -89,20 +78,15 @@ def draw_curves(figure: Any, runs: Sequence[Curves], x: Axis) -> None:
             _draw(ax, run, x, metric, color, linewidth=0.8, alpha=0.5)
             _draw(ax, run, x, f"valid_{metric}", color, linewidth=1.8, label=run.name)
         ax.set_ylabel(metric)
-        if metric != "accuracy" and _are_positive(runs, metric):
+        drawn = [run.values.get(name) for run in runs for name in (metric, f"valid_{metric}")]
+        # Costs are below 0 if the problem maximizes, and NaN where nothing was logged.
+        if metric != "accuracy" and not any((v <= 0).any() for v in drawn if v is not None):
             ax.set_yscale("log")
         ax.grid(color="#e8eaed")
         ax.set_axisbelow(True)
         ax.spines[["top", "right"]].set_visible(False)
     grid[-1].set_xlabel(x)
     grid[0].legend(frameon=False, fontsize="small")
-
-
-def _are_positive(runs: Sequence[Curves], metric: str) -> bool:
-    """Whether all values of a metric are above 0. Costs are below 0 if the problem maximizes."""
-    names = (metric, f"valid_{metric}")
-    values = [run.values[name] for run in runs for name in names if name in run.values]
-    return all((v[~np.isnan(v)] > 0).all() for v in values)
 
 
 def _draw(ax: Any, run: Curves, x: Axis, metric: str, color: str, **style: Any) -> None:
