@@ -24,6 +24,9 @@ def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 # Without the GIL, training continues while another thread labels.
 jit = cached(nogil=True)
+# For small functions in hot loops, and for functions with one caller: a call that is not inlined
+# passes each array of a tuple as seven numbers, which takes as long as a small loop.
+inlined = cached(nogil=True, forceinline=True)
 
 
 @jit

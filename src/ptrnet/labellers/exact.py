@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from ptrnet.geometry.distances import EUCLIDEAN
-from ptrnet.jit import assign, jit
+from ptrnet.jit import assign, inlined, jit
 from ptrnet.labellers import local_search
 from ptrnet.labellers.local_search import MIN_CITIES, search_tour
 from ptrnet.labellers.rules import Problem, doubled, halved, undirected
@@ -289,7 +289,7 @@ def search_of(dist: Floats, cost: Floats) -> Search:
     )
 
 
-@jit
+@inlined
 def is_tree_edge(search: Search, i: int, j: int) -> bool:
     """Whether the edge between two different cities is in the 1-tree."""
     if i == 0 or j == 0:
@@ -298,7 +298,7 @@ def is_tree_edge(search: Search, i: int, j: int) -> bool:
     return search.parent[i] == j or search.parent[j] == i
 
 
-@jit
+@inlined
 def is_tour(search: Search) -> bool:
     """Whether the 1-tree is a tour, that is, every city has two edges."""
     for degree in search.degree:  # noqa: SIM110 (numba cannot compile generators)
@@ -319,7 +319,7 @@ def tour_of(search: Search) -> Indices:
     return walk(neighbours, 0)
 
 
-@jit
+@inlined
 def cheapest_one_tree(search: Search, penalty: Floats) -> float:
     """Write the cheapest 1-tree into `search`, and return its lower bound of the lengths of tours.
 

@@ -17,7 +17,7 @@ from ptrnet.errors import InputError
 from ptrnet.geometry import distances
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT
 from ptrnet.geometry.points import hilbert_order, scale_by_power_of_two
-from ptrnet.jit import assign, jit
+from ptrnet.jit import assign, inlined, jit
 from ptrnet.labellers.held_karp import shortest_tour
 from ptrnet.labellers.rules import Problem, is_plain, with_fixed_edges
 from ptrnet.labellers.tours import label_tours, tour_length
@@ -156,6 +156,42 @@ _MAX_PATH = 50  # the longest path that a kick exchanges, in cities
 _SEED = 0x9E3779B97F4A7C15
 
 
+class Search(NamedTuple):
+    """A closed tour of n cities, the moves to try, and memory."""
+
+    dist: Floats  # (n, n)
+    near: Indices  # (n, num_near) near cities, nearest first; each move adds an edge to one
+    min_gain: float  # a move is made if it shortens the tour by more than this
+    cities: Indices  # (n,) the tour
+    position: Indices  # (n,) the index of each city in `cities`
+    waiting: (
+        Indices  # (n,) a ring buffer: the queue of the cities whose moves are still to be tried
+    )
+    queued: NDArray[np.bool_]  # (n,) whether a city is in the queue
+    scratch: Indices  # room for the cities that a double bridge moves
+    touched: Indices  # (6,) the cities whose edges the last move changed
+
+
+@jit
+def new_search(dist: Floats, near: Indices, cities: Indices) -> Search:
+    """Return a search with all cities in its queue. Moves change the array `cities` in place."""
+    n = len(cities)
+    position = np.empty(n, np.int64)
+    for k in range(n):
+        position[cities[k]] = k
+    return Search(
+        dist=dist,
+        near=near,
+        min_gain=ROUNDING * dist.max(),
+        cities=cities,
+        position=position,
+        waiting=cities.copy(),
+        queued=np.ones(n, np.bool_),
+        scratch=np.empty(max(2 * _MAX_PATH, n), np.int64),
+        touched=np.empty(6, np.int64),
+    )
+
+
 @jit
 def iterated_local_search(dist: Floats, cities: Indices, kicks: int, directed: bool) -> None:
     """Improve a tour in place. The kicks are the same in every call.
@@ -181,7 +217,7 @@ def iterated_local_search(dist: Floats, cities: Indices, kicks: int, directed: b
             start = _below(random, n)
             size_1 = 1 + _below(random >> np.uint64(20), max_path)
             size_2 = 1 + _below(random >> np.uint64(40), max_path)
-            gain += _double_bridge(dist, cities, position, start, size_1, size_2, search.scratch)
+            gain += _double_bridge(search, start, size_1, size_2)
             for end in (start, start + size_2, start + size_1 + size_2):
                 for k in (end, end + 1):  # the cities at the edges that the kick added
                     city = cities[k % n]
@@ -199,20 +235,13 @@ def iterated_local_search(dist: Floats, cities: Indices, kicks: int, directed: b
 
 
 @jit
-def _double_bridge(
-    dist: Floats,
-    cities: Indices,
-    position: Indices,
-    start: int,
-    size_1: int,
-    size_2: int,
-    scratch: Indices,
-) -> float:
+def _double_bridge(search: Search, start: int, size_1: int, size_2: int) -> float:
     """Exchange the `size_1` cities after position `start` with the next `size_2` cities.
 
-    The order a b..c d..e f becomes a d..e b..c f. `scratch` has room for the cities that move.
-    Return the gain, which is negative if the tour became longer.
+    The order a b..c d..e f becomes a d..e b..c f. Return the gain, which is negative if the tour
+    became longer.
     """
+    dist, cities, position, scratch = search.dist, search.cities, search.position, search.scratch
     n = len(cities)
     a, b = cities[start], cities[(start + 1) % n]
     c, d = cities[(start + size_1) % n], cities[(start + size_1 + 1) % n]
@@ -306,40 +335,6 @@ MAX_SEGMENT = 3  # the most cities that an Or-opt move carries
 # The smallest gain of a move, relative to the longest distance. Smaller gains may be rounding
 # errors, and the search could repeat moves with these gains forever.
 ROUNDING = 1e-12
-
-
-class Search(NamedTuple):
-    """A closed tour of n cities, the moves to try, and memory."""
-
-    dist: Floats  # (n, n)
-    near: Indices  # (n, num_near) near cities, nearest first; each move adds an edge to one
-    min_gain: float  # a move is made if it shortens the tour by more than this
-    cities: Indices  # (n,) the tour
-    position: Indices  # (n,) the index of each city in `cities`
-    waiting: (
-        Indices  # (n,) a ring buffer: the queue of the cities whose moves are still to be tried
-    )
-    queued: NDArray[np.bool_]  # (n,) whether a city is in the queue
-    scratch: Indices  # room for the cities that a double bridge moves
-
-
-@jit
-def new_search(dist: Floats, near: Indices, cities: Indices) -> Search:
-    """Return a search with all cities in its queue. Moves change the array `cities` in place."""
-    n = len(cities)
-    position = np.empty(n, np.int64)
-    for k in range(n):
-        position[cities[k]] = k
-    return Search(
-        dist=dist,
-        near=near,
-        min_gain=ROUNDING * dist.max(),
-        cities=cities,
-        position=position,
-        waiting=cities.copy(),
-        queued=np.ones(n, np.bool_),
-        scratch=np.empty(max(2 * _MAX_PATH, n), np.int64),
-    )
 
 
 @jit
@@ -438,10 +433,8 @@ def descend(search: Search, size: int, directed: bool) -> float:
     Returns:
         The gain: by how much the tour became shorter.
     """
-    # Pass arrays to the functions below, which is faster than passing tuples of arrays.
-    dist, near, min_gain, cities, position, waiting, queued, scratch = search
-    n, head, total = len(cities), 0, 0.0
-    touched = np.empty(6, np.int64)  # the cities whose edges a move changed
+    waiting, queued, n = search.waiting, search.queued, len(search.cities)
+    head, total = 0, 0.0
     while size:
         a = waiting[head]
         head = head + 1 if head + 1 < n else 0
@@ -449,18 +442,16 @@ def descend(search: Search, size: int, directed: bool) -> float:
         queued[a] = False
         while True:
             if directed:
-                gain, num_touched = _exchange_paths(
-                    dist, near, min_gain, cities, position, a, touched, scratch
-                )
+                gain, num_touched = _exchange_paths(search, a)
             else:
-                gain, num_touched = _two_opt(dist, near, min_gain, cities, position, a, touched)
+                gain, num_touched = _two_opt(search, a)
             if num_touched == 0 and not directed:
-                gain, num_touched = _or_opt(dist, near, min_gain, cities, position, a, touched)
+                gain, num_touched = _or_opt(search, a)
             if num_touched == 0:
                 break
             total += gain
             for i in range(num_touched):
-                city = touched[i]
+                city = search.touched[i]
                 if not queued[city]:
                     queued[city] = True
                     k = head + size
@@ -469,24 +460,19 @@ def descend(search: Search, size: int, directed: bool) -> float:
     return total
 
 
-@jit
-def _two_opt(
-    dist: Floats,
-    near: Indices,
-    min_gain: float,
-    cities: Indices,
-    position: Indices,
-    a: int,
-    touched: Indices,
-) -> tuple[float, int]:
+@inlined
+def _two_opt(search: Search, a: int) -> tuple[float, int]:
     """Replace edges a-b and c-d by a-c and b-d, for a near city c, if the tour gets shorter.
 
     Return the gain, and the number of cities that were written into `touched`. If no exchange
     shortens the tour, both numbers are 0.
     """
+    dist, near, min_gain, touched = search.dist, search.near, search.min_gain, search.touched
+    cities, position = search.cities, search.position
     for forward in (True, False):
         b = neighbour(cities, position, a, forward)
-        for c in near[a]:
+        for k in range(near.shape[1]):
+            c = near[a, k]
             gain_so_far = dist[a, b] - dist[a, c]
             if gain_so_far <= min_gain:
                 break
@@ -502,20 +488,14 @@ def _two_opt(
     return 0.0, 0
 
 
-@jit
-def _or_opt(
-    dist: Floats,
-    near: Indices,
-    min_gain: float,
-    cities: Indices,
-    position: Indices,
-    a: int,
-    touched: Indices,
-) -> tuple[float, int]:
+@inlined
+def _or_opt(search: Search, a: int) -> tuple[float, int]:
     """Move 1 to 3 successive cities, with `a` at one end, so that `a` comes next to a near city.
 
     The order b a..tail e becomes b e, and c d becomes c a..tail d. The result is as in `_two_opt`.
     """
+    dist, near, min_gain, touched = search.dist, search.near, search.min_gain, search.touched
+    cities, position = search.cities, search.position
     n = len(cities)
     for forward in (True, False):
         b = neighbour(cities, position, a, not forward)
@@ -525,7 +505,8 @@ def _or_opt(
                 tail = neighbour(cities, position, tail, forward)
             e = neighbour(cities, position, tail, forward)
             removed = dist[b, a] + dist[tail, e] - dist[b, e]
-            for c in near[a]:
+            for k in range(near.shape[1]):
+                c = near[a, k]
                 if removed - dist[a, c] <= min_gain:
                     break
                 if _steps(cities, position, a, c, forward) < size:
@@ -546,26 +527,20 @@ def _or_opt(
     return 0.0, 0
 
 
-@jit
-def _exchange_paths(
-    dist: Floats,
-    near: Indices,
-    min_gain: float,
-    cities: Indices,
-    position: Indices,
-    a: int,
-    touched: Indices,
-    scratch: Indices,
-) -> tuple[float, int]:
+@inlined
+def _exchange_paths(search: Search, a: int) -> tuple[float, int]:
     """Exchange the path after `a` with the next path, which begins at a city near `a`.
 
     The order a b..d c..e f becomes a c..e b..d f. This exchange of three edges reverses no path, so
     the exchange suits directed distances. c..e has up to `_MAX_PATH` cities, and b..d any number.
     The result is as in `_two_opt`.
     """
+    dist, near, min_gain, touched = search.dist, search.near, search.min_gain, search.touched
+    cities, position = search.cities, search.position
     n, start = len(cities), position[a]
     b = neighbour(cities, position, a, True)
-    for c in near[a]:
+    for k in range(near.shape[1]):
+        c = near[a, k]
         gain_so_far = dist[a, b] - dist[a, c]
         if gain_so_far <= min_gain:
             break
@@ -582,7 +557,7 @@ def _exchange_paths(
             touched[0], touched[1], touched[2], touched[3] = a, b, c, d
             touched[4] = cities[(start + size_1 + size_2) % n]
             touched[5] = cities[(start + size_1 + size_2 + 1) % n]
-            _double_bridge(dist, cities, position, start, size_1, size_2, scratch)
+            _double_bridge(search, start, size_1, size_2)
             return gain, 6
     return 0.0, 0
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ptrnet.jit import assign, jit
+from ptrnet.jit import assign, inlined, jit
 from ptrnet.types import Floats, Indices
 
 HEURISTIC = True
@@ -178,7 +178,7 @@ def first_schedule(machine: Indices, duration: Floats, job: Indices) -> Schedule
     return now
 
 
-@jit
+@inlined
 def ready(now: Schedule, op: int, by_job: bool) -> float:
     """Return the time at which the operation before `op` ends; 0 if `op` is the first.
 
@@ -188,7 +188,7 @@ def ready(now: Schedule, op: int, by_job: bool) -> float:
     return now.start[before] + now.duration[before] if before != NONE else 0.0
 
 
-@jit
+@inlined
 def rest(now: Schedule, op: int, by_job: bool) -> float:
     """Return the duration plus the tail of the operation after `op`; 0 if `op` is the last.
 
@@ -303,7 +303,7 @@ def choose_move(
     return random_one if at_random or ties == 0 else chosen
 
 
-@jit
+@inlined
 def is_possible(now: Schedule, path: Indices, source: int, target: int) -> bool:
     """Whether an operation can move behind or ahead of another operation of its block.
 
@@ -326,7 +326,7 @@ def is_possible(now: Schedule, path: Indices, source: int, target: int) -> bool:
     )
 
 
-@jit
+@inlined
 def promised(now: Schedule, path: Indices, source: int, target: int) -> float:
     """Return the makespan that a move promises (Balas and Vazacopoulos 1998).
 
