@@ -153,6 +153,33 @@ class Dataset(Sequence["Example"]):
         )
 
     @classmethod
+    def of_rows(cls, rows: Sequence[Mapping[str, Any]]) -> Dataset:
+        """Return a dataset, given the arguments of `Example` for each row, which are not checked.
+
+        It is faster than `of` for many rows.
+        """
+        if not rows:
+            return cls.join([])
+        inputs = [row["inputs"] for row in rows]
+        columns = {
+            name: [row.get(name, default) for row in rows]
+            for name, default in DEFAULTS.items()
+            if any(row.get(name, default) != default for row in rows)
+        }
+        data = cls(np.concatenate(inputs), np.cumsum([0, *map(len, inputs)]), columns=columns)
+        if any(row.get("outputs") is not None for row in rows):
+            outputs = [row.get("outputs") for row in rows]
+            data = data.with_answers(outputs, columns.get("log_prob"))
+        grades = [row.get("grades") for row in rows]
+        if any(part is not None for part in grades):
+            filled = [
+                np.full(len(elements), np.nan) if part is None else part
+                for elements, part in zip(inputs, grades, strict=True)
+            ]
+            data = replace(data, grades=np.concatenate(filled))
+        return data
+
+    @classmethod
     def join(cls, parts: Iterable[Dataset]) -> Dataset:
         """Return the rows of all parts, one part after another."""
         parts = [part for part in parts if len(part)]
@@ -451,8 +478,12 @@ class Example:
 
     def replace(self, **changes: Any) -> Example:
         """Return a copy with other values in some fields."""
+        return Example(**self.to_row() | changes)
+
+    def to_row(self) -> dict[str, Any]:
+        """Return the arguments of `Example` that differ from their defaults; see `of_rows`."""
         kept = ("inputs", "outputs", "grades", *self._data.columns)
-        return Example(**{name: getattr(self, name) for name in kept} | changes)
+        return {name: getattr(self, name) for name in kept}
 
     def __getattr__(self, name: str) -> Any:
         """Return the row's value of a column."""

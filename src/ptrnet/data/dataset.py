@@ -10,12 +10,9 @@ Readers of files check each line, and `chunks_of` makes datasets of what they yi
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ptrnet.data import checks
 from ptrnet.data.arrays import (
@@ -29,7 +26,7 @@ from ptrnet.data.arrays import (
 )
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
-from ptrnet.types import DEFAULTS, Dataset, Example, Indices
+from ptrnet.types import Dataset, Example, Indices
 
 _TOGETHER = 256  # how many rows of a file become a dataset
 
@@ -54,23 +51,7 @@ def views_of(rows: Iterable[Mapping[str, Any]], path: str) -> Iterator[Example]:
     """
     rest = iter(rows)
     while chunk := list(islice(rest, 1 if path == "-" else _TOGETHER)):
-        inputs = [row["inputs"] for row in chunk]
-        grades = [row.get("grades") for row in chunk]
-        columns = {
-            name: [row.get(name, default) for row in chunk]
-            for name, default in DEFAULTS.items()
-            if any(row.get(name, default) != default for row in chunk)
-        }
-        data = Dataset(np.concatenate(inputs), np.cumsum([0, *map(len, inputs)]), columns=columns)
-        if any(row.get("outputs") is not None for row in chunk):
-            data = data.with_answers([row.get("outputs") for row in chunk])
-        if any(part is not None for part in grades):
-            filled = [
-                np.full(len(elements), np.nan) if part is None else part
-                for elements, part in zip(inputs, grades, strict=True)
-            ]
-            data = replace(data, grades=np.concatenate(filled))
-        yield from data
+        yield from Dataset.of_rows(chunk)
 
 
 def groups_of(examples: Iterable[Example], num_elements: int) -> Iterator[Dataset]:
@@ -147,11 +128,9 @@ def checked_instances(values: Sequence[Any], names: Sequence[str], task: Task) -
         if task.facts.schema is not None and is_frame(given):
             given = rows_of(given)
         features, elements = checks.encode(given, task, source), records_of(given)
-        if isinstance(value, Example):
-            rows.append(value.replace(inputs=features, source=source, elements=elements))
-        else:
-            rows.append(Example(features, source=source, elements=elements))
-    data = Dataset.of(rows)
+        kept = value.to_row() if isinstance(value, Example) else {}
+        rows.append({**kept, "inputs": features, "source": source, "elements": elements})
+    data = Dataset.of_rows(rows)
     checks.check_instances(data, task)
     return data
 
