@@ -51,7 +51,12 @@ class GroupedCommand(TyperCommand):
             owners = (getattr(param, "rich_help_panel", None) or "").split(",")
             if param.param_type_name == "argument":
                 owners = ["Arguments"]
-            shown = [o for o in owners if o in sections and _has(named.get(o), param.name)]
+            shown = [
+                owner
+                for owner in owners
+                if owner in sections
+                and ((names := named.get(owner)) is None or param.name in names)
+            ]
             if record is not None and shown:
                 sections[shown[0]].append(record)
             elif record is not None:
@@ -64,11 +69,6 @@ class GroupedCommand(TyperCommand):
         if hidden:
             with formatter.section("More options"):
                 formatter.write_dl(_ways_to_see(hidden, named, ctx.command_path))
-
-
-def _has(names: Collection[str] | None, name: str) -> bool:
-    """Whether `names` has a name. None has every name."""
-    return names is None or name in names
 
 
 def _ways_to_see(

@@ -95,7 +95,10 @@ def export_onnx(
     with atomic_folder(path) as temporary:
         manifest = _write(Solver(model, solver.task, solver.trained), temporary, instances, seed)
         if weights == "int8":
-            manifest["quantization"] = _quantize(solver, temporary, instances, seed)
+            whole = Solver(OnnxModel(temporary, model), solver.task)
+            quantize_graphs(temporary)
+            rounded = Solver(OnnxModel(temporary, model), solver.task)
+            manifest["quantization"] = cost(solver, whole, rounded, instances, seed)
         shutil.copyfile(Path(__file__).with_name(EXAMPLE), temporary / EXAMPLE)
         manifest = with_files({**manifest, "weights": weights}, temporary)
         text = json.dumps(manifest, indent=2) + "\n"
@@ -123,11 +126,3 @@ def _write(solver: Solver, folder: Path, instances: int, seed: int) -> dict[str,
     if error:
         raise ModelError(f"not exported: in onnxruntime {error}")
     return {**describe(solver, graphs), "checked": {**agreement._asdict(), "tolerance": TOLERANCE}}
-
-
-def _quantize(solver: Solver, folder: Path, instances: int, seed: int) -> dict[str, Any]:
-    """Round the graphs of a folder, and return the loss of accuracy."""
-    whole = Solver(OnnxModel(folder, solver.model), solver.task)
-    quantize_graphs(folder)
-    rounded = Solver(OnnxModel(folder, solver.model), solver.task)
-    return cost(solver, whole, rounded, instances, seed)

@@ -83,7 +83,11 @@ def export_page(
         listed = [facts(name, solver) for name, solver in models.items()]
         text = json.dumps(listed, indent=2) + "\n"
         (temporary / MODELS / "models.json").write_text(text, encoding="utf-8")
-        _copy_page(temporary)
+        (temporary / files.INDEX).write_bytes(files.static_index())
+        for name, content in files.parts().items():
+            part = temporary / files.BELOW / name
+            part.parent.mkdir(parents=True, exist_ok=True)
+            part.write_bytes(content)
     return manifests
 
 
@@ -97,14 +101,6 @@ def _check_model(name: str, solver: Solver) -> None:
             f"{name}: the page reads elements in the order given, this model in "
             f"{solver.task.order} order"
         )
-
-
-def _copy_page(folder: Path) -> None:
-    (folder / files.INDEX).write_bytes(files.static_index())
-    for name, content in files.parts().items():
-        path = folder / files.BELOW / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
 
 
 def copy_runtime(folder: Path, source: Path | None) -> None:
@@ -124,16 +120,12 @@ def copy_runtime(folder: Path, source: Path | None) -> None:
         _fetch(folder)
     else:
         for name in FILES:
-            shutil.copyfile(_find(source, name), folder / name)
+            found = [path for path in (source / name, source / "dist" / name) if path.is_file()]
+            if not found:
+                raise InputError(f"--runtime {source}: expected {PACKAGE}'s files, got no {name}")
+            shutil.copyfile(found[0], folder / name)
     for name in LICENCES:
         shutil.copyfile(Path(onnxruntime.__file__).with_name(name), folder / name)
-
-
-def _find(source: Path, file: str) -> Path:
-    for path in (source / file, source / "dist" / file):
-        if path.is_file():
-            return path
-    raise InputError(f"--runtime {source}: expected {PACKAGE}'s files, got no {file}")
 
 
 def _fetch(folder: Path) -> None:

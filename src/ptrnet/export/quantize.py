@@ -66,7 +66,10 @@ def cost(solver: Solver, whole: Solver, rounded: Solver, count: int, seed: int) 
         count: the number of instances.
         seed: the seed of the instances.
     """
-    examples = _labelled(solver, count, seed)
+    if solver.task.facts.labellers:
+        examples = generate_dataset(solver.task, sizes_of(solver), count, seed)
+    else:
+        examples = Dataset.of(Example(inputs) for inputs in fresh_instances(solver, count, seed))
     pairs: list[Any] = [
         [e.outputs for e in graphs.predict(examples)] for graphs in (whole, rounded)
     ]
@@ -79,9 +82,3 @@ def cost(solver: Solver, whole: Solver, rounded: Solver, count: int, seed: int) 
         name: {"float32": before[name].to_dict(), "int8": after[name].to_dict()} for name in before
     }
     return {**facts, "metrics": metrics}
-
-
-def _labelled(solver: Solver, count: int, seed: int) -> Dataset:
-    if solver.task.facts.labellers:
-        return generate_dataset(solver.task, sizes_of(solver), count, seed)
-    return Dataset.of(Example(inputs) for inputs in fresh_instances(solver, count, seed))
