@@ -91,6 +91,7 @@ def label(
     if isinstance(file, str | PathLike):
         source, sink = open_labels(task, fspath(file), target, labeller, strict, ends)
     else:
+        labellers.check_labeller(task, labeller)
         data, is_one = _instances(file, task, target, ends)
         source = Source(data.chunks(CHUNK), len(data), None)
         sink = _sink(target, source, task, LABELLING, {})
@@ -127,7 +128,6 @@ def label_source(
     backend: str,
 ) -> Result:
     """Label the instances of a source, give them to a sink, and return its result. See `label`."""
-    labellers.check_labeller(task, labeller)
     function = partial(label_dataset, task, labeller, strict=strict)
     return _run(function, source, sink, LABELLING, jobs, backend)
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 import ptrnet as library
-from ptrnet import tasks
+from ptrnet import labellers, tasks
 from ptrnet.data import formats
 from ptrnet.run import CHUNK
 
@@ -156,15 +156,13 @@ def test_a_small_count_starts_no_other_process(ptrnet, tmp_path, monkeypatch, ou
 
 
 def test_the_labeller_is_checked_once(ptrnet, monkeypatch, tmp_path):
-    from ptrnet.tasks.base import Task
-
-    checked, check = [], Task.check_labeller
+    checked, check = [], labellers.check_labeller
 
     def counting(task, labeller):
         checked.append(labeller)
         check(task, labeller)
 
-    monkeypatch.setattr(Task, "check_labeller", counting)
+    monkeypatch.setattr(labellers, "check_labeller", counting)
     assert ptrnet(*GENERATE[:3], "5,7", "--count", 9, "--jobs", 1, "--output", "-")[0] == 0
     (tmp_path / "in.txt").write_text("0.5 0.25\n0.5\n0.3 0.2\n")
     assert ptrnet("label", "sort", tmp_path / "in.txt", "--labeller", "argsort")[0] == 0
