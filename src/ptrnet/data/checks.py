@@ -183,7 +183,9 @@ def check_solvable(inputs: Floats, task: Task, source: str) -> None:
     points = rounded(inputs) if rounded else None
     if points is not None:
         check_distances(points, "EUC_2D", source)
-    first = np.arange(len(inputs)) if task.facts.keeps_equal else first_equal(inputs)
+    if task.facts.keeps_equal:
+        return
+    first = first_equal(inputs)
     others = np.flatnonzero(first != np.arange(len(inputs)))
     if len(others):
         file = file_of(source)

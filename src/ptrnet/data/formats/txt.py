@@ -40,14 +40,14 @@ _SYNTAX = {
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    # Warn of several lines, each with one element and no answer: other programs write a single
-    # instance like this.
-    count, are_single = 0, True
-    for example in views_of(_rows(filled_lines(path), task), path):
-        count += 1
-        are_single = are_single and example.outputs is None and len(example.inputs) == 1
+    examples, count = views_of(_rows(filled_lines(path), task), path), 0
+    for count, example in enumerate(examples, 1):  # noqa: B007  read outside
         yield example
-    if are_single and count > 1:
+        if example.outputs is not None or len(example.inputs) > 1:
+            yield from examples
+            return
+    # Other programs write a single instance like this.
+    if count > 1:
         warnings.warn(
             f"{display_name(path)}: each of its {count} lines was read as an instance of one "
             "element; write all elements of an instance in one line, or as the rows of a .csv",
