@@ -18,7 +18,7 @@ from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, doubt_about
 from ptrnet.geometry.points import first_equal
 from ptrnet.sizes import LARGEST
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.schema import Element, to_numbers
+from ptrnet.tasks.schema import Element, Place, to_numbers
 from ptrnet.types import Dataset, Example, Floats, Indices
 
 # The limit for the numbers in a matrix of distances, and for coordinates whose distances are
@@ -34,10 +34,11 @@ WEIGHTS = (1e-30, 1e30)  # with weights in this range, sums of losses stay finit
 
 
 def check_instance(values: Any, task: Task, source: str) -> Floats:
-    """Convert values to an instance of the task by `encode`, and check it by `check_instances`."""
+    """Convert values to an instance by `encode`, and check it as `check_instances` does."""
     array = encode(values, task, source)
-    starts = np.array([0, len(array)])
-    check_instances(Dataset(array, starts, columns={"source": [source]}), task)
+    check_size(len(array), task.facts.min_elements, source)
+    _check_numbers(array, task, lambda k: f"{source}: element {k + 1}")
+    check_solvable(array, task, source)
     return array
 
 
@@ -88,23 +89,30 @@ def check_instances(data: Dataset, task: Task) -> None:
             LARGEST, or a number that is not finite or larger than the task allows. Or it has no
             answer, see `check_solvable`.
     """
-    facts, sources = task.facts, data.column("source")
+    sources = data.column("source")
     for source, n in zip(sources, data.sizes.tolist(), strict=True):
-        check_size(n, facts.min_elements, source)
-    is_usable = np.abs(data.elements) <= facts.largest  # False for infinity and NaN
-    if not is_usable.all():
-        element, column = np.argwhere(~is_usable)[0].tolist()
-        row = int(np.searchsorted(data.starts, element, "right")) - 1
-        named = facts.number_names if facts.schema is None else facts.schema.feature_names
-        name = f'"{named[column]}"' if named else f"number {column + 1}"
-        value = data.elements[element, column]
-        expected = f"at most {facts.largest:g}" if np.isfinite(value) else "a finite number"
-        raise InputError(
-            f"{sources[row]}: element {element - data.starts[row] + 1}, {name}: expected "
-            f"{expected}, got {value}"
-        )
+        check_size(n, task.facts.min_elements, source)
+
+    def place(k: int) -> str:
+        row = int(np.searchsorted(data.starts, k, "right")) - 1
+        return f"{sources[row]}: element {k - data.starts[row] + 1}"
+
+    _check_numbers(data.elements, task, place)
     for row, source in enumerate(sources):
         check_solvable(data.inputs(row), task, source)
+
+
+def _check_numbers(elements: Floats, task: Task, place: Place) -> None:
+    """Refuse numbers that are not finite or too large. `place` returns the name of element k."""
+    facts = task.facts
+    is_usable = np.abs(elements) <= facts.largest  # False for infinity and NaN
+    if not is_usable.all():
+        k, column = np.argwhere(~is_usable)[0].tolist()
+        named = facts.number_names if facts.schema is None else facts.schema.feature_names
+        name = f'"{named[column]}"' if named else f"number {column + 1}"
+        value = elements[k, column]
+        expected = f"at most {facts.largest:g}" if np.isfinite(value) else "a finite number"
+        raise InputError(f"{place(k)}, {name}: expected {expected}, got {value}")
 
 
 def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -> Any:
