@@ -16,8 +16,8 @@ def pad(rows: Sequence[Indices | Sequence[int]]) -> tuple[Indices, Indices]:
         (array([[2, 0, 1],
                [1, 0, 0]]), array([3, 1]))
     """
-    flat = [np.ravel(row) for row in rows]
-    lengths = np.array([len(row) for row in flat], np.int64)
+    flat = [row.ravel() if isinstance(row, np.ndarray) else np.array(row) for row in rows]
+    lengths = np.fromiter(map(len, flat), np.int64, len(flat))
     padded = np.zeros((len(flat), int(lengths.max(initial=0))), np.int64)
     if len(flat):
         padded[real(lengths, padded.shape[1])] = np.concatenate(flat)

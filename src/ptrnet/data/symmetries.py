@@ -48,9 +48,10 @@ def canonicalize(
     task: Task, inputs: Floats, answers: Sequence[Indices]
 ) -> tuple[Floats, Sequence[Indices]]:
     """Sort elements into the order that the model reads, and make answers canonical."""
-    order = reading_order(inputs, task.order)
-    inputs = permute_elements(inputs, order)
-    answers = remap_indices(answers, np.argsort(order, axis=1))
+    if task.order != "given":
+        order = reading_order(inputs, task.order)
+        inputs = permute_elements(inputs, order)
+        answers = remap_indices(answers, np.argsort(order, axis=1))
     return inputs, task.canonicalize(inputs, answers)
 
 
