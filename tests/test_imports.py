@@ -52,7 +52,7 @@ TRAIN = "train --data d.jsonl --steps 1 --batch-size 4 --output run"
     ("program", "most"),
     [
         ("import ptrnet; ptrnet.load('hull').solve([[0, 0], [1, 0], [0, 1]])", 57),
-        ("from ptrnet.cli import run; run(['solve', 'hull', 'points.csv'])", 71),
+        ("from ptrnet.cli import run; run(['solve', 'hull', 'points.csv'])", 70),
         (f"from ptrnet.cli import run; run({TRAIN.split()})", 110),
     ],
     ids=["load and solve", "ptrnet solve FILE", "ptrnet train --data"],

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ptrnet.decoding.options import BeamSettings
 from ptrnet.decoding.search import Hypotheses, Search, Selection
-from ptrnet.decoding.settings import BeamSettings
 
 
 @dataclass(frozen=True)

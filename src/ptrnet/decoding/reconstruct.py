@@ -22,8 +22,8 @@ from torch import Tensor
 
 from ptrnet.constraints import Constraint, Tour
 from ptrnet.decoding.beam import Greedy
+from ptrnet.decoding.options import MIN_PART, ReconstructSettings
 from ptrnet.decoding.search import Decoder, Hypotheses
-from ptrnet.decoding.settings import MIN_PART, ReconstructSettings
 from ptrnet.masks import gather_rows, gather_tokens, length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.ragged import real

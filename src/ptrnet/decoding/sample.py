@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ptrnet.decoding.options import SampleSettings
 from ptrnet.decoding.search import Hypotheses, Search, Selection
-from ptrnet.decoding.settings import SampleSettings
 from ptrnet.masks import gather_rows, gather_tokens, length_mask
 
 # The random numbers are counter-based, as in Philox: each number is a hash of the seed, the
