@@ -9,7 +9,7 @@ from ptrnet import model_folder
 from ptrnet.cli import run
 from ptrnet.errors import DivergedError, ModelError
 from ptrnet.training.costs import CostModule
-from ptrnet.training.losses import TrainingModule
+from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 

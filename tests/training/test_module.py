@@ -8,7 +8,7 @@ import torch
 
 from ptrnet import models, tasks
 from ptrnet.data.batches import Batch, batch_of
-from ptrnet.training.losses import TrainingModule
+from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Data, Objective, Recipe
 from ptrnet.types import Dataset, Example, ranking
 from tests.support.small_models import small_solver

@@ -16,7 +16,7 @@ from ptrnet.data import formats
 from ptrnet.labels import generate_dataset
 from ptrnet.model_folder import is_there, load
 from ptrnet.training.loop import BestWeights
-from ptrnet.training.losses import TrainingModule
+from ptrnet.training.module import TrainingModule
 from ptrnet.training.own_data import infer_recipe
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.reports import Hooks

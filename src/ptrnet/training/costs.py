@@ -24,7 +24,7 @@ from ptrnet.errors import InputError
 from ptrnet.masks import gather_rows
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
-from ptrnet.training.losses import TrainingModule
+from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import END, Example, Floats, Indices
 

@@ -28,7 +28,7 @@ from ptrnet.parallel import end_with
 from ptrnet.training import checkpoint, optimizers
 from ptrnet.training.checkpoint import Checkpoint
 from ptrnet.training.hardware import device_of, matmul_precision, precision_of
-from ptrnet.training.losses import TrainingModule
+from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.reports import LOG_EVERY, Hooks, Progress
 from ptrnet.types import Indices

@@ -29,7 +29,7 @@ from ptrnet.training.loop import (
     is_main_process,
     run_steps,
 )
-from ptrnet.training.losses import TrainingModule
+from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.reports import Hooks
 from ptrnet.training.run_card import write_card
