@@ -315,7 +315,7 @@ def instances_of(cell: Cell, shops: Path | None) -> tuple[list[Floats], list[flo
         pairs = zip(row["machines_matrix"], row["duration_matrix"], strict=True)
         jobs = [[list(pair) for pair in zip(*job, strict=True)] for job in pairs]
         if key[:2] == cell.shops and max(len(jobs), len(jobs[0])) <= LARGEST_SHOP:
-            instances.append(tasks.get("job-shop").from_fields({"jobs": jobs}, key))
+            instances.append(tasks.get("job-shop").problem.from_fields({"jobs": jobs}, key))
             known.append(float(row["metadata"]["upper_bound"]))
     return instances, known
 

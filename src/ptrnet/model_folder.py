@@ -20,7 +20,6 @@ from ptrnet import models, tasks
 from ptrnet.errors import InputError, ModelError, short
 from ptrnet.files import atomic_path, checksum, exists
 from ptrnet.models.base import PointerModel, num_weights
-from ptrnet.settings import to_mapping
 from ptrnet.tasks.base import Task
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None
         "model": registered_name(saved.model),
         "model_settings": saved.model.settings(),
         "task": saved.task.name,
-        "task_settings": to_mapping(saved.task),
+        "task_settings": tasks.settings_of(saved.task),
         "trained": saved.trained,
     }
     try:

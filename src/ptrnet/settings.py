@@ -90,7 +90,7 @@ def setting(
         lt: a number must be less than this.
         kw_only: whether the setting is a keyword-only argument.
         owner: what the setting belongs to. The help of a command only shows the setting if the user
-            names its owner. By default, the owner of its class (`Settings.owner`).
+            names its owner. By default, the owner of its class (`Settings._owner`).
 
     Examples:
         >>> @dataclass(frozen=True)
@@ -109,10 +109,10 @@ class Settings:
     """Base class of dataclasses with settings. Values are checked when an object is made.
 
     Attributes:
-        owner: what all settings of the class belong to; empty if they are for everything.
+        _owner: what all settings of the class belong to; empty if they are for everything.
     """
 
-    owner: ClassVar[str] = ""
+    _owner: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         for name, option in options_of(type(self)).items():
@@ -156,7 +156,7 @@ def _options_of(cls: type) -> dict[str, Option]:
         if _HELP in f.metadata:
             kind, may_be_none = _without_none(hints[f.name])
             help, bounds = f.metadata[_HELP], f.metadata[_BOUNDS]
-            owner = f.metadata[_OWNER] or getattr(cls, "owner", "")
+            owner = f.metadata[_OWNER] or getattr(cls, "_owner", "")
             owners = (owner,) if owner else ()
             options[f.name] = Option(f.name, kind, f.default, help, bounds, may_be_none, owners)
     return options

@@ -26,12 +26,12 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import Any
 
+from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.dataset import chunks_of
 from ptrnet.errors import InputError, KilledError, OutputError, short
 from ptrnet.files import atomic_path, check_writable, checksum, locked, to_standard_output
 from ptrnet.run import CHUNK, Part, Result, Sink, Source, Whole
-from ptrnet.settings import to_mapping
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.tsp.ends import with_ends
 from ptrnet.types import Dataset, Ends
@@ -221,7 +221,7 @@ def file_sink(
     if output != "-":
         check_writable(Path(output))
     if source.key is not None and can_resume(output):
-        own = {"ptrnet": VERSION, "task": task.name, **to_mapping(task), "command": activity}
+        own = {"ptrnet": VERSION, "task": task.name, **tasks.settings_of(task), "command": activity}
         return Resumable(output, target, task, {**own, **key, **source.key})
     if not target.capabilities.multiple or target.capabilities.binary:
         return Whole(partial(formats.write, output, task=task, like=source.path))

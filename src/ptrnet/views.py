@@ -184,6 +184,8 @@ def canonicalize_valid(task: Task, inputs: Floats, outputs: Indices) -> Indices:
 
 
 def settle_valid(task: Task, inputs: Floats, outputs: Indices) -> Indices:
-    """Correct a valid answer with `Task.settle`. Return an invalid answer unchanged."""
-    is_valid = task.answer_error(len(inputs), outputs) is None
-    return task.settle(inputs, outputs) if is_valid else outputs
+    """Correct a valid answer with `Facts.settle`. Return an invalid answer unchanged."""
+    settle = task.facts.settle
+    if settle is None or task.answer_error(len(inputs), outputs) is not None:
+        return outputs
+    return settle(inputs, outputs)

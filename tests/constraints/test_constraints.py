@@ -36,7 +36,7 @@ def test_allowed_answers_are_those_that_obey_the_rule(name):
     """The test extends all prefixes of one length at once, as prefixes of one instance."""
     constraint, obeys = CONSTRAINTS[name]
     prefixes, answers = [()], set()
-    state = constraint.start(torch.tensor([N]), 1, 1 + N + PADDING)
+    state = constraint.begin(torch.zeros(1, N + PADDING, 2), torch.tensor([N]))
     for _ in range(STEPS + 1):
         allowed = constraint.mask(state)[0]
         assert allowed.shape == (len(prefixes), 1 + N + PADDING) and not allowed[:, 1 + N :].any()

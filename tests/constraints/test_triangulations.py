@@ -75,7 +75,7 @@ def check_answer(tokens, n):
 def test_allowed_sequences_are_those_of_a_plain_queue(n, expected):
     """Elements differ only by number, so new ones are taken in increasing order (`is_next`)."""
     prefixes, count = [()], 0
-    state = Apexes().start(torch.tensor([n]), 2, n + 2 + 3)
+    state = Apexes().begin(torch.zeros(1, n + 3, 2), torch.tensor([n]))
     while prefixes:
         allowed = check(prefixes, state, n)
         for k in torch.nonzero(allowed[:, END])[:, 0].tolist():
@@ -95,7 +95,7 @@ def test_random_walks_reach_an_end(n):
     torch.manual_seed(n)
     first = torch.randint(2, n + 2, (1, 40))
     prefixes, answers = [(token,) for token in first[0].tolist()], []
-    state = Apexes().start(torch.tensor([n]), 2, n + 2 + 1)
+    state = Apexes().begin(torch.zeros(1, n + 1, 2), torch.tensor([n]))
     state = Apexes().advance(state, torch.zeros_like(first), first)
     while prefixes:
         allowed = check(prefixes, state, n)
@@ -116,7 +116,7 @@ def test_random_walks_reach_an_end(n):
 
 def test_only_none_is_allowed_after_the_maximum_number_of_triangles():
     n, tokens = 4, [2, 3, 4, 5, 5, 1, 1]
-    state = Apexes().start(torch.tensor([n]), 2, n + 2)
+    state = Apexes().begin(torch.zeros(1, n, 2), torch.tensor([n]))
     zero = torch.zeros(1, 1, dtype=torch.int64)
     for token in tokens:
         allowed = Apexes().mask(state)[0, 0].tolist()

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from ptrnet import labellers, models, tasks
-from ptrnet.constraints import Free, machine_of
+from ptrnet.constraints import unconstrained
 from ptrnet.data import formats
 from ptrnet.data.random_streams import TRAIN, VALID
 from ptrnet.data.streams import FreshStream
@@ -109,14 +109,12 @@ def test_beam_of_one_is_the_argmax_of_each_step(small, name, settings, model, co
     task, network = solver.task, solver.model
     instances, constrained = served(solver)[::2], constraint == "constrained"
     answers = solver.solve(instances, Beam(1), constrained=constrained, improve=False)
-    constraint = machine_of(task.facts) if constrained else Free(task.facts.min_length)
+    constraint = task if constrained else unconstrained(task.facts)
     for instance, answer in zip(instances, answers, strict=True):
         n, emitted = len(instance), []
         seen, order = augmented_view(0, task, task.normalize(instance))
         inputs = torch.from_numpy(seen[None]).float()
-        constraint_state = constraint.start(
-            torch.tensor([n]), network.num_specials, n + network.num_specials
-        )
+        constraint_state = constraint.begin(inputs, torch.tensor([n]))
         with torch.no_grad():
             encoded = network.encode(inputs)
             state, last = encoded.state, torch.zeros(1, 1, dtype=torch.int64)
@@ -153,11 +151,10 @@ def test_a_label_obeys_the_constraint(name, settings):
     for instance in degenerate(task):
         n = len(instance)
         tokens = task.to_tokens(labellers.label(task, instance[None]))[0]
-        lengths, width = torch.tensor([n]), n + task.facts.num_specials
-        state = machine_of(task.facts).start(lengths, task.facts.num_specials, width)
+        state = task.begin(torch.from_numpy(instance[None]), torch.tensor([n]))
         for token in tokens.tolist():
-            assert machine_of(task.facts).mask(state)[0, 0, token]
-            state = machine_of(task.facts).advance(
+            assert task.mask(state)[0, 0, token]
+            state = task.advance(
                 state, torch.zeros(1, 1, dtype=torch.int64), torch.tensor([[token]])
             )
         assert len(tokens) - 1 <= task.max_length(n)

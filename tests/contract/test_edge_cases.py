@@ -52,7 +52,7 @@ def drawn(task, count):
     while len(instances) < count:
         n = int(rng.integers(max(task.facts.min_elements, task.facts.fixed + 1), 6))
         if task.name in DRAW:
-            instances.append(task.from_fields(DRAW[task.name](rng, n), "here"))
+            instances.append(task.problem.from_fields(DRAW[task.name](rng, n), "here"))
         else:
             instances.append(rng.integers(0, 3, (n, task.facts.num_features)) * 0.1)
         if task.instance_error(instances[-1]):  # such as points on a line
@@ -66,7 +66,7 @@ def random_answers(task, inputs, rng, count):
         jobs = np.repeat(np.arange(len(inputs)), (inputs[:, :20] >= 0).sum(1))
         return [rng.permutation(jobs) for _ in range(count)]
     if task.name in DRAW:
-        found = list(all_answers(task, inputs).values())
+        found = list(all_answers(task.problem, inputs).values())
         return [found[k] for k in rng.permutation(len(found))[:count]]
     return [rng.permutation(len(inputs)) for _ in range(count)]
 
@@ -99,7 +99,7 @@ def test_every_command_reads_what_a_labeller_writes(tmp_path, name, labeller):
         pytest.skip(str(error))
     task, path = tasks.get(name), str(tmp_path / "a.jsonl")
     for inputs in drawn(task, 30):
-        every = list(all_answers(task, inputs).values()) if name in DRAW else [np.zeros(1)]
+        every = list(all_answers(task.problem, inputs).values()) if name in DRAW else [np.zeros(1)]
         try:
             labelled = label_dataset(task, labeller, [Example(inputs, source="here")])
         except InputError:

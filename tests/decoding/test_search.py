@@ -7,7 +7,6 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ptrnet import models
-from ptrnet.constraints import machine_of
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.errors import ModelError, NotFiniteError
 from ptrnet.masks import gather_prefixes
@@ -46,15 +45,14 @@ def test_a_step_stays_on_the_device(small, monkeypatch, name, settings, model, d
     autocast = torch.autocast  # it does not know the device "meta"
     monkeypatch.setattr(torch, "autocast", lambda device, **options: autocast("cpu", **options))
     solver = small(name, model, **settings)
-    network, constraint = solver.model.to("meta"), machine_of(solver.task.facts)
+    network, constraint = solver.model.to("meta"), solver.task
     n = network.n or 5
     inputs = torch.from_numpy(solver.task.sample(np.random.default_rng(1), 2, n)).float().to("meta")
     lengths = torch.full((2,), n, device="meta")
     with torch.no_grad(), OnOneDevice():
         encoded, selector = network.encode(inputs, lengths), decoder.selector(inputs, lengths)
         model_state = encoded.state
-        specials, num_tokens = network.num_specials, encoded.num_tokens
-        state = constraint.start(lengths, specials, num_tokens)
+        state = constraint.begin(inputs, lengths)
         scores = torch.zeros(2, 1, device="meta")
         tokens = torch.zeros(2, 1, dtype=torch.int64, device="meta")
         for step in range(2):

@@ -6,7 +6,6 @@ import numpy as np
 import torch
 
 from ptrnet import tasks
-from ptrnet.constraints import machine_of
 from ptrnet.decoding import Greedy
 from ptrnet.export.agreement import FLOAT32_ERRORS, Agreement, compare, fresh_instances
 from ptrnet.models.base import PointerModel
@@ -43,7 +42,7 @@ def test_a_choice_by_rounding_inside_the_network_is_no_difference():
     for points in (before, after):  # of the unit square whatever is between them
         points[0, :2] = torch.tensor([[0.0, 0.0], [1.0, 1.0]])
     max_lengths = torch.tensor([task.max_length(6)])
-    answer = Greedy().decode(model, before, lengths, max_lengths, machine_of(task.facts))
+    answer = Greedy().decode(model, before, lengths, max_lengths, task)
 
     @torch.no_grad()
     def log_probs(points):

@@ -33,7 +33,7 @@ def exported(tmp_path_factory):
 def drawn(task):
     """Instances of several sizes and kinds. Rounded distances need the shortest ways back."""
     instances = [task.sample(np.random.default_rng(n), 1, n)[0] for n in (2, 5, 8)]
-    if "rounded" in task.optional:
+    if "rounded" in task.problem.optional:
         rounded = task.sample(np.random.default_rng(1), 1, 9)[0]
         rounded[:, :2] *= 8
         rounded[:, -1] = 1
@@ -60,7 +60,7 @@ def test_graphs_answer_as_the_model(name, decoder, exported):
 def test_the_example_answers_a_line_of_json(name, exported, tmp_path):
     solver, folder = exported(name)
     inputs = drawn(solver.task)[-1]
-    (tmp_path / "one.jsonl").write_text(json.dumps(solver.task.to_fields(inputs)) + "\n")
+    (tmp_path / "one.jsonl").write_text(json.dumps(solver.task.problem.to_fields(inputs)) + "\n")
     command = [sys.executable, folder / "example.py", tmp_path / "one.jsonl"]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert json.loads(printed) == solver.solve(inputs, improve=False).tolist()

@@ -38,12 +38,12 @@ def test_sorted_up_to_resolution_becomes_exact(gap):
         values[5] = values[2] + gap
         exact = sorted(range(8), key=lambda k: (Fraction(values[k]), k))
         answer = swapped(np.array(exact), 2, 5)
-        assert SORT.settle(values[:, None], answer).tolist() == exact
+        assert SORT.facts.settle(values[:, None], answer).tolist() == exact
 
 
 def test_wrong_order_beyond_resolution_stays():
     values = np.array([[0.1], [0.1 + 3 * RESOLUTION], [0.9]])
-    assert SORT.settle(values, np.array([1, 0, 2])).tolist() == [1, 0, 2]
+    assert SORT.facts.settle(values, np.array([1, 0, 2])).tolist() == [1, 0, 2]
 
 
 @pytest.mark.parametrize("gap", [gap for gap in GAPS if gap > 1e-14])
@@ -54,15 +54,15 @@ def test_hull_up_to_resolution_becomes_exact(gap):
         truth = exact_answers.hull_of(exact_answers.whole_points(points))
         one = exact if 3 in exact and 7 not in exact else exact[exact != 3]
         for answer in (swapped(exact, 3, 7), one, swapped(one, 3, 7)):
-            settled = HULL.settle(points, answer)
+            settled = HULL.facts.settle(points, answer)
             whole = [exact_answers.whole_points(points)[k] for k in settled]
             assert sorted(whole) == sorted(truth)
 
 
 def test_hull_without_a_far_corner_stays():
     points = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]], float)
-    assert HULL.settle(points, np.array([0, 1, 2])).tolist() == [0, 1, 2]
-    assert HULL.settle(points, np.array([0, 2, 1, 3])).tolist() == [0, 2, 1, 3]
+    assert HULL.facts.settle(points, np.array([0, 1, 2])).tolist() == [0, 1, 2]
+    assert HULL.facts.settle(points, np.array([0, 2, 1, 3])).tolist() == [0, 2, 1, 3]
 
 
 @pytest.mark.parametrize("gap", GAPS)
@@ -75,7 +75,7 @@ def test_triangulation_up_to_resolution_becomes_exact(gap):
         merged = np.where(label == 7, 3, label)
         merged = merged[[len(set(t)) == 3 for t in merged.tolist()]]
         for answer in (merged, swapped(merged, 3, 7), swapped(label, 3, 7)):
-            settled = DELAUNAY.settle(points, answer)
+            settled = DELAUNAY.facts.settle(points, answer)
             assert exact_answers.is_delaunay(exact, [tuple(t) for t in settled.tolist()])
 
 
@@ -85,7 +85,7 @@ def test_wrong_triangulations_stay():
     shared = set(label[0].tolist()) & set(label[1].tolist())
     flipped = np.array([sorted({0, 1, 2, 3} - {k}) for k in sorted(shared)])
     for answer in (label[:1], flipped):
-        assert DELAUNAY.settle(points, answer) is answer
+        assert DELAUNAY.facts.settle(points, answer) is answer
 
 
 def test_triangulation_without_a_small_triangle_stays():
@@ -94,7 +94,7 @@ def test_triangulation_without_a_small_triangle_stays():
     small = (np.sort(label, 1) == [0, 1, 2]).all(1)
     assert small.sum() == 1
     answer = label[~small]
-    assert DELAUNAY.settle(points, answer) is answer
+    assert DELAUNAY.facts.settle(points, answer) is answer
 
 
 def test_right_answers_stay_as_they_are():
@@ -103,8 +103,8 @@ def test_right_answers_stay_as_they_are():
         points = rng.random((n, 2))
         (ring,) = labellers.label(HULL, points[None])
         (triangles,) = labellers.label(DELAUNAY, points[None])
-        assert HULL.settle(points, np.roll(ring, 1)).tolist() == np.roll(ring, 1).tolist()
-        assert DELAUNAY.settle(points, triangles[::-1]).tolist() == triangles[::-1].tolist()
+        assert HULL.facts.settle(points, np.roll(ring, 1)).tolist() == np.roll(ring, 1).tolist()
+        assert DELAUNAY.facts.settle(points, triangles[::-1]).tolist() == triangles[::-1].tolist()
 
 
 def test_only_near_points_are_merged():

@@ -35,7 +35,7 @@ def test_a_search_for_prizes_finds_nearly_the_best_tours(points):
 @pytest.mark.parametrize("unit", [1.0, 0.1, 1e-3, 1e-7, 1e-200])
 def test_routes_do_not_depend_on_the_unit_of_demands(unit):
     position, demand = [[0, 0], [1, 0], [1, 1], [0, 1]], np.array([0, 1, 1, 1]) * unit
-    inputs = tasks.get("cvrp").pack(
+    inputs = tasks.get("cvrp").problem.pack(
         position=[position], demand=[demand], capacity=[3 * unit], rounded=[0]
     )
     (answer,) = labellers.get("pyvrp")(inputs)

@@ -35,11 +35,11 @@ def from_text(text):
     rows = [
         np.array(line.split(), int).reshape(-1, 2).tolist() for line in text.split("\n") if line
     ]
-    return TASK.from_fields({"jobs": rows}, "here")
+    return TASK.problem.from_fields({"jobs": rows}, "here")
 
 
 def makespan(inputs, answer):
-    assert TASK.answer_errors(inputs, [answer]) == [None]
+    assert TASK.problem.answer_errors(inputs, [answer]) == [None]
     return TASK.costs(Example(inputs), [answer])[0]
 
 
@@ -83,9 +83,9 @@ WITHOUT_MOVES = [
 
 @pytest.mark.parametrize("jobs", [*map(drawn_jobs, range(20)), *WITHOUT_MOVES])
 def test_no_schedule_of_three_jobs_is_shorter(jobs):
-    inputs = TASK.from_fields({"jobs": jobs}, "here")
+    inputs = TASK.problem.from_fields({"jobs": jobs}, "here")
     answers = np.array(orders([*map(len, jobs)]))
-    best = TASK.cost(np.broadcast_to(inputs, (len(answers), *inputs.shape)), answers)
+    best = TASK.problem.cost(np.broadcast_to(inputs, (len(answers), *inputs.shape)), answers)
     assert makespan(inputs, tabu_search.schedule(inputs, 2000)) == best.min()
 
 
@@ -100,5 +100,5 @@ def test_many_jobs_on_few_machines_take_as_long_as_the_busiest_machine():
 
 
 def test_an_operation_of_no_length_and_a_single_job():
-    inputs = TASK.from_fields({"jobs": [[[0, 0], [1, 2.5], [0, 0]]]}, "here")
+    inputs = TASK.problem.from_fields({"jobs": [[[0, 0], [1, 2.5], [0, 0]]]}, "here")
     np.testing.assert_array_equal(tabu_search.schedule(inputs, 100), [0, 0, 0])

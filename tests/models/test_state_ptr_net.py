@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from ptrnet import Beam, Sample, Solver, models, tasks
-from ptrnet.constraints import machine_of
 from ptrnet.data.batches import pad_instances
 from ptrnet.errors import ModelError
 from ptrnet.models import state_ptr_net
@@ -32,11 +31,7 @@ def instances(task, n, count, seed=0):
 def test_step_by_step_equals_all_steps_at_once(name):
     task, model = network(name)
     inputs, lengths = pad_instances(instances(task, 6, 4), is_exact=True)
-    tokens = (
-        Sample(1, seed=1)
-        .decode(model, inputs, lengths, lengths * 100, machine_of(task.facts))
-        .tokens[:, 0]
-    )
+    tokens = Sample(1, seed=1).decode(model, inputs, lengths, lengths * 100, task).tokens[:, 0]
     tokens = torch.nn.functional.pad(tokens, (0, 1))
     together = model.log_probs(inputs, lengths, tokens)
     encoded = model.encode(inputs, lengths)
@@ -90,7 +85,7 @@ def test_answers_are_valid_and_do_not_depend_on_the_batch(name):
     for decoder in (Beam(3), Sample(4, seed=5)):
         answers = solver.solve(many, decoder)
         for inputs, answer in zip(many, answers, strict=True):
-            assert task.answer_errors(inputs, [answer]) == [None]
+            assert task.problem.answer_errors(inputs, [answer]) == [None]
             np.testing.assert_array_equal(solver.solve(inputs, decoder), answer)
 
 
@@ -142,10 +137,10 @@ def test_problems_written_in_numpy_have_the_same_probabilities(name, monkeypatch
     """The built-in problems also take NumPy's arrays, so they can play a user's problem."""
     task, model = network(name)
     inputs, lengths = pad_instances(instances(task, 6, 3), is_exact=True)
-    decoder, constraint, max_lengths = Sample(4, seed=1), machine_of(task.facts), lengths * 20
+    decoder, constraint, max_lengths = Sample(4, seed=1), task, lengths * 20
     decoded = []
     for in_torch in (True, False):
-        monkeypatch.setattr(type(task), "array_api", in_torch)
+        monkeypatch.setattr(type(task.problem), "array_api", in_torch)
         decoded.append(decoder.decode(model, inputs, lengths, max_lengths, constraint))
     torch.testing.assert_close(decoded[1].log_probs, decoded[0].log_probs)
     assert (decoded[1].tokens == decoded[0].tokens).all()
@@ -157,7 +152,7 @@ def test_samples_of_a_batch_have_their_single_probabilities(name, monkeypatch):
     task, model = network(name)
     inputs, lengths = pad_instances(instances(task, 6, 3), is_exact=True)
     monkeypatch.setattr(state_ptr_net, "MAX_POSITIONS", 20)
-    decoder, constraint = Sample(3, seed=1), machine_of(task.facts)
+    decoder, constraint = Sample(3, seed=1), task
     sampled = decoder.decode(model, inputs, lengths, lengths * 100, constraint)
     tokens = torch.nn.functional.pad(sampled.tokens, (0, 1))
     for b in range(3):

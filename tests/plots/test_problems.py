@@ -12,12 +12,13 @@ from ptrnet.errors import InputError
 from ptrnet.plots.answer import ANSWER_COLOR, check_plot, draw_answered, picture_size
 from ptrnet.problems import Problem
 from ptrnet.problems.knapsack import Knapsack
+from ptrnet.problems.task import ProblemTask
 from ptrnet.types import Example
 
 
 def drawn(name, fields, outputs, known=None):
     task, ax = tasks.get(name), Figure().add_subplot()
-    example = Example(task.from_fields(fields, "here"), np.array(outputs))
+    example = Example(task.problem.from_fields(fields, "here"), np.array(outputs))
     draw_answered(ax, task, example, None if known is None else np.array(known))
     assert np.isfinite(picture_size(task, example)).all()
     return ax
@@ -76,7 +77,7 @@ def test_bars_are_the_schedule(seed):
     rng = np.random.default_rng(seed)
     task = tasks.get("job-shop", machines=5)
     (inputs,) = task.sample(rng, 1, 4)
-    jobs = task.to_fields(inputs)["jobs"]
+    jobs = task.problem.to_fields(inputs)["jobs"]
     order = rng.permutation(np.repeat(np.arange(4), 5))
     ax = drawn("job-shop", {"jobs": jobs}, order)
     colors = [to_rgba(f"C{job}") for job in range(4)]
@@ -110,5 +111,5 @@ def test_a_problem_without_a_picture_is_refused_before_it_is_solved(tmp_path):
         name, draw = "plain", Problem.draw
 
     with pytest.raises(InputError, match="problem plain has no picture"):
-        check_plot(tmp_path / "a.png", Plain())
+        check_plot(tmp_path / "a.png", ProblemTask(Plain()))
     check_plot(tmp_path / "a.png", tasks.get("job-shop"))

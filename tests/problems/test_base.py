@@ -29,10 +29,10 @@ def test_instances_survive_lines_of_json(name, tmp_path):
 def test_named_arrays_are_one_instance_or_many():
     data, is_one = instances_of(FIELDS, CVRP)
     assert is_one and len(data) == 1
-    data, is_one = instances_of([FIELDS, CVRP.from_fields(FIELDS, "")], CVRP)
+    data, is_one = instances_of([FIELDS, CVRP.problem.from_fields(FIELDS, "")], CVRP)
     assert not is_one
     np.testing.assert_array_equal(data[0].inputs, data[1].inputs)
-    assert CVRP.to_fields(data[0].inputs) == FIELDS
+    assert CVRP.problem.to_fields(data[0].inputs) == FIELDS
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_settings_of_points_are_refused():
 
 
 def test_an_invalid_answer_has_no_gap_also_if_the_known_answer_is_invalid():
-    inputs = CVRP.from_fields(FIELDS, "")
+    inputs = CVRP.problem.from_fields(FIELDS, "")
     invalid, valid = np.array([1]), np.array([1, 0, 2])
     examples = [Example(inputs, known) for known in (invalid, valid, valid)]
     scores = CVRP.score(examples, [invalid, invalid, valid])
@@ -104,17 +104,19 @@ def test_whole_numbers_have_no_tolerance(capacity):
     """Once, a knapsack of 2e12 could hold 3 too much."""
     knapsack = tasks.get("knapsack")
     fields = {"weight": [capacity, 1], "value": [1, 1], "capacity": capacity}
-    inputs = knapsack.from_fields(fields, "")
-    assert knapsack.answer_errors(inputs, [np.array([0])]) == [None]
-    assert knapsack.answer_errors(inputs, [np.array([0, 1])]) != [None]
+    inputs = knapsack.problem.from_fields(fields, "")
+    assert knapsack.problem.answer_errors(inputs, [np.array([0])]) == [None]
+    assert knapsack.problem.answer_errors(inputs, [np.array([0, 1])]) != [None]
     assert len(labellers.label(knapsack, inputs[None])[0]) == 1
     demands = {"position": [[0, 0], [0, 1], [1, 0]], "demand": [0, capacity, 1]}
-    inputs = CVRP.from_fields({**demands, "capacity": capacity}, "")
-    assert CVRP.answer_errors(inputs, [np.array([1, 0, 2])]) == [None]
-    assert CVRP.answer_errors(inputs, [np.array([1, 2])]) != [None]
+    inputs = CVRP.problem.from_fields({**demands, "capacity": capacity}, "")
+    assert CVRP.problem.answer_errors(inputs, [np.array([1, 0, 2])]) == [None]
+    assert CVRP.problem.answer_errors(inputs, [np.array([1, 2])]) != [None]
 
 
 def test_sums_of_fractions_have_a_tolerance():
     knapsack = tasks.get("knapsack")
-    inputs = knapsack.from_fields({"weight": [0.1, 0.2], "value": [1, 1], "capacity": 0.3}, "")
-    assert knapsack.answer_errors(inputs, [np.array([0, 1])]) == [None]
+    inputs = knapsack.problem.from_fields(
+        {"weight": [0.1, 0.2], "value": [1, 1], "capacity": 0.3}, ""
+    )
+    assert knapsack.problem.answer_errors(inputs, [np.array([0, 1])]) == [None]

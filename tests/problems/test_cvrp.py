@@ -33,7 +33,7 @@ def test_the_most_distant_customer_is_in_the_first_route_and_routes_begin_far_aw
     (canonical,) = TASK.canonicalize(inputs, [answer])
     before, after = routes_of(answer), routes_of(canonical)
     assert {frozenset(route) for route in after} == {frozenset(route) for route in before}
-    costs = [TASK.cost(inputs, tour[None])[0] for tour in (answer, canonical)]
+    costs = [TASK.problem.cost(inputs, tour[None])[0] for tour in (answer, canonical)]
     assert costs[0] == pytest.approx(costs[1])
     to_depot = np.linalg.norm(inputs[0, :, :2] - inputs[0, 0, :2], axis=1)
     assert all(to_depot[route[0]] >= to_depot[route[-1]] for route in after)

@@ -36,13 +36,13 @@ def test_features_do_not_grow_with_the_number_of_jobs():
     task = tasks.get("job-shop", machines=10)
     largest = {}
     for jobs in (10, 100):
-        state = task.start(task.sample(np.random.default_rng(0), 2, jobs))
+        state = task.problem.start(task.sample(np.random.default_rng(0), 2, jobs))
         seen = []
         for step in range(jobs * 9):  # until a tenth of the operations is left
             if step % 10 == 0:
-                parts = task.features(state)
+                parts = task.problem.features(state)
                 seen.append([np.abs(part).reshape(-1, part.shape[-1]).max(0) for part in parts])
-            state = task.step(state, task.allowed(state).argmax(1))
+            state = task.problem.step(state, task.problem.allowed(state).argmax(1))
         largest[jobs] = [np.max(part, axis=0) for part in zip(*seen, strict=True)]
     for few, many in zip(largest[10], largest[100], strict=True):
         assert (many < np.maximum(2 * few, 2.5)).all()
@@ -60,17 +60,20 @@ def test_backwards_schedules_take_no_longer():
     task = tasks.get("job-shop")
     rng = np.random.default_rng(1)
     jobs = [drawn_jobs(rng) for _ in range(50)]
-    inputs = np.stack([task.from_fields({"jobs": j}, "here") for j in jobs])
-    backwards = task.backwards(inputs)
-    assert [task.to_fields(i)["jobs"] for i in backwards] == [[j[::-1] for j in js] for js in jobs]
-    np.testing.assert_array_equal(task.backwards(backwards), inputs)
+    inputs = np.stack([task.problem.from_fields({"jobs": j}, "here") for j in jobs])
+    backwards = task.problem.backwards(inputs)
+    assert [task.problem.to_fields(i)["jobs"] for i in backwards] == [
+        [j[::-1] for j in js] for js in jobs
+    ]
+    np.testing.assert_array_equal(task.problem.backwards(backwards), inputs)
     answers = [rng.permutation([k for k, j in enumerate(js) for _ in j]) for js in jobs]
-    turned = task.answers_backwards(inputs, answers)
+    turned = task.problem.answers_backwards(inputs, answers)
     for before, after, answer, turned_answer in zip(
         inputs, backwards, answers, turned, strict=True
     ):
-        assert task.answer_errors(after, [turned_answer]) == [None]
-        assert task.cost(after[None], turned_answer[None]) <= task.cost(before[None], answer[None])
+        assert task.problem.answer_errors(after, [turned_answer]) == [None]
+        makespan = task.problem.cost(before[None], answer[None])
+        assert task.problem.cost(after[None], turned_answer[None]) <= makespan
 
 
 def test_best_schedules_are_as_short_backwards():
@@ -80,7 +83,7 @@ def test_best_schedules_are_as_short_backwards():
     answers = labellers.label(task, inputs, "tabu-search")
     shops, schedules = augment(np.random.default_rng(1), task, inputs, answers)
     best, turned = (
-        [task.cost(i[None], a[None])[0] for i, a in zip(shop, answer, strict=True)]
+        [task.problem.cost(i[None], a[None])[0] for i, a in zip(shop, answer, strict=True)]
         for shop, answer in ((inputs, answers), (shops, schedules))
     )
     assert best == turned

@@ -12,6 +12,7 @@ from ptrnet.errors import InputError
 from ptrnet.models.settings import LayerSettings
 from ptrnet.problems.cvrp import Cvrp
 from ptrnet.problems.knapsack import Knapsack
+from ptrnet.problems.task import ProblemTask
 from ptrnet.training.losses import losses
 from ptrnet.types import Dataset, Example
 
@@ -43,7 +44,9 @@ def test_subsets_that_fit_and_are_full_are_the_answers():
 
 
 def test_decimal_fractions_fill_a_knapsack():
-    inputs = KNAPSACK.from_fields({"weight": [0.1, 0.2], "value": [1, 1], "capacity": 0.3}, "here")
+    inputs = KNAPSACK.problem.from_fields(
+        {"weight": [0.1, 0.2], "value": [1, 1], "capacity": 0.3}, "here"
+    )
     (label,) = labellers.label(KNAPSACK, inputs[None])
     assert sorted(label) == [0, 1]
     assert KNAPSACK.costs(Example(inputs), [np.array([0, 1])]) == -2
@@ -67,18 +70,20 @@ def value_by_rule(weight, value, room):
 def test_network_sees_what_the_rule_loses_with_each_item():
     """After three choices, compare the feature with the rule, applied to each possible choice."""
     (inputs,) = KNAPSACK.sample(np.random.default_rng(3), 1, 15)
-    state = KNAPSACK.start(inputs[None])
+    state = KNAPSACK.problem.start(inputs[None])
     for item in (4, 0, 7):
-        assert KNAPSACK.allowed(state)[0, item]
-        state = KNAPSACK.step(state, np.array([item]))
-    fits = KNAPSACK.allowed(state)[0]
+        assert KNAPSACK.problem.allowed(state)[0, item]
+        state = KNAPSACK.problem.step(state, np.array([item]))
+    fits = KNAPSACK.problem.allowed(state)[0]
     weight, value, room = state["weight"][0], state["value"][0], state["left"][0]
     totals = np.full(15, np.nan)
     for k in np.flatnonzero(fits):
         others = fits & (np.arange(15) != k)
         totals[k] = value[k] + value_by_rule(weight[others], value[others], room - weight[k])
     lost = (np.nanmax(totals) - totals) / value[fits].max()
-    np.testing.assert_allclose(KNAPSACK.features(state)[0][0, fits, 3], lost[fits], atol=1e-12)
+    np.testing.assert_allclose(
+        KNAPSACK.problem.features(state)[0][0, fits, 3], lost[fits], atol=1e-12
+    )
 
 
 def grades_of_members(self, n, outputs, in_order):
@@ -97,13 +102,13 @@ class RoutesInAnyOrder(Cvrp):
 def test_a_problem_may_have_several_right_next_choices():
     """`Problem.grades` says which; the loss is -log of the sum of their probabilities."""
     torch.manual_seed(0)
-    problem = InAnyOrder()
-    (inputs,) = problem.sample(np.random.default_rng(2), 1, 8)
-    (label,) = labellers.label(problem, inputs[None])
-    model = models.for_task("state-ptr-net", problem, LayerSettings(hidden_size=8, heads=2))
-    batch = batch_of(Dataset.of([Example(inputs, label)]), problem)
+    task = ProblemTask(InAnyOrder())
+    (inputs,) = task.sample(np.random.default_rng(2), 1, 8)
+    (label,) = labellers.label(task, inputs[None])
+    model = models.for_task("state-ptr-net", task, LayerSettings(hidden_size=8, heads=2))
+    batch = batch_of(Dataset.of([Example(inputs, label)]), task)
     log_probs = model.log_probs(*batch[:4])[0].double().detach().numpy()
-    order = problem.from_tokens(batch.targets[0].numpy())
+    order = task.from_tokens(batch.targets[0].numpy())
     terms = [-np.logaddexp.reduce(log_probs[k, 1 + order[k:]]) for k in range(len(order))]
     terms.append(-log_probs[len(order), 0])  # the end of the answer
     loss, _ = losses(model, batch)

@@ -19,7 +19,7 @@ def test_labels_of_mixed_instances_are_answers(name):
             inputs = task.sample(rng, 4, n)
             assert [task.instance_error(x) for x in inputs] == [None] * 4
             answers = task.canonicalize(inputs, labellers.label(task, inputs, LABELLERS[name]))
-            assert task.answer_errors(inputs, answers) == [None] * 4
+            assert task.problem.answer_errors(inputs, answers) == [None] * 4
             assert all(len(answer) for answer in answers)
 
 
@@ -27,15 +27,15 @@ def test_mixed_capacities_and_limits_vary():
     rng = np.random.default_rng(2)
     for name, shared in (("cvrp", "capacity"), ("knapsack", "capacity"), ("orienteering", "limit")):
         task = tasks.get(name, points="mixed")
-        assert len(np.unique(task.unpack(task.sample(rng, 50, 21))[shared])) > 10
+        assert len(np.unique(task.problem.unpack(task.sample(rng, 50, 21))[shared])) > 10
         task = tasks.get(name)
-        assert len(np.unique(task.unpack(task.sample(rng, 50, 21))[shared])) == 1
+        assert len(np.unique(task.problem.unpack(task.sample(rng, 50, 21))[shared])) == 1
 
 
 def test_shops_of_a_range_of_machines_have_one_number_in_a_batch():
     task, rng = tasks.get("job-shop", machines="2,4-5"), np.random.default_rng(3)
     counts = [
-        {len(job) for x in task.sample(rng, 3, 4) for job in task.to_fields(x)["jobs"]}
+        {len(job) for x in task.sample(rng, 3, 4) for job in task.problem.to_fields(x)["jobs"]}
         for _ in range(30)
     ]
     assert all(len(count) == 1 for count in counts)

@@ -30,7 +30,7 @@ def drawn(name, n, seed, **settings):
 
 
 def best_found(task, inputs):
-    answers = list(all_answers(task, inputs).values())
+    answers = list(all_answers(task.problem, inputs).values())
     return task.costs(Example(inputs), answers).min()
 
 
@@ -81,12 +81,12 @@ def test_every_tour_within_a_rounded_limit_is_an_answer_unless_it_can_go_on(seed
     with_detour = 0
     for limit in (1, 1, 2, 2, 3, 4):
         fields = {"position": rng.random((6, 2)), "prize": [0, 1, 0, 2, 1, 1]}
-        inputs = task.from_fields({**fields, "limit": limit, "rounded": 1}, "here")
+        inputs = task.problem.from_fields({**fields, "limit": limit, "rounded": 1}, "here")
         tours = [tour for m in range(6) for tour in permutations(range(1, 6), m)]
         closed = {tour: rounded_length(inputs, [0, *tour, 0]) for tour in tours}
         short = [tour for tour in tours if closed[tour] <= limit]
         extended = {tour[:m] for tour in short for m in range(len(tour))}
-        assert set(all_answers(task, inputs)) == set(short) - extended
+        assert set(all_answers(task.problem, inputs)) == set(short) - extended
         with_detour += any(closed[tour] > limit for tour in extended)
     assert with_detour
 
@@ -97,7 +97,7 @@ def test_rounded_tours_of_labellers_are_answers_even_if_places_must_follow(label
     task, rng = tasks.get("orienteering"), np.random.default_rng(0)
     for limit in (1, 1, 1, 1, 2, 2, 2, 2, 3, 4):
         fields = {"position": rng.random((6, 2)), "prize": [0, 1, 0, 2, 1, 1]}
-        inputs = task.from_fields({**fields, "limit": limit, "rounded": 1}, "here")
+        inputs = task.problem.from_fields({**fields, "limit": limit, "rounded": 1}, "here")
         (tour,) = labellers.label(task, inputs[None], labeller)
         assert -task.costs(Example(inputs), [tour])[0] == best_prize(inputs)
 
@@ -109,10 +109,10 @@ def test_a_place_can_be_in_reach_only_by_other_places(labeller):
     task = tasks.get("orienteering")
     position = [[0, 0], [0.3, 0], [0.3, 0.1], [0.6, 0]]
     fields = {"position": position, "prize": [0, 0, 0, 1], "limit": 0, "rounded": 1}
-    inputs = task.from_fields(fields, "here")
+    inputs = task.problem.from_fields(fields, "here")
     (tour,) = labellers.label(task, inputs[None], labeller)
     assert tour.tolist() in ([1, 3, 2], [2, 3, 1])
-    assert task.answer_errors(inputs, [tour]) == [None]
+    assert task.problem.answer_errors(inputs, [tour]) == [None]
 
 
 @LABELLERS
@@ -123,7 +123,7 @@ def test_tours_go_on_to_places_without_a_prize(labeller):
     instances = task.sample(np.random.default_rng(0), 20, 8)
     instances[:, [3, 5], 2] = 0
     for inputs, answer in zip(instances, labellers.label(task, instances, labeller), strict=True):
-        assert task.answer_errors(inputs, [answer]) == [None]
+        assert task.problem.answer_errors(inputs, [answer]) == [None]
 
 
 def makespan(jobs, order):
@@ -138,7 +138,7 @@ def makespan(jobs, order):
 @SEEDS
 def test_best_active_schedule_is_the_best_of_all(seed):
     task, inputs = drawn("job-shop", 3, seed, machines=3)
-    jobs = task.to_fields(inputs)["jobs"]
+    jobs = task.problem.to_fields(inputs)["jobs"]
     best = min(makespan(jobs, order) for order in set(permutations([0, 1, 2] * 3)))
     assert best_found(task, inputs) == best
 
@@ -148,22 +148,22 @@ def test_best_active_schedule_is_the_best_even_if_operations_take_no_time(seed):
     task, rng = tasks.get("job-shop"), np.random.default_rng(seed)
     jobs = [rng.integers(0, 3, (count, 2)).tolist() for count in (3, 2, 3)]
     orders = set(permutations([0, 0, 0, 1, 1, 2, 2, 2]))
-    inputs = task.from_fields({"jobs": jobs}, "here")
+    inputs = task.problem.from_fields({"jobs": jobs}, "here")
     assert best_found(task, inputs) == min(makespan(jobs, order) for order in orders)
 
 
 @SEEDS
 def test_costs_equal_those_of_plain_loops(seed):
     task, inputs = drawn("job-shop", 4, seed, machines=4)
-    answers = list(all_answers(task, inputs).values())[:50]
-    expected = [makespan(task.to_fields(inputs)["jobs"], answer) for answer in answers]
+    answers = list(all_answers(task.problem, inputs).values())[:50]
+    expected = [makespan(task.problem.to_fields(inputs)["jobs"], answer) for answer in answers]
     np.testing.assert_array_equal(task.costs(Example(inputs), answers), expected)
 
 
 def test_rounded_routes_cost_whole_numbers():
     task = tasks.get("cvrp")
     fields = {"position": [[0, 0], [3, 4.4], [6, 0]], "demand": [0, 1, 1], "capacity": 1}
-    exact, rounded = (task.from_fields({**fields, "rounded": r}, "here") for r in (0, 1))
+    exact, rounded = (task.problem.from_fields({**fields, "rounded": r}, "here") for r in (0, 1))
     answer = np.array([1, 0, 2])
     assert task.costs(Example(exact), [answer])[0] == pytest.approx(2 * math.hypot(3, 4.4) + 12)
     assert task.costs(Example(rounded), [answer])[0] == 2 * 5 + 12
@@ -188,11 +188,11 @@ def test_answers_to_many_instances_are_judged_as_each_alone(name):
     outputs = []
     for x in inputs:
         if name == "job-shop":
-            order = rng.permutation(np.arange(len(x)).repeat(task.machines))
+            order = rng.permutation(np.arange(len(x)).repeat(task.problem.machines))
         else:
             order = rng.permutation(np.arange(task.facts.fixed, len(x)))
         outputs.append(order[: rng.integers(1, len(order), endpoint=True)])
-    alone = [task.answer_errors(x, [a])[0] for x, a in zip(inputs, outputs, strict=True)]
+    alone = [task.problem.answer_errors(x, [a])[0] for x, a in zip(inputs, outputs, strict=True)]
     assert task.infeasible(inputs, outputs) == alone
     assert 0 < alone.count(None) < len(alone)
     examples = [Example(x, a) for x, a in zip(inputs, outputs, strict=True)]
@@ -205,10 +205,10 @@ def test_answers_to_many_instances_are_judged_as_each_alone(name):
 def test_infeasible_answers_cost_infinitely_much_and_say_why():
     task = tasks.get("cvrp")
     fields = {"position": [[0, 0], [1, 0], [2, 0]], "demand": [0, 3, 4], "capacity": 5}
-    inputs = task.from_fields(fields, "here")
+    inputs = task.problem.from_fields(fields, "here")
     answers = [np.array(a) for a in ([1, 2], [1], [1, 0, 2], [1, 1])]
     np.testing.assert_array_equal(task.costs(Example(inputs), answers), [np.inf, np.inf, 6, np.inf])
-    assert task.answer_errors(inputs, answers) == [
+    assert task.problem.answer_errors(inputs, answers) == [
         "after 1 choices: element 2 is not allowed then",
         "after 1 choices: ends too early",
         None,
@@ -223,12 +223,12 @@ def test_active_schedules_end_no_later(seed):
     inputs = task.sample(rng, 40, 6)
     orders = np.array([rng.permutation(np.repeat(np.arange(6), 5)) for _ in inputs])
     active = np.stack(task.canonicalize(inputs, list(orders)))
-    assert (task.cost(inputs, active) <= task.cost(inputs, orders)).all()
+    assert (task.problem.cost(inputs, active) <= task.problem.cost(inputs, orders)).all()
     for instance, order in zip(inputs, active, strict=True):
-        state = task.start(instance[None])
+        state = task.problem.start(instance[None])
         for job in order:
-            assert task.allowed(state)[0, job]
-            state = task.step(state, np.array([job]))
+            assert task.problem.allowed(state)[0, job]
+            state = task.problem.step(state, np.array([job]))
 
 
 @pytest.mark.parametrize(
@@ -297,6 +297,6 @@ def test_routes_of_few_customers_and_tight_capacities_are_the_best(seed, capacit
 def test_cp_sat_refuses_durations_that_are_not_whole():
     pytest.importorskip("ortools")
     task = tasks.get("job-shop")
-    inputs = task.from_fields({"jobs": [[[0, 2.5]], [[0, 1]]]}, "here")
+    inputs = task.problem.from_fields({"jobs": [[[0, 2.5]], [[0, 1]]]}, "here")
     with pytest.raises(InputError, match="durations that are whole numbers"):
         label_dataset(task, "cp-sat", [Example(inputs, source="here")])

@@ -10,10 +10,10 @@ from ptrnet.problems import rollout_formulas, rollouts
 
 def states(task, inputs, seed):
     """Yield the states on the way to random answers of a batch."""
-    rng, state = np.random.default_rng(seed), task.start(inputs)
-    while (allowed := task.allowed(state)).any(1).all():
+    rng, state = np.random.default_rng(seed), task.problem.start(inputs)
+    while (allowed := task.problem.allowed(state)).any(1).all():
         yield state
-        state = task.step(state, (allowed * rng.random(allowed.shape)).argmax(1))
+        state = task.problem.step(state, (allowed * rng.random(allowed.shape)).argmax(1))
 
 
 def assert_equal(name, *arrays):
@@ -30,7 +30,7 @@ def test_makespans():
         inputs[1, 2, 1:20], inputs[1, 2, 21:] = -1, 0  # a job of one operation
         for state in states(task, inputs, seed):
             names = ("machine", "duration", "done", "job_free", "machine_free")
-            assert_equal("makespans", *(state[k] for k in names), task.allowed(state))
+            assert_equal("makespans", *(state[k] for k in names), task.problem.allowed(state))
 
 
 def test_values():
@@ -56,5 +56,5 @@ def test_prizes_and_ways_back(rounded):
             inputs[:2, :, 4] = 1
         for state in states(task, inputs, seed):
             names = ("position", "prize", "rounded", "unvisited", "last", "left")
-            assert_equal("prizes", *(state[k] for k in names), task.allowed(state))
+            assert_equal("prizes", *(state[k] for k in names), task.problem.allowed(state))
             assert_equal("ways_back", state["position"], state["rounded"], state["unvisited"])

@@ -12,10 +12,10 @@ from ptrnet.types import Example
 
 def begun(task, inputs, rng, choices):
     """Return the state after random choices, and these choices."""
-    state, answer = task.start(inputs[None]), []
+    state, answer = task.problem.start(inputs[None]), []
     for _ in range(choices):
-        answer.append(int(rng.choice(np.flatnonzero(task.allowed(state)[0]))))
-        state = task.step(state, np.array(answer[-1:]))
+        answer.append(int(rng.choice(np.flatnonzero(task.problem.allowed(state)[0]))))
+        state = task.problem.step(state, np.array(answer[-1:]))
     return state, answer
 
 
@@ -43,12 +43,12 @@ def test_makespans_are_those_of_the_answers_by_the_rule(choices):
     task = tasks.get("job-shop", machines=5)
     rng = np.random.default_rng(choices)
     (inputs,) = task.sample(rng, 1, 6)
-    jobs = task.to_fields(inputs)["jobs"]
+    jobs = task.problem.to_fields(inputs)["jobs"]
     jobs[2] = jobs[2][:3]
-    inputs = task.from_fields({"jobs": jobs}, "here")
+    inputs = task.problem.from_fields({"jobs": jobs}, "here")
     state, answer = begun(task, inputs, rng, choices)
-    found = task.makespans_by_rule(state)[0]
-    allowed = task.allowed(state)[0]
+    found = task.problem.makespans_by_rule(state)[0]
+    allowed = task.problem.allowed(state)[0]
     assert np.isinf(found[~allowed]).all() and allowed.any()
     for job in np.flatnonzero(allowed):
         completed = np.array(jobs_by_most_work(jobs, [*answer, int(job)]))
@@ -93,8 +93,8 @@ def test_prizes_are_those_of_the_tours_by_the_rule(choices, rounded, scale):
     if rounded:
         inputs = inputs * [scale, scale, 1, scale, 1] + [0, 0, 0, 0, 1]
     state, answer = begun(task, inputs, rng, choices)
-    found = task.prizes_by_rule(state)[0]
-    allowed = task.allowed(state)[0]
+    found = task.problem.prizes_by_rule(state)[0]
+    allowed = task.problem.allowed(state)[0]
     assert not found[~allowed].any() and allowed.sum() > 2
     for place in np.flatnonzero(allowed):
         tour = places_by_prize(

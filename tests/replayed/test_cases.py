@@ -243,7 +243,7 @@ def test_rounded_routes_are_as_long_as_tsplib_writes(task):
         {"demand": [0, 1], "capacity": 1} if task == "cvrp" else {"prize": [0, 1], "limit": 285}
     )
     problem = tasks.get(task)
-    inputs = problem.from_fields({"position": [a, b], "rounded": 1, **fields}, "")
+    inputs = problem.problem.from_fields({"position": [a, b], "rounded": 1, **fields}, "")
     assert leg == 143
     (cost,) = problem.costs(Example(inputs), [np.array([1])])
     assert cost == (2 * leg if task == "cvrp" else np.inf)  # 286 is over the limit of 285
@@ -257,7 +257,7 @@ def test_labels_of_rounded_tours_keep_the_limit(labeller):
     problem, at = tasks.get("orienteering"), [(347.42, 278.65), (461.42, 193.15), (347.42, 279.65)]
     fields = {"position": at, "prize": [0, 9, 1], "rounded": 1}
     for limit, best in ((285, [2]), (286, [1])):
-        inputs = problem.from_fields({**fields, "limit": limit}, "")
+        inputs = problem.problem.from_fields({**fields, "limit": limit}, "")
         (tour,) = labellers.label(problem, inputs[None], labeller)
         assert tour.tolist() == best
 
@@ -278,7 +278,7 @@ def test_a_large_capacity_or_limit_is_like_none(labeller, large):
             task, fields = CVRP, {"demand": [0, 1, 2, 0.5], "capacity": large}
         else:
             task, fields = ORIENTEERING, {"prize": [0, 1, 2, 0.5], "limit": large}
-        inputs = task.from_fields({"position": at, "rounded": rounded, **fields}, "")
+        inputs = task.problem.from_fields({"position": at, "rounded": rounded, **fields}, "")
         (answer,) = labellers.label(task, inputs[None], labeller)
         assert sorted(answer.tolist()) == [1, 2, 3]
         assert task.infeasible([inputs], [answer]) == [None]
@@ -297,7 +297,7 @@ def test_answers_do_not_depend_on_the_unit_of_demands_and_prizes(labeller, large
             task, fields = CVRP, {"demand": numbers, "capacity": 3.5 * unit}
         else:
             task, fields = ORIENTEERING, {"prize": numbers, "limit": 1000}
-        inputs = task.from_fields({"position": at, **fields}, "")
+        inputs = task.problem.from_fields({"position": at, **fields}, "")
         (answer,) = labellers.label(task, inputs[None], labeller)
         found.append(answer.tolist())
         assert task.infeasible([inputs], [answer]) == [None]
@@ -329,7 +329,7 @@ FEW = {
 def test_routes_of_few_places_are_the_shortest(labeller, position, demand, capacity, cost):
     pytest.importorskip("pyvrp")
     fields = {"position": position, "demand": demand, "capacity": capacity}
-    inputs = CVRP.from_fields(fields, "")
+    inputs = CVRP.problem.from_fields(fields, "")
     routes = labellers.label(CVRP, inputs[None], labeller)
     assert CVRP.costs(Example(inputs), routes).tolist() == [cost]
 
@@ -348,7 +348,9 @@ def test_tours_may_be_as_long_as_the_limit(labeller, position, prize, limit, bes
     """In floats the sum of the legs is larger than the limit."""
     if labeller != "best-tour":
         pytest.importorskip("ortools" if labeller == "circuit" else "pyvrp")
-    inputs = ORIENTEERING.from_fields({"position": position, "prize": prize, "limit": limit}, "")
+    inputs = ORIENTEERING.problem.from_fields(
+        {"position": position, "prize": prize, "limit": limit}, ""
+    )
     tours = labellers.label(ORIENTEERING, inputs[None], labeller)
     assert ORIENTEERING.costs(Example(inputs), tours).tolist() == [-best]
 
@@ -367,7 +369,7 @@ def test_a_vehicle_may_be_full(demand, capacity):
     assert sum(Fraction(str(x)) for x in demand) <= Fraction(str(capacity))
     places = [(math.cos(k), math.sin(k)) for k in range(len(demand) + 1)]
     fields = {"position": places, "demand": [0, *demand], "capacity": capacity}
-    inputs = CVRP.from_fields(fields, "")
+    inputs = CVRP.problem.from_fields(fields, "")
     customers = range(1, len(places))
     assert CVRP.infeasible([inputs], [np.array(customers)]) == [None]
     pytest.importorskip("pyvrp")
@@ -379,7 +381,7 @@ def test_a_vehicle_may_be_full(demand, capacity):
 def test_a_vehicle_is_not_overloaded(demand, capacity):
     places = [(math.cos(k), math.sin(k)) for k in range(len(demand) + 1)]
     fields = {"position": places, "demand": [0, *demand], "capacity": capacity}
-    inputs = CVRP.from_fields(fields, "")
+    inputs = CVRP.problem.from_fields(fields, "")
     assert CVRP.infeasible([inputs], [np.arange(1, len(places))]) != [None]
     pytest.importorskip("pyvrp")
     (route,) = labellers.label(CVRP, inputs[None], "pyvrp")
@@ -415,7 +417,7 @@ def test_schedules_are_the_shortest(labeller, jobs, shortest):
     """The shortest makespans were found by trying all orders."""
     if labeller == "cp-sat":
         pytest.importorskip("ortools")
-    inputs = SHOP.from_fields({"jobs": jobs}, "")
+    inputs = SHOP.problem.from_fields({"jobs": jobs}, "")
     answers, proved = labellers.label_with_proof(SHOP, inputs[None], labeller)
     assert SHOP.costs(Example(inputs), answers).tolist() == [shortest]
     assert proved.all()

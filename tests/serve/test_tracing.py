@@ -33,7 +33,7 @@ def add_problem(models, name, n):
     task = tasks.get(name)
     settings = networks.settings_of(networks.STATES, hidden_size=16, heads=2, encoder_layers=1)
     models[name] = Solver(networks.for_task(networks.STATES, task, settings).eval(), task)
-    return task.to_fields(task.sample(np.random.default_rng(0), 1, n)[0])
+    return task.problem.to_fields(task.sample(np.random.default_rng(0), 1, n)[0])
 
 
 def tokens_of(steps, step, k):
@@ -88,7 +88,7 @@ def test_elements_of_a_problem_with_two_ways_have_two_tokens(send, models, optio
     task = models["cvrp"].task
     trace = trace_of(send, "cvrp", fields, **options).json()
     assert trace["tokens"] and {len(step["probabilities"][0]) for step in trace["steps"]} == {15}
-    answer = models["cvrp"].answer(task.from_fields(fields, ""), decoder, improve=False)
+    answer = models["cvrp"].answer(task.problem.from_fields(fields, ""), decoder, improve=False)
     expected = answer.outputs.tolist()
     assert trace["answer"]["outputs"] == expected
     assert task.from_tokens(np.array(trace["tokens"][:-1])).tolist() == expected

@@ -25,10 +25,10 @@ RULES = [
 
 def random_answer(task, inputs, rng):
     """Choose random allowed elements until the answer ends."""
-    state, choices = task.start(inputs[None]), []
-    while (allowed := task.allowed(state).reshape(-1)).any():
+    state, choices = task.problem.start(inputs[None]), []
+    while (allowed := task.problem.allowed(state).reshape(-1)).any():
         choices.append(rng.choice(np.flatnonzero(allowed)))
-        state = task.step(state, np.array(choices[-1:]))
+        state = task.problem.step(state, np.array(choices[-1:]))
     return task.from_tokens(np.array(choices, np.int64) + task.facts.num_specials)
 
 
@@ -49,7 +49,7 @@ def test_improved_answers_of_problems_are_valid_and_cost_no_more(name, n, rounde
             inputs[:, 4] = 1
         example, answer = Example(inputs), random_answer(task, inputs, rng)
         better = task.facts.improve(example, answer)
-        assert task.answer_errors(inputs, [better]) == [None]
+        assert task.problem.answer_errors(inputs, [better]) == [None]
         gains.append(cost(task, example, answer) - cost(task, example, better))
         again = task.facts.improve(example, better)
         assert cost(task, example, again) == pytest.approx(cost(task, example, better))
@@ -63,7 +63,9 @@ def test_improved_routes_are_often_the_best_of_all():
     gaps = []
     for _ in range(10):
         position = rng.random((1, 7, 2))
-        inputs = task.pack(position=position, demand=[[0, *[1] * 6]], capacity=[3], rounded=[0])[0]
+        inputs = task.problem.pack(
+            position=position, demand=[[0, *[1] * 6]], capacity=[3], rounded=[0]
+        )[0]
         example = Example(inputs)
         answers = [np.array([*p[:3], 0, *p[3:]]) for p in permutations(range(1, 7))]
         best = task.costs(example, answers).min()

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from ptrnet.constraints import machine_of
 from ptrnet.decoding.log_probs import sequence_log_probs
 from ptrnet.errors import InputError
 from ptrnet.views import canonicalize_valid
@@ -25,7 +24,7 @@ def test_every_tour_once_sums_to_one_at_any_temperature(small):
             tokens,
             torch.full((1, 6), 5),
             torch.tensor([4]),
-            machine_of(solver.task.facts),
+            solver.task,
             temperature,
         )
         assert log_probs.constrained.exp().sum().item() == pytest.approx(1, abs=1e-5)

@@ -3,7 +3,6 @@ import pytest
 import torch
 
 from ptrnet import label, labellers, tasks
-from ptrnet.constraints import machine_of
 from ptrnet.data import formats
 from ptrnet.errors import AmbiguousInputWarning, InputError
 
@@ -97,7 +96,6 @@ def test_settings_of_wrong_types_are_refused():
 def test_constraint_allows_only_complete_increasing_triples(task):
     """Check all sequences of up to 7 tokens over 4 points against a plain definition."""
     s, n = task.facts.num_specials, 4
-    constraint = machine_of(task.facts)
 
     def legal(sequence):
         triples, rest = [], list(sequence)
@@ -116,17 +114,17 @@ def test_constraint_allows_only_complete_increasing_triples(task):
         return True
 
     def walk(sequence, state):
-        open_tokens = constraint.mask(state)[0, 0]
+        open_tokens = task.mask(state)[0, 0]
         for token in range(1, s + n):
             longer = [*sequence, token]
             assert bool(open_tokens[token]) == legal(longer), longer
             if open_tokens[token] and len(longer) < 7:
                 parent = torch.zeros(1, 1, dtype=torch.int64)
-                walk(longer, constraint.advance(state, parent, torch.tensor([[token]])))
+                walk(longer, task.advance(state, parent, torch.tensor([[token]])))
         complete = len(sequence) % (4 if task.separator else 3) == (3 if task.separator else 0)
         assert bool(open_tokens[0]) == (complete and len(sequence) > 0), sequence
 
-    walk([], constraint.start(torch.tensor([n]), s, s + n + 2))
+    walk([], task.begin(torch.zeros(1, n + 2, 2), torch.tensor([n])))
 
 
 def test_warning_names_duplicates_that_no_triangle_uses(tmp_path):

@@ -51,20 +51,19 @@ class Constraint(Protocol):
 
     Examples:
         >>> constraint = Permutation()
-        >>> state = constraint.start(torch.tensor([3]), num_specials=1, num_tokens=4)
+        >>> state = constraint.begin(torch.rand(1, 3, 2), torch.tensor([3]))
         >>> parents, tokens = torch.tensor([[0]]), torch.tensor([[2]])
         >>> state = constraint.advance(state, parents, tokens)
         >>> constraint.mask(state)  # not END: elements are left; not 2: it has been used
         tensor([[[False,  True, False,  True]]])
     """
 
-    def start(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Any:
+    def begin(self, inputs: Tensor, lengths: Tensor) -> Any:
         """Return the state before the first token: an empty prefix for each instance (K = 1).
 
         Args:
+            inputs: `(B, N, d)` instances, padding included.
             lengths: `(B,)` number of elements of each instance.
-            num_specials: number of special slots, S.
-            num_tokens: number of special slots and elements, S + N, padding included.
         """
 
     def mask(self, state: Any) -> Tensor:
@@ -95,12 +94,15 @@ class Free:
 
     Args:
         min_length: minimum number of tokens of an answer, 0 or 1.
+        num_specials: number of special slots, S.
     """
 
     min_length: int = 1
+    num_specials: int = 1
 
-    def start(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Remaining:
-        tokens = length_mask(lengths + num_specials, num_tokens)[:, None]
+    def begin(self, inputs: Tensor, lengths: Tensor) -> Remaining:
+        num_tokens = self.num_specials + inputs.shape[1]
+        tokens = length_mask(lengths + self.num_specials, num_tokens)[:, None]
         return Remaining(tokens, started=False)
 
     def mask(self, state: Remaining) -> Tensor:
@@ -113,13 +115,10 @@ class Free:
 
 
 class Anything:
-    """Constraint that allows every token, even padding.
+    """Constraint that allows every token, even padding: the mask is `(1, 1, 1)`."""
 
-    This class is for models that give forbidden tokens probability 0 themselves.
-    """
-
-    def start(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Tensor:
-        return torch.ones(1, 1, num_tokens, dtype=torch.bool, device=lengths.device)
+    def begin(self, inputs: Tensor, lengths: Tensor) -> Tensor:
+        return torch.ones(1, 1, 1, dtype=torch.bool, device=lengths.device)
 
     def mask(self, state: Tensor) -> Tensor:
         return state
@@ -176,8 +175,8 @@ class Begun:
     constraint: Constraint
     tokens: Tensor
 
-    def start(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Beginning:
-        return Beginning(self.constraint.start(lengths, num_specials, num_tokens), 0)
+    def begin(self, inputs: Tensor, lengths: Tensor) -> Beginning:
+        return Beginning(self.constraint.begin(inputs, lengths), 0)
 
     def mask(self, state: Beginning) -> Tensor:
         allowed = self.constraint.mask(state.state)
@@ -205,8 +204,11 @@ class ClosedSubset:
     Vinyals et al. (2015) write hulls as closed polygons.
     """
 
-    def start(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Polygon:
-        tokens = length_mask(lengths + num_specials, num_tokens)[:, None]
+    num_specials: int = 1
+
+    def begin(self, inputs: Tensor, lengths: Tensor) -> Polygon:
+        num_tokens = self.num_specials + inputs.shape[1]
+        tokens = length_mask(lengths + self.num_specials, num_tokens)[:, None]
         closed = torch.zeros_like(tokens[..., END])
         return Polygon(tokens, torch.full_like(closed, END, dtype=torch.int64), closed)
 
@@ -225,30 +227,28 @@ class ClosedSubset:
 
 # Names of constraints, which `ptrnet.tasks.base.Facts` has, and how they are made.
 MACHINES: dict[str, Callable[["Facts"], Constraint]] = {
-    "anything": lambda facts: Anything(),
     "apexes": lambda facts: Apexes(),
-    "closed-subset": lambda facts: ClosedSubset(),
-    "free": lambda facts: Free(facts.min_length),
-    "permutation": lambda facts: Permutation(),
-    "subset": lambda facts: Subset(facts.min_length),
-    "tour": lambda facts: Tour(),
+    "closed-subset": lambda facts: ClosedSubset(facts.num_specials),
+    "free": lambda facts: Free(facts.min_length, facts.num_specials),
+    "permutation": lambda facts: Permutation(num_specials=facts.num_specials),
+    "subset": lambda facts: Subset(facts.min_length, facts.num_specials),
+    "tour": lambda facts: Tour(num_specials=facts.num_specials),
     "triangles": lambda facts: Triangles(facts.num_specials),
 }
 
 
 def machine_of(facts: "Facts") -> Constraint:
-    """Return the constraint of a task: which tokens may come next after each prefix."""
+    """Return the machine that `Task.begin`, `mask` and `advance` delegate to."""
     machine = facts.machine
     return MACHINES[machine](facts) if isinstance(machine, str) else machine()
 
 
 def unconstrained(facts: "Facts") -> Constraint:
-    """Return the constraint of unconstrained decoding.
+    """Return the constraint of unconstrained decoding: no padding, and no END before `min_length`.
 
-    It only forbids padding, and END before `min_length` indices. Networks that read states give
-    forbidden tokens probability 0 in any case.
+    Networks that read states give forbidden tokens probability 0 in any case.
     """
-    return Anything() if facts.machine == "anything" else Free(facts.min_length)
+    return Free(facts.min_length, facts.num_specials)
 
 
 def one_hot_mask(tokens: Tensor, num_tokens: int) -> Tensor:

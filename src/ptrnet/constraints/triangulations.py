@@ -91,10 +91,10 @@ class Triangles:
 
     num_specials: int
 
-    def start(self, lengths: Tensor, num_specials: int, num_tokens: int) -> OpenTriangle:
-        padding = (lengths + num_specials)[:, None]
+    def begin(self, inputs: Tensor, lengths: Tensor) -> OpenTriangle:
+        padding = (lengths + self.num_specials)[:, None]
         phase = torch.full_like(padding, FIRST)
-        tokens = torch.arange(num_tokens, device=lengths.device)
+        tokens = torch.arange(self.num_specials + inputs.shape[1], device=lengths.device)
         return OpenTriangle(phase, torch.zeros_like(phase), tokens, padding)
 
     def mask(self, state: OpenTriangle) -> Tensor:
@@ -203,14 +203,14 @@ class Apexes:
     empty, so every sequence ends.
     """
 
-    def start(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Triangulation:
+    def begin(self, inputs: Tensor, lengths: Tensor) -> Triangulation:
         none = torch.zeros_like(lengths)[:, None]
         return Triangulation(
             edges=OpenEdges.empty(none),
             num_triangles=none,
             max_triangles=(2 * lengths - 5).clamp(min=1)[:, None],
-            tokens=torch.arange(num_tokens, device=lengths.device),
-            padding=(lengths + num_specials)[:, None],
+            tokens=torch.arange(NONE + 1 + inputs.shape[1], device=lengths.device),
+            padding=(lengths + NONE + 1)[:, None],
         )
 
     def mask(self, state: Triangulation) -> Tensor:

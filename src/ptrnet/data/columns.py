@@ -29,7 +29,7 @@ class SetColumns(Settings):
         member: 1 if the element belongs to the answer, 0 if not. The answer has no order.
     """
 
-    owner: ClassVar[str] = OWN_EXAMPLES
+    _owner: ClassVar[str] = OWN_EXAMPLES
 
     set_id: str = setting("", "long table: the column whose value the rows of a set share")
     chosen: str = setting(

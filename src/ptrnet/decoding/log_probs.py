@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ptrnet.constraints import Constraint
+from ptrnet.decoding.search import rules_for
 from ptrnet.masks import gather_tokens, length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END
@@ -52,7 +53,7 @@ def sequence_log_probs(
     tokens, flat_lengths = tokens.flatten(0, 1), lengths_with_end.flatten()
     log_probs = model.log_probs(inputs, lengths, tokens, flat_lengths)
     num_tokens = log_probs.shape[-1]
-    allowed = _allowed_tokens(constraint, tokens, lengths, model.num_specials, num_tokens)
+    allowed = _allowed_tokens(rules_for(model, constraint), inputs, lengths, tokens)
     must_end = ~length_mask(max_lengths, steps)
     real = length_mask(flat_lengths, steps)
     only_end = torch.arange(num_tokens, device=tokens.device) == END
@@ -70,18 +71,17 @@ def sequence_log_probs(
 
 
 def _allowed_tokens(
-    constraint: Constraint, tokens: Tensor, lengths: Tensor, num_specials: int, num_tokens: int
+    constraint: Constraint, inputs: Tensor, lengths: Tensor, tokens: Tensor
 ) -> Tensor:
     """Return `(B, M, S + N)` boolean: the tokens allowed at each step of known sequences.
 
     Args:
         constraint: which tokens may come next.
-        tokens: `(B, M)` the sequences.
+        inputs: `(B, N, d)` instances.
         lengths: `(B,)` number of elements of each instance.
-        num_specials: number of special slots, S.
-        num_tokens: number of special slots and elements, S + N, padding included.
+        tokens: `(B, M)` the sequences.
     """
-    state = constraint.start(lengths, num_specials, num_tokens)
+    state = constraint.begin(inputs, lengths)
     parents = torch.zeros_like(tokens[:, :1])
     allowed = []
     for i in range(tokens.shape[1]):

@@ -196,7 +196,7 @@ def _solve_parts(model: PointerModel, inputs: Tensor, counts: Tensor) -> Indices
     counts = counts.to(inputs.device)
     encoded, constraint = model.encode(inputs, counts), Tour()
     model_state = encoded.state
-    constraint_state = constraint.start(counts, model.num_specials, encoded.num_tokens)
+    constraint_state = constraint.begin(inputs, counts)
     tokens = torch.full((batch, 1), END, device=inputs.device)
     parents, columns = torch.zeros_like(tokens), []
     for step in range(width):

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from ptrnet.constraints import Constraint, Free
+from ptrnet.constraints import Anything, Constraint, Free
 from ptrnet.errors import InputError, NotFiniteError
 from ptrnet.kernels.threads import use_one_thread_in_fork
 from ptrnet.masks import gather_prefixes
@@ -74,8 +74,8 @@ class Decoder(ABC):
             lengths: `(B,)` number of elements of each instance.
             max_lengths: `(B,)` maximum number of tokens of each answer, without END. After a prefix
                 of this length, only END is allowed.
-            constraint: the rules for which tokens may come next. None: any element or special slot,
-                except END as the first token.
+            constraint: the rules for which tokens may come next, such as the task. None: any
+                element or special slot, except END as the first token.
 
         Raises:
             InputError: `size` prefixes of these instances would take too much memory.
@@ -131,8 +131,8 @@ class Search(Decoder):
         use_one_thread_in_fork()
         encoded = model.encode(inputs, lengths)
         model_state = encoded.state
-        constraint = constraint or Free()
-        constraint_state = constraint.start(lengths, model.num_specials, encoded.num_tokens)
+        constraint = rules_for(model, constraint)
+        constraint_state = constraint.begin(inputs, lengths)
         selector = self.selector(inputs, lengths)
         only_end = torch.arange(encoded.num_tokens, device=inputs.device) == END
         # A prefix that has ended is extended by END with log-probability 0, so its score is kept.
@@ -175,6 +175,17 @@ class Search(Decoder):
                 f"{self.name}: expected at most {MAX_EXTENSIONS} extended prefixes of an instance "
                 f"at a step, got {self.size} prefixes times {num_tokens} tokens"
             )
+
+
+def rules_for(model: PointerModel, constraint: Constraint | None) -> Constraint:
+    """Return the constraint that a search applies to the model's distributions.
+
+    A model that reads states gives forbidden tokens probability 0 itself, so the search does not
+    compute the states again.
+    """
+    if model.reads_states:
+        return Anything()
+    return constraint or Free(num_specials=model.num_specials)
 
 
 def check_finite(asked: str, log_probs: Tensor) -> None:

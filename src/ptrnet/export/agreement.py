@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ptrnet.constraints import machine_of
+from ptrnet import tasks
 from ptrnet.data.batches import pad_instances
 from ptrnet.data.random_streams import EXPORTED
 from ptrnet.decoding import Greedy
@@ -97,7 +96,7 @@ def _compare_batch(
     inputs, lengths = pad_instances(views, task.facts.exact_inputs)
     max_lengths = torch.tensor([task.max_length(len(view)) for view in views])
     tokens, actual = (
-        Greedy().decode(m, inputs, lengths, max_lengths, machine_of(task.facts)).tokens[:, 0]
+        Greedy().decode(m, inputs, lengths, max_lengths, task).tokens[:, 0]
         for m in (model, exported)
     )
     # Call `step` for each step, as the graphs do. A model's own `log_probs` may compute all steps
@@ -205,5 +204,5 @@ def fresh_instances(solver: Solver, count: int, seed: int) -> list[Floats]:
     scaling, d = task.facts.scaling, task.facts.num_features
     if scaling["kind"] == "standardize":
         return [rng.normal(scaling["center"], scaling["spread"], (n, d)) for n in sizes]
-    uniform = replace(task, points="uniform")
+    uniform = tasks.with_points(task, "uniform")
     return [uniform.sample(rng, 1, n)[0] for n in sizes]

@@ -4,13 +4,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ptrnet import tasks
 from ptrnet.constraints import machine_of
 from ptrnet.export.graphs import DIMENSIONS, ENCODER, OPSET, STEP, Graph
 from ptrnet.files import checksum
 from ptrnet.geometry.points import SMALLEST_RANGE
 from ptrnet.geometry.resolution import RESOLUTION
 from ptrnet.model_folder import registered_name
-from ptrnet.settings import to_mapping
 from ptrnet.sizes import LARGEST
 from ptrnet.solver import Solver
 from ptrnet.solver.scoring import ONE_FIRST
@@ -26,7 +26,7 @@ MANIFEST, EXAMPLE = "manifest.json", "example.py"
 # For each class of `ptrnet.constraints`, the kind and the meaning in the manifest. Plug-ins may add
 # other classes.
 CONSTRAINTS = {
-    "Anything": ("any", "any token: log_probs are -inf for tokens that are not allowed"),
+    "States": ("any", "any token: log_probs are -inf for tokens that are not allowed"),
     "Free": ("free", "any token; END not before min_length tokens"),
     "Subset": ("subset", "each element at most once; END not before min_length tokens"),
     "Permutation": ("permutation", "each element exactly once, then END"),
@@ -95,7 +95,7 @@ def describe(solver: Solver, graphs: dict[str, Graph]) -> dict[str, Any]:
         "format": FORMAT,
         "ptrnet": VERSION,
         "opset": OPSET,
-        "task": {"name": task.name, "settings": to_mapping(task)},
+        "task": {"name": task.name, "settings": tasks.settings_of(task)},
         "model": {"name": registered_name(model), "settings": model.settings()},
         "inputs": {
             "features": task.facts.num_features,
@@ -107,7 +107,7 @@ def describe(solver: Solver, graphs: dict[str, Graph]) -> dict[str, Any]:
                 "equal_in_a_batch": model.one_size,
             },
             "scaling": _scaling(task),
-            "resolution": 0 if type(task).settle is Task.settle else RESOLUTION,
+            "resolution": RESOLUTION if task.facts.settle else 0,
             "resolution_meaning": "after scaling, the model cannot tell elements apart that are "
             "nearer to each other than this: the answer may be wrong for them",
             "order": task.order,

@@ -7,7 +7,7 @@ cannot make decisions that depend on differences below `RESOLUTION`:
 - on which side of an edge a point lies
 - which diagonal belongs to the triangulation of four points nearly on one circle
 
-If an answer is right except for such decisions, `Task.settle` replaces it by the exact answer.
+If an answer is right except for such decisions, `Facts.settle` replaces it by the exact answer.
 """
 
 import numpy as np

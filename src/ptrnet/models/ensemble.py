@@ -34,6 +34,7 @@ class Ensemble(PointerModel):
         self.members = nn.ModuleList(members)
         self.n = first.n
         self.exact_inputs, self.one_size = first.exact_inputs, first.one_size
+        self.reads_states = first.reads_states
 
     def networks(self) -> list[PointerModel]:
         """The members."""

@@ -4,16 +4,15 @@ After some choices, the rest of a problem is a smaller problem of the same kind.
 again at every step, as in Drakulic et al. (BQ-NCO, 2023) and Luo et al. (LEHD, 2023).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ptrnet.errors import ModelError
-from ptrnet.kernels.eager import is_eager, is_recorded
+from ptrnet.kernels.eager import is_recorded
 from ptrnet.models.base import Encoded, PointerModel
 from ptrnet.models.parts.attention import (
     EncoderLayer,
@@ -25,7 +24,8 @@ from ptrnet.models.parts.remaining import Rest
 from ptrnet.models.settings import LayerSettings, ModelSettings
 
 if TYPE_CHECKING:
-    from ptrnet.problems.base import Problem, State
+    from ptrnet.problems.base import State
+    from ptrnet.problems.task import ProblemTask
     from ptrnet.tasks.base import Task
 
 # The largest number of elements to encode at once, including padding. Larger chunks would not fit
@@ -58,51 +58,46 @@ class StatePtrNet(PointerModel):
     Settings = LayerSettings
     exact_inputs = True
     one_size = True
+    reads_states = True
 
-    def __init__(self, problem: "Problem", settings: LayerSettings) -> None:
-        super().__init__(problem.num_features, problem.facts.num_specials, settings)
+    def __init__(self, task: "ProblemTask", settings: LayerSettings) -> None:
+        super().__init__(task.facts.num_features, task.facts.num_specials, settings)
         units, heads = settings.hidden_size, settings.heads
-        self.problem = problem
-        of_elements, of_whole = problem.feature_sizes
-        self.elements, self.whole = nn.Linear(of_elements, units), nn.Linear(of_whole, units)
+        self.task, self.ways = task, task.facts.ways
+        n = max(task.facts.min_elements, task.facts.fixed + 2)
+        with torch.device("cpu"):  # the weights may be built without memory
+            features = task.features(task.begin(self.example_inputs(1, n)))
+        self.elements = nn.Linear(features.of_elements.shape[-1], units)
+        self.whole = nn.Linear(features.of_whole.shape[-1], units)
         self.whole_mark = nn.Parameter(normal_vectors(units, divisor=10))
         self.layers = nn.ModuleList(
             EncoderLayer(units, heads, settings.feed_forward)
             for _ in range(settings.encoder_layers)
         )
-        self.end, self.pointer = nn.Linear(units, 1), nn.Linear(units, problem.ways)
+        self.end, self.pointer = nn.Linear(units, 1), nn.Linear(units, self.ways)
 
     @classmethod
     def for_task(cls, task: "Task", settings: ModelSettings) -> "StatePtrNet":
         return cls(task, settings)  # type: ignore[arg-type]
 
     def num_tokens(self, n: int) -> int:
-        return 1 + n * self.problem.ways
+        return 1 + n * self.ways
 
     def example_inputs(self, batch: int, n: int) -> Tensor:
-        return torch.from_numpy(self.problem.sample(np.random.default_rng(0), batch, n))
-
-    @property
-    def machine(self) -> "Machine":
-        """The problem's methods on tensors."""
-        return Machine(self.problem)
+        return torch.from_numpy(self.task.sample(np.random.default_rng(0), batch, n))
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Started:
-        state = self._start(inputs, lengths)
-        tensors = tuple(rows[:, None] for rows in state.values())
-        return Started(self.num_tokens(inputs.shape[1]), tensors, tuple(state))
+        state = self.task.begin(inputs, lengths)
+        return Started(self.num_tokens(inputs.shape[1]), tuple(state.values()), tuple(state))
 
     def step(
         self, encoded: Started, state: tuple[Tensor, ...], tokens: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        rows = {
-            name: part.expand(*tokens.shape, *part.shape[2:]).flatten(0, 1)
-            for name, part in zip(encoded.names, state, strict=True)
-        }
-        rows = self.machine.advance(rows, _choices(tokens.flatten()))
+        named = dict(zip(encoded.names, state, strict=True))
+        advanced = self.task.advance(named, None, tokens)
+        rows = {name: part.flatten(0, 1)[:, None] for name, part in advanced.items()}
         log_probs = self._log_probs(rows).view(*tokens.shape, -1)
-        parts = (rows[name] for name in encoded.names)
-        return log_probs, tuple(part.view(*tokens.shape, *part.shape[1:]) for part in parts)
+        return log_probs, tuple(advanced[name] for name in encoded.names)
 
     def log_probs(
         self,
@@ -115,9 +110,9 @@ class StatePtrNet(PointerModel):
         sizes = [inputs.shape[1]] if lengths is None else sorted(set(lengths.tolist()))
         if lengths is not None and len(sizes) > 1:
             return self._log_probs_by_size(inputs, lengths, targets, sizes)
-        states = [self._start(inputs, lengths)]
+        states = [self.task.begin(inputs, lengths)]
         for i in range(targets.shape[1] - 1):
-            states.append(self.machine.advance(states[-1], _choices(targets[:, i])))
+            states.append(self.task.advance(states[-1], None, targets[:, i : i + 1]))
         rows = {name: torch.cat([state[name] for state in states]) for name in states[0]}
         log_probs = self._log_probs(rows)
         return log_probs.view(len(states), -1, log_probs.shape[-1]).transpose(0, 1)
@@ -125,7 +120,7 @@ class StatePtrNet(PointerModel):
     def _log_probs_by_size(
         self, inputs: Tensor, lengths: Tensor, targets: Tensor, sizes: list[int]
     ) -> Tensor:
-        num_tokens = 1 + inputs.shape[1] * self.problem.ways
+        num_tokens = 1 + inputs.shape[1] * self.ways
         every = self.whole_mark.new_full((*targets.shape, num_tokens), -torch.inf)
         for n in sizes:
             rows = (lengths == n).nonzero()[:, 0]
@@ -134,21 +129,9 @@ class StatePtrNet(PointerModel):
             every = every.index_put((rows,), some)
         return every
 
-    def _start(self, inputs: Tensor, lengths: Tensor | None) -> "State":
-        """The state of instances before the first choice.
-
-        Raises:
-            ModelError: the instances have different sizes.
-        """
-        if lengths is not None and is_eager(lengths):
-            if (lengths != lengths[0]).any():
-                raise ModelError("expected instances of one size in a batch")
-            inputs = inputs[:, : int(lengths[0])]
-        return self.machine.start(inputs.double())
-
     def _log_probs(self, state: "State") -> Tensor:
-        """Log-probabilities `(R, T)` of the next tokens."""
-        allowed = self.machine.decisions(state)
+        """Log-probabilities `(R, T)` of the next tokens, given states `(R, 1, ...)`."""
+        allowed = self.task.mask(state)[:, 0]
         is_open = allowed.sum(1) > 1
         if is_recorded():  # shapes must not depend on values
             log_probs = self._scores(state).masked_fill(~allowed, -torch.inf).log_softmax(-1)
@@ -168,10 +151,8 @@ class StatePtrNet(PointerModel):
 
     def _scores(self, state: "State") -> Tensor:
         """Finite scores `(R, T)`, computed in chunks of rows with similar numbers of elements."""
-        of_elements, of_whole = (
-            rows.to(self.whole_mark.dtype) for rows in self.machine.features(state)
-        )
-        remaining = self.machine.remaining(state)
+        of_elements, of_whole, remaining = (part[:, 0] for part in self.task.features(state))
+        of_elements, of_whole = (part.to(self.whole_mark.dtype) for part in (of_elements, of_whole))
         if is_recorded():
             return self._scores_of_chunk(of_elements, of_whole, remaining)
         counts = remaining.sum(1)
@@ -197,52 +178,10 @@ class StatePtrNet(PointerModel):
         rows = layer_norm(rows)
         with torch.autocast(of_whole.device.type, enabled=False):
             end, scores = self.end(rows[:, 0]), self.pointer(rows[:, 1:])
-        every = scores.new_zeros(rows.shape[0], rest.size, self.problem.ways)
+        every = scores.new_zeros(rows.shape[0], rest.size, self.ways)
         indices = rest.elements[..., None].expand(scores.shape)
         every = every.scatter(1, indices, torch.where(rest.mask[..., None], scores, 0))
         return torch.cat([end, every.flatten(1)], 1)
-
-
-class Machine:
-    """A problem's methods on tensors, the one place that knows a problem may be written in NumPy.
-
-    Args:
-        problem: the problem. If it has no `array_api`, its methods get arrays of NumPy.
-    """
-
-    def __init__(self, problem: "Problem") -> None:
-        def adapted(method: Callable[..., Any]) -> Callable[..., Any]:
-            return method if problem.array_api else _on_tensors(method)
-
-        self.start: Callable[[Tensor], State] = adapted(problem.start)
-        self.decisions: Callable[[State], Tensor] = adapted(problem.decisions)
-        self.features: Callable[[State], tuple[Tensor, Tensor]] = adapted(problem.features)
-        self.remaining: Callable[[State], Tensor] = adapted(problem.remaining)
-        self.advance: Callable[[State, Tensor], State] = adapted(problem.advance)
-
-
-def _on_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a method of NumPy's arrays take and return tensors, on the device of its arguments."""
-
-    def call(*arguments: Any) -> Any:
-        if is_recorded():
-            raise ModelError(
-                "the states of this problem are computed in NumPy, and PyTorch cannot record them; "
-                "see `Problem.array_api`"
-            )
-        first = arguments[0]
-        device = (next(iter(first.values())) if isinstance(first, dict) else first).device
-        arrays = (_each(argument, lambda rows: rows.cpu().numpy()) for argument in arguments)
-        return _each(method(*arrays), lambda rows: _to_tensor(rows, device))
-
-    return call
-
-
-def _each(value: Any, convert: Callable[[Any], Any]) -> Any:
-    """Convert an array or a tensor, or each one in a dictionary or tuple."""
-    if isinstance(value, dict):
-        return {name: convert(rows) for name, rows in value.items()}
-    return tuple(map(convert, value)) if isinstance(value, tuple) else convert(value)
 
 
 def _distinct_rows(state: "State") -> tuple[Tensor, Tensor]:
@@ -273,15 +212,6 @@ def _chunks(order: Tensor, counts: list[int]) -> Iterator[Tensor]:
             yield order[first:k]
             first = k
     yield order[first:]
-
-
-def _choices(tokens: Tensor) -> Tensor:
-    """Convert tokens `(R,)` to choices. Token 0 (END, or the start symbol) becomes STAY."""
-    return tokens - 1
-
-
-def _to_tensor(rows: np.ndarray, device: torch.device) -> Tensor:
-    return torch.from_numpy(np.require(rows, requirements=["C", "W"])).to(device)
 
 
 MODEL = StatePtrNet

@@ -113,8 +113,8 @@ class Registry:
 
     Args:
         kind: what messages call an object of the registry, such as "task".
-        package: the package with one module for each name.
-        unlisted: modules and packages in the package that do not belong to the registry. Packages
+        packages: the package with one module for each name, or several.
+        unlisted: modules and packages in the packages that do not belong to the registry. Packages
             with the name `parts` never do.
         member: the name of the object in each module. If empty, the module is the object.
         check: a function that takes a name and the object that a plug-in registered. It raises
@@ -124,12 +124,13 @@ class Registry:
     def __init__(
         self,
         kind: str,
-        package: str,
+        packages: str | tuple[str, ...],
         unlisted: tuple[str, ...] = (),
         member: str = "",
         check: Callable[[str, Any], None] = lambda name, value: None,
     ) -> None:
-        self._kind, self._package, self._unlisted = kind, package, unlisted
+        self._kind, self._unlisted = kind, unlisted
+        self._packages = (packages,) if isinstance(packages, str) else packages
         self._member, self._check = member, check
         self._registered: dict[str, Any] = {}
 
@@ -168,8 +169,9 @@ class Registry:
         return found
 
     def builtin(self, name: str) -> Any:
-        """Return the object in the package's module `name`, even if the module is unlisted."""
-        module = importlib.import_module(f"{self._package}.{name.replace('-', '_')}")
+        """Return the object in a package's module `name`, even if the module is unlisted."""
+        package = self._places().get(name, self._packages[0])
+        module = importlib.import_module(f"{package}.{name.replace('-', '_')}")
         return getattr(module, self._member) if self._member else module
 
     def register(self, name: str, value: Any) -> None:
@@ -193,15 +195,20 @@ class Registry:
         """Whether a plug-in registered the name."""
         return name in self._registered
 
+    def builtin_names(self, package: str = "") -> list[str]:
+        """Return the names of the packages' own modules, or of one package's."""
+        return [name for name, place in self._places().items() if package in ("", place)]
+
     @cache  # noqa: B019  a registry lives as long as its process
-    def builtin_names(self) -> list[str]:
-        """Return the names of the package's own modules."""
-        spec = importlib.util.find_spec(self._package)  # does not import the package itself
-        folders = spec.submodule_search_locations if spec else None
-        modules = (m.name for m in pkgutil.iter_modules(folders))
-        return [
-            name.replace("_", "-") for name in modules if name not in ("parts", *self._unlisted)
-        ]
+    def _places(self) -> dict[str, str]:
+        """Return the package of each module's name."""
+        places = {}
+        for package in self._packages:
+            spec = importlib.util.find_spec(package)  # does not import the package itself
+            for module in pkgutil.iter_modules(spec.submodule_search_locations if spec else None):
+                if module.name not in ("parts", *self._unlisted):
+                    places[module.name.replace("_", "-")] = package
+        return places
 
 
 def _place(value: Any) -> tuple[Any, Any]:

@@ -1,14 +1,14 @@
-"""Problems: tasks that have costs and need no known answers.
+"""Problems, as a user writes them: what may come next, and what an answer costs.
 
 A problem defines which choices are allowed next, and what an answer costs. A network learns from
-the costs of its own answers. `docs/dev/problems.md` says how problems and tasks relate.
+the costs of its own answers. `ptrnet.problems.task` makes a problem a task; `docs/dev/problems.md`
+says how the two relate.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
@@ -17,11 +17,8 @@ from numpy.typing import NDArray
 from ptrnet.errors import InputError
 from ptrnet.geometry.sampling import MIXED
 from ptrnet.ragged import pad
-from ptrnet.tasks.base import Drawing, Facts, Mirror, Task, duplicate_error
+from ptrnet.tasks.base import Drawing, Task, TaskSettings, duplicate_error
 from ptrnet.types import END, Example, Floats, Indices
-
-if TYPE_CHECKING:
-    from ptrnet.metrics.interval import Scores
 
 # Arrays `(B, ...)` with one row for each instance of a batch: NumPy's, or torch's tensors if the
 # problem has `array_api`.
@@ -31,7 +28,7 @@ STAY = -1  # in place of a choice: the answer has ended
 
 
 @dataclass(frozen=True)
-class Problem(Task):
+class Problem(TaskSettings):
     """A problem, defined by six methods: `sample`, `start`, `allowed`, `features`, `step`, `cost`.
 
     The methods work on batches: arrays have a leading batch axis, and all instances of a batch have
@@ -121,7 +118,7 @@ class Problem(Task):
     def cost(self, instance: Floats, answers: Indices) -> Floats:
         """Return the costs `(B,)` of answers `(B, m)` to instances `(B, n, d)`, to be minimized."""
 
-    # ---- What a problem may define. Problems may also override methods of `Task`, such as `draw`.
+    # ---- What a problem may define.
 
     def may_end(self, state: State) -> NDArray[np.bool_]:
         """Return `(B,)`, whether the answer may end although a choice is allowed. Default: no."""
@@ -143,6 +140,18 @@ class Problem(Task):
     def max_length(self, n: int) -> int:
         """Return the largest number of choices in an answer to an instance of n elements."""
         return n - self.fixed
+
+    def instance_error(self, inputs: Floats) -> str | None:
+        """Return why an instance `(n, d)` has no answer, or None if it has one."""
+        return None
+
+    def canonicalize(self, inputs: Floats, answers: Sequence[Indices]) -> Sequence[Indices]:
+        """Return valid answers to instances `(B, n, d)` in the form that models learn to give."""
+        return answers
+
+    def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
+        """Return the picture of an answer to an instance `(n, d)`."""
+        raise InputError(f"problem {self.name} has no picture: its class does not define `draw`")
 
     def grades(self, n: int, outputs: Indices, in_order: Floats | None) -> Floats:
         """Return the grades `(n,)` that decide which next choices are right; see `Facts.ties`."""
@@ -234,7 +243,7 @@ class Problem(Task):
             "optional": dict(self.optional),
         }
 
-    # ---- Methods of `Task`, implemented with the methods above.
+    # ---- What ptrnet derives from the methods above.
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -245,45 +254,10 @@ class Problem(Task):
         if self.ways > 1 and type(self).grades is not Problem.grades:
             raise InputError(f"problem {self.name}: `grades` can be defined only if ways is 1")
 
-    @cached_property
-    def facts(self) -> Facts:
-        mirror = Mirror(self.backwards, self.answers_backwards) if self.is_reversible else None
-        own = type(self)
-        return Facts(
-            num_features=self.num_features,
-            machine="anything",  # the network gives forbidden choices probability 0
-            labellers=self.labellers,
-            may_be_unproved=self.may_be_unproved,
-            min_elements=self.min_elements,
-            min_length=self.min_length,
-            repeats=self.repeats,
-            ways=self.ways,
-            fixed=self.fixed,
-            symmetric=self.symmetric,
-            exact_inputs=True,
-            largest=self.largest,
-            number_names=self.number_names,
-            cost_name="cost",
-            metric="gap",
-            stats={name: getattr(self, name) for name in self.stats},
-            ties=None if type(self).grades is Problem.grades else self.grades,
-            mirror=mirror,
-            improve=None if own.improve is Problem.improve else self.improve,
-            rounded_points=self.rounded_points,
-            field_names=self.field_names,
-            scaling={"kind": "none"},
-            instance_format=self.instance_format(),
-            in_torch=self.array_api,
-            quick_labels=False,
-            has_picture=type(self).draw is not Problem.draw,
-            stdout_format="jsonl",
-            recipe=self.recipe,
-        )
+    def _task(self) -> Task:
+        from ptrnet.problems.task import ProblemTask
 
-    @property
-    def is_reversible(self) -> bool:
-        """Whether instances can be read backwards."""
-        return type(self).backwards is not Problem.backwards
+        return ProblemTask(self)
 
     @property
     def field_names(self) -> tuple[str, ...]:
@@ -302,52 +276,6 @@ class Problem(Task):
             for name, width in fields.items()
             for k in range(1, width + 1)
         )
-
-    @cached_property
-    def feature_sizes(self) -> tuple[int, int]:
-        """How many features `features` returns: of an element, and of the whole instance."""
-        n = max(self.min_elements, self.fixed + 2)
-        of_elements, of_whole = self.features(
-            self.start(self.sample(np.random.default_rng(0), 1, n))
-        )
-        return of_elements.shape[-1], of_whole.shape[-1]
-
-    def normalize(self, inputs: Floats) -> Floats:
-        """Return the instances unchanged, because `features` prepares what the network sees."""
-        return inputs
-
-    def read_instance(self, row: dict[str, Any], source: str) -> Any:
-        inputs = self.from_fields(row, source)
-        for name in (*self.optional, *self.to_fields(inputs)):
-            row.pop(name, None)
-        return inputs
-
-    def write_instance(self, example: Example) -> dict[str, Any]:
-        return self.to_fields(example.inputs)
-
-    def to_tokens(self, answers: Sequence[Indices]) -> list[Indices]:
-        if self.ways == 1:
-            return super().to_tokens(answers)
-        sequences = []
-        for outputs in answers:
-            before = np.append(0, outputs)[: len(outputs)]  # the answer begins at element 0
-            via = (before == 0) & (np.cumsum(before) > 0)
-            tokens = (2 * outputs + via + NUM_SPECIALS)[outputs != 0]
-            sequences.append(np.append(tokens, END))
-        return sequences
-
-    def from_tokens(self, tokens: Indices) -> Indices:
-        choices = tokens[tokens >= NUM_SPECIALS] - NUM_SPECIALS
-        if self.ways == 1:
-            return choices
-        elements, via = np.divmod(choices, 2)
-        return np.insert(elements, np.flatnonzero(via), 0)
-
-    def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
-        chosen = outputs[outputs >= self.fixed] if self.ways > 1 else outputs
-        if (chosen < self.fixed).any():
-            return f"indices below {self.fixed + first} cannot be chosen"
-        return None if self.repeats else duplicate_error(chosen, first)
 
     def advance(self, state: State, choices: Indices) -> State:
         """Return the state after choices `(B,)`. STAY leaves a row unchanged."""
@@ -374,6 +302,13 @@ class Problem(Task):
         decisions: NDArray[np.bool_] = xp.concat([may_end[:, None], allowed], axis=1)
         return decisions
 
+    def index_error(self, outputs: Indices, first: int = 0) -> str | None:
+        """Return why no instance has the answer `outputs`; see `Task.answer_error`."""
+        chosen = outputs[outputs >= self.fixed] if self.ways > 1 else outputs
+        if (chosen < self.fixed).any():
+            return f"indices below {self.fixed + first} cannot be chosen"
+        return None if self.repeats else duplicate_error(chosen, first)
+
     def answer_errors(self, inputs: Floats, answers: Sequence[Indices]) -> list[str | None]:
         """Return for each answer the reason why it is invalid, or None if it is valid.
 
@@ -384,12 +319,12 @@ class Problem(Task):
                 for hundreds of answers as for a single answer.
         """
         n = inputs.shape[-2]
-        errors: list[str | None] = [self.answer_error(n, answer) for answer in answers]
+        errors = [self.index_error(answer) for answer in answers]
         longest = self.max_length(n)
         kept = [k for k, error in enumerate(errors) if error is None]
         if not kept:
             return errors
-        tokens, lengths = pad(self.to_tokens([answers[k] for k in kept]))
+        tokens, lengths = pad(tokens_of([answers[k] for k in kept], self.ways))
         state = self.start(_one_for_each(inputs, answers)[kept])
         for t in range(tokens.shape[1]):
             valid = np.take_along_axis(self.decisions(state), tokens[:, t : t + 1], 1)[:, 0]
@@ -404,20 +339,8 @@ class Problem(Task):
             state = self.advance(state, np.where(has_failed | (t >= longest), STAY, choices))
         return errors
 
-    def infeasible(self, inputs: Sequence[Floats], outputs: Sequence[Indices]) -> list[str | None]:
-        errors: list[str | None] = [None] * len(inputs)
-        for rows, instances in _by_size(inputs):
-            found = self.answer_errors(instances, [outputs[k] for k in rows])
-            for k, error in zip(rows, found, strict=True):
-                errors[k] = error
-        return errors
-
-    def costs(self, example: Example, answers: Sequence[Indices]) -> Floats:
-        """Return the cost of each answer. Invalid answers have infinite cost."""
-        return self._costs(example.inputs, answers)
-
-    def _costs(self, inputs: Floats, answers: Sequence[Indices]) -> Floats:
-        """Return the cost of each answer. The arguments are those of `answer_errors`."""
+    def costs(self, inputs: Floats, answers: Sequence[Indices]) -> Floats:
+        """Return the cost of each answer, infinite if invalid; arguments as in `answer_errors`."""
         costs = np.full(len(answers), np.inf)
         by_length: dict[int, list[int]] = {}
         for k, error in enumerate(self.answer_errors(inputs, answers)):
@@ -428,33 +351,27 @@ class Problem(Task):
             costs[rows] = self.cost(instances[rows], np.stack([answers[k] for k in rows]))
         return costs
 
-    def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
-        """Return `cost`, `gap` and `valid` of the answers.
 
-        The gap is `(cost - known) / abs(known)`, where `known` is the cost of the example's answer.
-        If the example has no answer, the gap is 0. Cost and gap are NaN for invalid answers. The
-        gap is also NaN if `known` is 0 and the cost is not 0.
-        """
-        answers = list(answers)
-        outputs = [
-            a if e.outputs is None else e.outputs for e, a in zip(examples, answers, strict=True)
-        ]
-        of_answers, known = np.empty((2, len(examples)))
-        for rows, instances in _by_size([example.inputs for example in examples]):
-            of_answers[rows] = self._costs(instances, [answers[k] for k in rows])
-            known[rows] = self._costs(instances, [outputs[k] for k in rows])
-        valid = np.isfinite(of_answers)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gaps = (of_answers - known) / np.abs(known)
-        gaps = np.where(valid & (of_answers == known), 0.0, gaps)  # also 0 for 0 / 0
-        return {
-            "cost": np.where(valid, of_answers, np.nan),
-            "gap": np.where(np.isfinite(gaps), gaps, np.nan),
-            "valid": valid,
-        }
+def tokens_of(answers: Sequence[Indices], ways: int) -> list[Indices]:
+    """Return the sequences of tokens of answers, including END."""
+    sequences = []
+    for outputs in answers:
+        choices = outputs
+        if ways > 1:
+            before = np.append(0, outputs)[: len(outputs)]  # the answer begins at element 0
+            via = (before == 0) & (np.cumsum(before) > 0)
+            choices = (2 * outputs + via)[outputs != 0]
+        sequences.append(np.append(choices + NUM_SPECIALS, END))
+    return sequences
 
-    def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
-        raise InputError(f"problem {self.name} has no picture: its class does not define `draw`")
+
+def elements_of(tokens: Indices, ways: int) -> Indices:
+    """Return the answer of a sequence of tokens `(m,)`."""
+    choices = tokens[tokens >= NUM_SPECIALS] - NUM_SPECIALS
+    if ways == 1:
+        return choices
+    elements, via = np.divmod(choices, 2)
+    return np.insert(elements, np.flatnonzero(via), 0)
 
 
 def _merge(moves: Any, stepped: Any, rows: Any) -> Any:
@@ -510,15 +427,6 @@ def _has_booleans(values: Any) -> bool:
     if isinstance(values, list | tuple):
         return bool in {*map(type, values)} or any(map(_has_booleans, values))
     return isinstance(values, bool)
-
-
-def _by_size(instances: Sequence[Floats]) -> Iterator[tuple[list[int], Floats]]:
-    """For each size, yield the indices of the instances of this size, and the stacked instances."""
-    by_size: dict[int, list[int]] = {}
-    for row, instance in enumerate(instances):
-        by_size.setdefault(len(instance), []).append(row)
-    for rows in by_size.values():
-        yield rows, np.stack([instances[row] for row in rows])
 
 
 def _one_for_each(inputs: Floats, answers: Sequence[Indices]) -> Floats:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ptrnet.errors import InputError, check_int
-from ptrnet.problems.base import NUM_SPECIALS, STAY, Problem, State
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.problems.base import NUM_SPECIALS, STAY, Problem, State, elements_of
+from ptrnet.types import Floats, Indices
 
 BATCH, TINY_ROLLOUTS = 8, 64  # rollouts in a batch, and on the tiny instance
 MAX_ANSWERS = 20_000  # exhaustive search stops after this many answers
@@ -118,7 +118,7 @@ def _rollout(problem: Problem, instance: Floats, rng: np.random.Generator) -> li
             tokens[k].append(choices[k] + NUM_SPECIALS)
             alone[k] = problem.step(alone[k], choices[k : k + 1])
         if (choices == STAY).all():
-            return [problem.from_tokens(np.array(row, np.int64)) for row in tokens]
+            return [elements_of(np.array(row, np.int64), problem.ways) for row in tokens]
         moves = choices != STAY
         some = {name: rows[moves] for name, rows in state.items()}
         _call("step", problem.step, some, choices[moves])
@@ -131,7 +131,7 @@ def _rollout(problem: Problem, instance: Floats, rng: np.random.Generator) -> li
 
 def _check_features(problem: Problem, state: State, batch: int, n: int) -> tuple[Floats, Floats]:
     features: tuple[Floats, Floats] = _call("features", problem.features, state)
-    of_elements, of_whole = problem.feature_sizes
+    of_elements, of_whole = (rows.shape[-1] for rows in problem.features(_smallest(problem)))
     for rows, shape in zip(features, ((batch, n, of_elements), (batch, of_whole)), strict=True):
         _check(rows.shape == shape, f"features: expected shape {shape}, got {rows.shape}")
         _check(np.isfinite(rows).all(), "features: expected finite numbers")
@@ -141,6 +141,12 @@ def _check_features(problem: Problem, state: State, batch: int, n: int) -> tuple
             f"features: expected magnitudes of about 1, got {largest:.4g}; divide by a usual value",
         )
     return features
+
+
+def _smallest(problem: Problem) -> State:
+    """Return the state of a small instance, whose features have the sizes that networks expect."""
+    n = max(problem.min_elements, problem.fixed + 2)
+    return problem.start(problem.sample(np.random.default_rng(0), 1, n))
 
 
 def _check_costs(problem: Problem, instance: Floats, answers: list[Indices]) -> None:
@@ -190,12 +196,13 @@ def _check_order(
 
 def _check_backwards(problem: Problem, instance: Floats, answers: list[Indices]) -> None:
     """Check `backwards`, and that `answers_backwards` returns valid answers of no higher cost."""
+    is_reversible = type(problem).backwards is not Problem.backwards
     has_answers = type(problem).answers_backwards is not Problem.answers_backwards
     _check(
-        problem.is_reversible == has_answers,
+        is_reversible == has_answers,
         "backwards: expected backwards and answers_backwards, or neither",
     )
-    if not problem.is_reversible:
+    if not is_reversible:
         return
     backwards = _call("backwards", problem.backwards, instance)
     _check(
@@ -206,8 +213,8 @@ def _check_backwards(problem: Problem, instance: Floats, answers: list[Indices])
     for inputs, other_inputs, answer, other in zip(
         instance, backwards, answers, others, strict=True
     ):
-        before = problem.costs(Example(inputs), [answer])[0]
-        after = problem.costs(Example(other_inputs), [other])[0]  # infinite if `other` is invalid
+        before = problem.costs(inputs, [answer])[0]
+        after = problem.costs(other_inputs, [other])[0]  # infinite if `other` is invalid
         _check(
             after <= before or np.isclose(after, before),
             f"answers_backwards: expected a cost of at most {before}, got {after}",
@@ -221,7 +228,7 @@ def _check_all_answers(problem: Problem, inputs: Floats, rng: np.random.Generato
         The number of answers that the search found.
     """
     found = all_answers(problem, inputs)
-    costs = problem.costs(Example(inputs), list(found.values()))
+    costs = problem.costs(inputs, list(found.values()))
     _check(np.isfinite(costs).all(), "cost: an answer made of allowed choices has no finite cost")
     for answer in _rollout(problem, np.repeat(inputs[None], TINY_ROLLOUTS, 0), rng):
         is_known = tuple(answer.tolist()) in found or len(found) == MAX_ANSWERS
@@ -237,7 +244,7 @@ def all_answers(problem: Problem, inputs: Floats) -> dict[tuple[int, ...], Indic
         state, tokens = waiting.pop()
         for choice in np.flatnonzero(problem.decisions(state)[0]) - 1:
             if choice == STAY:
-                answer = problem.from_tokens(np.array(tokens, np.int64))
+                answer = elements_of(np.array(tokens, np.int64), problem.ways)
                 found[tuple(answer.tolist())] = answer
             else:
                 stepped = problem.step(state, np.array([choice]))

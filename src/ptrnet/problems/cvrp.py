@@ -218,4 +218,4 @@ def _canonical(inputs: Floats, answer: Indices) -> Indices:
     return np.concatenate(parts[1:]) if parts else answer[:0]
 
 
-PROBLEM = Cvrp
+TASK = Cvrp

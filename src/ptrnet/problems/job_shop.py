@@ -374,4 +374,4 @@ def _all(machine: Any) -> Any:
     return array_namespace(machine).arange(MOST, device=device(machine))
 
 
-PROBLEM = JobShop
+TASK = JobShop

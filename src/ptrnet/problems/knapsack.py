@@ -130,4 +130,4 @@ def _density(weight: Any, value: Any) -> Any:
         return value / array_namespace(weight).clip(weight, min=1e-300)
 
 
-PROBLEM = Knapsack
+TASK = Knapsack

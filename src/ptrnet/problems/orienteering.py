@@ -239,4 +239,4 @@ class Orienteering(Problem):
         return Drawing(inputs[:, :2], route_lines(inputs, outputs))
 
 
-PROBLEM = Orienteering
+TASK = Orienteering

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ptrnet import tasks
 from ptrnet.data import checks, formats
 from ptrnet.data.columns import Columns
 from ptrnet.data.dataset import chunks_of
@@ -145,7 +146,7 @@ def evaluate_random(
     for size in (min(sizes), max(sizes)):
         trained_range.warn_of([Example(task.sample(rng, 1, size)[0])], predictor.decoder)
     if can_resume(target):
-        key |= {**to_mapping(task), **predictor.key()}
+        key |= {**tasks.settings_of(task), **predictor.key()}
     function = partial(_evaluate_drawn, draw, predictor.for_many(count))
     return _evaluation(predictor.task, function, source, target, key, jobs, backend)
 

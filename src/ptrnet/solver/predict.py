@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ptrnet.constraints import Constraint, machine_of, unconstrained
+from ptrnet.constraints import Constraint, unconstrained
 from ptrnet.data.batches import bucket_by_size
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError, check_int, short
@@ -101,7 +101,7 @@ class Predictor:
             return [self._decode(k, examples) for k in range(self.augment)]
 
     def _decode(self, view: int, examples: Sequence[Example]) -> list[list[Choice]]:
-        constraint = (machine_of if self.constrained else unconstrained)(self.task.facts)
+        constraint = self.task if self.constrained else unconstrained(self.task.facts)
         instances = [example.inputs for example in examples]
         first = [beginning(example.rules) for example in examples]
         return decode_view(view, instances, self.task, self.model, self.decoder, constraint, first)

@@ -305,15 +305,14 @@ class Solver:
             >>> log_probs.shape
             torch.Size([16, 8])
         """
-        from ptrnet.constraints import machine_of, unconstrained
+        from ptrnet.constraints import unconstrained
         from ptrnet.decoding import Sample
 
         data, _ = instances_of(instances, self.task)
         if not len(data):
             raise InputError("instances: expected at least one, got none")
         self.trained_range.warn_of(data, Greedy())
-        facts = self.task.facts
-        constraint = machine_of(facts) if constrained else unconstrained(facts)
+        constraint = self.task if constrained else unconstrained(self.task.facts)
         return sample_answers(
             self._network,
             self.task,

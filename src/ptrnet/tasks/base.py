@@ -8,6 +8,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -21,6 +22,8 @@ from ptrnet.tasks.schema import Schema
 from ptrnet.types import END, Example, Floats, Indices
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from ptrnet.constraints import Constraint
     from ptrnet.metrics.interval import Scores
 
@@ -31,8 +34,8 @@ class Facts:
 
     Args:
         num_features: how many numbers an element has, d.
-        machine: what says which tokens may come next, for each prefix of an answer: a name of
-            `ptrnet.constraints.MACHINES`, or a class of a plug-in.
+        machine: what `Task.begin`, `mask` and `advance` delegate to: a name of
+            `ptrnet.constraints.MACHINES`, or a function without arguments that makes a constraint.
         labellers: names of algorithms that compute answers; the first is the default. Plug-ins may
             add more: `ptrnet.labellers.names_for`.
         may_be_unproved: whether a labeller of the task promises proofs, but may run out of time
@@ -75,6 +78,10 @@ class Facts:
             elements in the answer, in the same order; None if the example has no grades. None: the
             task never has ties.
         mirror: how instances are read backwards; None if they cannot be.
+        settle: a function that corrects an answer if it is wrong only because elements are nearly
+            equal, which models cannot distinguish (`ptrnet.geometry.resolution`). Its arguments are
+            the instance `(n, d)` as the user gave it, and a valid answer. Answers that are wrong
+            for other reasons are returned unchanged. None if the task has no exact rule.
         improve: a function that makes small changes to a valid answer to an example. It returns a
             valid answer that costs no more. None if answers are not improved.
         rounded_points: a function that returns the points `(n, 2)` of an instance if its distances
@@ -125,6 +132,7 @@ class Facts:
     metric: str = ""
     ties: Callable[[int, Indices, Floats | None], Floats] | None = None
     mirror: "Mirror | None" = None
+    settle: Callable[[Floats, Indices], Indices] | None = None
     improve: Callable[[Example, Indices], Indices] | None = None
     rounded_points: Callable[[Floats], Floats | None] | None = None
     keeps_equal: bool = True
@@ -195,13 +203,13 @@ class Bar(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Task(Settings, ABC):
-    """Base class of tasks. Fields made by `ptrnet.settings.setting` are the settings of a task.
+class TaskSettings(Settings, ABC):
+    """What `ptrnet.tasks.register` takes: a task, or a problem from which ptrnet makes a task.
 
-    An instance is an array `(n, d)`: n elements of d numbers. An answer is an array of 0-based
-    indices of elements, `(m,)`. If the items of an answer are tuples of indices, such as
-    triangles, the answer is `(t, item_size)`.
+    Fields made by `ptrnet.settings.setting` are the settings of the task.
     """
+
+    name: ClassVar[str]
 
     order: Literal["given", "lexicographic", "hilbert"] = setting(
         "given", "the order in which the model reads the elements; answers keep the given indices"
@@ -210,9 +218,21 @@ class Task(Settings, ABC):
         "uniform", "mixed", "gaussian", "clustered", "curves", "stretched", "grid", "duplicates"
     ] = setting("uniform", "the distribution of the elements of random instances")
 
-    # ---- Members that a task must define.
+    @abstractmethod
+    def _task(self) -> "Task":
+        """Return the task with these settings."""
 
-    name: ClassVar[str]
+
+@dataclass(frozen=True)
+class Task(TaskSettings):
+    """Base class of tasks, and the constraint on their answers.
+
+    An instance is an array `(n, d)`: n elements of d numbers. An answer is an array of 0-based
+    indices of elements, `(m,)`. If the items of an answer are tuples of indices, such as
+    triangles, the answer is `(t, item_size)`.
+    """
+
+    # ---- Members that a task must define.
 
     @property
     @abstractmethod
@@ -294,19 +314,6 @@ class Task(Settings, ABC):
         """Return instances `(..., n, d)` as models read them: in the unit cube."""
         return fit_unit_cube(inputs)
 
-    def settle(self, inputs: Floats, outputs: Indices) -> Indices:
-        """Correct a model's answer if it is wrong only because elements are nearly equal.
-
-        Models cannot distinguish nearly equal elements (`ptrnet.geometry.resolution`). A task can
-        decide such cases by its own exact rule. Answers that are wrong for other reasons are
-        returned unchanged.
-
-        Args:
-            inputs: the instance `(n, d)` as the user gave it.
-            outputs: a valid answer.
-        """
-        return outputs
-
     def to_tokens(self, answers: Sequence[Indices]) -> list[Indices]:
         """Return the sequences of tokens that models are trained to give, including END."""
         indices, lengths = pad(answers)
@@ -327,6 +334,31 @@ class Task(Settings, ABC):
         return None
 
     # ---- Members that all tasks share.
+
+    def begin(self, inputs: "Tensor", lengths: "Tensor") -> Any:
+        """Return the state of `ptrnet.constraints.Constraint` before the first token."""
+        return self._machine.begin(inputs, lengths)
+
+    def mask(self, state: Any) -> "Tensor":
+        """Return `(B, K, S + N)` boolean: the tokens that may come next."""
+        return self._machine.mask(state)
+
+    def advance(self, state: Any, parents: "Tensor", tokens: "Tensor") -> Any:
+        """Return the state after prefixes `parents` `(B, K)` are followed by `tokens` `(B, K)`."""
+        return self._machine.advance(state, parents, tokens)
+
+    @cached_property
+    def _machine(self) -> "Constraint":
+        from ptrnet.constraints import machine_of  # needs torch, so import it only here
+
+        return machine_of(self.facts)
+
+    def _task(self) -> "Task":
+        return self
+
+    def _settings(self) -> TaskSettings:
+        """Return what has the settings of the task, as `ptrnet.tasks.get` takes them."""
+        return self
 
     def __post_init__(self) -> None:
         super().__post_init__()

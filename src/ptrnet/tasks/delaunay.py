@@ -38,7 +38,7 @@ from ptrnet.types import END, NONE, Example, Floats, Indices
 if TYPE_CHECKING:
     from ptrnet.metrics.interval import Scores
 
-MAX_SETTLED = 2**20  # maximum product of triangles and points, for which `settle` takes 200 MB
+MAX_SETTLED = 2**20  # maximum product of triangles and points, for which `_settle` takes 200 MB
 ENDT = 1  # the special slot between triangles
 
 
@@ -91,6 +91,7 @@ class Delaunay(Task):
             keeps_equal=False,
             special_names=("end", *special),
             symmetric=True,
+            settle=self._settle,
             depends_on_indices=self.order == "given" and self.sequence == "triangles",
         )
 
@@ -179,7 +180,7 @@ class Delaunay(Task):
             return f"expected each triangle once, got {got} twice"
         return None
 
-    def settle(self, inputs: Floats, outputs: Indices) -> Indices:
+    def _settle(self, inputs: Floats, outputs: Indices) -> Indices:
         """Return the exact triangulation if it differs from the answer by less than RESOLUTION.
 
         The difference is less than RESOLUTION if moving each point by at most RESOLUTION could

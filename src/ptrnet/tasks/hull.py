@@ -68,6 +68,7 @@ class Hull(Task):
             repeats=self.closed,
             symmetric=True,
             decomposable=True,
+            settle=self._settle,
             depends_on_indices=self.start == "lowest-index" and self.order == "given",
         )
 
@@ -112,7 +113,7 @@ class Hull(Task):
             return "expected at least one vertex, got none"
         return duplicate_error(outputs, first)
 
-    def settle(self, inputs: Floats, outputs: Indices) -> Indices:
+    def _settle(self, inputs: Floats, outputs: Indices) -> Indices:
         """Return the exact hull if it differs from the answer by less than RESOLUTION.
 
         Otherwise return the answer.

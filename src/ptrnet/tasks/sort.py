@@ -6,12 +6,21 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from ptrnet.geometry.points import fit_unit_cube
 from ptrnet.geometry.resolution import RESOLUTION
 from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.metrics.interval import Scores
+
+
+def _settle(inputs: Floats, outputs: Indices) -> Indices:
+    """Return the exact order if the answer is sorted up to RESOLUTION, else the answer."""
+    exact: Indices = inputs[:, 0].argsort(kind="stable")
+    values = fit_unit_cube(inputs)[:, 0]
+    is_near = np.abs(values[outputs] - values[exact]).max() < RESOLUTION
+    return exact if is_near else outputs
 
 
 @dataclass(frozen=True)
@@ -29,7 +38,11 @@ class Sort(Task):
 
     name: ClassVar[str] = "sort"
     facts: ClassVar[Facts] = Facts(  # type: ignore[misc]
-        num_features=1, machine="permutation", labellers=("argsort",), answer="all"
+        num_features=1,
+        machine="permutation",
+        labellers=("argsort",),
+        answer="all",
+        settle=_settle,
     )
 
     def max_length(self, n: int) -> int:
@@ -39,13 +52,6 @@ class Sort(Task):
         if len(outputs) != n:
             return f"expected all {n} indices, got {len(outputs)}"
         return duplicate_error(outputs, first)
-
-    def settle(self, inputs: Floats, outputs: Indices) -> Indices:
-        """Return the exact order if the answer is sorted up to RESOLUTION, else the answer."""
-        exact: Indices = inputs[:, 0].argsort(kind="stable")
-        values = self.normalize(inputs)[:, 0]
-        is_near = np.abs(values[outputs] - values[exact]).max() < RESOLUTION
-        return exact if is_near else outputs
 
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
         from ptrnet.metrics.sequence import score_sorted

@@ -16,7 +16,6 @@ from lightning.fabric import Fabric
 from torch import Tensor
 from torch.nn import functional
 
-from ptrnet.constraints import machine_of
 from ptrnet.data.batches import Batch
 from ptrnet.decoding import Decoder, Greedy, Sample
 from ptrnet.decoding.log_probs import SequenceLogProbs, sequence_log_probs
@@ -59,7 +58,6 @@ class Sampler:
 
     def __init__(self, model: PointerModel, task: Task, costs: Costs) -> None:
         self.model, self.task, self.costs = model, task, costs
-        self.constraint = machine_of(task.facts)
 
     def sample(self, batch: Batch, size: int, seed: int) -> Samples:
         """Draw `size` answers to each instance from the model's distribution."""
@@ -79,13 +77,13 @@ class Sampler:
             samples.tokens,
             samples.lengths,
             self._max_lengths(lengths),
-            self.constraint,
+            self.task,
         )
 
     def _decode(self, batch: Batch, decoder: Decoder) -> Samples:
         lengths = batch.lengths
         tokens, answer_lengths, _ = decoder.decode(
-            self.model, batch.inputs, lengths, self._max_lengths(lengths), self.constraint
+            self.model, batch.inputs, lengths, self._max_lengths(lengths), self.task
         )
         if tokens.shape[2] == int(answer_lengths.max()):  # at least one answer has no room for END
             tokens = functional.pad(tokens, (0, 1), value=END)

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ptrnet.constraints import machine_of
 from ptrnet.data.batches import Batch
 from ptrnet.data.random_streams import DROPOUT
 from ptrnet.decoding import Greedy
@@ -38,7 +37,7 @@ def mean_of_metric(model: PointerModel, task: Task, batch: Batch, metric: str) -
         rows = (batch.lengths == n).nonzero()[:, 0]
         inputs, lengths = batch.inputs[rows, :n], batch.lengths[rows]
         longest = torch.full_like(lengths, task.max_length(n))
-        answers = Greedy().decode(model, inputs, lengths, longest, machine_of(task.facts))
+        answers = Greedy().decode(model, inputs, lengths, longest, task)
         answered += [task.from_tokens(tokens) for tokens in answers.tokens[:, 0].cpu().numpy()]
         for k in rows.tolist():
             grades = None if batch.grades is None else batch.grades[k, :n].double().cpu().numpy()

@@ -299,7 +299,7 @@ class Recipe(Settings):
                 raise unknown(f"setting of model {model}", key, of_model)
             if key in ELSEWHERE:
                 raise InputError(f"unknown recipe key {key!r}; did you mean {ELSEWHERE[key]}?")
-            raise unknown("recipe key", key, ["task", *own, *options_of(type(task)), *of_model])
+            raise unknown("recipe key", key, ["task", *own, *tasks.settings_of(task), *of_model])
         parts: dict[str, Any] = {
             name: part(**{key: table[key] for key in options_of(part) if key in table})
             for name, part in PARTS.items()
@@ -366,7 +366,7 @@ class Recipe(Settings):
         for name in PARTS:
             own |= to_mapping(getattr(self, name))
         own = {k: v for k, v in own.items() if v or k not in options_of(TrainingColumns)}
-        return {**own, **to_mapping(self.task), **to_mapping(self.network), **own}
+        return {**own, **tasks.settings_of(self.task), **to_mapping(self.network), **own}
 
     def toml(self) -> str:
         """Return the text of the recipe's TOML file."""

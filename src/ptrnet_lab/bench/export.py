@@ -13,7 +13,6 @@ from pathlib import Path
 import torch
 
 from ptrnet import models, tasks, weights
-from ptrnet.constraints import machine_of
 from ptrnet.data import checks
 from ptrnet.decoding import Greedy
 from ptrnet.errors import InputError
@@ -98,5 +97,5 @@ def onnxruntime(questions: Questions) -> Run:
 
 
 def _greedy(questions: Questions, model: PointerModel) -> Run:
-    constraint, tensors = machine_of(questions.solver().task.facts), questions.tensors()
+    constraint, tensors = questions.solver().task, questions.tensors()
     return lambda: Greedy().decode(model, *tensors, constraint).tokens

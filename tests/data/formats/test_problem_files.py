@@ -150,9 +150,11 @@ def test_the_score_of_the_depot_does_not_change_the_best_tour(labeller):
         inputs[0, 2] = score
         (other,) = labellers.label(task, inputs[None], labeller)
         assert other.tolist() == tour.tolist()
-    features = [part.copy() for part in task.features(task.start(inputs[None]))]
+    problem = task.problem
+    features = [part.copy() for part in problem.features(problem.start(inputs[None]))]
     inputs[0, 2] = 0
-    for before, after in zip(features, task.features(task.start(inputs[None])), strict=True):
+    again = problem.features(problem.start(inputs[None]))
+    for before, after in zip(features, again, strict=True):
         np.testing.assert_array_equal(before, after)
 
 

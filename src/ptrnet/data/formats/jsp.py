@@ -14,7 +14,6 @@ from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts.lines import filled_lines
 from ptrnet.errors import AmbiguousInputWarning, InputError
-from ptrnet.problems.job_shop import JobShop
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
@@ -22,7 +21,6 @@ CAPABILITIES = Capabilities(multiple=False, answers=False, task="job-shop", stdo
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    assert isinstance(task, JobShop)
     lines = [(k, text.split()) for k, text in filled_lines(path) if text.strip()[0] != "#"]
     if not lines:
         return
@@ -45,7 +43,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
                 raise InputError(f"{source}: machine: expected 0 to {machines - 1}, got {number}")
             job.append([number, parse_number(duration, f"{source}: duration")])
         jobs.append(job)
-    inputs = checks.check_instance(task.from_fields({"jobs": jobs}, path), task, path)
+    inputs = checks.check_instance(task.read_instance({"jobs": jobs}, path), task, path)
     short = sum(len(job) < machines for job in jobs)
     if short:
         warnings.warn(
