@@ -34,7 +34,7 @@ from ptrnet.files import checksum
 from ptrnet.labellers import best_tour, dynamic_programming, pyvrp, pyvrp_prizes, tabu_search
 from ptrnet.metrics.interval import Moments
 from ptrnet.models.base import num_weights
-from ptrnet.problems import Problem
+from ptrnet.problems.task import ProblemTask
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run_card import Card, markdown_table
 from ptrnet.types import Dataset, Example, Floats, Indices
@@ -97,23 +97,26 @@ PUBLISHED = {
 # A schedule has hundreds of choices. At temperature 1, most samples have several unlikely ones.
 TEMPERATURES = {"job-shop": 0.2}
 
-Answerer = Callable[[Problem, Floats], Indices]  # from one instance (n, d) to its answer
-Method = Callable[[Problem, Sequence[Floats]], list[float]]  # from instances to costs of answers
+Answerer = Callable[[ProblemTask, Floats], Indices]  # from one instance (n, d) to its answer
+Method = Callable[
+    [ProblemTask, Sequence[Floats]], list[float]
+]  # from instances to costs of answers
 
 # ---- Rules that people use
 
 
-def rollout(task: Problem, inputs: Floats, score: Callable[[Any], Floats]) -> Indices:
+def rollout(task: ProblemTask, inputs: Floats, score: Callable[[Any], Floats]) -> Indices:
     """Choose the allowed element with the highest score, until no element is allowed."""
-    state, choices = task.start(inputs[None]), []
-    while (allowed := task.allowed(state)).any():
+    problem = task.problem
+    state, choices = problem.start(inputs[None]), []
+    while (allowed := problem.allowed(state)).any():
         scores = np.where(allowed, score(state), -np.inf).reshape(-1)
         choices.append(int(scores.argmax()))
-        state = task.step(state, np.array(choices[-1:]))
+        state = problem.step(state, np.array(choices[-1:]))
     return task.from_tokens(np.array(choices, np.int64) + task.facts.num_specials)
 
 
-def nearest(task: Problem, inputs: Floats) -> Indices:
+def nearest(task: ProblemTask, inputs: Floats) -> Indices:
     """Go to the nearest customer that still fits; return to the depot only if none fits."""
 
     def score(state: Any) -> Floats:
@@ -125,7 +128,7 @@ def nearest(task: Problem, inputs: Floats) -> Indices:
     return rollout(task, inputs, score)
 
 
-def savings(task: Problem, inputs: Floats) -> Indices:
+def savings(task: ProblemTask, inputs: Floats) -> Indices:
     """Join routes at their ends, in the order of the distance saved (Clarke and Wright 1964)."""
     position, demand, capacity = inputs[:, :2], inputs[:, 2], inputs[0, 3]
     dist = np.hypot(*np.moveaxis(position[:, None] - position, -1, 0))
@@ -163,7 +166,7 @@ def by_score(score: Callable[[Any], Floats]) -> Answerer:
     return lambda task, inputs: rollout(task, inputs, score)
 
 
-def most_work(task: Problem, inputs: Floats) -> Indices:
+def most_work(task: ProblemTask, inputs: Floats) -> Indices:
     """Choose the job with the most work left, among those whose operation can start first."""
     machine, duration = np.split(inputs, 2, axis=1)
     work = duration.sum(1)
@@ -192,7 +195,7 @@ def by_label(label: Callable[[Floats], Any]) -> Answerer:
 def by_rule(answer: Answerer) -> Method:
     """Make a method of a rule that answers one instance at a time."""
 
-    def costs(task: Problem, instances: Sequence[Floats]) -> list[float]:
+    def costs(task: ProblemTask, instances: Sequence[Floats]) -> list[float]:
         return [
             float(task.costs(Example(i), [np.asarray(answer(task, i), np.int64)])[0])
             for i in instances
@@ -204,7 +207,7 @@ def by_rule(answer: Answerer) -> Method:
 def by_model(model: ptrnet.Solver, samples: int, improve: bool) -> Method:
     """Make a method of a model: greedy, or the best of samples, from several views if possible."""
 
-    def costs(task: Problem, instances: Sequence[Floats]) -> list[float]:
+    def costs(task: ProblemTask, instances: Sequence[Floats]) -> list[float]:
         views = 1 if samples == 1 else 8 if task.facts.symmetric else 2 if task.facts.mirror else 1
         temperature = TEMPERATURES.get(task.name, 1.0)
         sample = ptrnet.Sample(samples // views, temperature=temperature, seed=SEED)
@@ -224,9 +227,9 @@ def tried_with_each(worth: Callable[[Any, Any], Floats], rule: Callable[[Any], F
         rule: the score of each choice by the rule itself, which decides between equally good ones.
     """
 
-    def answer(task: Problem, inputs: Floats) -> Indices:
+    def answer(task: ProblemTask, inputs: Floats) -> Indices:
         def score(state: Any) -> Floats:
-            found = np.where(task.allowed(state), worth(task, state), -np.inf)
+            found = np.where(task.problem.allowed(state), worth(task.problem, state), -np.inf)
             return np.where(found == found.max(), rule(state), -np.inf)
 
         return rollout(task, inputs, score)

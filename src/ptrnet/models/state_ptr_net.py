@@ -64,11 +64,9 @@ class StatePtrNet(PointerModel):
         super().__init__(task.facts.num_features, task.facts.num_specials, settings)
         units, heads = settings.hidden_size, settings.heads
         self.task, self.ways = task, task.facts.ways
-        n = max(task.facts.min_elements, task.facts.fixed + 2)
-        with torch.device("cpu"):  # the weights may be built without memory
-            features = task.features(task.begin(self.example_inputs(1, n)))
-        self.elements = nn.Linear(features.of_elements.shape[-1], units)
-        self.whole = nn.Linear(features.of_whole.shape[-1], units)
+        assert task.facts.feature_sizes is not None
+        of_elements, of_whole = task.facts.feature_sizes()
+        self.elements, self.whole = nn.Linear(of_elements, units), nn.Linear(of_whole, units)
         self.whole_mark = nn.Parameter(normal_vectors(units, divisor=10))
         self.layers = nn.ModuleList(
             EncoderLayer(units, heads, settings.feed_forward)

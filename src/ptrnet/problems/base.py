@@ -277,6 +277,14 @@ class Problem(TaskSettings):
             for k in range(1, width + 1)
         )
 
+    def feature_sizes(self) -> tuple[int, int]:
+        """How many features `features` returns: of an element, and of the whole instance."""
+        n = max(self.min_elements, self.fixed + 2)
+        of_elements, of_whole = self.features(
+            self.start(self.sample(np.random.default_rng(0), 1, n))
+        )
+        return of_elements.shape[-1], of_whole.shape[-1]
+
     def advance(self, state: State, choices: Indices) -> State:
         """Return the state after choices `(B,)`. STAY leaves a row unchanged."""
         moves = choices != STAY
@@ -303,7 +311,7 @@ class Problem(TaskSettings):
         return decisions
 
     def index_error(self, outputs: Indices, first: int = 0) -> str | None:
-        """Return why no instance has the answer `outputs`; see `Task.answer_error`."""
+        """See `Task.answer_error`."""
         chosen = outputs[outputs >= self.fixed] if self.ways > 1 else outputs
         if (chosen < self.fixed).any():
             return f"indices below {self.fixed + first} cannot be chosen"

@@ -131,7 +131,7 @@ def _rollout(problem: Problem, instance: Floats, rng: np.random.Generator) -> li
 
 def _check_features(problem: Problem, state: State, batch: int, n: int) -> tuple[Floats, Floats]:
     features: tuple[Floats, Floats] = _call("features", problem.features, state)
-    of_elements, of_whole = (rows.shape[-1] for rows in problem.features(_smallest(problem)))
+    of_elements, of_whole = problem.feature_sizes()
     for rows, shape in zip(features, ((batch, n, of_elements), (batch, of_whole)), strict=True):
         _check(rows.shape == shape, f"features: expected shape {shape}, got {rows.shape}")
         _check(np.isfinite(rows).all(), "features: expected finite numbers")
@@ -141,12 +141,6 @@ def _check_features(problem: Problem, state: State, batch: int, n: int) -> tuple
             f"features: expected magnitudes of about 1, got {largest:.4g}; divide by a usual value",
         )
     return features
-
-
-def _smallest(problem: Problem) -> State:
-    """Return the state of a small instance, whose features have the sizes that networks expect."""
-    n = max(problem.min_elements, problem.fixed + 2)
-    return problem.start(problem.sample(np.random.default_rng(0), 1, n))
 
 
 def _check_costs(problem: Problem, instance: Floats, answers: list[Indices]) -> None:

@@ -5,7 +5,7 @@ A state is a dictionary of tensors `(B, K, ...)`, one row for each of the K pref
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,10 +14,7 @@ from torch import Tensor
 from ptrnet.errors import ModelError
 from ptrnet.kernels.eager import is_eager, is_recorded
 from ptrnet.masks import gather_prefixes
-from ptrnet.problems.base import NUM_SPECIALS, State
-
-if TYPE_CHECKING:
-    from ptrnet.problems.base import Problem
+from ptrnet.problems.base import NUM_SPECIALS, Problem, State
 
 
 class Features(NamedTuple):
@@ -36,7 +33,7 @@ class States:
         problem: the problem. If it has no `array_api`, its methods get arrays of NumPy.
     """
 
-    problem: "Problem"
+    problem: Problem
 
     def begin(self, inputs: Tensor, lengths: Tensor | None = None) -> State:
         """Return the state before the first choice, K = 1.

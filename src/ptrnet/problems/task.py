@@ -72,6 +72,7 @@ class ProblemTask(Task):
             field_names=problem.field_names,
             scaling={"kind": "none"},
             instance_format=problem.instance_format(),
+            feature_sizes=problem.feature_sizes,
             in_torch=problem.array_api,
             quick_labels=False,
             has_picture=own.draw is not Problem.draw,

@@ -94,6 +94,8 @@ class Facts:
             `ceil(per_element * n) + plus`, clipped to `least` and `most`.
         instance_format: how an exported program makes an array of a dictionary; None if an instance
             is no dictionary.
+        feature_sizes: a function that returns how many features a network reads of an element, and
+            of the whole instance, if it reads the states of the task. None if no network does.
         in_torch: whether a network of the task is computed in torch alone, so that it can be
             exported.
         quick_labels: whether the first labeller is quick enough to show its answer beside that of a
@@ -140,6 +142,7 @@ class Facts:
     scaling: Mapping[str, Any] = field(default_factory=lambda: {"kind": "unit-cube"})
     token_limit: Mapping[str, float] | None = None
     instance_format: Mapping[str, Any] | None = None
+    feature_sizes: Callable[[], tuple[int, int]] | None = None
     in_torch: bool = True
     quick_labels: bool = True
     has_picture: bool = True
