@@ -389,7 +389,7 @@ USES = {
     "evaluate": lambda solver, data: solver.evaluate(data),
     "explain": lambda solver, data: solver.explain(data)["value"],
     "log_likelihoods": lambda solver, data: solver.log_likelihoods(data).tolist(),
-    "sample": lambda solver, data: solver.sample([x for x, _ in data], seed=1).log_probs.tolist(),
+    "sample": lambda solver, data: solver.sample([x for x, _ in data], seed=1)[1].tolist(),
     "attention": lambda solver, data: [p.tolist() for p, _ in solver.attention(data)],
     "plot_reliability": lambda solver, data: solver.plot_reliability(data).get_title(),
 }

@@ -18,7 +18,7 @@ def test_float64_model_supports_all_methods_of_solver(name):
     instances = ptrnet.generate(double.task, 10, 8)
     for solver in (single, double):
         assert len(solver.solve([x for x, _ in instances])) == 8
-        assert len(solver.sample(instances[0][0], 2).answers[0]) == 2
+        assert len(solver.sample(instances[0][0], 2)[0][0]) == 2
         assert np.isfinite(solver.attention(instances[0][0])[0]).all()
     expected, actual = single.log_likelihoods(instances), double.log_likelihoods(instances)
     np.testing.assert_allclose(actual, expected, rtol=1e-2, atol=1e-3)

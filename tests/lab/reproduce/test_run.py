@@ -118,7 +118,7 @@ def _length(points, tour):
 
 def test_another_budget_or_seed_starts_another_training(tiny, trained, capsys):
     assert ptrnet(["reproduce", "tiny/hulls/first", "--seed", "5"]) == 0
-    assert trained[0].seed == 5
+    assert trained[0].run.seed == 5
     (record,) = document()
     assert record["seed"] == 5 and record["command"].endswith("--seed 5")
     assert ptrnet(["reproduce", "tiny/hulls/first"]) == 0  # not done yet with its own seed
