@@ -19,11 +19,8 @@ from ptrnet.data.symmetries import SYMMETRIES, apply_symmetry
 from ptrnet.decoding import Decoder, Hypotheses
 from ptrnet.geometry.points import reading_order
 from ptrnet.models.base import PointerModel, as_parameters
-from ptrnet.tasks.base import Mirror, Task
-from ptrnet.tasks.tsp.ends import obey
+from ptrnet.tasks.base import Choice, Mirror, Task
 from ptrnet.types import CLOSED, Example, Floats, Indices
-
-Choice = tuple[Indices, float]  # an answer, and its log-probability
 
 
 def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, Indices]:
@@ -172,7 +169,8 @@ def _cheapest(task: Task, example: Example, choices: Sequence[Choice]) -> Choice
 
 def _canonicalize(task: Task, example: Example, outputs: Indices) -> Indices:
     canonical = canonicalize_valid(task, example.inputs, outputs)
-    return canonical if example.rules == CLOSED else obey(example, canonical)
+    ends = task.facts.ends
+    return ends.obey(example, canonical) if ends and example.rules != CLOSED else canonical
 
 
 def canonicalize_valid(task: Task, inputs: Floats, outputs: Indices) -> Indices:

@@ -18,10 +18,9 @@ from ptrnet.kernels.eager import use_compiled_kernels
 from ptrnet.kernels.threads import one_thread
 from ptrnet.models.base import PointerModel
 from ptrnet.run import CHUNK
-from ptrnet.tasks.base import Task
-from ptrnet.tasks.tsp.ends import beginning, with_best_ends
+from ptrnet.tasks.base import Choice, Task
 from ptrnet.types import CLOSED, END, Dataset, Example, Floats, Indices
-from ptrnet.views import Choice, best_answer, decode_view, settle_valid, views_of
+from ptrnet.views import best_answer, decode_view, settle_valid, views_of
 
 if TYPE_CHECKING:
     from ptrnet.decoding import Sample
@@ -85,8 +84,8 @@ class Predictor:
         """
         sizes = (data.sizes * self.decoder.size).tolist()
         by_known: dict[int, list[int]] = {}
-        for row, rules in enumerate(data.column("rules")):
-            by_known.setdefault(len(beginning(rules)), []).append(row)
+        for row, example in enumerate(data):
+            by_known.setdefault(len(self._beginning(example)), []).append(row)
         for _, alike in sorted(by_known.items()):
             totals = [sizes[row] for row in alike]
             for rows in bucket_by_size(totals, MAX_BATCH_ELEMENTS, self.model.one_size):
@@ -103,12 +102,18 @@ class Predictor:
     def _decode(self, view: int, examples: Sequence[Example]) -> list[list[Choice]]:
         constraint = self.task if self.constrained else unconstrained(self.task.facts)
         instances = [example.inputs for example in examples]
-        first = [beginning(example.rules) for example in examples]
+        first = [self._beginning(example) for example in examples]
         return decode_view(view, instances, self.task, self.model, self.decoder, constraint, first)
+
+    def _beginning(self, example: Example) -> list[int]:
+        """Return the elements with which an answer must begin."""
+        ends = self.task.facts.ends
+        return ends.beginning(example) if ends else []
 
     def _with_best_ends(self, example: Example, best: Choice) -> Choice:
         """Try other ends of an open path. `Reconstruct` would ignore given ends."""
-        if example.rules == CLOSED or self.decoder.needs_circular:
+        ends = self.task.facts.ends
+        if ends is None or example.rules == CLOSED or self.decoder.needs_circular:
             return best
         count = max(MAX_BATCH_ELEMENTS // (len(example.inputs) * self.decoder.size), 1)
 
@@ -116,7 +121,7 @@ class Predictor:
             for first in range(0, len(copies), count):
                 yield from self._decode(0, copies[first : first + count])
 
-        return with_best_ends(example, best, answer)
+        return ends.best(example, best, answer)
 
     def _settled(self, example: Example, best: Choice) -> Choice:
         """Correct an answer with nearly equal elements, and improve it by small changes."""

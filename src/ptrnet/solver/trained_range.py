@@ -81,9 +81,8 @@ class TrainedRange:
 
     def check_readable(self, example: Example) -> None:
         """Raise InputError if no network can read an instance, such as a matrix of distances."""
-        from ptrnet.tasks.tsp.ends import unreadable
-
-        if reason := unreadable(example):
+        ends = self.task.facts.ends
+        if ends and (reason := ends.unreadable(example)):
             raise InputError(f"{example.source}: {reason}")
 
     def warn_of(self, examples: Iterable[Example], decoder: "Decoder") -> None:

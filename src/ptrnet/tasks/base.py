@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
     from ptrnet.metrics.interval import Scores
 
+Choice = tuple[Indices, float]  # an answer, and its log-probability
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Facts:
@@ -82,6 +84,7 @@ class Facts:
             equal, which models cannot distinguish (`ptrnet.geometry.resolution`). Its arguments are
             the instance `(n, d)` as the user gave it, and a valid answer. Answers that are wrong
             for other reasons are returned unchanged. None if the task has no exact rule.
+        ends: how tours obey where they begin and end; None if answers are not tours.
         improve: a function that makes small changes to a valid answer to an example. It returns a
             valid answer that costs no more. None if answers are not improved.
         rounded_points: a function that returns the points `(n, 2)` of an instance if its distances
@@ -135,6 +138,7 @@ class Facts:
     ties: Callable[[int, Indices, Floats | None], Floats] | None = None
     mirror: "Mirror | None" = None
     settle: Callable[[Floats, Indices], Indices] | None = None
+    ends: "TourEnds | None" = None
     improve: Callable[[Example, Indices], Indices] | None = None
     rounded_points: Callable[[Floats], Floats | None] | None = None
     keeps_equal: bool = True
@@ -163,6 +167,20 @@ class Facts:
     def num_specials(self) -> int:
         """The number of special slots of the pointer, S."""
         return len(self.special_names)
+
+
+class TourEnds(NamedTuple):
+    """How a network's tours come to obey `Example.rules`: functions of `ptrnet.tasks.tsp.ends`."""
+
+    # Returns the elements with which an answer to the example must begin.
+    beginning: Callable[[Example], list[int]]
+    # Returns the tour, changed so that it obeys the rules.
+    obey: Callable[[Example, Indices], Indices]
+    # Returns the best path after trying other free ends. Arguments: the example, the best answer
+    # with its log-probability, and a function that answers copies of the example.
+    best: Callable[[Example, Choice, Callable[[list[Example]], Iterable[Sequence[Choice]]]], Choice]
+    # Returns why networks cannot answer an instance; empty if they can.
+    unreadable: Callable[[Example], str]
 
 
 class Mirror(NamedTuple):

@@ -22,6 +22,7 @@ from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, PLANAR, is_directed, 
 from ptrnet.geometry.points import scale_by_power_of_two
 from ptrnet.geometry.predicates import area_signs
 from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error
+from ptrnet.tasks.tsp.ends import ENDS
 from ptrnet.types import CLOSED, Example, Floats, Indices, TourRules
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class Tsp(Task):
             circular=True,
             depends_on_indices=self.order == "given",
             cost_name="length",
+            ends=ENDS,
             improve=self._improve,
         )
 

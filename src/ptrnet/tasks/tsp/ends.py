@@ -12,19 +12,19 @@ import numpy as np
 
 from ptrnet.errors import InputError
 from ptrnet.geometry.distances import EXPLICIT, PLANAR, along, is_directed
-from ptrnet.tasks.base import Task
+from ptrnet.tasks.base import Choice, Task, TourEnds
 from ptrnet.types import Ends, Example, Indices, TourRules, is_permutation
 
 MAX_ENDS = 32  # maximum number of cities that are tried as the free end of a path
 
 
-def beginning(rules: TourRules) -> list[int]:
+def beginning(example: Example) -> list[int]:
     """Return the required last and first city; no city if the rules do not fix both.
 
     A tour that begins with these two cities has the edge between them. So `obey` can rotate
     the tour to begin at the required first city and end at the required last city.
     """
-    start, end = rules.start, rules.end
+    start, end, *_ = example.rules
     return [] if start is None or end is None else [end, start]
 
 
@@ -76,9 +76,6 @@ def with_free_end(example: Example, outputs: Indices, end: str) -> list[Example]
     return [example.replace(rules=TourRules(first, last, True)) for first, last in ends]
 
 
-Choice = tuple[Indices, float]  # a path, and its log-probability
-
-
 def with_best_ends(
     example: Example,
     best: Choice,
@@ -121,6 +118,9 @@ def unreadable(example: Example) -> str:
     elif example.rules.fixed:
         what = "fixed edges, which networks do not keep"
     return what and f"{what}; ptrnet label tsp answers it by an algorithm"
+
+
+ENDS = TourEnds(beginning, obey, with_best_ends, unreadable)
 
 
 def with_ends(examples: Iterable[Example], task: Task, ends: Ends) -> Iterable[Example]:
