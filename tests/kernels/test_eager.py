@@ -1,5 +1,8 @@
 """Plain formulas replace kernels while PyTorch records or transforms operations."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from torch._subclasses import FakeTensorMode
@@ -241,3 +244,27 @@ def test_long_work_and_trainings_use_compiled_kernels_at_once(new_process, tmp_p
     eager._steps = 0
     ptrnet.fit(examples, steps=1, batch_size=2, hidden_size=4, output=tmp_path / "run")
     assert eager.may_use_compiled(1)
+
+
+def test_modes_of_other_threads_are_not_seen_and_leave_no_trace():
+    """PyTorch's own flag stays set if two threads leave their modes in the order of entering."""
+    in_order = [threading.Barrier(2, timeout=30) for _ in range(3)]
+    seen = []
+
+    def enter(is_first):
+        if not is_first:
+            in_order[0].wait()
+        with FakeTensorMode():
+            if is_first:
+                in_order[0].wait()
+            in_order[1].wait()
+            seen.append(eager.is_recorded())
+            if not is_first:
+                in_order[2].wait()
+        if is_first:
+            in_order[2].wait()
+
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(enter, [True, False]))
+    assert results == [None, None] and seen == [True, True]
+    assert not eager.is_recorded()

@@ -6,14 +6,17 @@ memory: a batch under `vmap`, or a value with its tangent. For such tensors we u
 formula, too, because PyTorch can transform its operations.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.forward_ad import unpack_dual
 from torch.nn import Parameter
-from torch.utils._python_dispatch import is_in_torch_dispatch_mode
+
+# PyTorch 2.13 has no public function that tells which dispatch modes are active in this thread. The
+# flag that `is_in_torch_dispatch_mode` reads is shared by all threads, and stays set if two threads
+# leave their modes in the order in which they entered them.
+from torch.utils import _python_dispatch
 
 # PyTorch answers a few instances in less time than compiled code takes to load. If the code is not
 # in the cache, numba compiles the code, which takes ten seconds. So PyTorch computes the first
@@ -22,7 +25,6 @@ from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 STEPS_BEFORE, ROWS_OF_A_STEP = 100, 32
 
 _steps = 0  # steps that PyTorch has computed in this process, counted as above
-_only_observed = False  # see `observed`
 
 
 def is_eager(*tensors: Tensor) -> bool:
@@ -60,28 +62,19 @@ def is_unchanged(module: nn.Module, kinds: tuple[type[nn.Module], ...]) -> bool:
 
 def is_recorded() -> bool:
     """Whether PyTorch traces, compiles or exports, or a dispatch mode is active and may record."""
-    return _is_captured() or is_in_torch_dispatch_mode()
+    return _is_captured() or _python_dispatch._len_torch_dispatch_stack() > 0
 
 
 def can_read_values(*tensors: Tensor) -> bool:
     """Whether code may read values of tensors, for example to choose shapes.
 
-    Like `is_eager`, but also True in `observed`.
+    Like `is_eager`, but also True under dispatch modes that have a true attribute `only_observes`:
+    such a mode runs each operation immediately.
     """
-    if _is_captured() or is_transformed(*tensors):  # check first: a compiler cannot read the mode
+    if _is_captured() or is_transformed(*tensors):  # check first: a compiler cannot read the modes
         return False
-    return _only_observed or not is_in_torch_dispatch_mode()
-
-
-@contextmanager
-def observed() -> Iterator[None]:
-    """Tell `can_read_values` that dispatch modes in this context run each operation immediately."""
-    global _only_observed
-    _only_observed = True
-    try:
-        yield
-    finally:
-        _only_observed = False
+    modes = _python_dispatch._get_current_dispatch_mode_stack()
+    return all(getattr(mode, "only_observes", False) for mode in modes)
 
 
 def _is_captured() -> bool:
