@@ -199,10 +199,18 @@ def test_refuses_a_matrix_with_a_cell_that_is_not_a_number(tmp_path, name, cell)
         list(formats.read(str(path), tasks.get("tsp")))
 
 
+def test_refuses_infinite_distances_even_if_the_other_columns_could_be_points(tmp_path):
+    path = tmp_path / "m.csv"
+    path.write_text("0,1,2\ninf,0,3\ninf,4,0\n")
+    with pytest.raises(InputError, match=r"row 2, column 1: expected a finite distance, got inf"):
+        list(formats.read(str(path), tasks.get("tsp")))
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "id,x,y,size\n1,0,1,4\n2,1,0,4\n3,1,1,7\n",  # different numbers on the diagonal
+        "x,y,z\ninf,1,2\ninf,2,3\ninf,3,1\n",  # infinite numbers are not names
         ",A,B,C\nA,0,1,2\nB,1,0,3\nX,2,3,0\n",  # rows and columns of other names
     ],
 )

@@ -179,7 +179,7 @@ def _read_matrix(text: Text, task: Task) -> Example | None:
         return None
     for i in range(n):
         body[i][i] = "0"
-    if not all(map(cells.is_plain_number, chain.from_iterable(body))):
+    if not all(map(_is_number, chain.from_iterable(body))):
         return None
     above = rows[0][has_names:] if has_header else [str(k) for k in range(n)]
     names = [row[0] for row in rows[has_header:]] if has_names else above
@@ -240,7 +240,7 @@ def _read_numbers(text: Text, task: Task) -> Example:
         )
     columns = dict(enumerate(zip(*body, strict=True)))
     misfits = {
-        k: [i for i, cell in enumerate(column) if not cells.is_plain_number(cell)]
+        k: [i for i, cell in enumerate(column) if cells.is_missing(cell) or not _is_number(cell)]
         for k, column in columns.items()
     }
     numeric = cells.numeric_columns(
@@ -297,6 +297,12 @@ def _is_header(first: Row, numeric: list[int], ids: list[int], place: str) -> bo
             f"got {short(first[bad[0]])}"
         )
     return bool(titles)
+
+
+def _is_number(cell: str) -> bool:
+    """Whether a cell is a plain number, or `nan` or infinite, which later checks refuse."""
+    is_infinite = cells.is_number(cell) and not cells.is_finite_number(cell)
+    return is_infinite or cells.is_plain_number(cell)
 
 
 def _may_be_number(cell: str) -> bool:
