@@ -485,6 +485,10 @@ class Example:
         kept = ("inputs", "outputs", "grades", *self._data.columns)
         return {name: getattr(self, name) for name in kept}
 
+    def __repr__(self) -> str:
+        row = self.to_row().items()
+        return f"Example({', '.join(f'{k}={v!r}' for k, v in row if v is not None)})"
+
     def __getattr__(self, name: str) -> Any:
         """Return the row's value of a column."""
         if name not in DEFAULTS:

@@ -208,3 +208,9 @@ def test_refuses_values_without_items():
             instances_of(values, tasks.get("hull"))
     with pytest.raises(InputError, match="expected a list or an array"):
         examples_of(3.5, tasks.get("hull"))
+
+
+def test_an_example_shows_its_inputs_its_answer_and_what_differs_from_the_defaults():
+    shown = "Example(inputs=array([[1.],\n       [2.]]), outputs=array([1, 0])"
+    assert repr(Example([1.0, 2.0], [1, 0])) == f"{shown})"
+    assert repr(Example([1.0, 2.0], [1, 0], "a.txt:3")) == f"{shown}, source='a.txt:3')"
