@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 from huggingface_hub import ModelCard
 
@@ -104,3 +105,10 @@ def test_the_card_of_a_training_on_a_file_names_no_folder_and_has_scores(tmp_pat
 def test_without_validation_examples_the_card_says_not_measured(tmp_path):
     train(Recipe.from_table(task="sort", **{**FAST, "valid_batches": 0}), tmp_path / "run")
     assert "Not measured: " in (tmp_path / "run" / "README.md").read_text()
+
+
+def test_the_card_of_own_examples_has_the_main_metric_of_their_kind():
+    rng = np.random.default_rng(0)
+    examples = [(rng.random((4, 1)), rng.permutation(4)) for _ in range(40)]
+    solver = ptrnet.fit(examples, kind="permutation", steps=1, ensemble=1, hidden_size=8)
+    assert "kendall_tau" in {score["metric"] for score in solver.trained["scores"]}

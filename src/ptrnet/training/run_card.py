@@ -112,7 +112,7 @@ def write_card(
         table = markdown_table(["metric", "unconstrained", "constrained"], rows)
         saved.trained["scores"] = [
             {"n": str(recipe.data.n), "metric": metric, **constrained[metric].to_dict()}
-            for metric in dict.fromkeys([*LISTED, getattr(saved.task, "metric", "")])
+            for metric in dict.fromkeys([*LISTED, saved.task.facts.metric])
             if metric in telling
         ]
         model_folder.save(folder, saved)
