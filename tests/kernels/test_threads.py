@@ -4,6 +4,7 @@ import threading
 
 import torch
 
+from ptrnet import models
 from ptrnet.kernels.threads import run_slices
 
 
@@ -38,8 +39,6 @@ def test_an_error_in_a_slice_reaches_the_caller():
 
 def test_inference_mode_holds_in_slices():
     """Kernels write into tensors of inference mode, which PyTorch refuses outside it."""
-    from ptrnet import models
-
     torch.manual_seed(0)
     model, points = models.build("ptr-net", 2, 1, hidden_size=8), torch.rand(64, 5, 2)
     with torch.no_grad():
@@ -75,3 +74,19 @@ os._exit(0 if all(same) else 3)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_layer_of_float32_weights_is_trained_in_several_threads():
+    """Threads do not inherit that gradients are off inside a kernel, which writes with `out`."""
+    before = torch.get_num_threads()
+    gradients = []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            torch.manual_seed(0)
+            model = models.build("ptr-net", 2, 1, hidden_size=8)
+            model.encode(torch.rand(128, 5, 2)).keys.square().sum().backward()
+            gradients.append([p.grad for p in model.parameters() if p.grad is not None])
+    finally:
+        torch.set_num_threads(before)
+    torch.testing.assert_close(*gradients)

@@ -34,10 +34,11 @@ def run_slices(run: Callable[[int, int, int], None], cuts: Sequence[int]) -> Non
     if slices == 1:
         run(0, cuts[0], cuts[1])
         return
-    inference = torch.is_inference_mode_enabled()  # threads do not inherit this mode, so pass it on
+    # Threads do not inherit these modes, so pass them on.
+    inference, gradients = torch.is_inference_mode_enabled(), torch.is_grad_enabled()
 
     def run_slice(k: int) -> None:
-        with torch.inference_mode(inference):
+        with torch.inference_mode(inference), torch.set_grad_enabled(gradients):
             run(k, cuts[k], cuts[k + 1])
 
     pool = _pool(torch.get_num_threads())
