@@ -34,7 +34,7 @@ from ptrnet.files import checksum
 from ptrnet.labellers import best_tour, dynamic_programming, pyvrp, pyvrp_prizes, tabu_search
 from ptrnet.metrics.interval import Moments
 from ptrnet.models.base import num_weights
-from ptrnet.problems.task import ProblemTask
+from ptrnet.problems.base import ProblemTask
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run_card import Card, markdown_table
 from ptrnet.types import Dataset, Example, Floats, Indices

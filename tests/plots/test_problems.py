@@ -11,8 +11,8 @@ from ptrnet import tasks
 from ptrnet.errors import InputError
 from ptrnet.plots.answer import ANSWER_COLOR, check_plot, draw_answered, picture_size
 from ptrnet.problems import Problem
+from ptrnet.problems.base import ProblemTask
 from ptrnet.problems.knapsack import Knapsack
-from ptrnet.problems.task import ProblemTask
 from ptrnet.types import Example
 
 

@@ -10,9 +10,9 @@ from ptrnet import labellers, models, tasks
 from ptrnet.data.batches import batch_of
 from ptrnet.errors import InputError
 from ptrnet.models.settings import LayerSettings
+from ptrnet.problems.base import ProblemTask
 from ptrnet.problems.cvrp import Cvrp
 from ptrnet.problems.knapsack import Knapsack
-from ptrnet.problems.task import ProblemTask
 from ptrnet.training.losses import losses
 from ptrnet.types import Dataset, Example
 

@@ -24,8 +24,7 @@ from ptrnet.models.parts.remaining import Rest
 from ptrnet.models.settings import LayerSettings, ModelSettings
 
 if TYPE_CHECKING:
-    from ptrnet.problems.base import State
-    from ptrnet.problems.task import ProblemTask
+    from ptrnet.problems.base import ProblemTask, State
     from ptrnet.tasks.base import Task
 
 # The largest number of elements to encode at once, including padding. Larger chunks would not fit

@@ -5,7 +5,7 @@ A state is a dictionary of tensors `(B, K, ...)`, one row for each of the K pref
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,7 +14,10 @@ from torch import Tensor
 from ptrnet.errors import ModelError
 from ptrnet.kernels.eager import is_eager, is_recorded
 from ptrnet.masks import gather_prefixes
-from ptrnet.problems.base import NUM_SPECIALS, Problem, State
+from ptrnet.types import END
+
+if TYPE_CHECKING:
+    from ptrnet.problems.base import Problem, State
 
 
 class Features(NamedTuple):
@@ -33,9 +36,9 @@ class States:
         problem: the problem. If it has no `array_api`, its methods get arrays of NumPy.
     """
 
-    problem: Problem
+    problem: "Problem"
 
-    def begin(self, inputs: Tensor, lengths: Tensor | None = None) -> State:
+    def begin(self, inputs: Tensor, lengths: Tensor | None = None) -> "State":
         """Return the state before the first choice, K = 1.
 
         Raises:
@@ -48,10 +51,10 @@ class States:
         state = self._call(self.problem.start, inputs.double())
         return {name: rows[:, None] for name, rows in state.items()}
 
-    def mask(self, state: State) -> Tensor:
+    def mask(self, state: "State") -> Tensor:
         return self._of_prefixes(self.problem.decisions, state)
 
-    def advance(self, state: State, parents: Tensor | None, tokens: Tensor) -> State:
+    def advance(self, state: "State", parents: Tensor | None, tokens: Tensor) -> "State":
         """See `Constraint.advance`. If `parents` is None, each prefix is its own parent."""
         rows = {
             name: (
@@ -61,16 +64,16 @@ class States:
             ).flatten(0, 1)
             for name, part in state.items()
         }
-        choices = tokens.flatten() - NUM_SPECIALS  # END, or the start symbol, becomes STAY
+        choices = tokens.flatten() - (END + 1)  # END, or the start symbol, becomes STAY
         rows = self._call(self.problem.advance, rows, choices)
         return {name: part.view(*tokens.shape, *part.shape[1:]) for name, part in rows.items()}
 
-    def features(self, state: State) -> Features:
+    def features(self, state: "State") -> Features:
         """Return the features that a network reads."""
         of_elements, of_whole = self._of_prefixes(self.problem.features, state)
         return Features(of_elements, of_whole, self._of_prefixes(self.problem.remaining, state))
 
-    def _of_prefixes(self, method: Callable[..., Any], state: State) -> Any:
+    def _of_prefixes(self, method: Callable[..., Any], state: "State") -> Any:
         """Call a method of states with a row for each prefix, and return tensors `(B, K, ...)`."""
         shape = next(iter(state.values())).shape[:2]
         found = self._call(method, {name: part.flatten(0, 1) for name, part in state.items()})
