@@ -51,7 +51,7 @@ TRAIN = "train --data d.jsonl --steps 1 --batch-size 4 --output run"
 @pytest.mark.parametrize(
     ("program", "most"),
     [
-        ("import ptrnet; ptrnet.load('hull').solve([[0, 0], [1, 0], [0, 1]])", 57),
+        ("import ptrnet; ptrnet.load('hull').solve([[0, 0], [1, 0], [0, 1]])", 55),
         ("from ptrnet.cli import run; run(['solve', 'hull', 'points.csv'])", 70),
         (f"from ptrnet.cli import run; run({TRAIN.split()})", 110),
     ],
