@@ -62,6 +62,13 @@ def test_a_callback_may_end_the_training(tmp_path):
     assert (tmp_path / "run" / "config.json").exists()
 
 
+@pytest.mark.parametrize("answer", [torch.tensor(True), np.True_])
+def test_a_comparison_of_a_metric_ends_the_training(answer):
+    assert Hooks((lambda step, metrics: answer,)).after_step(1, {})
+    assert not Hooks((lambda step, metrics: ~answer,)).after_step(1, {})
+    assert not Hooks((lambda step, metrics: step,)).after_step(1, {})  # such as a count of bytes
+
+
 def test_callbacks_and_loggers_work_with_costs():
     def first(x, answer):
         return float(x[answer[0], 0])

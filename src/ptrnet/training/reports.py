@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 from lightning.fabric.loggers import CSVLogger, Logger, TensorBoardLogger
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
@@ -26,7 +27,7 @@ LOG_EVERY = 50  # steps; reading the loss more often would slow down small model
 LINE_EVERY = 60.0  # seconds between lines if standard error is not a terminal
 
 # Takes the number of a step and its metrics. If it returns True, the training ends.
-StepHook = Callable[[int, Mapping[str, Tensor | float]], bool | None]
+StepHook = Callable[[int, Mapping[str, Tensor | float]], bool | Tensor | None]
 Log = Callable[[Mapping[str, float], int], None]  # takes metrics and the number of their step
 
 
@@ -77,7 +78,8 @@ class Hooks:
     def after_step(self, step: int, metrics: Mapping[str, Tensor | float]) -> bool:
         """Call all callbacks. Return whether one of them ends the training."""
         answers = [callback(step, metrics) for callback in self.callbacks]
-        return any(answer is True for answer in answers)
+        # A comparison of `metrics["loss"]` is a tensor, and one of NumPy's numbers is a `np.bool_`.
+        return any(bool(a) for a in answers if isinstance(a, bool | np.bool_ | Tensor))
 
     @contextlib.contextmanager
     def logging(self, output: Path, recipe: Recipe) -> Iterator[Log]:
