@@ -1,5 +1,10 @@
+import os
 import pickle
 import pkgutil
+import signal
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,3 +51,22 @@ def test_the_folder_is_not_listed_for_every_batch(monkeypatch):
 def test_label_refuses_instances_as_its_first_argument():
     with pytest.raises(InputError, match=r"^label: expected a task or its name first, got array"):
         ptrnet.label(np.zeros((1, 3, 2)), "hull")
+
+
+@pytest.mark.parametrize(
+    ("name", "labeller"), [("job-shop", "cp-sat"), ("orienteering", "circuit")]
+)
+def test_ctrl_c_interrupts_after_an_answer_of_or_tools(name, labeller):
+    """OR-Tools: its handler of SIGINT leaves a handler with which Ctrl-C ends the process."""
+    task = tasks.get(name)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        labellers.label(task, task.sample(np.random.default_rng(0), 1, 4), labeller)
+        if sys.platform == "linux":
+            caught = Path("/proc/self/status").read_text().split("SigCgt:")[1].split()[0]
+            assert int(caught, 16) >> (signal.SIGINT - 1) & 1
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+    finally:
+        signal.signal(signal.SIGINT, before)

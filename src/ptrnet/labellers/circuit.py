@@ -105,6 +105,8 @@ def _best_circuit(dist: Indices, limit: int, prize: Floats) -> tuple[list[int], 
     model.maximize(sum(int(p) * is_visited for p, is_visited in zip(prizes, visited, strict=True)))
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
+    # With its own handler, Ctrl-C would end the search, and later ones this process at once.
+    solver.parameters.catch_sigint_signal = False
     solver.parameters.max_deterministic_time = LIMIT
     solver.parameters.linearization_level = 2  # makes proofs ten times as fast
     status = solver.solve(model)

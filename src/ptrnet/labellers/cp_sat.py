@@ -68,6 +68,8 @@ def _schedule(instance: Floats) -> tuple[list[int], bool]:
     model.minimize(makespan)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
+    # With its own handler, Ctrl-C would end the search, and later ones this process at once.
+    solver.parameters.catch_sigint_signal = False
     solver.parameters.max_deterministic_time = LIMIT
     status = solver.solve(model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
