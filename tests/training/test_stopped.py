@@ -111,14 +111,6 @@ def left_by(folder, stop):
     return saved.trained["steps"]
 
 
-@pytest.fixture(autouse=True)
-def interrupted_by_ctrl_c():
-    """Other tests of this process may have left a handler with which Ctrl-C ends the process."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_stopped_training_leaves_its_best_model(tmp_path, kind, signal_number):
