@@ -7,8 +7,10 @@ from lightning.pytorch import Callback
 from lightning.pytorch.loggers import Logger
 
 import ptrnet
-from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.errors import DivergedError, InputError, MissingExtraError
 from ptrnet.training import reports
+from ptrnet.training.checkpoint import read_last
+from ptrnet.training.module import TrainingModule
 from ptrnet.training.reports import Hooks
 
 OPTIONS = {"hidden_size": 8, "batch_size": 8, "steps": 60, "valid_every": 20, "seed": 5}
@@ -60,6 +62,26 @@ def test_a_callback_may_end_the_training(tmp_path):
     solver = ptrnet.fit(PAIRS, **OPTIONS, callbacks=[stop], output=tmp_path / "run")
     assert solver.trained["steps"] == 20
     assert (tmp_path / "run" / "config.json").exists()
+
+
+def test_a_callback_that_ends_the_training_leaves_no_diverged_checkpoint(tmp_path, monkeypatch):
+    """Step 25 is not due for a check, a validation or a checkpoint."""
+    forward, modules = TrainingModule.forward, []
+
+    def noted(self, batch, step):
+        modules.append(self)
+        return forward(self, batch, step)
+
+    def spoil(step, metrics):
+        if step == 25:
+            with torch.no_grad():
+                next(modules[-1].parameters()).fill_(torch.nan)
+        return step == 25
+
+    monkeypatch.setattr(TrainingModule, "forward", noted)
+    with pytest.raises(DivergedError, match="step 25"):
+        ptrnet.fit(PAIRS, **OPTIONS, callbacks=[spoil], output=tmp_path / "run")
+    assert read_last(tmp_path / "run").step == 20
 
 
 @pytest.mark.parametrize("answer", [torch.tensor(True), np.True_])

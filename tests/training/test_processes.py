@@ -17,6 +17,7 @@ from ptrnet.data.streams import DatasetStream, FreshStream, rows_of_rank
 from ptrnet.errors import InputError
 from ptrnet.labels import generate_dataset
 from ptrnet.model_folder import load
+from ptrnet.training import checkpoint
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 from tests.test_parallel import is_running, wait_until
@@ -42,6 +43,21 @@ sys.exit(code)
 """
 
 
+# Adds a callback that would end each process at another step.
+ENDED = """
+import os
+from ptrnet.training import run as of_runs
+from ptrnet.training.reports import Hooks
+
+def ended(recipe, output, *arguments, **others):
+    def ends(step, metrics):
+        return step == 3 + 4 * int(os.environ["LOCAL_RANK"])
+    return train(recipe, output, *arguments, **{**others, "hooks": Hooks((ends,))})
+
+train, of_runs.train = of_runs.train, ended
+"""
+
+
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as free:
         return str(free.getsockname()[1])
@@ -51,9 +67,9 @@ def free_port():
 def train_ranks(fork_server, tmp_path):
     """Return a function that runs `ptrnet train` in two processes, and returns its messages."""
 
-    def run(*arguments):
+    def run(*arguments, before=""):
         port = free_port()
-        done = fork_server.run(RANKS, "train", *arguments, cwd=tmp_path, MASTER_PORT=port)
+        done = fork_server.run(before + RANKS, "train", *arguments, cwd=tmp_path, MASTER_PORT=port)
         assert (done.returncode, done.stdout) == (0, f"{tmp_path / 'run'}\n"), done.stderr
         return done.stderr
 
@@ -161,6 +177,12 @@ def test_two_processes_that_learn_from_costs_resume_to_the_same_weights(tmp_path
     train_ranks("--output", run, "--resume")
     resumed = load(run).model.state_dict()
     assert all(torch.equal(expected[key], resumed[key]) for key in expected)
+
+
+def test_the_main_process_decides_whether_a_callback_ends_the_training(tmp_path, train_ranks):
+    """A process that ended alone would leave the other one waiting for it."""
+    train_ranks("sort", "--n", "5", *OPTIONS, "--output", tmp_path / "run", before=ENDED)
+    assert checkpoint.read_last(tmp_path / "run").step == 3
 
 
 def test_batches_must_be_shared_evenly():

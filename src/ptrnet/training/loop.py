@@ -101,7 +101,8 @@ def run_steps(
                 metrics = {name: value.detach() for name, value in metrics.items()}
                 validates = bool(valid) and step % valid_every == 0
                 saves = step == last or step % recipe.run.checkpoint_every == 0
-                check(step, metrics["loss"], validates or saves or step % LOG_EVERY == 0)
+                is_due = validates or saves or step % LOG_EVERY == 0
+                check(step, [metrics["loss"]], is_due)
                 progress.add(step, metrics)
                 if validates:
                     with autocast:
@@ -109,8 +110,11 @@ def run_steps(
                     saves |= best.update(step, losses, module.model)
                     progress.add_validation(step, means)
                     metrics |= means
-                ends = hooks.after_step(step, metrics)
-                if validates and fabric.broadcast(best.has_ended):  # in all processes, or in none
+                # In all processes, or in none: the others would wait for a process that has ended.
+                ends = bool(hooks.callbacks) and fabric.broadcast(hooks.after_step(step, metrics))
+                if ends and not is_due:
+                    check(step, [], True)
+                if validates and fabric.broadcast(best.has_ended):
                     ends = True
                     progress.say(f"stopped at step {step}: {best.why_ended}")
                 if fabric.is_global_zero and (saves or ends):
@@ -275,23 +279,24 @@ class LossCheck:
         self.is_cheap = fabric.device.type == "cpu" and fabric.world_size == 1
         self.recent: list[Tensor] = []
 
-    def __call__(self, step: int, loss: Tensor, is_due: bool) -> None:
-        """Take the loss of a step. Before anything is saved or logged, the check `is_due`."""
-        self.recent.append(loss)
+    def __call__(self, step: int, losses: Sequence[Tensor], is_due: bool) -> None:
+        """Take losses up to a step. Before anything is saved or logged, the check `is_due`."""
+        self.recent += losses
         if not (is_due or self.is_cheap):
             return
-        losses, self.recent = torch.stack(self.recent), []
-        if self._in_any_process(self.is_likelihood and bool((losses < -LOSS_ROUNDING).any())):
+        recent = torch.stack(self.recent) if self.recent else torch.zeros(0)
+        self.recent = []
+        if self._in_any_process(self.is_likelihood and bool((recent < -LOSS_ROUNDING).any())):
             raise ModelError(
                 "the loss is below 0: the model's log_probs must be log-probabilities, such as the "
                 "output of log_softmax"
             )
-        finite = losses.isfinite()
+        finite = recent.isfinite()
         has_diverged = not finite.all()
         if is_due and not has_diverged:
             has_diverged = not all(p.isfinite().all() for p in self.model.parameters())
         if self._in_any_process(has_diverged):
-            first = step - len(losses) + 1
+            first = step - len(recent) + 1
             at = first + int(finite.long().argmin()) if not finite.all() else step
             raise diverged_error(self.folder, at)
 

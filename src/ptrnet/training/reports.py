@@ -39,7 +39,8 @@ class Hooks:
         callbacks: functions `callback(step, metrics)`, called after each step. The metrics are
             `loss` and `accuracy` (or `cost`), as tensors, because to read a number makes a GPU
             wait. After a validation there are also the numbers `valid_loss` and so on. If a
-            function returns True, the training ends after this step.
+            function returns True, the training ends after this step. If there are several
+            processes, each calls the functions, and those of the main process decide.
         loggers: objects of `lightning.fabric.loggers.Logger`, such as those of
             `lightning.pytorch.loggers`, or names in `LOGGERS`. "wandb" and "mlflow" need the extra
             of the same name. If `MLFLOW_TRACKING_URI` is set, "mlflow" logs to this address.
