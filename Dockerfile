@@ -22,7 +22,7 @@ ENV PATH=/opt/ptrnet/bin:$PATH PYTHONUNBUFFERED=1
 USER ptrnet
 # Compile the kernels while the image is built, so that the first answer does not wait for them.
 RUN python -c "from ptrnet import runtime; runtime.tune(); \
-from ptrnet.kernels.eager import use_compiled_kernels; use_compiled_kernels(); \
+from ptrnet.kernels import use_compiled_kernels; use_compiled_kernels(); \
 from ptrnet.serve.server import warm_up; from ptrnet import weights; \
 warm_up(weights.load_named(weights.names()))"
 EXPOSE 8000

@@ -17,7 +17,7 @@ from ptrnet.settings import (
     to_mapping,
     to_toml,
 )
-from ptrnet.sizes import Sizes
+from ptrnet.types import Sizes
 
 
 @dataclass(frozen=True, kw_only=True)

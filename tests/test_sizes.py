@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from ptrnet.errors import InputError
-from ptrnet.sizes import LARGEST, Sizes
+from ptrnet.types import LARGEST, Sizes
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ptrnet.version import VERSION
-
 if TYPE_CHECKING:
     from ptrnet import constraints as constraints
     from ptrnet import decoding as decoding
@@ -25,11 +23,12 @@ if TYPE_CHECKING:
     from ptrnet.kernels.additive import additive_scores
     from ptrnet.labels import generate, label
     from ptrnet.sklearn import PointerEstimator as PointerEstimator
-    from ptrnet.solver import Answer, Solver
+    from ptrnet.solver import Solver
+    from ptrnet.solver.answer import Answer
     from ptrnet.training.fit import fit
     from ptrnet.weights import load
 
-__version__ = VERSION
+__version__ = "0.1.0"  # must equal the version in `pyproject.toml`
 __all__ = [
     "Answer",
     "Beam",
@@ -55,7 +54,7 @@ __all__ = [
 # Modules are imported when a name is first used, so that `ptrnet --help` need not import torch.
 # `__all__` omits PointerEstimator, because `from ptrnet import *` would then need an extra.
 _HOMES = {
-    "Answer": "solver",
+    "Answer": "solver.answer",
     "Beam": "decoding",
     "Greedy": "decoding",
     "Incremental": "decoding",

@@ -12,16 +12,14 @@ from ptrnet import labellers, tasks
 from ptrnet.data import formats
 from ptrnet.data.checks import check_matrix, check_sizes
 from ptrnet.data.dataset import instances_of
-from ptrnet.data.random_streams import GENERATED
 from ptrnet.errors import InputError, MissingExtraError, check_int, short
 from ptrnet.geometry.distances import EXPLICIT
 from ptrnet.parallel import LOCAL
 from ptrnet.run import CHUNK, Memory, Result, Sink, Source, report_unproved, run
 from ptrnet.sinks import file_sink, open_instances
-from ptrnet.sizes import Sizes
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.tsp.ends import with_ends
-from ptrnet.types import Dataset, Ends, Example, Indices, TourRules
+from ptrnet.types import GENERATED, Dataset, Ends, Example, Indices, Sizes, TourRules
 
 LABELLING, GENERATING = "labelling", "generating"  # verbs of runs
 

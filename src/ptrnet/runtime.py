@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-from ptrnet.version import VERSION
+from ptrnet import __version__
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # of glibc's malloc.h
 _MAX_INT = 2**31 - 1
@@ -44,7 +44,7 @@ def tune() -> None:
         >>> import torch
     """
     with contextlib.suppress(RuntimeError):  # a user without a home directory
-        os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder() / f"compiled-{VERSION}"))
+        os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder() / f"compiled-{__version__}"))
     os.environ.setdefault("GOMP_SPINCOUNT", "5000")
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(_PRIMITIVES))
     _set_malloc(_M_MMAP_THRESHOLD, 2**30)

@@ -26,7 +26,7 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import Any
 
-from ptrnet import tasks
+from ptrnet import __version__, tasks
 from ptrnet.data import formats
 from ptrnet.data.dataset import chunks_of
 from ptrnet.errors import InputError, KilledError, OutputError, short
@@ -35,7 +35,6 @@ from ptrnet.run import CHUNK, Part, Result, Sink, Source, Whole
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.tsp.ends import with_ends
 from ptrnet.types import Dataset, Ends
-from ptrnet.version import VERSION
 
 KEY = "job.json"
 _DIGITS = 32  # hexadecimal digits of a chunk's SHA-256 in its file name: 128 bits are enough
@@ -221,7 +220,8 @@ def file_sink(
     if output != "-":
         check_writable(Path(output))
     if source.key is not None and can_resume(output):
-        own = {"ptrnet": VERSION, "task": task.name, **tasks.settings_of(task), "command": activity}
+        own = {"ptrnet": __version__, "task": task.name, "command": activity}
+        own |= tasks.settings_of(task)
         return Resumable(output, target, task, {**own, **key, **source.key})
     if not target.capabilities.multiple or target.capabilities.binary:
         return Whole(partial(formats.write, output, task=task, like=source.path))

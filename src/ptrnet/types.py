@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -37,6 +37,18 @@ END = 0
 # edge. Each later token decides the triangle on the left of an edge. NONE means that the edge has
 # no triangle on its left.
 NONE = 1
+
+# The generator of a random stream is `np.random.default_rng([seed, number, ...])`. Streams with
+# different numbers are independent, although they share a seed. Do not change the numbers: a
+# resumed training would draw other batches.
+TRAIN, VALID = 0, 1  # instances that the task draws
+GENERATED = 2  # instances of `ptrnet generate`
+FILE_ORDER, FILE_TRANSFORMS = 3, 4  # order and augmentation of the examples of a dataset
+HELD_OUT = 5  # which examples of a dataset are held out for validation
+CUTS = 6  # where answers are cut in training
+INSTANCE_ORDER = 7  # order of instances without answers
+EXPORTED = 8  # instances on which an exported graph is compared with its model
+DROPOUT = 9  # units that dropout leaves out at a training step
 
 
 class CsvText(NamedTuple):
@@ -542,3 +554,89 @@ def is_permutation(outputs: Indices, n: int) -> bool:
 def ranking(grades: Floats) -> Indices:
     """Return the elements sorted by grades `(n,)`, highest first; ties keep their order."""
     return np.argsort(-grades, kind="stable")
+
+
+def pad(rows: Sequence[Indices | Sequence[int]]) -> tuple[Indices, Indices]:
+    """Return answers as one array `(B, M)`, flat and padded with 0, and their lengths `(B,)`.
+
+    Examples:
+        >>> pad([[2, 0, 1], [1]])
+        (array([[2, 0, 1],
+               [1, 0, 0]]), array([3, 1]))
+    """
+    flat = [row.ravel() if isinstance(row, np.ndarray) else np.array(row) for row in rows]
+    lengths = np.fromiter(map(len, flat), np.int64, len(flat))
+    padded = np.zeros((len(flat), int(lengths.max(initial=0))), np.int64)
+    if len(flat):
+        padded[real(lengths, padded.shape[1])] = np.concatenate(flat)
+    return padded, lengths
+
+
+def trim(padded: Indices, lengths: Indices) -> list[Indices]:
+    """Return the rows `padded[b, :lengths[b]]` of an array `(B, M)` or `(B, M, ...)`."""
+    return [row[:length] for row, length in zip(padded, lengths.tolist(), strict=True)]
+
+
+def real(lengths: Indices, width: int) -> NDArray[np.bool_]:
+    """Return `(B, width)` booleans: True for the first `lengths[b]` entries of row b."""
+    mask: NDArray[np.bool_] = np.arange(width) < lengths[:, None]
+    return mask
+
+
+# The maximum size of an instance that is read, generated or solved. We refuse larger instances
+# before we allocate memory for them.
+LARGEST = 100_000
+
+
+class Sizes(tuple[int, ...]):
+    """Sizes of instances in increasing order. `str` returns the text that `__new__` parsed.
+
+    Examples:
+        >>> list(Sizes("5,10-12"))
+        [5, 10, 11, 12]
+    """
+
+    _text: str
+
+    def __new__(cls, text: str | int) -> Self:
+        """Parse a text or a number.
+
+        Raises:
+            InputError: the text is not a list of numbers and ranges, a range ends before it begins,
+                or a size is not in 1..LARGEST.
+        """
+        text, sizes = str(text), set[int]()
+        for part in text.split(","):
+            first, dash, last = part.strip().partition("-")
+            is_valid = first.isdecimal() and (not dash or last.isdecimal()) and part.isascii()
+            if not is_valid or len(part) > 20:
+                raise InputError(f"n: expected 50, 5-50 or 5,10,20-30, got {short(text)}")
+            start, end = int(first), int(last or first)
+            if not 1 <= start <= end <= LARGEST:
+                raise InputError(f"n: expected 1 <= A <= B <= {LARGEST}, got {short(part.strip())}")
+            sizes.update(range(start, end + 1))
+        self = super().__new__(cls, sorted(sizes))
+        self._text = text
+        return self
+
+    @classmethod
+    def parse(cls, text: str | int) -> Self:
+        """Parse the value of a setting; `ptrnet.settings.check` calls this method."""
+        return cls(text)
+
+    @classmethod
+    def of(cls, sizes: Iterable[int]) -> Self:
+        """Return sizes from numbers in any order. Repeated numbers count once."""
+        runs = groupby(enumerate(sorted({int(n) for n in sizes})), lambda pair: pair[1] - pair[0])
+        ends = ([n for _, n in run] for _, run in runs)
+        return cls(",".join(f"{run[0]}-{run[-1]}" if run[1:] else f"{run[0]}" for run in ends))
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Sizes({self._text!r})"
+
+    def __getnewargs__(self) -> tuple[str]:
+        """Return the argument of `__new__` for `copy` and `pickle`."""
+        return (self._text,)

@@ -14,10 +14,9 @@ import torch
 from torch import Tensor
 
 from ptrnet.constraints import Begun, Constraint
-from ptrnet.data.batches import pad_instances
-from ptrnet.data.symmetries import SYMMETRIES, apply_symmetry
+from ptrnet.data.batches import SYMMETRIES, apply_symmetry, pad_instances
 from ptrnet.decoding import Decoder, Hypotheses
-from ptrnet.geometry.points import reading_order
+from ptrnet.geometry import reading_order
 from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.tasks.base import Choice, Mirror, Task
 from ptrnet.types import CLOSED, Example, Floats, Indices

@@ -14,13 +14,12 @@ import torch
 from ptrnet import labellers, models, tasks
 from ptrnet.constraints import unconstrained
 from ptrnet.data import formats
-from ptrnet.data.random_streams import TRAIN, VALID
 from ptrnet.data.streams import FreshStream
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.labels import generate_dataset
 from ptrnet.metrics import summary
 from ptrnet.model_folder import load
-from ptrnet.types import Example
+from ptrnet.types import TRAIN, VALID, Example
 from ptrnet.views import augmented_view, canonicalize_valid
 from tests.contract.cases import (
     CONSTRAINTS,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ptrnet import labellers, tasks
-from ptrnet.data.symmetries import (
+from ptrnet.data.batches import (
     SYMMETRIES,
     apply_symmetry,
     augment,

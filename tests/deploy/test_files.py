@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ptrnet import kernels
 from ptrnet.cli import run
-from ptrnet.kernels import eager
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.routes import probes
 
@@ -56,7 +56,7 @@ def test_the_command_of_the_image_is_valid(capsys):
 
 
 def test_the_images_warm_up_command_runs(monkeypatch):
-    monkeypatch.setattr(eager, "_steps", 0)  # which the command changes for the whole process
+    monkeypatch.setattr(kernels, "_steps", 0)  # which the command changes for the whole process
     text = (ROOT / "Dockerfile").read_text()
     (code,) = re.findall(r'^RUN python -c "(.*?)"$', text, re.DOTALL | re.MULTILINE)
     exec(code.replace("\\\n", ""), {})

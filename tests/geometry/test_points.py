@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ptrnet.geometry.points import (
+from ptrnet.geometry import (
     first_equal,
     hilbert_order,
     lexicographic_order,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ptrnet import labellers, tasks
-from ptrnet.geometry.resolution import MERGED, RESOLUTION, merge_near_points
+from ptrnet.geometry.predicates import MERGED, RESOLUTION, merge_near_points
 from tests.stress import exact_answers
 
 GAPS = [10.0**-k for k in range(6, 18)]

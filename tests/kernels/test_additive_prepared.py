@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from ptrnet import kernels
 from ptrnet.errors import ShapeError
-from ptrnet.kernels import eager
 from ptrnet.kernels.additive_cpu import PreparedScores
 from ptrnet.kernels.additive_formula import naive_scores
 from ptrnet.models.parts.score import Scorer
@@ -59,7 +59,7 @@ def test_gradients_flow_whenever_they_are_enabled():
 
 @torch.no_grad()
 def test_pytorch_computes_the_first_steps_of_a_process(monkeypatch):
-    monkeypatch.setattr(eager, "_steps", eager.STEPS_BEFORE - 1)
+    monkeypatch.setattr(kernels, "_steps", kernels.STEPS_BEFORE - 1)
     keys, queries, v = (t.detach() for t in draw(2, 5, 3, 8))
     scorer = Scorer(keys, v)
     first, second = scorer(queries), scorer(queries)

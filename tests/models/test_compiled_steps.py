@@ -3,15 +3,15 @@
 import pytest
 import torch
 
+from ptrnet import kernels
 from ptrnet.errors import ShapeError
-from ptrnet.kernels import eager
 from tests.models.test_transformer import CASES, OPTIONS, POINTS, N, build
 
 
 @pytest.fixture(autouse=True)
 def loaded(monkeypatch):
     """Use compiled code from the first step."""
-    monkeypatch.setattr(eager, "STEPS_BEFORE", 0)
+    monkeypatch.setattr(kernels, "STEPS_BEFORE", 0)
 
 
 @CASES

@@ -8,9 +8,8 @@ import math
 import pytest
 import torch
 
-from ptrnet import models
+from ptrnet import kernels, models
 from ptrnet.errors import InputError
-from ptrnet.kernels import eager
 from ptrnet.kernels.frames_cpu import CompiledFrames
 from ptrnet.models.parts import attention
 from tests.models.gradients import check_gradients
@@ -269,7 +268,7 @@ def test_log_probs_use_compiled_frames_without_gradients(monkeypatch, edge):
     arguments = points, torch.tensor([5, 5, 4]), torch.where(targets == 6, 5, targets)
     expected, calls, score = model.log_probs(*arguments), [], CompiledFrames.__call__
     monkeypatch.setattr(CompiledFrames, "__call__", lambda *a: calls.append(len(a)) or score(*a))
-    eager.use_compiled_kernels()
+    kernels.use_compiled_kernels()
     with torch.no_grad():
         torch.testing.assert_close(model.log_probs(*arguments), expected, rtol=1e-4, atol=1e-4)
     assert calls == [4]

@@ -5,7 +5,7 @@ import pytest
 
 import ptrnet
 from ptrnet import Solver, labellers, tasks
-from ptrnet.data.symmetries import augment
+from ptrnet.data.batches import augment
 from ptrnet.errors import InputError
 from ptrnet.models.settings import LayerSettings
 from ptrnet.models.state_ptr_net import StatePtrNet

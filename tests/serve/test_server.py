@@ -16,10 +16,9 @@ import numpy as np
 import pytest
 import torch
 
-from ptrnet import models
+from ptrnet import kernels, models
 from ptrnet.cli import run
 from ptrnet.errors import InputError
-from ptrnet.kernels import eager
 from ptrnet.serve.server import address_of, listen, read_token, warm_up
 from tests.support.fork_server import PROGRAM
 
@@ -280,11 +279,11 @@ def test_a_token_allows_other_hosts(tmp_path):
 
 @pytest.mark.parametrize("name", models.names())
 def test_every_model_is_warmed_up(small, name, monkeypatch):
-    monkeypatch.setattr(eager, "_steps", 0)
+    monkeypatch.setattr(kernels, "_steps", 0)
     solver = small(model=name)
     network = solver.model
     before = [parameter.clone() for parameter in network.parameters()]
     warm_up({name: solver})
-    assert eager.may_use_compiled(1)
+    assert kernels.may_use_compiled(1)
     assert all(map(torch.equal, before, network.parameters()))
     assert all(parameter.grad is None for parameter in network.parameters())

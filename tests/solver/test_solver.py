@@ -7,9 +7,9 @@ import torch
 import ptrnet
 from ptrnet import labellers, models, tasks
 from ptrnet.data.batches import bucket_by_size
+from ptrnet.run import CHUNK
 from ptrnet.solver import predict as solver_batches
 from ptrnet.solver import scoring
-from ptrnet.solver.solver import CHUNK
 from ptrnet.types import Example
 from ptrnet.views import canonicalize_valid
 

@@ -12,7 +12,7 @@ import pytest
 import ptrnet
 from ptrnet import labellers
 from ptrnet.geometry.distances import between
-from ptrnet.geometry.resolution import RESOLUTION
+from ptrnet.geometry.predicates import RESOLUTION
 from ptrnet.types import Floats, Indices
 from tests.stress import exact_answers
 

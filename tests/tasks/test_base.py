@@ -7,7 +7,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from ptrnet import labellers, tasks
 from ptrnet.data import formats
 from ptrnet.errors import InputError
-from ptrnet.geometry.points import fit_unit_cube
+from ptrnet.geometry import fit_unit_cube
 from ptrnet.metrics import sequence
 from ptrnet.tasks.base import Drawing, Facts, Task
 from ptrnet.types import Example

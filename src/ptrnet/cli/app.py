@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from ptrnet import __version__
 from ptrnet.cli.options import owners_named
 from ptrnet.settings import ANY_TASK, COSTS, NETWORKS, OWN_EXAMPLES
-from ptrnet.version import VERSION
 
 _WORDS = "ptrnet.words"  # key of the arguments in the context of a command
 
@@ -105,7 +105,7 @@ def _keep_lines_of_examples(app: typer.Typer) -> None:
 
 def _print_version(requested: bool) -> None:
     if requested:
-        print(f"ptrnet {VERSION}")
+        print(f"ptrnet {__version__}")
         raise typer.Exit
 
 

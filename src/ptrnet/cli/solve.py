@@ -95,8 +95,8 @@ def solve(
         ptrnet solve --model my-offers new.csv --set-id order --output answered.csv
         ptrnet solve --model my-offers new.csv --set-id order --probability share
     """
+    from ptrnet.solver import solve as answer
     from ptrnet.solver.predict import predictor_of
-    from ptrnet.solver.solver import solve as answer
     from ptrnet.solver.solving import ACTIVITY, open_drawn, open_file
     from ptrnet.types import Ends
 
@@ -137,7 +137,7 @@ def _random_instance(task: "Task", points: str | None, n: int, seed: int) -> "Fl
 
     from ptrnet import tasks
     from ptrnet.data import checks
-    from ptrnet.sizes import Sizes
+    from ptrnet.types import Sizes
 
     task = task if points is None else tasks.with_points(task, points)
     checks.check_sizes(Sizes(n), task)

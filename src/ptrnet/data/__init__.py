@@ -11,10 +11,7 @@ Read the modules in this order:
 - `stored`: opens the examples of a file as memory maps
 - `infer_schema`: infers which fields the elements of a user's own examples have; `infer_task`:
   infers which kind of answers the examples have
-- `batches`: pads examples into batches; `symmetries`: augments training examples; `streams`: draws
-  training batches
-- `sizes`: parses sizes of instances, such as `5-50`; `random_streams`: the numbers of the
-  independent random streams
+- `batches`: augments examples and pads them into batches; `streams`: draws training batches
 
 Each instance and its answer are validated once, before they become a row of a `Dataset`.
 """

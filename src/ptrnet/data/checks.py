@@ -14,12 +14,11 @@ import numpy as np
 from ptrnet.data import cells
 from ptrnet.data.arrays import is_frame, real_array, records_of, to_array
 from ptrnet.errors import AmbiguousInputWarning, InputError, file_of, short, unknown
+from ptrnet.geometry import first_equal
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, doubt_about
-from ptrnet.geometry.points import first_equal
-from ptrnet.sizes import LARGEST
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import Element, Place, to_numbers
-from ptrnet.types import Dataset, Example, Floats, Indices
+from ptrnet.types import LARGEST, Dataset, Example, Floats, Indices
 
 # The limit for the numbers in a matrix of distances, and for coordinates whose distances are
 # rounded to whole numbers. A distance is then at most 6e10 (MAN_3D), and the length of a tour of

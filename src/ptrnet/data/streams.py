@@ -18,21 +18,21 @@ import torch
 from torch import Tensor
 
 from ptrnet import labellers
-from ptrnet.data.batches import Batch, batch_of
-from ptrnet.data.random_streams import (
+from ptrnet.data.batches import Batch, batch_of, permute_elements
+from ptrnet.errors import InputError
+from ptrnet.geometry import reading_order
+from ptrnet.masks import length_mask
+from ptrnet.tasks.base import Task
+from ptrnet.types import (
     CUTS,
     FILE_ORDER,
     FILE_TRANSFORMS,
     HELD_OUT,
     INSTANCE_ORDER,
     TRAIN,
+    Dataset,
+    Indices,
 )
-from ptrnet.data.symmetries import permute_elements
-from ptrnet.errors import InputError
-from ptrnet.geometry.points import reading_order
-from ptrnet.masks import length_mask
-from ptrnet.tasks.base import Task
-from ptrnet.types import Dataset, Indices
 
 Item = TypeVar("Item")
 

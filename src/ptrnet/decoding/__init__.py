@@ -7,18 +7,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ptrnet.decoding.beam import Beam, Greedy
     from ptrnet.decoding.incremental import Incremental
     from ptrnet.decoding.reconstruct import Reconstruct
     from ptrnet.decoding.sample import Sample
-    from ptrnet.decoding.search import Decoder, Hypotheses
+    from ptrnet.decoding.search import Beam, Decoder, Greedy, Hypotheses
 
 __all__ = ["Beam", "Decoder", "Greedy", "Hypotheses", "Incremental", "Reconstruct", "Sample"]
 # Imported at first use, because the command line reads the decoders' settings without torch.
 _HOMES = {
-    "Beam": "beam",
+    "Beam": "search",
     "Decoder": "search",
-    "Greedy": "beam",
+    "Greedy": "search",
     "Hypotheses": "search",
     "Incremental": "incremental",
     "Reconstruct": "reconstruct",

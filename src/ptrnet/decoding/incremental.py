@@ -14,9 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from ptrnet.constraints import Constraint
-from ptrnet.decoding.beam import Greedy
 from ptrnet.decoding.options import IncrementalSettings
-from ptrnet.decoding.search import Decoder, Hypotheses
+from ptrnet.decoding.search import Decoder, Greedy, Hypotheses
 from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END

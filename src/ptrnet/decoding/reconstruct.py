@@ -21,13 +21,11 @@ import torch
 from torch import Tensor
 
 from ptrnet.constraints import Constraint, Tour
-from ptrnet.decoding.beam import Greedy
 from ptrnet.decoding.options import MIN_PART, ReconstructSettings
-from ptrnet.decoding.search import Decoder, Hypotheses
+from ptrnet.decoding.search import Decoder, Greedy, Hypotheses
 from ptrnet.masks import gather_rows, gather_tokens, length_mask
 from ptrnet.models.base import PointerModel
-from ptrnet.ragged import real
-from ptrnet.types import END, Floats, Indices
+from ptrnet.types import END, Floats, Indices, real
 
 
 @dataclass(frozen=True)

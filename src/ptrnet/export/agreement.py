@@ -11,16 +11,14 @@ from torch import Tensor
 
 from ptrnet import tasks
 from ptrnet.data.batches import pad_instances
-from ptrnet.data.random_streams import EXPORTED
 from ptrnet.decoding import Greedy
 from ptrnet.errors import InputError
 from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.progress import track
-from ptrnet.sizes import Sizes
 from ptrnet.solver import Solver
 from ptrnet.tasks.base import Task
-from ptrnet.types import END, Floats
+from ptrnet.types import END, EXPORTED, Floats, Sizes
 from ptrnet.views import augmented_view
 
 TOLERANCE = 1e-4  # largest tolerated error of a log-probability; relative for values below -1

@@ -4,21 +4,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ptrnet import tasks
+from ptrnet import __version__, tasks
 from ptrnet.constraints import machine_of
 from ptrnet.export.graphs import DIMENSIONS, ENCODER, OPSET, STEP, Graph
 from ptrnet.files import checksum
-from ptrnet.geometry.points import SMALLEST_RANGE
-from ptrnet.geometry.resolution import RESOLUTION
+from ptrnet.geometry import SMALLEST_RANGE
+from ptrnet.geometry.predicates import RESOLUTION
 from ptrnet.model_folder import registered_name
-from ptrnet.sizes import LARGEST
 from ptrnet.solver import Solver
 from ptrnet.solver.scoring import ONE_FIRST
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.delaunay import Delaunay
 from ptrnet.tasks.schema import Schema
-from ptrnet.types import END
-from ptrnet.version import VERSION
+from ptrnet.types import END, LARGEST
 
 FORMAT = 1
 MANIFEST, EXAMPLE = "manifest.json", "example.py"
@@ -93,7 +91,7 @@ def describe(solver: Solver, graphs: dict[str, Graph]) -> dict[str, Any]:
     answer = _answer_kind(task)
     return {
         "format": FORMAT,
-        "ptrnet": VERSION,
+        "ptrnet": __version__,
         "opset": OPSET,
         "task": {"name": task.name, "settings": tasks.settings_of(task)},
         "model": {"name": registered_name(model), "settings": model.settings()},

@@ -21,8 +21,8 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
+from ptrnet.kernels import is_eager
 from ptrnet.kernels.additive_formula import chunked_scores, naive_scores
-from ptrnet.kernels.eager import is_eager
 
 
 def additive_scores(

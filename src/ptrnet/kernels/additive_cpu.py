@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
+from ptrnet.kernels import needs_plain
 from ptrnet.kernels.additive_formula import (
     Arguments,
     check_arguments,
@@ -29,7 +30,6 @@ from ptrnet.kernels.additive_formula import (
     gradients_by_formula,
     in_one_type,
 )
-from ptrnet.kernels.eager import needs_plain
 from ptrnet.kernels.numerics import (
     as_array,
     divide,

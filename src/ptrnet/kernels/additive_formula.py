@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from ptrnet.errors import ShapeError
-from ptrnet.kernels.eager import is_eager, plain_gradients
+from ptrnet.kernels import is_eager, plain_gradients
 from ptrnet.masks import length_mask
 
 

@@ -19,13 +19,13 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
+from ptrnet.kernels import needs_plain
 from ptrnet.kernels.additive_formula import (
     Arguments,
     check_arguments,
     gradients_by_formula,
     in_one_type,
 )
-from ptrnet.kernels.eager import needs_plain
 
 # The sizes of the block that one program of 128 threads computes at a time. A forward block has
 # queries, keys and units. If there is a single query, as in greedy decoding, we use

@@ -11,7 +11,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from ptrnet.kernels.eager import is_recorded, is_transformed
+from ptrnet.kernels import is_recorded, is_transformed
 from ptrnet.kernels.lstm_formula import Weights, naive_cell, naive_lstm
 from ptrnet.masks import gather_rows, length_mask
 

@@ -31,7 +31,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-from ptrnet.kernels.eager import needs_plain, plain_gradients
+from ptrnet.kernels import needs_plain, plain_gradients
 from ptrnet.kernels.lstm_formula import Weights, naive_lstm
 from ptrnet.kernels.numerics import (
     as_array,

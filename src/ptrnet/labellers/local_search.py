@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError
-from ptrnet.geometry import distances
+from ptrnet.geometry import distances, hilbert_order, scale_by_power_of_two
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT
-from ptrnet.geometry.points import hilbert_order, scale_by_power_of_two
 from ptrnet.jit import assign, inlined, jit
 from ptrnet.labellers.held_karp import shortest_tour
 from ptrnet.labellers.rules import Problem, is_plain, with_fixed_edges

@@ -13,8 +13,8 @@ If floats cannot decide a turn, the whole instance is computed again in Python's
 
 import numpy as np
 
+from ptrnet.geometry import lexicographic_order, scale_by_power_of_two
 from ptrnet.geometry import predicates as exact
-from ptrnet.geometry.points import lexicographic_order, scale_by_power_of_two
 from ptrnet.geometry.predicates import ROUNDING, TURN_ERROR, UNDERFLOW
 from ptrnet.jit import assign, jit
 from ptrnet.labellers.compiled import (
@@ -26,8 +26,7 @@ from ptrnet.labellers.compiled import (
     turn_slack,
     turn_terms,
 )
-from ptrnet.ragged import trim
-from ptrnet.types import Floats, Indices
+from ptrnet.types import Floats, Indices, trim
 
 # Determinants of whole numbers from -_SMALL to _SMALL are exact in floats: differences are at most
 # 2^26, products of differences 2^52, and the difference of two products 2^53.

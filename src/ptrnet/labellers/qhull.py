@@ -16,8 +16,8 @@ The file has these parts: the labeller, the proof in floats, triangulations in e
 import numpy as np
 from scipy.spatial import Delaunay, QhullError
 
+from ptrnet.geometry import first_equal, hilbert_order, scale_by_power_of_two
 from ptrnet.geometry import predicates as exact
-from ptrnet.geometry.points import first_equal, hilbert_order, scale_by_power_of_two
 from ptrnet.geometry.predicates import (
     CIRCLE_ERROR,
     TURN_ERROR,

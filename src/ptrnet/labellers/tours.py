@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ptrnet.geometry import distances
-from ptrnet.geometry.points import scale_by_power_of_two
+from ptrnet.geometry import distances, scale_by_power_of_two
 from ptrnet.jit import jit
 from ptrnet.labellers.rules import Problem, is_plain, reduce, restore
 from ptrnet.types import CLOSED, Floats, Indices, TourRules

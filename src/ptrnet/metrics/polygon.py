@@ -7,7 +7,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from ptrnet.geometry.points import scale_by_power_of_two
+from ptrnet.geometry import scale_by_power_of_two
 from ptrnet.geometry.predicates import as_integers, doubled_area
 from ptrnet.metrics.interval import Scores
 from ptrnet.types import Example, Floats, Indices

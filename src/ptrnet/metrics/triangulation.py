@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ptrnet.geometry.points import first_equal
+from ptrnet.geometry import first_equal
 from ptrnet.geometry.predicates import Predicates
 from ptrnet.metrics.interval import Scores
 from ptrnet.types import Example, Floats, Indices

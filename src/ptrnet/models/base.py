@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import ModelError
-from ptrnet.kernels.eager import is_eager
+from ptrnet.kernels import is_eager
 from ptrnet.masks import length_mask
 from ptrnet.models.settings import ModelSettings
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ptrnet.masks import length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
+from ptrnet.models.parts import Dropout
 from ptrnet.models.parts.attention import (
     Elements,
     EncoderLayer,
@@ -18,7 +19,6 @@ from ptrnet.models.parts.attention import (
     normal_vectors,
     with_deviations,
 )
-from ptrnet.models.parts.random_numbers import Dropout
 from ptrnet.models.settings import ModelSettings, SetSettings
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ptrnet.kernels.eager import is_recorded
+from ptrnet.kernels import is_recorded
 from ptrnet.models.base import Encoded, PointerModel
 from ptrnet.models.parts.attention import (
     EncoderLayer,

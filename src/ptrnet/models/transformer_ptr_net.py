@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
-from ptrnet.kernels.eager import is_plain_float32, may_use_compiled
+from ptrnet.kernels import is_plain_float32, may_use_compiled
 from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts.attention import (

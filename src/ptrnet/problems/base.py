@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from ptrnet.errors import InputError
 from ptrnet.geometry.sampling import MIXED
-from ptrnet.ragged import pad
 from ptrnet.tasks.base import Drawing, Facts, Mirror, Task, TaskSettings, duplicate_error
-from ptrnet.types import END, Example, Floats, Indices
+from ptrnet.types import END, Example, Floats, Indices, pad
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from ptrnet.errors import InputError, short
 from ptrnet.problems.base import STAY, Problem, State, at, columns, is_at, mean, to_array
-from ptrnet.ragged import pad, trim
 from ptrnet.settings import setting
-from ptrnet.sizes import Sizes
 from ptrnet.tasks.base import Bar, Drawing
-from ptrnet.types import Floats, Indices
+from ptrnet.types import Floats, Indices, Sizes, pad, trim
 
 MOST = 20  # maximum number of operations of a job, and maximum number of machines
 NONE = -1  # fills the array of machines if a job has fewer than MOST operations

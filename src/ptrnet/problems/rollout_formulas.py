@@ -8,7 +8,7 @@ compiler of TorchScript knows no keyword-only arguments, no closures and few typ
 import torch
 from torch import Tensor
 
-from ptrnet.kernels.eager import is_recorded
+from ptrnet.kernels import is_recorded
 from ptrnet.problems.routes import NEAR
 
 

@@ -32,7 +32,7 @@ def for_tensors(kernel: Callable[..., Any]) -> Callable[..., Any]:
             return kernel(*arrays)
         import torch
 
-        from ptrnet.kernels.eager import is_eager
+        from ptrnet.kernels import is_eager
 
         if arrays[0].device.type == "cpu" and is_eager(*arrays):
             return torch.from_numpy(kernel(*(part.contiguous().numpy() for part in arrays)))

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ptrnet.errors import ModelError
-from ptrnet.kernels.eager import is_eager, is_recorded
+from ptrnet.kernels import is_eager, is_recorded
 from ptrnet.masks import gather_prefixes
 from ptrnet.types import END
 

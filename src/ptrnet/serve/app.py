@@ -10,13 +10,13 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from ptrnet import __version__
 from ptrnet.page import files
 from ptrnet.serve import problems, routes
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.metrics import CountingMiddleware
 from ptrnet.serve.service import Service
 from ptrnet.solver import Solver
-from ptrnet.version import VERSION
 
 
 def create_app(
@@ -43,7 +43,7 @@ def create_app(
 
     app = FastAPI(
         title="ptrnet",
-        version=VERSION,
+        version=__version__,
         description="Pointer networks: answers made of positions in their own input.",
         openapi_url=None,  # replaced by `routes.openapi`, which checks the token
         redirect_slashes=False,

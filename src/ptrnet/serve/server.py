@@ -28,7 +28,7 @@ from uvicorn.supervisors import Multiprocess
 
 from ptrnet import runtime, weights
 from ptrnet.errors import AmbiguousInputWarning, InputError, OutOfDistributionWarning
-from ptrnet.kernels.eager import use_compiled_kernels
+from ptrnet.kernels import use_compiled_kernels
 from ptrnet.serve.app import create_app
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.metrics import SHARED

@@ -14,7 +14,7 @@ from ptrnet.constraints import Constraint, unconstrained
 from ptrnet.data.batches import bucket_by_size
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError, check_int, short
-from ptrnet.kernels.eager import use_compiled_kernels
+from ptrnet.kernels import use_compiled_kernels
 from ptrnet.kernels.threads import one_thread
 from ptrnet.models.base import PointerModel
 from ptrnet.run import CHUNK

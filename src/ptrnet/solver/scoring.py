@@ -21,10 +21,9 @@ from ptrnet.decoding.search import check_finite
 from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel, as_parameters
-from ptrnet.ragged import pad
 from ptrnet.solver.predict import MAX_BATCH_ELEMENTS, Predictor
 from ptrnet.tasks.base import Task
-from ptrnet.types import END, Dataset, Example, Floats, Indices
+from ptrnet.types import END, Dataset, Example, Floats, Indices, pad
 from ptrnet.views import augmented_view
 
 # Maximum number of elements in a batch with known answers. If the answers are known, we compute all

@@ -1,4 +1,4 @@
-"""Open files for `ptrnet.solver.solver.solve`: the source of their instances, and a sink."""
+"""Open files for `ptrnet.solver.solve`: the source of their instances, and a sink."""
 
 from collections.abc import Iterable, Iterator
 from queue import Queue

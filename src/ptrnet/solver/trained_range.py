@@ -10,11 +10,10 @@ import numpy as np
 
 from ptrnet.data.checks import labeller_advice
 from ptrnet.errors import LISTED, InputError, OutOfDistributionWarning, short
-from ptrnet.geometry.points import first_equal
-from ptrnet.sizes import Sizes
+from ptrnet.geometry import first_equal
 from ptrnet.tasks import CUSTOM
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example, Floats
+from ptrnet.types import Example, Floats, Sizes
 
 if TYPE_CHECKING:
     from ptrnet.decoding import Decoder

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from ptrnet.errors import InputError
+from ptrnet.geometry import fit_unit_cube
 from ptrnet.geometry.distances import EUCLIDEAN
-from ptrnet.geometry.points import fit_unit_cube
-from ptrnet.ragged import pad, real, trim
 from ptrnet.settings import Settings, setting
 from ptrnet.tasks.schema import Schema
-from ptrnet.types import END, Example, Floats, Indices
+from ptrnet.types import END, Example, Floats, Indices, pad, real, trim
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -81,7 +80,7 @@ class Facts:
             task never has ties.
         mirror: how instances are read backwards; None if they cannot be.
         settle: a function that corrects an answer if it is wrong only because elements are nearly
-            equal, which models cannot distinguish (`ptrnet.geometry.resolution`). Its arguments are
+            equal, which models cannot distinguish (`ptrnet.geometry.predicates`). Its arguments are
             the instance `(n, d)` as the user gave it, and a valid answer. Answers that are wrong
             for other reasons are returned unchanged. None if the task has no exact rule.
         ends: how tours obey where they begin and end; None if answers are not tours.

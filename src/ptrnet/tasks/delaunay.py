@@ -23,17 +23,16 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from ptrnet.errors import InputError
-from ptrnet.geometry.points import first_equal, scale_by_power_of_two
-from ptrnet.geometry.predicates import Predicates
-from ptrnet.geometry.resolution import (
+from ptrnet.geometry import first_equal, scale_by_power_of_two
+from ptrnet.geometry.predicates import (
+    Predicates,
     circles_are_nearly_empty,
     merge_near_points,
     triangles_are_near,
 )
-from ptrnet.ragged import pad, real, trim
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing, Facts, Task
-from ptrnet.types import END, NONE, Example, Floats, Indices
+from ptrnet.types import END, NONE, Example, Floats, Indices, pad, real, trim
 
 if TYPE_CHECKING:
     from ptrnet.metrics.interval import Scores

@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from ptrnet.geometry.predicates import Predicates, area_signs
-from ptrnet.geometry.resolution import merge_near_points, rings_are_near
-from ptrnet.ragged import pad, real, trim
+from ptrnet.geometry.predicates import Predicates, area_signs, merge_near_points, rings_are_near
 from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error, setting
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.types import Example, Floats, Indices, pad, real, trim
 
 if TYPE_CHECKING:
     from ptrnet.metrics.interval import Scores

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ptrnet.geometry.points import fit_unit_cube
-from ptrnet.geometry.resolution import RESOLUTION
+from ptrnet.geometry import fit_unit_cube
+from ptrnet.geometry.predicates import RESOLUTION
 from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error
 from ptrnet.types import Example, Floats, Indices
 

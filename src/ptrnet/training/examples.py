@@ -11,13 +11,12 @@ from ptrnet.data import formats, stored
 from ptrnet.data.batches import Batch, batches_of, by_size
 from ptrnet.data.columns import Columns
 from ptrnet.data.infer_task import open_for_task
-from ptrnet.data.random_streams import TRAIN, VALID
 from ptrnet.data.streams import BatchStream, DatasetStream, FreshStream, cut_batch
 from ptrnet.errors import InputError
 from ptrnet.files import checksum
 from ptrnet.tasks.custom import Custom
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Dataset, Indices
+from ptrnet.types import TRAIN, VALID, Dataset, Indices
 
 MAX_TEST = 500  # the largest number of fresh examples for the scores of a model's card
 

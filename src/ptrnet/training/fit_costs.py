@@ -13,7 +13,6 @@ from ptrnet.data.dataset import checked_instances, is_example
 from ptrnet.data.infer_task import feature_scaling, loosest_task
 from ptrnet.errors import InputError, short
 from ptrnet.settings import options_of
-from ptrnet.sizes import Sizes
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import KINDS, Custom, Kind
 from ptrnet.training.costs import Costs
@@ -21,7 +20,7 @@ from ptrnet.training.own_data import in_cycles, validation_defaults
 from ptrnet.training.recipe import Recipe, part_options
 from ptrnet.training.reports import Hooks
 from ptrnet.training.run import train
-from ptrnet.types import Dataset, Floats, Indices
+from ptrnet.types import Dataset, Floats, Indices, Sizes
 
 STEPS, VALID_EVERY, LEARNING = 10_000, 500, "self-labelling"
 

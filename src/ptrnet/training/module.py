@@ -9,16 +9,15 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.data.batches import Batch
-from ptrnet.data.random_streams import DROPOUT
 from ptrnet.decoding import Greedy
 from ptrnet.models.base import PointerModel
-from ptrnet.models.parts.random_numbers import Dropout
+from ptrnet.models.parts import Dropout
 from ptrnet.tasks.base import Task
 from ptrnet.training.graphs import GraphLosses
 from ptrnet.training.hardware import has_run_on_gpu
 from ptrnet.training.losses import cut_losses, gain_losses, losses, shares_of_gains
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Example, Indices
+from ptrnet.types import DROPOUT, Example, Indices
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric

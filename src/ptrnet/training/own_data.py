@@ -14,11 +14,11 @@ from ptrnet.data.columns import TrainingColumns
 from ptrnet.errors import LISTED, InputError, listed, short
 from ptrnet.models.settings import every_setting
 from ptrnet.settings import check, options_of
-from ptrnet.sizes import Sizes
 from ptrnet.tasks.custom import Kind, kind_of
 from ptrnet.tasks.schema import Missing
 from ptrnet.training.linear_scores import has_linear_order
 from ptrnet.training.recipe import Recipe, part_options
+from ptrnet.types import Sizes
 
 if TYPE_CHECKING:
     from ptrnet.data.infer_task import InferredTask, Reading

@@ -30,10 +30,10 @@ from ptrnet.settings import (
     to_mapping,
     to_toml,
 )
-from ptrnet.sizes import Sizes
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import CONSTRAINTS, Custom
 from ptrnet.training import optimizers
+from ptrnet.types import Sizes
 
 RECIPES = Path(str(files("ptrnet") / "recipes"))  # NAME.toml of each shipped model
 LARGEST_BATCH = 2**24  # elements, padding included

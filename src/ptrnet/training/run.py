@@ -9,9 +9,9 @@ import torch
 
 from ptrnet import model_folder, models
 from ptrnet.errors import InputError
-from ptrnet.kernels.eager import use_compiled_kernels
+from ptrnet.kernels import use_compiled_kernels
 from ptrnet.models.base import PointerModel
-from ptrnet.models.parts.random_numbers import DrawFrom
+from ptrnet.models.parts import DrawFrom
 from ptrnet.solver import Solver
 from ptrnet.training import checkpoint, run_folder
 from ptrnet.training.conditional_logit import forget_logits, mix_with_logits

@@ -19,7 +19,7 @@ from ptrnet.errors import InputError
 from ptrnet.export.folder import check_extra
 from ptrnet.export.graphs import OnnxModel, write_graphs
 from ptrnet.models.base import PointerModel
-from ptrnet.sizes import Sizes
+from ptrnet.types import Sizes
 from ptrnet_lab.bench.harness import Row, Side, measure
 from ptrnet_lab.bench.solve import Questions, Run, check_batch
 

@@ -24,9 +24,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ptrnet import runtime
+from ptrnet import __version__, runtime
 from ptrnet.progress import track
-from ptrnet.version import VERSION
 
 # ---- Time
 
@@ -319,7 +318,7 @@ def machine(device: str) -> dict[str, Any]:
 def versions() -> dict[str, str]:
     """The versions of ptrnet, Python and the packages that do the work."""
     return {
-        "ptrnet": VERSION,
+        "ptrnet": __version__,
         "commit": commit(),
         "python": platform.python_version(),
         **{name: version(name) for name in ("torch", "numba", "numpy")},
@@ -350,7 +349,7 @@ def commit() -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
-        return f"version {VERSION}"
+        return f"version {__version__}"
     return done.stdout.strip()
 
 

@@ -14,7 +14,7 @@ from ptrnet import labellers, tasks
 from ptrnet.data import checks
 from ptrnet.errors import MissingExtraError
 from ptrnet.parallel import ordered_map
-from ptrnet.sizes import Sizes
+from ptrnet.types import Sizes
 from ptrnet_lab.bench.harness import Row, Side, measure
 
 N = 50  # default number of elements; fewer if the algorithm cannot label that many

@@ -36,7 +36,7 @@ def count_operations(work: Callable[[], object]) -> float:
     Products of a matrix and a vector are left out, because reading the matrix limits their speed.
 
     The counter sees only products that PyTorch computes as separate operations. So while we count,
-    models use their plain formulas (`kernels/eager.py`) instead of compiled kernels. oneDNN is on
+    models use their plain formulas instead of compiled kernels. oneDNN is on
     only inside the products, because it would run an LSTM layer as a single operation.
     """
     counter = _Counter()
@@ -62,7 +62,7 @@ def _onednn(enabled: bool) -> Iterator[None]:
 class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts operations of matrix products. Works below autograd, so backward passes count, too."""
 
-    only_observes = True  # see `ptrnet.kernels.eager.can_read_values`
+    only_observes = True  # see `ptrnet.kernels.can_read_values`
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

@@ -16,14 +16,14 @@ from torch import Tensor
 
 from ptrnet import tasks, weights
 from ptrnet.data import checks
-from ptrnet.data.symmetries import permute_elements
+from ptrnet.data.batches import permute_elements
 from ptrnet.decoding import Beam, Decoder, Greedy
 from ptrnet.errors import InputError
-from ptrnet.geometry.points import reading_order
-from ptrnet.sizes import Sizes
+from ptrnet.geometry import reading_order
 from ptrnet.solver import Solver
 from ptrnet.training.hardware import device_of
 from ptrnet.training.recipe import LARGEST_BATCH
+from ptrnet.types import Sizes
 from ptrnet_lab.bench import roofline
 from ptrnet_lab.bench.harness import Row, Side, measure
 from ptrnet_lab.bench.naive import NaivePtrNet

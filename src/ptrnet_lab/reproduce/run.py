@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ptrnet import labellers, tasks, weights
+from ptrnet import __version__, labellers, tasks, weights
 from ptrnet.errors import InputError
 from ptrnet.files import checksum, locked
 from ptrnet.metrics.interval import Measure
@@ -18,7 +18,6 @@ from ptrnet.plots.curves import read_curves
 from ptrnet.solver.evaluating import score_answers
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Example
-from ptrnet.version import VERSION
 from ptrnet_lab.bench.harness import commit, processor
 from ptrnet_lab.reproduce import records, report
 from ptrnet_lab.reproduce.records import Record
@@ -60,7 +59,7 @@ class Job:
         shipped = checksum(weights.folder(self.line.weights) / TENSORS) if self.line.weights else ""
         # Leave out options that have no value, so that a new option does not change checksums.
         how = self.line.decoding.table()
-        content = [VERSION, training_of(self), shipped, how, test]
+        content = [__version__, training_of(self), shipped, how, test]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
     def is_done(self, results: Path) -> bool:

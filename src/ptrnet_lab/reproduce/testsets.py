@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import Path
 
+from ptrnet import __version__
 from ptrnet.data import formats
 from ptrnet.data.dataset import chunks_of
 from ptrnet.errors import OutputError
@@ -16,7 +17,6 @@ from ptrnet.labels import generate
 from ptrnet.runtime import cache_folder
 from ptrnet.tasks.base import Task
 from ptrnet.types import Dataset
-from ptrnet.version import VERSION
 
 SEED = 20_261_121
 CHECKSUM = ".sha256"
@@ -63,7 +63,7 @@ def _locations(name: str) -> tuple[Path, Path]:
     Both are in a folder for this version, because other versions may draw other instances.
     """
     try:
-        folder = cache_folder() / f"test-sets-{VERSION}"
+        folder = cache_folder() / f"test-sets-{__version__}"
         folder.mkdir(parents=True, exist_ok=True)
         lock = folder / f"{name}.lock"
         lock.touch()

@@ -7,7 +7,7 @@ import pytest
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.errors import InputError
-from ptrnet.sizes import LARGEST
+from ptrnet.types import LARGEST
 from tests.support.text import begins
 
 FOLDER = Path(__file__).parents[1] / "malformed"

@@ -14,8 +14,7 @@ from ptrnet.data import formats
 from ptrnet.data.formats import parquet as parquet_format
 from ptrnet.data.infer_task import infer_task
 from ptrnet.errors import InputError
-from ptrnet.sizes import LARGEST
-from ptrnet.types import Example
+from ptrnet.types import LARGEST, Example
 
 HULL, SORT = tasks.get("hull"), tasks.get("sort")
 DELAUNAY, TSP = tasks.get("delaunay"), tasks.get("tsp")

@@ -5,7 +5,7 @@ import threading
 import torch
 from torch import nn
 
-from ptrnet.models.parts.random_numbers import DrawFrom, Dropout
+from ptrnet.models.parts import DrawFrom, Dropout
 
 
 def drawn():

@@ -24,10 +24,9 @@ from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts.lines import all_lines, display_name
 from ptrnet.errors import InputError, short
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT
-from ptrnet.sizes import LARGEST
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import is_empty
-from ptrnet.types import CsvText, Example
+from ptrnet.types import LARGEST, CsvText, Example
 
 if TYPE_CHECKING:
     from ptrnet.data import tables

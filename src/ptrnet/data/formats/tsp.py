@@ -19,10 +19,9 @@ from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts.lines import filled_lines
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.geometry.distances import EXPLICIT, SPATIAL, TSPLIB, is_directed
-from ptrnet.sizes import LARGEST
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.tsp.ends import checked_rules
-from ptrnet.types import Example, Floats, Nodes, TourRules
+from ptrnet.types import LARGEST, Example, Floats, Nodes, TourRules
 
 CAPABILITIES = Capabilities(
     multiple=False, answers=False, distances=TSPLIB, task="tsp", stdout_format="tour"

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from ptrnet.kernels.eager import is_plain_float32, is_unchanged
+from ptrnet.kernels import is_plain_float32, is_unchanged
 from ptrnet.masks import length_mask
-from ptrnet.models.parts.random_numbers import Dropout
+from ptrnet.models.parts import Dropout
 
 if TYPE_CHECKING:
     from ptrnet.kernels.decoder_layer_cpu import Step

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.constraints.triangulations import OpenEdges
-from ptrnet.kernels.eager import is_unchanged
+from ptrnet.kernels import is_unchanged
 from ptrnet.kernels.frames import LastEdgeFeatures, OpenEdgeFeatures
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
-from ptrnet.kernels.eager import is_recorded, is_transformed
+from ptrnet.kernels import is_recorded, is_transformed
 from ptrnet.kernels.lstm import cell, flatten_weights, lstm, without_autocast
 from ptrnet.kernels.lstm_formula import Weights
 from ptrnet.masks import gather_rows

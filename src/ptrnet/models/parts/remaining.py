@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ptrnet.kernels.eager import can_read_values, is_recorded
+from ptrnet.kernels import can_read_values, is_recorded
 from ptrnet.kernels.frames import safe_sqrt
 from ptrnet.masks import length_mask
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from ptrnet.kernels import is_plain_float32, may_use_compiled
 from ptrnet.kernels.additive import additive_scores
 from ptrnet.kernels.additive_formula import naive_scores
-from ptrnet.kernels.eager import is_plain_float32, may_use_compiled
 
 if TYPE_CHECKING:
     from ptrnet.kernels.additive_cpu import PreparedScores

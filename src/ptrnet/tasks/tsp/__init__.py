@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from ptrnet.geometry import scale_by_power_of_two
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, PLANAR, is_directed, matrix
-from ptrnet.geometry.points import scale_by_power_of_two
 from ptrnet.geometry.predicates import area_signs
 from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error
 from ptrnet.tasks.tsp.ends import ENDS

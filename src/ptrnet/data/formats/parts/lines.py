@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from ptrnet.errors import InputError
-from ptrnet.sizes import LARGEST
+from ptrnet.types import LARGEST
 
 # In bytes. An element takes up to about 60 bytes: two numbers of 25 characters, and an index. We
 # allow 128 bytes for each element.

@@ -8,7 +8,7 @@ import torch
 from torch._subclasses import FakeTensorMode
 
 import ptrnet
-from ptrnet.kernels import eager
+from ptrnet import kernels as conditions
 from ptrnet.kernels.additive import additive_scores
 from ptrnet.kernels.additive_cpu import compiled_scores
 from ptrnet.kernels.additive_formula import chunked_scores, naive_scores
@@ -51,7 +51,7 @@ def test_is_eager_is_false_while_pytorch_records_or_transforms():
     (tensor, *_), answers = draw(), []
 
     def ask(x):
-        answers.append(eager.is_eager(x))
+        answers.append(conditions.is_eager(x))
         return x * 1
 
     ask(tensor)
@@ -214,23 +214,23 @@ def test_cells_work_under_vmap_and_tracing():
 
 @pytest.fixture
 def new_process(monkeypatch):
-    monkeypatch.setattr(eager, "_steps", 0)
+    monkeypatch.setattr(conditions, "_steps", 0)
 
 
 def test_first_steps_are_computed_by_pytorch(new_process, monkeypatch):
-    monkeypatch.setattr(eager, "STEPS_BEFORE", 3)
-    assert [eager.may_use_compiled(4) for _ in range(5)] == [False, False, False, True, True]
+    monkeypatch.setattr(conditions, "STEPS_BEFORE", 3)
+    assert [conditions.may_use_compiled(4) for _ in range(5)] == [False, False, False, True, True]
 
 
 def test_steps_of_many_prefixes_count_for_more(new_process, monkeypatch):
-    monkeypatch.setattr(eager, "STEPS_BEFORE", 10)
-    rows = 4 * eager.ROWS_OF_A_STEP
-    assert [eager.may_use_compiled(rows) for _ in range(4)] == [False, False, True, True]
+    monkeypatch.setattr(conditions, "STEPS_BEFORE", 10)
+    rows = 4 * conditions.ROWS_OF_A_STEP
+    assert [conditions.may_use_compiled(rows) for _ in range(4)] == [False, False, True, True]
 
 
 def test_resumed_work_uses_compiled_kernels_at_once(new_process):
-    eager.use_compiled_kernels()
-    assert eager.may_use_compiled(1)
+    conditions.use_compiled_kernels()
+    assert conditions.may_use_compiled(1)
 
 
 def test_long_work_and_trainings_use_compiled_kernels_at_once(new_process, tmp_path):
@@ -240,10 +240,10 @@ def test_long_work_and_trainings_use_compiled_kernels_at_once(new_process, tmp_p
         model.eval(), ptrnet.tasks.get("hull"), ptrnet.Greedy(), always_compiled=True
     )
     predictor(examples[:0])
-    assert eager.may_use_compiled(1)
-    eager._steps = 0
+    assert conditions.may_use_compiled(1)
+    conditions._steps = 0
     ptrnet.fit(examples, steps=1, batch_size=2, hidden_size=4, output=tmp_path / "run")
-    assert eager.may_use_compiled(1)
+    assert conditions.may_use_compiled(1)
 
 
 def test_modes_of_other_threads_are_not_seen_and_leave_no_trace():
@@ -258,7 +258,7 @@ def test_modes_of_other_threads_are_not_seen_and_leave_no_trace():
             if is_first:
                 in_order[0].wait()
             in_order[1].wait()
-            seen.append(eager.is_recorded())
+            seen.append(conditions.is_recorded())
             if not is_first:
                 in_order[2].wait()
         if is_first:
@@ -267,4 +267,4 @@ def test_modes_of_other_threads_are_not_seen_and_leave_no_trace():
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(enter, [True, False]))
     assert results == [None, None] and seen == [True, True]
-    assert not eager.is_recorded()
+    assert not conditions.is_recorded()
