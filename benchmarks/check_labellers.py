@@ -17,7 +17,7 @@ import numpy as np
 
 from ptrnet import labellers
 from ptrnet.geometry import distances
-from ptrnet.metrics.interval import Moments
+from ptrnet.metrics import Moments
 from ptrnet.parallel import ordered_map
 from ptrnet.types import Floats, Indices
 

@@ -38,8 +38,7 @@ from scipy.spatial import ConvexHull
 import ptrnet
 from ptrnet import models
 from ptrnet.labels import generate_dataset
-from ptrnet.metrics import summary
-from ptrnet.metrics.interval import Measure, Z
+from ptrnet.metrics import Measure, Z, summary
 from ptrnet.models.base import num_weights
 from ptrnet.types import Example
 

@@ -25,8 +25,7 @@ from sklearn import datasets
 import ptrnet
 from ptrnet import Solver, labellers, tasks, weights
 from ptrnet.data import formats
-from ptrnet.metrics import summary
-from ptrnet.metrics.interval import Measure
+from ptrnet.metrics import Measure, summary
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 

@@ -32,7 +32,7 @@ import ptrnet
 from ptrnet import model_folder, tasks, weights
 from ptrnet.files import checksum
 from ptrnet.labellers import best_tour, dynamic_programming, pyvrp, pyvrp_prizes, tabu_search
-from ptrnet.metrics.interval import Moments
+from ptrnet.metrics import Moments
 from ptrnet.models.base import num_weights
 from ptrnet.problems.base import ProblemTask
 from ptrnet.training.recipe import Recipe

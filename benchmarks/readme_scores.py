@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from ptrnet.metrics.interval import Measure
+from ptrnet.metrics import Measure
 
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- scores: benchmarks/readme_scores.py -->\n", "<!-- end of scores -->\n"

@@ -37,7 +37,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from ptrnet.metrics.interval import Measure, Moments
+from ptrnet.metrics import Measure, Moments
 from ptrnet.metrics.ranking import ndcg
 from ptrnet.types import Floats, Indices
 

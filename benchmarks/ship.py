@@ -26,8 +26,7 @@ from ptrnet import Beam, Greedy, Solver, labellers, model_folder, tasks
 from ptrnet.decoding import Decoder
 from ptrnet.errors import OutOfDistributionWarning
 from ptrnet.files import atomic_path, checksum
-from ptrnet.metrics import summary
-from ptrnet.metrics.interval import Measure
+from ptrnet.metrics import Measure, summary
 from ptrnet.models.base import num_weights
 from ptrnet.solver.evaluating import score_answers
 from ptrnet.training.recipe import Recipe

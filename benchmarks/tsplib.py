@@ -20,7 +20,7 @@ import ptrnet
 from ptrnet import Reconstruct, labellers, tasks
 from ptrnet.data import formats
 from ptrnet.data.dataset import Dataset
-from ptrnet.metrics.interval import Measure
+from ptrnet.metrics import Measure
 from ptrnet.metrics.tour import length
 from ptrnet.types import Example
 

@@ -52,8 +52,8 @@ TRAIN = "train --data d.jsonl --steps 1 --batch-size 4 --output run"
     ("program", "most"),
     [
         ("import ptrnet; ptrnet.load('hull').solve([[0, 0], [1, 0], [0, 1]])", 45),
-        ("from ptrnet.cli import run; run(['solve', 'hull', 'points.csv'])", 60),
-        (f"from ptrnet.cli import run; run({TRAIN.split()})", 99),
+        ("from ptrnet.cli import run; run(['solve', 'hull', 'points.csv'])", 59),
+        (f"from ptrnet.cli import run; run({TRAIN.split()})", 86),
     ],
     ids=["load and solve", "ptrnet solve FILE", "ptrnet train --data"],
 )

@@ -19,7 +19,7 @@ from ptrnet import labellers, models, tasks
 from ptrnet.data import formats
 from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
-from ptrnet.metrics.sequence import score_subsets
+from ptrnet.metrics.ranking import score_subsets
 from ptrnet.models.ptr_net import PtrNet
 from ptrnet.models.settings import AttentionSettings
 from ptrnet.settings import setting

@@ -8,8 +8,7 @@ import numpy as np
 
 from ptrnet.data.groups import shared_value
 from ptrnet.errors import InputError
-from ptrnet.metrics import calibration, summary
-from ptrnet.metrics.interval import Measure, Moments, Scores, moments_of
+from ptrnet.metrics import Measure, Moments, Scores, calibration, moments_of, summary
 from ptrnet.run import Part, Sink
 from ptrnet.tasks.base import Task
 from ptrnet.types import Dataset, Example, Floats, Indices

@@ -23,7 +23,7 @@ from ptrnet.models.base import PointerModel, num_weights
 from ptrnet.tasks.base import Task
 
 if TYPE_CHECKING:
-    from ptrnet.metrics.interval import Measure
+    from ptrnet.metrics import Measure
 
 FORMAT = 1
 CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
@@ -314,7 +314,7 @@ def _with_license(card: str, license: str) -> str:
 
 def _scores(trained: dict[str, Any]) -> Iterator[tuple[Any, str, "Measure"]]:
     """Yield the size n, the metric and the measure of each score in a model's configuration."""
-    from ptrnet.metrics.interval import Measure
+    from ptrnet.metrics import Measure
 
     for score in trained.get("scores", []):
         yield score["n"], str(score["metric"]), Measure.from_dict(score)

@@ -1,8 +1,8 @@
 """Register the lab. ptrnet imports a registered module when it uses the part."""
 
+import ptrnet_lab.models  # noqa: F401  so that `ptrnet train` has options for them
 from ptrnet import cli, labellers, models
 from ptrnet.training import optimizers
-from ptrnet_lab.models import settings  # noqa: F401  so that `ptrnet train` has options for them
 
 for _name in ("soft", "hard", "multi", "memory"):
     models.register(f"{_name}-ptr-net", f"ptrnet_lab.models.{_name}_ptr_net:MODEL")

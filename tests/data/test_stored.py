@@ -10,7 +10,7 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats, stored
-from ptrnet.data.formats.parts import lines
+from ptrnet.data.formats import parts
 from ptrnet.data.infer_task import task_of
 from ptrnet.data.stored import open_file
 from ptrnet.errors import InputError
@@ -29,7 +29,7 @@ def as_lists(examples):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Read blocks of one or two lines, in all processes. Lines here have 20 bytes or more."""
-    monkeypatch.setattr(lines, "BLOCK", 30)
+    monkeypatch.setattr(parts, "BLOCK", 30)
     monkeypatch.setattr(stored, "BLOCK", 30)
 
 
@@ -131,7 +131,7 @@ def test_refuses_examples_without_an_answer(tmp_path, extension):
 
 
 def test_refuses_a_line_that_is_too_long(tmp_path, small_blocks, monkeypatch):
-    monkeypatch.setattr(lines, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(parts, "LONGEST_LINE", 1000)
     # A single block is read in this process. Other processes would not be patched.
     monkeypatch.setattr(stored, "BLOCK", 2**22)
     path = tmp_path / "f.txt"

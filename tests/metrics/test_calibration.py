@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from ptrnet.metrics import moments_of
 from ptrnet.metrics.calibration import BINS, bin_of, error_of, gaps_by_bin
-from ptrnet.metrics.interval import moments_of
 
 
 def measured(confidence, right):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from ptrnet import labellers, tasks
-from ptrnet.metrics import polygon, summary
-from ptrnet.metrics.interval import moments_of
+from ptrnet.metrics import moments_of, polygon, summary
 from ptrnet.metrics.polygon import same, simple
 from ptrnet.types import Example
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from ptrnet.metrics.interval import moments_of
-from ptrnet.metrics.sequence import score_sorted
+from ptrnet.metrics import moments_of
+from ptrnet.metrics.ranking import score_sorted
 from ptrnet.metrics.summary import summarize
 from ptrnet.types import Example, is_permutation
 

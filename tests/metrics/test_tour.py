@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ptrnet.metrics.interval import moments_of
+from ptrnet.metrics import moments_of
 from ptrnet.metrics.summary import summarize
 from ptrnet.metrics.tour import length, score
 from ptrnet.types import Example

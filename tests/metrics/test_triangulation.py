@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial import Delaunay
 
 from ptrnet import labellers, tasks
-from ptrnet.metrics.interval import moments_of
+from ptrnet.metrics import moments_of
 from ptrnet.metrics.summary import summarize
 from ptrnet.metrics.triangulation import is_delaunay, score
 from ptrnet.types import Example

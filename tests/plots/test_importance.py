@@ -4,7 +4,7 @@ pytest.importorskip("matplotlib")
 
 from matplotlib.figure import Figure
 
-from ptrnet.metrics.interval import Measure
+from ptrnet.metrics import Measure
 from ptrnet.plots.importance import MAX_BARS, draw_importance
 
 

@@ -5,7 +5,7 @@ pytest.importorskip("matplotlib")
 
 from matplotlib.figure import Figure
 
-from ptrnet.metrics.interval import Moments
+from ptrnet.metrics import Moments
 from ptrnet.plots.reliability import draw_reliability
 from tests.support.plackett_luce import plackett_luce
 

@@ -8,7 +8,7 @@ from ptrnet import labellers, tasks
 from ptrnet.data import formats
 from ptrnet.errors import InputError
 from ptrnet.geometry import fit_unit_cube
-from ptrnet.metrics import sequence
+from ptrnet.metrics import ranking
 from ptrnet.tasks.base import Drawing, Facts, Task
 from ptrnet.types import Example
 
@@ -109,7 +109,7 @@ class Pairs(Task):
         return None
 
     def score(self, examples, answers):
-        return sequence.score_sequences(examples, answers)
+        return ranking.score_sequences(examples, answers)
 
     def draw(self, inputs, outputs):
         return Drawing(inputs, [inputs[pair] for pair in outputs])

@@ -28,7 +28,7 @@ from ptrnet.decoding.options import AnswerOptions
 from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
-    from ptrnet.metrics.interval import Measure
+    from ptrnet.metrics import Measure
 
     Measures = dict[str, Measure]
     Rows = dict[str, tuple[int, Measures]]

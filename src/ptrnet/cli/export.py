@@ -97,7 +97,7 @@ def _page_lines(folder: Path, manifests: dict[str, Any]) -> "Iterator[str]":
 
 
 def _lines(folder: str, manifest: dict[str, Any]) -> "Iterator[str]":
-    from ptrnet.metrics.interval import Measure
+    from ptrnet.metrics import Measure
 
     sizes = (f"{name} {file['bytes'] / 1e6:.2f} MB" for name, file in manifest["files"].items())
     yield f"{folder}: {', '.join(sizes)}, manifest.json"

@@ -41,7 +41,7 @@ from ptrnet.data import checks, formats
 from ptrnet.data.columns import Columns
 from ptrnet.data.dataset import chunks_of
 from ptrnet.data.formats import txt
-from ptrnet.data.formats.parts.lines import BLOCK, Block, blocks
+from ptrnet.data.formats.parts import BLOCK, Block, blocks
 from ptrnet.errors import InputError
 from ptrnet.files import FolderExistsError, atomic_folder, checksum, exists
 from ptrnet.parallel import ordered_map

@@ -30,8 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError, MissingExtraError, unknown
-from ptrnet.geometry.distances import EUCLIDEAN
-from ptrnet.labellers.rules import is_plain
+from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, is_directed
 from ptrnet.plugins import Registry, load
 from ptrnet.types import CLOSED, Floats, Indices, TourRules
 
@@ -106,6 +105,11 @@ def is_plugin(name: str) -> bool:
 def max_elements(name: str) -> float:
     """Return the maximum number of elements of a labeller; infinity without a maximum."""
     return float(getattr(_module(name), "MAX_ELEMENTS", math.inf))
+
+
+def is_plain(inputs: Floats, distance: str, rules: TourRules) -> bool:
+    """Whether tours are closed and have no rules, and no distance depends on the direction."""
+    return rules == CLOSED and not (distance == EXPLICIT and is_directed(inputs).any())
 
 
 def takes_rules(name: str) -> bool:

@@ -17,8 +17,9 @@ from ptrnet.errors import InputError
 from ptrnet.geometry import distances, hilbert_order, scale_by_power_of_two
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT
 from ptrnet.jit import assign, inlined, jit
+from ptrnet.labellers import is_plain
 from ptrnet.labellers.held_karp import shortest_tour
-from ptrnet.labellers.rules import Problem, is_plain, with_fixed_edges
+from ptrnet.labellers.rules import Problem, with_fixed_edges
 from ptrnet.labellers.tours import label_tours, tour_length
 from ptrnet.types import CLOSED, Floats, Indices, TourRules
 

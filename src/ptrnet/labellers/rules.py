@@ -13,15 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ptrnet.errors import InputError
-from ptrnet.geometry.distances import EXPLICIT, is_directed
-from ptrnet.types import CLOSED, Floats, Indices, TourRules
+from ptrnet.types import Floats, Indices, TourRules
 
 Edges = Sequence[tuple[int, int]]
-
-
-def is_plain(inputs: Floats, distance: str, rules: TourRules) -> bool:
-    """Whether tours are closed and have no rules, and no distance depends on the direction."""
-    return rules == CLOSED and not (distance == EXPLICIT and is_directed(inputs).any())
 
 
 class Problem(NamedTuple):

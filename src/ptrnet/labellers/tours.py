@@ -9,7 +9,8 @@ import numpy as np
 
 from ptrnet.geometry import distances, scale_by_power_of_two
 from ptrnet.jit import jit
-from ptrnet.labellers.rules import Problem, is_plain, reduce, restore
+from ptrnet.labellers import is_plain
+from ptrnet.labellers.rules import Problem, reduce, restore
 from ptrnet.types import CLOSED, Floats, Indices, TourRules
 
 _MAX_DISTANCES = 2**22  # maximum number of distances in memory at a time: 32 MB

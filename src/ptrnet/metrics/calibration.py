@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.metrics.interval import Measure, Moments, Scores
+from ptrnet.metrics import Measure, Moments, Scores
 from ptrnet.types import Floats, Indices
 
 BINS = 10  # bins of equal width from 0 to 1

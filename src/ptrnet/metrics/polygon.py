@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ptrnet.geometry import scale_by_power_of_two
 from ptrnet.geometry.predicates import as_integers, doubled_area
-from ptrnet.metrics.interval import Scores
+from ptrnet.metrics import Scores
 from ptrnet.types import Example, Floats, Indices
 
 # With floats, areas of slivers and of polygons far from the origin are inexact. Such areas are

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ptrnet.metrics.interval import Measure, Moments, Scores, moments_of
+from ptrnet.metrics import Measure, Moments, Scores, moments_of
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -69,13 +69,12 @@ def score_elements(
     Only choices and sets of own examples have such metrics. The form is that of `Task.score`.
     """
     from ptrnet.metrics import ranking
-    from ptrnet.metrics.sequence import grades_of
 
     if task.facts.kind == "choice":
         chosen = [int(e.outputs[0]) for e in examples if e.outputs is not None]
         return ranking.score_chosen(chosen, scores)
     if task.facts.kind == "set":
-        return ranking.score_members(list(map(grades_of, examples)), scores)
+        return ranking.score_members(list(map(ranking.grades_of, examples)), scores)
     return {}
 
 
@@ -85,7 +84,7 @@ def can_tell(task: "Task", metric: str, example: Example) -> bool:
     A text for people leaves out a metric that tells no two answers to any example apart. It also
     leaves out a metric that always equals another one.
     """
-    from ptrnet.metrics.sequence import grades_of
+    from ptrnet.metrics.ranking import grades_of
 
     name, _, cutoff = metric.partition("@")
     if name == "top" or (name == "ndcg" and metric != task.facts.metric):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ptrnet.geometry import distances
-from ptrnet.metrics.interval import Scores
+from ptrnet.metrics import Scores
 from ptrnet.types import Example, Floats, Indices, is_permutation
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ptrnet.geometry import first_equal
 from ptrnet.geometry.predicates import Predicates
-from ptrnet.metrics.interval import Scores
+from ptrnet.metrics import Scores
 from ptrnet.types import Example, Floats, Indices
 
 

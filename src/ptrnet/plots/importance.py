@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ptrnet.metrics.interval import Measure
+from ptrnet.metrics import Measure
 from ptrnet.plots.answer import ANSWER_COLOR, QUIET_COLOR, quieten
 
 MAX_BARS = 30  # only the most important fields are drawn

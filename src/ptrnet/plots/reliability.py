@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ptrnet.metrics import Moments
 from ptrnet.metrics.calibration import BINS, bin_of
-from ptrnet.metrics.interval import Moments
 from ptrnet.plots.answer import ANSWER_COLOR, QUIET_COLOR, quieten
 from ptrnet.types import Floats, Indices
 

@@ -23,7 +23,7 @@ from ptrnet.types import END, Example, Floats, Indices, pad
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from ptrnet.metrics.interval import Scores
+    from ptrnet.metrics import Scores
     from ptrnet.problems.states import Features, States
 
 # Arrays `(B, ...)` with one row for each instance of a batch: NumPy's, or torch's tensors if the

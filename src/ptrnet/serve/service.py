@@ -21,8 +21,7 @@ from ptrnet.serve.schemas import Answer, ExactAnswer, Header, Method
 from ptrnet.serve.tracing import ExactAnswers, compare, steps_of
 from ptrnet.solver import Solver
 from ptrnet.solver.answer import finite_cost
-from ptrnet.solver.evaluating import score_answers
-from ptrnet.solver.scoring import to_probabilities
+from ptrnet.solver.scoring import score_answers, to_probabilities
 from ptrnet.tasks.custom import own_task
 from ptrnet.types import Dataset, Example
 

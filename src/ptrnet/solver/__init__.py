@@ -459,7 +459,7 @@ class Solver:
         """
         from ptrnet.plots.figure import axes_or_new
         from ptrnet.plots.reliability import draw_reliability
-        from ptrnet.solver.evaluating import claims_of
+        from ptrnet.solver.scoring import claims_of
 
         task = self._own_task()
         data = self._with_groups(examples, group, columns)
@@ -579,7 +579,7 @@ class Solver:
             >>> ptrnet.load("hull").evaluate([(square, [0, 1, 2, 3])])["accuracy"]
             {'value': 1.0, 'low': 0.20654931437723745, 'high': 1.0, 'count': 1}
         """
-        from ptrnet.solver.evaluating import score_answers
+        from ptrnet.solver.scoring import score_answers
 
         data = self._with_groups(examples, group, columns)
         if not len(data):

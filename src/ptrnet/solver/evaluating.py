@@ -5,33 +5,22 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ptrnet import tasks
 from ptrnet.data import checks, formats
 from ptrnet.data.columns import Columns
 from ptrnet.data.dataset import chunks_of
 from ptrnet.data.groups import shared_value, warned_of_ids
-from ptrnet.evaluation import Evaluation, check_room_for_scores, evaluate, with_scores
+from ptrnet.evaluation import Evaluation, check_room_for_scores
 from ptrnet.labels import generation
-from ptrnet.metrics import summary
-from ptrnet.metrics.calibration import first_claims, member_claims
-from ptrnet.metrics.interval import Measure
-from ptrnet.metrics.sequence import grades_of
-from ptrnet.models.base import PointerModel
 from ptrnet.run import CHUNK, Source, run
 from ptrnet.settings import to_mapping
 from ptrnet.sinks import can_resume, file_sink, file_source
 from ptrnet.solver.predict import Predictor
-from ptrnet.solver.scoring import (
-    ONE_FIRST,
-    element_probabilities,
-    element_scores,
-    log_likelihoods_of,
-)
+from ptrnet.solver.scoring import scored
 from ptrnet.solver.trained_range import TrainedRange
 from ptrnet.tasks.base import Task
-from ptrnet.types import Dataset, Example, Floats, Indices
+from ptrnet.types import Dataset, Example
 
 ACTIVITY = "evaluating"
 
@@ -39,59 +28,6 @@ ACTIVITY = "evaluating"
 def evaluated(predictor: Predictor, data: Dataset) -> Dataset:
     """Answer examples. Return them with the model's `answer` and its scores in `extra`."""
     return scored(predictor.model, predictor.task, data, predictor(data))
-
-
-def scored(model: PointerModel, task: Task, examples: Dataset, answered: Dataset) -> Dataset:
-    """Return examples with the `answer` of a model and its scores in `extra`."""
-    return with_scores(task, examples, answered, *_judged(model, task, examples))
-
-
-def score_answers(
-    model: PointerModel, task: Task, examples: Dataset, answered: Dataset
-) -> dict[str, Measure]:
-    """Return the measures of a model's answers by metric, as `Solver.evaluate` does.
-
-    Examples:
-        >>> solver, data = ptrnet.load("hull"), ptrnet.generate("hull", n="5-10", count=100, seed=1)
-        >>> answered = solver.predict(data)
-        >>> score_answers(solver.model, solver.task, data, answered)["accuracy"].text(3)
-        '1.000 (0.963 to 1.000)'
-    """
-    return evaluate(task, examples, answered, *_judged(model, task, examples))
-
-
-def _judged(model: PointerModel, task: Task, data: Dataset) -> tuple[Floats, list[Floats]]:
-    """Return what metrics need besides the answers: the log-likelihoods and `element_scores`.
-
-    The list is empty if no metric of the task uses scores of elements.
-    """
-    scores: list[Floats] = []
-    if summary.score_elements(task, [], []):
-        scores = element_scores(model, task, data)
-    return log_likelihoods_of(model, task, data), scores
-
-
-def claims_of(
-    model: PointerModel, task: Task, examples: Dataset
-) -> tuple[Floats, NDArray[np.bool_], str, Indices | None]:
-    """Return the claims of a model about examples, for `draw_reliability`.
-
-    A claim is a statement to which the model gives a probability: one for each instance if the kind
-    of the answers has one best element, otherwise one for each element.
-
-    Returns:
-        The probabilities `(num_claims,)`, whether each claim is right, what the claims say, and the
-        groups of the claims, if known.
-    """
-    probabilities = element_probabilities(model, task, examples)
-    grades = [grades_of(example) for example in examples]
-    if task.facts.kind in ONE_FIRST:
-        subject = (
-            "the answer is right" if task.facts.kind == "choice" else "the first element is right"
-        )
-        return *first_claims(grades, probabilities), subject, examples.groups
-    groups = None if examples.groups is None else examples.groups.repeat(examples.sizes)
-    return *member_claims(grades, probabilities), "the element is in the answer", groups
 
 
 def evaluate_file(

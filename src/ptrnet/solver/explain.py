@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ptrnet.errors import InputError, check_int
-from ptrnet.metrics.interval import Measure, Moments
+from ptrnet.metrics import Measure, Moments
 from ptrnet.progress import track
 from ptrnet.solver.predict import Predictor
 from ptrnet.tasks.base import Task

@@ -1,12 +1,13 @@
-"""Log-likelihoods of known answers, and scores of single elements.
+"""Log-likelihoods of known answers, scores of single elements, and scores of a model's answers.
 
-A high score means that the element is likely to come first, or to be in the answer.
+A high score of an element means that it is likely to come first, or to be in the answer.
 """
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from ptrnet.data.batches import (
@@ -19,7 +20,11 @@ from ptrnet.data.batches import (
 from ptrnet.decoding import Greedy
 from ptrnet.decoding.search import check_finite
 from ptrnet.errors import InputError
+from ptrnet.evaluation import evaluate, with_scores
 from ptrnet.masks import length_mask
+from ptrnet.metrics import Measure, summary
+from ptrnet.metrics.calibration import first_claims, member_claims
+from ptrnet.metrics.ranking import grades_of
 from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.solver.predict import MAX_BATCH_ELEMENTS, Predictor
 from ptrnet.tasks.base import Task
@@ -151,3 +156,56 @@ def element_probabilities(model: PointerModel, task: Task, data: Dataset) -> lis
 def to_probabilities(task: Task, scores: Floats) -> Floats:
     """Convert the `element_scores` `(n,)` of an instance to probabilities `(n,)`."""
     return np.asarray(softmax(scores) if task.facts.kind in ONE_FIRST else expit(scores))
+
+
+def scored(model: PointerModel, task: Task, examples: Dataset, answered: Dataset) -> Dataset:
+    """Return examples with the `answer` of a model and its scores in `extra`."""
+    return with_scores(task, examples, answered, *_judged(model, task, examples))
+
+
+def score_answers(
+    model: PointerModel, task: Task, examples: Dataset, answered: Dataset
+) -> dict[str, Measure]:
+    """Return the measures of a model's answers by metric, as `Solver.evaluate` does.
+
+    Examples:
+        >>> solver, data = ptrnet.load("hull"), ptrnet.generate("hull", n="5-10", count=100, seed=1)
+        >>> answered = solver.predict(data)
+        >>> score_answers(solver.model, solver.task, data, answered)["accuracy"].text(3)
+        '1.000 (0.963 to 1.000)'
+    """
+    return evaluate(task, examples, answered, *_judged(model, task, examples))
+
+
+def _judged(model: PointerModel, task: Task, data: Dataset) -> tuple[Floats, list[Floats]]:
+    """Return what metrics need besides the answers: the log-likelihoods and `element_scores`.
+
+    The list is empty if no metric of the task uses scores of elements.
+    """
+    scores: list[Floats] = []
+    if summary.score_elements(task, [], []):
+        scores = element_scores(model, task, data)
+    return log_likelihoods_of(model, task, data), scores
+
+
+def claims_of(
+    model: PointerModel, task: Task, examples: Dataset
+) -> tuple[Floats, NDArray[np.bool_], str, Indices | None]:
+    """Return the claims of a model about examples, for `draw_reliability`.
+
+    A claim is a statement to which the model gives a probability: one for each instance if the kind
+    of the answers has one best element, otherwise one for each element.
+
+    Returns:
+        The probabilities `(num_claims,)`, whether each claim is right, what the claims say, and the
+        groups of the claims, if known.
+    """
+    probabilities = element_probabilities(model, task, examples)
+    grades = [grades_of(example) for example in examples]
+    if task.facts.kind in ONE_FIRST:
+        subject = (
+            "the answer is right" if task.facts.kind == "choice" else "the first element is right"
+        )
+        return *first_claims(grades, probabilities), subject, examples.groups
+    groups = None if examples.groups is None else examples.groups.repeat(examples.sizes)
+    return *member_claims(grades, probabilities), "the element is in the answer", groups

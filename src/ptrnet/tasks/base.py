@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from ptrnet.constraints import Constraint
-    from ptrnet.metrics.interval import Scores
+    from ptrnet.metrics import Scores
 
 Choice = tuple[Indices, float]  # an answer, and its log-probability
 

@@ -19,7 +19,7 @@ from ptrnet.tasks.schema import Missing, Schema, Unknown, with_context, without_
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
-    from ptrnet.metrics.interval import Scores
+    from ptrnet.metrics import Scores
 
 Kind = Literal["permutation", "subset", "sequence", "set", "choice", "grades"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -220,14 +220,14 @@ class Custom(Task):
         return grades
 
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
-        from ptrnet.metrics import ranking, sequence
+        from ptrnet.metrics import ranking
 
         scores = {
             "permutation": ranking.score_permutations,
-            "subset": sequence.score_subsets,
-            "sequence": sequence.score_sequences,
-            "set": sequence.score_sets,
-            "choice": sequence.score_choices,
+            "subset": ranking.score_subsets,
+            "sequence": ranking.score_sequences,
+            "set": ranking.score_sets,
+            "choice": ranking.score_choices,
             "grades": ranking.score_grades,
         }
         return scores[self.kind](examples, answers)

@@ -35,7 +35,7 @@ from ptrnet.tasks.base import Drawing, Facts, Task
 from ptrnet.types import END, NONE, Example, Floats, Indices, pad, real, trim
 
 if TYPE_CHECKING:
-    from ptrnet.metrics.interval import Scores
+    from ptrnet.metrics import Scores
 
 MAX_SETTLED = 2**20  # maximum product of triangles and points, for which `_settle` takes 200 MB
 ENDT = 1  # the special slot between triangles

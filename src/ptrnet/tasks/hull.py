@@ -22,7 +22,7 @@ from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error, setting
 from ptrnet.types import Example, Floats, Indices, pad, real, trim
 
 if TYPE_CHECKING:
-    from ptrnet.metrics.interval import Scores
+    from ptrnet.metrics import Scores
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
-    from ptrnet.metrics.interval import Scores
+    from ptrnet.metrics import Scores
 
 
 def _settle(inputs: Floats, outputs: Indices) -> Indices:
@@ -54,7 +54,7 @@ class Sort(Task):
         return duplicate_error(outputs, first)
 
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
-        from ptrnet.metrics.sequence import score_sorted
+        from ptrnet.metrics.ranking import score_sorted
 
         return score_sorted(examples, answers)
 

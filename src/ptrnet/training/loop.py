@@ -23,7 +23,7 @@ from ptrnet import model_folder
 from ptrnet.data.batches import Batch
 from ptrnet.data.streams import BatchStream
 from ptrnet.errors import DivergedError, ModelError, NotFiniteError
-from ptrnet.metrics.interval import Moments
+from ptrnet.metrics import Moments
 from ptrnet.parallel import end_with
 from ptrnet.training import checkpoint, optimizers
 from ptrnet.training.checkpoint import Checkpoint

@@ -13,7 +13,6 @@ from ptrnet.decoding import Greedy
 from ptrnet.models.base import PointerModel
 from ptrnet.models.parts import Dropout
 from ptrnet.tasks.base import Task
-from ptrnet.training.graphs import GraphLosses
 from ptrnet.training.hardware import has_run_on_gpu
 from ptrnet.training.losses import cut_losses, gain_losses, losses, shares_of_gains
 from ptrnet.training.recipe import Recipe
@@ -101,6 +100,8 @@ class TrainingModule(nn.Module):
         """Return the losses of a network, as a function of the batch."""
         on_one_gpu = self.fabric.device.type == "cuda" and self.fabric.world_size == 1
         if on_one_gpu and has_run_on_gpu(self.recipe):
+            from ptrnet.training.graphs import GraphLosses
+
             return GraphLosses(network)
         return partial(self._of_batch, network)
 

@@ -16,7 +16,6 @@ from ptrnet.models.settings import every_setting
 from ptrnet.settings import check, options_of
 from ptrnet.tasks.custom import Kind, kind_of
 from ptrnet.tasks.schema import Missing
-from ptrnet.training.linear_scores import has_linear_order
 from ptrnet.training.recipe import Recipe, part_options
 from ptrnet.types import Sizes
 
@@ -207,7 +206,10 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
     """
     task, count = inferred.task, len(inferred.examples)
     is_exact = count >= MANY and not ordered and task.kind in ORDERS
-    is_exact = is_exact and has_linear_order(task, inferred.examples)
+    if is_exact:
+        from ptrnet.training.conditional_logit import has_linear_order
+
+        is_exact = has_linear_order(task, inferred.examples)
     model = given.get("model") or _model(inferred, ordered, is_exact, given)
     chosen: dict[str, Any] = {"model": model}
     names = models.setting_names(model)

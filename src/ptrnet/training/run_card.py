@@ -13,10 +13,10 @@ from ptrnet.data.groups import codes_of
 from ptrnet.decoding import Greedy
 from ptrnet.errors import OutOfDistributionWarning
 from ptrnet.evaluation import Evaluation
-from ptrnet.metrics.interval import Measure
+from ptrnet.metrics import Measure
 from ptrnet.models.base import num_weights
 from ptrnet.solver import Solver
-from ptrnet.solver.evaluating import scored
+from ptrnet.solver.scoring import scored
 from ptrnet.training import own_data
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Dataset, Example

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from ptrnet.models.base import PointerModel, full_lengths
 from ptrnet.models.parts.recurrent import State, encoder
-from ptrnet_lab.models.settings import DictionarySettings
+from ptrnet_lab.models import DictionarySettings
 
 
 class DictionaryModel(PointerModel):

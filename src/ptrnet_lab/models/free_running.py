@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ptrnet.models.base import PointerModel
 from ptrnet.models.ptr_net import EncodedSlots, PtrNet
-from ptrnet_lab.models.settings import FreeRunningSettings
+from ptrnet_lab.models import FreeRunningSettings
 
 
 class FreeRunningPtrNet(PtrNet):

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from ptrnet.models.parts.score import matmul_float32
+from ptrnet_lab.models import ThresholdSettings
 from ptrnet_lab.models.free_running import FreeRunningPtrNet
-from ptrnet_lab.models.settings import ThresholdSettings
 
 
 class MultiPtrNet(FreeRunningPtrNet):

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from ptrnet.models.base import Encoded, full_lengths, init_uniform, shift_right
 from ptrnet.models.parts.recurrent import decoder
+from ptrnet_lab.models import DictionarySettings
 from ptrnet_lab.models.dictionary import DictionaryModel, log_softmax
-from ptrnet_lab.models.settings import DictionarySettings
 
 
 class Seq2Seq(DictionaryModel):

@@ -14,8 +14,8 @@ from ptrnet.models.parts.score import (
     query_projection,
     score_vector,
 )
+from ptrnet_lab.models import DictionaryAttentionSettings
 from ptrnet_lab.models.dictionary import DictionaryModel, log_softmax
-from ptrnet_lab.models.settings import DictionaryAttentionSettings
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ptrnet.errors import InputError
 from ptrnet.files import atomic_path, checksum, locked
-from ptrnet.metrics.interval import Measure
+from ptrnet.metrics import Measure
 
 
 @dataclass(frozen=True)

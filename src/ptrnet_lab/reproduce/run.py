@@ -12,10 +12,10 @@ import numpy as np
 from ptrnet import __version__, labellers, tasks, weights
 from ptrnet.errors import InputError
 from ptrnet.files import checksum, locked
-from ptrnet.metrics.interval import Measure
+from ptrnet.metrics import Measure
 from ptrnet.model_folder import TENSORS
 from ptrnet.plots.curves import read_curves
-from ptrnet.solver.evaluating import score_answers
+from ptrnet.solver.scoring import score_answers
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Example
 from ptrnet_lab.bench.harness import commit, processor

@@ -61,7 +61,7 @@ def test_reads_answers_with_and_without_the_closing_repeat(tmp_path):
 
 
 def test_refuses_a_line_that_is_too_long(tmp_path, monkeypatch):
-    monkeypatch.setattr("ptrnet.data.formats.parts.lines.LONGEST_LINE", 1000)
+    monkeypatch.setattr("ptrnet.data.formats.parts.LONGEST_LINE", 1000)
     with pytest.raises(InputError, match="the line is longer than 1000 bytes"):
         read(tmp_path, "txt", "0 " * 1000)
 

@@ -38,7 +38,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ptrnet.data import checks
 from ptrnet.data.dataset import groups_of
-from ptrnet.data.formats.parts.lines import count_lines, display_name, standard_input_is_json
+from ptrnet.data.formats.parts import count_lines, display_name, standard_input_is_json
 from ptrnet.data.groups import with_groups
 from ptrnet.errors import InputError, MissingExtraError, short
 from ptrnet.files import atomic_path, check_writable, checksum, exists, to_standard_output

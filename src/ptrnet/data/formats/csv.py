@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from ptrnet.data import cells, checks
 from ptrnet.data.formats import Capabilities
-from ptrnet.data.formats.parts.lines import all_lines, display_name
+from ptrnet.data.formats.parts import all_lines, display_name
 from ptrnet.errors import InputError, short
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT
 from ptrnet.tasks.base import Task

@@ -20,8 +20,7 @@ from ptrnet.data import checks
 from ptrnet.data.arrays import records_of
 from ptrnet.data.dataset import views_of
 from ptrnet.data.formats import Capabilities
-from ptrnet.data.formats.parts import json_values
-from ptrnet.data.formats.parts.lines import filled_lines
+from ptrnet.data.formats.parts import filled_lines, json_values
 from ptrnet.errors import InputError
 from ptrnet.geometry.distances import PLANAR
 from ptrnet.tasks.base import Task

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 from ptrnet.data import checks
 from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.formats import Capabilities
-from ptrnet.data.formats.parts.lines import filled_lines
+from ptrnet.data.formats.parts import filled_lines
 from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example

@@ -16,8 +16,7 @@ import numpy as np
 from ptrnet.data import checks
 from ptrnet.data.cells import is_number, parse_index
 from ptrnet.data.formats import Capabilities
-from ptrnet.data.formats.parts import depots
-from ptrnet.data.formats.parts.lines import filled_lines
+from ptrnet.data.formats.parts import depots, filled_lines
 from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.metrics import summary
 from ptrnet.tasks.base import Task

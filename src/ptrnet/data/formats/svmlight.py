@@ -14,7 +14,7 @@ import numpy as np
 from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.columns import Columns
 from ptrnet.data.formats import Capabilities
-from ptrnet.data.formats.parts.lines import filled_lines
+from ptrnet.data.formats.parts import filled_lines
 from ptrnet.data.tables import Table, sets_for_task
 from ptrnet.errors import InputError, short
 from ptrnet.tasks import CUSTOM

@@ -16,7 +16,7 @@ import numpy as np
 from ptrnet.data import checks
 from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.formats import Capabilities
-from ptrnet.data.formats.parts.lines import filled_lines
+from ptrnet.data.formats.parts import filled_lines
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.geometry.distances import EXPLICIT, SPATIAL, TSPLIB, is_directed
 from ptrnet.tasks.base import Task

@@ -16,7 +16,7 @@ from ptrnet.data import checks, formats
 from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.dataset import views_of
 from ptrnet.data.formats import Capabilities
-from ptrnet.data.formats.parts.lines import Block, display_name, filled_lines, lines_of_block
+from ptrnet.data.formats.parts import Block, display_name, filled_lines, lines_of_block
 from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import LARGEST_UNROUNDED

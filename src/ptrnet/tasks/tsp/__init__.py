@@ -26,7 +26,7 @@ from ptrnet.tasks.tsp.ends import ENDS
 from ptrnet.types import CLOSED, Example, Floats, Indices, TourRules
 
 if TYPE_CHECKING:
-    from ptrnet.metrics.interval import Scores
+    from ptrnet.metrics import Scores
 
 
 def improve(example: Example, outputs: Indices) -> Indices:

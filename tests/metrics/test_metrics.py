@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ptrnet.metrics.interval import Measure, Moments
+from ptrnet.metrics import Measure, Moments
 
 NINE_TENTHS = Measure(0.9034, 0.8836, 0.92, 1000)
 
