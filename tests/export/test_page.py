@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 import ptrnet
+from ptrnet import page
 from ptrnet.cli import run
 from ptrnet.errors import InputError
 from ptrnet.export import page as export_folder
 from ptrnet.export.page import export_page
-from ptrnet.page import files
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_the_folder_has_page_models_and_runtime(tmp_path, runtime, capsys):
         *export_folder.FILES,
         "LICENSE",
     }
-    for name, content in files.parts().items():
+    for name, content in page.parts().items():
         assert (site / "page" / name).read_bytes() == content
     (listed,) = json.loads((site / "models" / "models.json").read_text())
     assert (listed["name"], listed["task"], listed["n"]) == ("sort", "sort", "2-20")

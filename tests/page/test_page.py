@@ -11,7 +11,7 @@ import pytest
 
 import ptrnet
 from ptrnet import labellers
-from ptrnet.page import files
+from ptrnet.page import FOLDER, INDEX, parts
 from ptrnet.serve import tracing
 from ptrnet.serve.app import create_app
 from tests.page.conftest import TASKS, fragment, place, running
@@ -232,7 +232,7 @@ def test_the_page_fits_a_phone_and_its_buttons_a_finger(open_page, service, widt
 
 
 def test_the_page_is_small_and_loads_nothing_from_elsewhere():
-    contents = {**files.parts(), files.INDEX: (files.FOLDER / files.INDEX).read_bytes()}
+    contents = {**parts(), INDEX: (FOLDER / INDEX).read_bytes()}
     assert sum(map(len, contents.values())) < 200_000
     for name, content in contents.items():
         text = content.decode()

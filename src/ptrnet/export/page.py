@@ -17,10 +17,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
+from ptrnet import page
 from ptrnet.errors import InputError
 from ptrnet.export.folder import check_folder, export_onnx
 from ptrnet.files import atomic_folder
-from ptrnet.page import files
 from ptrnet.solver import Solver
 from ptrnet.weights import facts
 
@@ -83,9 +83,9 @@ def export_page(
         listed = [facts(name, solver) for name, solver in models.items()]
         text = json.dumps(listed, indent=2) + "\n"
         (temporary / MODELS / "models.json").write_text(text, encoding="utf-8")
-        (temporary / files.INDEX).write_bytes(files.static_index())
-        for name, content in files.parts().items():
-            part = temporary / files.BELOW / name
+        (temporary / page.INDEX).write_bytes(page.static_index())
+        for name, content in page.parts().items():
+            part = temporary / page.BELOW / name
             part.parent.mkdir(parents=True, exist_ok=True)
             part.write_bytes(content)
     return manifests

@@ -10,8 +10,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from ptrnet import __version__
-from ptrnet.page import files
+from ptrnet import __version__, page
 from ptrnet.serve import problems, routes
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.metrics import CountingMiddleware
@@ -56,7 +55,7 @@ def create_app(
     app.include_router(routes.router, dependencies=guards, responses=refused)
     app.include_router(routes.probes)
     app.add_route("/", _index, include_in_schema=False)
-    app.mount(f"/{files.BELOW}", _PageFiles(directory=files.FOLDER))
+    app.mount(f"/{page.BELOW}", _PageFiles(directory=page.FOLDER))
     problems.add_handlers(app)
     if origins:
         app.add_middleware(
@@ -72,7 +71,7 @@ def create_app(
 
 async def _index(request: Request) -> Response:
     """Return the page. Loading the page needs no token, because the page asks for the token."""
-    return FileResponse(files.FOLDER / files.INDEX, headers=files.HEADERS)
+    return FileResponse(page.FOLDER / page.INDEX, headers=page.HEADERS)
 
 
 class _PageFiles(StaticFiles):
@@ -80,5 +79,5 @@ class _PageFiles(StaticFiles):
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response: Any = await super().get_response(path, scope)
-        response.headers.update(files.HEADERS)
+        response.headers.update(page.HEADERS)
         return response

@@ -520,7 +520,7 @@ class Solver:
             >>> probabilities.shape
             (5, 6)
         """
-        from ptrnet.attention import attention
+        from ptrnet.solver.scoring import attention
 
         answered, is_one = self._with_answers(instances)
         attentions = [attention(self._network, self.task, example) for example in answered]
@@ -871,10 +871,10 @@ class Solver:
             >>> ax = ptrnet.load("hull").plot_attention(square)
             >>> ax.figure.savefig("attention.png")
         """
-        from ptrnet.attention import attention
         from ptrnet.plots.attention import draw_matrix
         from ptrnet.plots.figure import axes_or_new
         from ptrnet.plots.labels import element_names
+        from ptrnet.solver.scoring import attention
 
         known = self._answered(points)
         probabilities, tokens = attention(self._network, self.task, known)
@@ -900,8 +900,8 @@ class Solver:
             >>> square = [[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]
             >>> ptrnet.load("hull").animate(square).save("hull.gif")
         """
-        from ptrnet.attention import attention
         from ptrnet.plots.answer import animate
+        from ptrnet.solver.scoring import attention
 
         known = self._answered(points)
         return animate(self.task, known.inputs, *attention(self._network, self.task, known))

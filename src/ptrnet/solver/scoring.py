@@ -1,4 +1,4 @@
-"""Log-likelihoods of known answers, scores of single elements, and scores of a model's answers.
+"""What a model thinks of answers and elements, and the scores of its own answers.
 
 A high score of an element means that it is likely to come first, or to be in the answer.
 """
@@ -29,7 +29,7 @@ from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.solver.predict import MAX_BATCH_ELEMENTS, Predictor
 from ptrnet.tasks.base import Task
 from ptrnet.types import END, Dataset, Example, Floats, Indices, pad
-from ptrnet.views import augmented_view
+from ptrnet.views import augmented_view, canonicalize_valid
 
 # Maximum number of elements in a batch with known answers. If the answers are known, we compute all
 # steps of a batch at once, so two such batches take no longer than one of twice this size.
@@ -209,3 +209,35 @@ def claims_of(
         return *first_claims(grades, probabilities), subject, examples.groups
     groups = None if examples.groups is None else examples.groups.repeat(examples.sizes)
     return *member_claims(grades, probabilities), "the element is in the answer", groups
+
+
+@torch.no_grad()
+def attention(model: PointerModel, task: Task, answered: Example) -> tuple[Floats, Indices]:
+    """Return the pointer's probabilities at each step of an answer, given the previous tokens.
+
+    Returns:
+        Probabilities `(m, S + n)` of the special slots (such as END) and then of the elements, and
+        the answer's tokens `(m,)`, including END. Elements are in the order of the instance.
+    """
+    assert answered.outputs is not None
+    inputs, order = augmented_view(0, task, task.normalize(answered.inputs))
+    position = np.argsort(order)  # the position of each element in the model's input
+    outputs = position[answered.outputs]
+    if task.order != "given":
+        outputs = canonicalize_valid(task, inputs, outputs)
+    (tokens,) = task.to_tokens([outputs])
+    batch = (*pad_instances([inputs], task.facts.exact_inputs), torch.from_numpy(tokens[None]))
+    log_probs = model.log_probs(*as_parameters(model, *batch))
+    probabilities = log_probs[0].double().exp().cpu().numpy()
+    # If each element has several tokens (`Problem.ways`), sum their probabilities.
+    num_specials, ways = task.facts.num_specials, task.facts.ways
+    if ways > 1:
+        special, of_ways = np.split(probabilities, [num_specials], axis=1)
+        of_elements = of_ways.reshape(len(tokens), len(inputs), ways).sum(2)
+        probabilities = np.concatenate([special, of_elements], 1)
+        element_tokens = (tokens - num_specials) // ways + num_specials
+        tokens = np.where(tokens < num_specials, tokens, element_tokens)
+    # The special slots come first in the order of the model and in the order of the instance.
+    special = np.arange(num_specials)
+    from_read, to_read = (np.append(special, i + len(special)) for i in (order, position))
+    return probabilities[:, to_read], from_read[tokens]

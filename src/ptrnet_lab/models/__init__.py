@@ -1,4 +1,4 @@
-"""The networks of the papers that no shipped model uses, one file for each, and their settings.
+"""The networks of the papers that no shipped model uses, and their settings.
 
 Like `ptrnet.models.settings`, this file must not import torch.
 """

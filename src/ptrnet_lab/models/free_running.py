@@ -1,13 +1,16 @@
-"""Base class of the Soft, Hard and Multi Ptr-Net (Chan and Sedoc 2016, 2.3 to 2.5)."""
+"""The Soft, Hard and Multi Ptr-Net (Chan and Sedoc 2016, 2.3 to 2.5), which do not read tokens."""
 
 from abc import abstractmethod
 from dataclasses import replace
 
+import torch
 from torch import Tensor
 
+from ptrnet.masks import gather_rows
 from ptrnet.models.base import PointerModel
+from ptrnet.models.parts.score import matmul_float32
 from ptrnet.models.ptr_net import EncodedSlots, PtrNet
-from ptrnet_lab.models import FreeRunningSettings
+from ptrnet_lab.models import FreeRunningSettings, ThresholdSettings
 
 
 class FreeRunningPtrNet(PtrNet):
@@ -61,3 +64,46 @@ class FreeRunningPtrNet(PtrNet):
         if self.training and self.teacher_forcing:
             return super().log_probs(inputs, lengths, targets, target_lengths)
         return PointerModel.log_probs(self, inputs, lengths, targets, target_lengths)
+
+
+class SoftPtrNet(FreeRunningPtrNet):
+    """2.3: the next decoder input is `sum_j a_j P_j` (see `FreeRunningPtrNet`).
+
+    Gradients flow through the next input into `a`.
+    """
+
+    def next_input(self, attention: Tensor, inputs: Tensor) -> Tensor:
+        return matmul_float32(attention, inputs)
+
+
+class HardPtrNet(FreeRunningPtrNet):
+    """2.4: the next decoder input is `P_k` with `k = argmax a` (see `FreeRunningPtrNet`).
+
+    The argmax has no gradient, so no gradient flows through the next input into `a`.
+    """
+
+    def next_input(self, attention: Tensor, inputs: Tensor) -> Tensor:
+        return gather_rows(inputs, attention.argmax(-1))
+
+
+class MultiPtrNet(FreeRunningPtrNet):
+    """2.5: the next decoder input is the mean of all `P_j` with `a_j >= threshold`.
+
+    If no `a_j` reaches the threshold, the input is `P_k` with `k = argmax a`. Neither the threshold
+    nor the argmax has a gradient, so no gradient flows through the next input into `a`. Gradients
+    do flow into the learned inputs of special slots. See `FreeRunningPtrNet` for `a` and `P`.
+    """
+
+    Settings = ThresholdSettings
+
+    def __init__(self, features: int, num_specials: int, settings: ThresholdSettings) -> None:
+        super().__init__(features, num_specials, settings)
+        self.threshold = settings.threshold
+
+    def next_input(self, attention: Tensor, inputs: Tensor) -> Tensor:
+        likely = attention >= self.threshold
+        slots = torch.arange(attention.shape[-1], device=attention.device)
+        likeliest = slots == attention.argmax(-1, keepdim=True)
+        averaged = likely | (likeliest & ~likely.any(-1, keepdim=True))
+        weights = averaged.to(attention.dtype)
+        return matmul_float32(weights / weights.sum(-1, keepdim=True), inputs)

@@ -23,6 +23,3 @@ class MemoryPtrNet(PtrNet):
         _, state = self.encoder(inputs, lengths)
         memory_states, _ = self.memory(inputs, lengths)
         return memory_states, state
-
-
-MODEL = MemoryPtrNet

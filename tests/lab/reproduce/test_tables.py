@@ -13,9 +13,7 @@ from ptrnet.labels import generate_dataset
 from ptrnet.training.examples import open_stream, valid_batches
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
-from ptrnet_lab.models.hard_ptr_net import HardPtrNet
-from ptrnet_lab.models.multi_ptr_net import MultiPtrNet
-from ptrnet_lab.models.soft_ptr_net import SoftPtrNet
+from ptrnet_lab.models.free_running import HardPtrNet, MultiPtrNet, SoftPtrNet
 from ptrnet_lab.reproduce import figures, tables
 from ptrnet_lab.reproduce.run import Job, jobs_of
 from ptrnet_lab.reproduce.tables import BUDGETS
