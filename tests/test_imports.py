@@ -52,7 +52,7 @@ TRAIN = "train --data d.jsonl --steps 1 --batch-size 4 --output run"
     ("program", "most"),
     [
         ("import ptrnet; ptrnet.load('hull').solve([[0, 0], [1, 0], [0, 1]])", 45),
-        ("from ptrnet.cli import run; run(['solve', 'hull', 'points.csv'])", 59),
+        ("from ptrnet.cli import run; run(['solve', 'hull', 'points.csv'])", 57),
         (f"from ptrnet.cli import run; run({TRAIN.split()})", 86),
     ],
     ids=["load and solve", "ptrnet solve FILE", "ptrnet train --data"],

@@ -17,8 +17,7 @@ from ptrnet.geometry.distances import EXPLICIT
 from ptrnet.parallel import LOCAL
 from ptrnet.run import CHUNK, Memory, Result, Sink, Source, report_unproved, run
 from ptrnet.sinks import file_sink, open_instances
-from ptrnet.tasks.base import Task
-from ptrnet.tasks.tsp.ends import with_ends
+from ptrnet.tasks.base import Task, with_ends
 from ptrnet.types import GENERATED, Dataset, Ends, Example, Indices, Sizes, TourRules
 
 LABELLING, GENERATING = "labelling", "generating"  # verbs of runs

@@ -32,8 +32,7 @@ from ptrnet.data.dataset import chunks_of
 from ptrnet.errors import InputError, KilledError, OutputError, short
 from ptrnet.files import atomic_path, check_writable, checksum, locked, to_standard_output
 from ptrnet.run import CHUNK, Part, Result, Sink, Source, Whole
-from ptrnet.tasks.base import Task
-from ptrnet.tasks.tsp.ends import with_ends
+from ptrnet.tasks.base import Task, with_ends
 from ptrnet.types import Dataset, Ends
 
 KEY = "job.json"

@@ -13,7 +13,8 @@ from ptrnet.data import formats
 from ptrnet.decoding.reconstruct import Reconstruct
 from ptrnet.errors import InputError
 from ptrnet.metrics.tour import length
-from ptrnet.tasks.tsp.ends import obey, with_ends
+from ptrnet.tasks.base import with_ends
+from ptrnet.tasks.tsp.ends import obey
 from ptrnet.types import Dataset, Ends, Example, Nodes, TourRules
 
 TSP = tasks.get("tsp")

@@ -11,8 +11,8 @@ from ptrnet.errors import InputError
 from ptrnet.run import CHUNK, Memory, Sink, Source, Whole
 from ptrnet.solver.predict import Predictor
 from ptrnet.solver.scoring import element_probabilities
+from ptrnet.tasks.base import with_ends
 from ptrnet.tasks.custom import own_task
-from ptrnet.tasks.tsp.ends import with_ends
 from ptrnet.types import Dataset, Ends
 
 

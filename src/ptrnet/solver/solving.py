@@ -11,8 +11,7 @@ from ptrnet.errors import InputError
 from ptrnet.run import CHUNK, Memory, Sink, Source
 from ptrnet.sinks import Printed, file_sink, open_instances
 from ptrnet.solver.predict import Predictor
-from ptrnet.tasks.base import Task
-from ptrnet.tasks.tsp.ends import check_ends, with_ends
+from ptrnet.tasks.base import Task, check_ends, with_ends
 from ptrnet.types import Dataset, Ends, Example, Floats
 
 ACTIVITY = "solving"

@@ -18,7 +18,7 @@ from ptrnet.geometry import fit_unit_cube
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.settings import Settings, setting
 from ptrnet.tasks.schema import Schema
-from ptrnet.types import END, Example, Floats, Indices, pad, real, trim
+from ptrnet.types import END, Ends, Example, Floats, Indices, pad, real, trim
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -171,6 +171,8 @@ class Facts:
 class TourEnds(NamedTuple):
     """How a network's tours come to obey `Example.rules`: functions of `ptrnet.tasks.tsp.ends`."""
 
+    # Returns the example, with the ends that a user asks for as rules.
+    required: Callable[[Example, Ends], Example]
     # Returns the elements with which an answer to the example must begin.
     beginning: Callable[[Example], list[int]]
     # Returns the tour, changed so that it obeys the rules.
@@ -395,3 +397,21 @@ def duplicate_error(outputs: Indices, first: int) -> str | None:
         return None
     repeated, counts = np.unique(values, return_counts=True)
     return f"each index at most once, got {repeated[counts > 1][0] + first} twice"
+
+
+def with_ends(examples: Iterable[Example], task: Task, ends: Ends) -> Iterable[Example]:
+    """Return the examples, with rules for where their tours begin and end.
+
+    Raises:
+        InputError: the task is not `tsp`, a city does not exist, or no tour obeys the rules.
+    """
+    check_ends(task, ends)
+    if task.facts.ends is None or ends == Ends():
+        return examples
+    return (task.facts.ends.required(example, ends) for example in examples)
+
+
+def check_ends(task: Task, ends: Ends) -> None:
+    """Raise InputError if ends are given, but the task is not `tsp`."""
+    if ends != Ends() and task.facts.ends is None:
+        raise InputError(f"start, end and open need task tsp, got {task.name}")

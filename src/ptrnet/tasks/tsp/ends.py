@@ -12,7 +12,7 @@ import numpy as np
 
 from ptrnet.errors import InputError
 from ptrnet.geometry.distances import EXPLICIT, PLANAR, along, is_directed
-from ptrnet.tasks.base import Choice, Task, TourEnds
+from ptrnet.tasks.base import Choice, TourEnds
 from ptrnet.types import Ends, Example, Indices, TourRules, is_permutation
 
 MAX_ENDS = 32  # maximum number of cities that are tried as the free end of a path
@@ -120,26 +120,12 @@ def unreadable(example: Example) -> str:
     return what and f"{what}; ptrnet label tsp answers it by an algorithm"
 
 
-ENDS = TourEnds(beginning, obey, with_best_ends, unreadable)
-
-
-def with_ends(examples: Iterable[Example], task: Task, ends: Ends) -> Iterable[Example]:
-    """Return the examples, with rules for where their tours begin and end.
+def required(example: Example, ends: Ends) -> Example:
+    """Return the example, with the ends that a user asks for as rules.
 
     Raises:
-        InputError: the task is not `tsp`, a city does not exist, or no tour obeys the rules.
+        InputError: a city does not exist, or no tour obeys the rules.
     """
-    check_ends(task, ends)
-    return examples if ends == Ends() else (_with_ends(example, ends) for example in examples)
-
-
-def check_ends(task: Task, ends: Ends) -> None:
-    """Raise InputError if ends are given, but the task is not `tsp`."""
-    if ends != Ends() and task.name != "tsp":
-        raise InputError(f"start, end and open need task tsp, got {task.name}")
-
-
-def _with_ends(example: Example, ends: Ends) -> Example:
     n = len(example.inputs)
     ids = example.nodes.ids if example.nodes else range(n)
     for name, city in (("start", ends.start), ("end", ends.end)):
@@ -167,3 +153,6 @@ def checked_rules(example: Example) -> Example:
         except InputError as error:
             raise InputError(f"{example.source}: no tour obeys the fixed edges: {error}") from None
     return example
+
+
+ENDS = TourEnds(required, beginning, obey, with_best_ends, unreadable)
