@@ -28,7 +28,7 @@ from ptrnet.errors import OutOfDistributionWarning
 from ptrnet.files import atomic_path, checksum
 from ptrnet.metrics import Measure, summary
 from ptrnet.models.base import num_weights
-from ptrnet.solver.evaluating import score_answers
+from ptrnet.solver.scoring import score_answers
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run_card import Card, markdown_table
 from ptrnet.types import Dataset, Example

@@ -53,7 +53,7 @@ TRAIN = "train --data d.jsonl --steps 1 --batch-size 4 --output run"
     [
         ("import ptrnet; ptrnet.load('hull').solve([[0, 0], [1, 0], [0, 1]])", 45),
         ("from ptrnet.cli import run; run(['solve', 'hull', 'points.csv'])", 57),
-        (f"from ptrnet.cli import run; run({TRAIN.split()})", 86),
+        (f"from ptrnet.cli import run; run({TRAIN.split()})", 85),
     ],
     ids=["load and solve", "ptrnet solve FILE", "ptrnet train --data"],
 )

@@ -40,7 +40,6 @@ from ptrnet import runtime
 from ptrnet.data import checks, formats
 from ptrnet.data.columns import Columns
 from ptrnet.data.dataset import chunks_of
-from ptrnet.data.formats import txt
 from ptrnet.data.formats.parts import BLOCK, Block, blocks
 from ptrnet.errors import InputError
 from ptrnet.files import FolderExistsError, atomic_folder, checksum, exists
@@ -150,6 +149,8 @@ def build(path: str, task: Task, folder: Path, group: str = "") -> None:
 
 
 def _read_block(block: Block, path: str, task: Task) -> Dataset:
+    from ptrnet.data.formats import txt  # other formats have no blocks
+
     examples = list(require_answers(txt.read_block(block, path, task)))
     checks.check_feasible(examples, task)
     part = Dataset.of(examples)
