@@ -42,15 +42,12 @@ class _Recorder:
         self._selector, self._steps = selector, steps
 
     def select(self, step: int, scores: Tensor, log_probs: Tensor) -> Selection:
-        """See `Selector.select`."""
         selection = self._selector.select(step, scores, log_probs)
         self._steps.append(Step(log_probs, selection))
         return selection
 
     def is_finished(self, ended: Tensor) -> bool:
-        """See `Selector.is_finished`."""
         return self._selector.is_finished(ended)
 
     def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
-        """See `Selector.finalize`."""
         return self._selector.finalize(hypotheses)
