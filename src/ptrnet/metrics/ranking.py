@@ -155,6 +155,32 @@ def score_sorted(examples: Sequence[Example], answers: Iterable[Indices]) -> dic
     return {"accuracy": np.array(right, bool)}
 
 
+def score_orders(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
+    """Return `accuracy` and `edit_distance` of answers that are orders of all n elements.
+
+    - accuracy: whether the answer equals the true order.
+    - edit_distance: the fewest elements to insert, remove or replace in the answer to get the true
+      order (Levenshtein 1966), divided by n.
+    """
+    pairs = _pairs(examples, answers)
+    return {
+        "accuracy": _exact_matches(pairs),
+        "edit_distance": np.array([_edit_distance(*pair) / len(pair[0]) for pair in pairs], float),
+    }
+
+
+def _edit_distance(truth: Indices, answer: Indices) -> int:
+    """Return the number of insertions, deletions and replacements between two sequences."""
+    steps = np.arange(len(answer) + 1)
+    distances = steps
+    for k, element in enumerate(truth, 1):
+        replaced = distances[:-1] + (answer != element)
+        best = np.append(k, np.minimum(replaced, distances[1:] + 1))
+        # An insertion adds 1 to the entry on its left, so entries minus their index never rise.
+        distances = np.minimum.accumulate(best - steps) + steps
+    return int(distances[-1])
+
+
 def score_sequences(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
     """Return `accuracy` and `in_place` of answers, compared with the true answers.
 

@@ -35,6 +35,7 @@ class Facts:
 
     Args:
         num_features: how many numbers an element has, d.
+        optional_features: how many of the last features an array may lack. They are 0 then.
         machine: what `Task.begin`, `mask` and `advance` delegate to: a name of
             `ptrnet.constraints.MACHINES`, or a function without arguments that makes a constraint.
         labellers: names of algorithms that compute answers; the first is the default. Plug-ins may
@@ -43,6 +44,8 @@ class Facts:
             before it finds one.
         distances: names of the distances that the task supports.
         takes_matrices: whether labellers accept matrices of distances.
+        drawn_in_order: whether `sample` returns elements in the order of the right answer. Whoever
+            draws then shuffles them, and needs no labeller.
         min_elements: the smallest number of elements of an instance.
         min_length: the smallest number of indices in an answer: 0 or 1.
         item_size: the number of indices in an item of an answer.
@@ -109,7 +112,9 @@ class Facts:
 
     num_features: int
     machine: "str | Callable[[], Constraint]"
+    optional_features: int = 0
     labellers: tuple[str, ...] = ()
+    drawn_in_order: bool = False
     may_be_unproved: bool = False
     distances: tuple[str, ...] = (EUCLIDEAN,)
     takes_matrices: bool = False
@@ -205,6 +210,7 @@ class Drawing:
         has_colors: whether the lines have different colors.
         axes: names of the x and the y axis, used if the features have no names.
         bars: a schedule (Gantt chart), drawn instead of points and lines.
+        outlines: closed polygons `(num_corners, 2)` of the elements, drawn below the lines.
     """
 
     points: Floats
@@ -213,6 +219,7 @@ class Drawing:
     has_colors: bool = False
     axes: tuple[str, str] = ("", "")
     bars: Sequence["Bar"] = ()
+    outlines: Sequence[Floats] = ()
 
 
 class Bar(NamedTuple):
