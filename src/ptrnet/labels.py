@@ -269,10 +269,12 @@ def generation(
     """
     check_sizes(sizes, task)
     count, seed = check_int("count", count, 1), check_int("seed", seed, 0)
-    labellers.check_labeller(task, labeller)
-    labellers.check_max_elements(task, labeller, max(sizes))
+    is_answered = task.facts.drawn_in_order and labeller is None
+    if not is_answered:
+        labellers.check_labeller(task, labeller)
+        labellers.check_max_elements(task, labeller, max(sizes))
+        labeller = labeller or task.facts.labellers[0]
     function = partial(_generate_chunk, task, sizes, seed, count, labeller, strict)
-    labeller = labeller or task.facts.labellers[0]
     key = {
         "sizes": list(sizes), "count": count, "seed": seed, "labeller": labeller, "strict": strict
     }  # fmt: skip
@@ -358,11 +360,14 @@ def _generate_chunk(
     # Draw the sizes of a full chunk even if the last chunk has fewer examples, so that examples do
     # not depend on `count`.
     drawn_sizes = rng.choice(np.asarray(sizes), CHUNK)[: count - first]
-    drawn = [
-        Example(task.sample(rng, 1, int(n))[0], source=f"instance {k}")
-        for k, n in enumerate(drawn_sizes, first + 1)
-    ]
-    return label_dataset(task, labeller, Dataset.of(drawn), strict=strict)
+    drawn = []
+    for k, n in enumerate(drawn_sizes, first + 1):
+        (inputs,), answers = labellers.draw(task, rng, 1, int(n))
+        outputs = None if answers is None else answers[0]
+        drawn.append(Example(inputs, outputs, source=f"instance {k}"))
+    data = Dataset.of(drawn)
+    is_answered = task.facts.drawn_in_order and labeller is None
+    return data if is_answered else label_dataset(task, labeller, data, strict=strict)
 
 
 def _is_matrix(values: Any) -> bool:

@@ -73,6 +73,9 @@ def encode(values: Any, task: Task, source: str) -> Floats:
     array = real_array(values, source, f"elements of {d} number{'s' * (d > 1)} each")
     if array.ndim == 1 and d == 1:
         array = array[:, None]
+    missing = d - array.shape[1] if array.ndim == 2 else 0
+    if 0 < missing <= task.facts.optional_features:
+        array = np.pad(array, ((0, 0), (0, missing)))
     if array.ndim != 2 or array.shape[1] != d:
         if array.size == 0:
             raise InputError(f"{source}: expected at least one element, got none")
@@ -157,7 +160,7 @@ def from_dictionary(fields: Mapping[str, Any], task: Task, source: str) -> Any:
         return fields
     rest = dict(fields)
     inputs = task.read_instance(rest, source)
-    for key in rest:
+    for key in rest.keys() - set(task.facts.field_names):
         raise InputError(f"{source}: {unknown('key', str(key), task.facts.field_names)}")
     return inputs
 

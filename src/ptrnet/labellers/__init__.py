@@ -127,6 +127,21 @@ def failure(name: str) -> str:
     return str(getattr(_module(name), "FAILURE", "no answer was found"))
 
 
+def draw(
+    task: "Task", rng: np.random.Generator, count: int, n: int
+) -> tuple[Floats, list[Indices] | None]:
+    """Draw instances `(count, n, d)`, and their answers if `sample` knows them, else None.
+
+    See `Facts.drawn_in_order`.
+    """
+    inputs = task.sample(rng, count, n)
+    if not task.facts.drawn_in_order:
+        return inputs, None
+    order = rng.permuted(np.tile(np.arange(n), (count, 1)), axis=1)
+    shuffled = np.take_along_axis(inputs, order[..., None], 1)
+    return shuffled, list(np.argsort(order, axis=1))
+
+
 def label(
     task: "Task", inputs: Floats, labeller: str | None = None, distance: str = EUCLIDEAN
 ) -> Sequence[Indices]:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:  # names and settings must not import torch
     from ptrnet.models.base import PointerModel
     from ptrnet.tasks.base import Task
 
-STATES = "state-ptr-net"  # only for `ptrnet.problems`, so `names` leaves it out
+# Networks for the tasks of one kind, so `names` leaves them out.
+STATES = "state-ptr-net"  # for `ptrnet.problems`
+BOXES = "box-ptr-net"  # for `reading-order`
 
 
 def _check(name: str, cls: Any) -> None:
@@ -33,7 +35,7 @@ def _check(name: str, cls: Any) -> None:
     require_settings(cls.Settings, f"model {name}")
 
 
-_NO_MODELS = ("base", "ensemble", "settings", "state_ptr_net")
+_NO_MODELS = ("base", "ensemble", "settings", "state_ptr_net", "box_ptr_net")
 _registry = Registry("model", __name__, _NO_MODELS, "MODEL", _check)
 
 
@@ -62,7 +64,9 @@ def register(name: str, cls: "type[PointerModel] | str") -> None:
 
 def kind(name: str) -> "type[PointerModel]":
     """The class of a model. Raises InputError with the nearest name if there is no such model."""
-    cls: type[PointerModel] = _registry.builtin(name) if name == STATES else _registry.get(name)
+    cls: type[PointerModel] = (
+        _registry.builtin(name) if name in (STATES, BOXES) else _registry.get(name)
+    )
     return cls
 
 

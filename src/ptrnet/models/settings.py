@@ -151,6 +151,20 @@ class SetSettings(EncoderSettings):
         return True
 
 
+@dataclass(frozen=True, kw_only=True)
+class BoxSettings(LayerSettings):
+    """Settings of the model for the boxes of a page."""
+
+    hidden_size: int = setting(96, "units of the network", ge=1, le=MAX_UNITS)
+    feed_forward: int = setting(192, "hidden units of a feed-forward layer", ge=1, le=MAX_UNITS)
+    pair_units: int = setting(
+        32, "box-ptr-net: units of the layers that read pairs of boxes", ge=1, le=MAX_UNITS
+    )
+    drop_labels: float = setting(
+        0.45, "box-ptr-net: share of pages whose labels are dropped in training", ge=0, le=0.75
+    )
+
+
 def every_setting() -> dict[str, Option]:
     """All settings of all models, by name.
 

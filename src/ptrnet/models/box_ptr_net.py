@@ -1,0 +1,204 @@
+"""A pointer network for the boxes of a page: a box waits for those that must come before it."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from ptrnet.errors import InputError
+from ptrnet.masks import gather_rows, length_mask
+from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
+from ptrnet.models.parts import Dropout
+from ptrnet.models.parts.attention import EncoderLayer, attention_bias, layer_norm
+from ptrnet.models.settings import BoxSettings
+from ptrnet.tasks.reading_order import LABEL, LABELS
+
+END_AND_START = 1  # the one special slot
+SCALES = (12.0, 60.0)  # differences of 1/12 and of 1/60 of the page fill the range of a feature
+SMALLEST = 1e-3  # of the page: smaller boxes are as wide and as high as this
+NUM_FEATURES, NUM_PAIR_FEATURES = 16, 8 * (1 + len(SCALES)) + 2
+
+
+@dataclass(frozen=True)
+class EncodedBoxes(Encoded):
+    """What each pair of boxes says about their order."""
+
+    follow: Tensor  # (B, 1 + N, 1 + N): the score of a token (column) right after another (row)
+    before: Tensor  # (B, 1 + N, 1 + N): how much the row must come before the column, 0 or more
+
+
+class BoxPtrNet(PointerModel):
+    """`u_j = f_{C_i j} - sum_k softplus(b_kj)` over the boxes k that remain; `p = softmax(u)`.
+
+    `b_kj` says how much box k must come before box j. So a box is likely if no remaining box must
+    come before it. `f_ij` says how well box j follows box i, the last one; there is a learned `f`
+    for the first box. Both are computed once, from the states of the boxes and from features of
+    the pair: `b_kj = q_k' p_j / sqrt(H) + w' g(x_k, x_j)`, and `f_ij` alike.
+
+    The states are those of a transformer's encoder. In each layer and head, a linear function of
+    `g(x_k, x_j)` is added to the scores of the attention of k to j. `g` are two layers that read
+    the differences of the boxes' edges in three scales, and how much the boxes overlap.
+
+    A page without labels, or with some, is answered by the same weights: in training the labels of
+    a share of the pages are dropped at random.
+
+    All steps of a known answer are computed at once, because what remains is a cumulative sum. The
+    state of a step has that sum `(B, K, 1 + N)`, and which boxes came before, `(B, K, 1 + N)`.
+    """
+
+    Settings = BoxSettings
+
+    def __init__(self, features: int, num_specials: int, settings: BoxSettings) -> None:
+        super().__init__(features, num_specials, settings)
+        if (features, num_specials) != (LABEL + 1, END_AND_START):
+            raise InputError(
+                "box-ptr-net: expected a task whose elements are boxes with labels, as those of "
+                f"reading-order, got elements of {features} numbers"
+            )
+        units, pair_units = settings.hidden_size, settings.pair_units
+        self.heads = settings.heads
+        self.drop_labels = DropLabels(settings.drop_labels)
+        self.boxes = nn.Linear(NUM_FEATURES, units)
+        self.labels = nn.Embedding(1 + len(LABELS), units)
+        self.pairs = nn.Sequential(
+            nn.Linear(NUM_PAIR_FEATURES, pair_units),
+            nn.ReLU(),
+            nn.Linear(pair_units, pair_units),
+            nn.ReLU(),
+        )
+        self.pair_scores = nn.Linear(pair_units, 2 + settings.encoder_layers * settings.heads)
+        self.encoder = nn.ModuleList(
+            EncoderLayer(units, settings.heads, settings.feed_forward)
+            for _ in range(settings.encoder_layers)
+        )
+        self.queries, self.keys = nn.Linear(units, 2 * units), nn.Linear(units, 2 * units)
+        self.first = nn.Linear(units, 1)
+
+    def example_inputs(self, batch: int, n: int) -> Tensor:
+        numbers = super().example_inputs(batch, n)
+        corners, sizes = numbers[..., :2], numbers[..., 2:4]
+        labels = (numbers[..., LABEL:] * len(LABELS)).round() / len(LABELS)
+        return torch.cat([corners, corners + sizes, labels], -1)
+
+    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedBoxes:
+        batch, n, _ = inputs.shape
+        lengths = full_lengths(inputs) if lengths is None else lengths
+        is_box = length_mask(lengths, n)
+        boxes = inputs[..., :LABEL]
+        labels = self.drop_labels((inputs[..., LABEL] * len(LABELS)).round().long())
+        with torch.autocast(inputs.device.type, enabled=False):
+            rows = self.boxes(box_features(boxes)) + self.labels(labels)
+            of_pairs = self.pair_scores(self.pairs(pair_features(boxes))).permute(3, 0, 1, 2)
+            padding = attention_bias(is_box, rows.dtype)[:, None, None]
+            biases = of_pairs[2:].view(-1, self.heads, batch, n, n).transpose(1, 2) + padding
+        for layer, bias in zip(self.encoder, biases.unbind(), strict=True):
+            rows = layer(rows, bias)
+        states = layer_norm(rows)
+        with torch.autocast(inputs.device.type, enabled=False):
+            states = states.to(rows.dtype)
+            queries, keys = (
+                part(states).view(batch, n, 2, -1).transpose(1, 2)
+                for part in (self.queries, self.keys)
+            )
+            scores = queries @ keys.transpose(-1, -2) / keys.shape[-1] ** 0.5
+            before, follow = scores.unbind(1)
+            before, follow = before + of_pairs[0], follow + of_pairs[1]
+            first = self.first(states).transpose(1, 2)
+            itself = torch.eye(n, dtype=torch.bool, device=inputs.device)
+            before = nn.functional.softplus(before)
+            before = before.masked_fill(itself | ~is_box[:, :, None], 0)
+            # The start token comes before the first box, and END after the last: row and column 0.
+            before = nn.functional.pad(before, (1, 0, 1, 0))
+            follow = nn.functional.pad(torch.cat([first, follow], 1), (1, 0))
+        is_token = nn.functional.pad(is_box, (1, 0), value=True)
+        follow = follow.masked_fill(~is_token[:, None], -torch.inf)
+        seen = torch.zeros_like(is_token)[:, None]
+        return EncodedBoxes(1 + n, (before.sum(1)[:, None], seen), follow, before)
+
+    def step(
+        self, encoded: EncodedBoxes, state: tuple[Tensor, ...], tokens: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        remaining, seen = state
+        remaining = remaining - gather_rows(encoded.before, tokens)
+        seen = seen | _one_hot(tokens, encoded.num_tokens)
+        follow = gather_rows(encoded.follow, tokens)
+        return _log_probs(follow - remaining, seen, follow == -torch.inf), (remaining, seen)
+
+    def log_probs(
+        self,
+        inputs: Tensor,
+        lengths: Tensor | None,
+        targets: Tensor,
+        target_lengths: Tensor | None = None,
+    ) -> Tensor:
+        encoded, last = self.encode(inputs, lengths), shift_right(targets)
+        remaining = encoded.state[0] - gather_rows(encoded.before, last).cumsum(1)
+        seen = _one_hot(last, encoded.num_tokens).cumsum(1) > 0
+        follow = gather_rows(encoded.follow, last)
+        return _log_probs(follow - remaining, seen, follow == -torch.inf)
+
+
+class DropLabels(Dropout):
+    """Drop labels `(B, N)` in training: all of a page, or, for a third as many pages, some."""
+
+    def forward(self, labels: Tensor) -> Tensor:
+        if not self.training or self.p == 0:
+            return labels
+        draw, page, kept = (
+            torch.empty(shape, device=labels.device).uniform_(generator=self.generator)
+            for shape in ((len(labels), 1), (len(labels), 1), labels.shape)
+        )
+        dropped = (page < self.p) | ((page < self.p * 4 / 3) & (draw < kept))
+        return labels.masked_fill(dropped, 0)
+
+
+def box_features(boxes: Tensor) -> Tensor:
+    """Features `(B, N, 16)` of boxes `(B, N, 4)` in the unit square: places, sizes and waves."""
+    sizes = boxes[..., 2:] - boxes[..., :2]
+    logs = sizes.clamp(min=SMALLEST).log()
+    waves = [(scale * boxes).sin() for scale in (12.0, 40.0)]
+    return torch.cat([boxes, sizes, logs, *waves], -1)
+
+
+def pair_features(boxes: Tensor) -> Tensor:
+    """Features `(B, N, N, 26)` of each box (third axis) relative to another (second axis).
+
+    The differences between the edges of both boxes, as they are and clipped in two scales, and how
+    much they overlap in x and in y, in shares of the smaller box; negative for a gap.
+    """
+    low, high = boxes[..., :2], boxes[..., 2:]  # (B, N, 2): x and y
+    here_low, here_high = low[:, :, None], high[:, :, None]
+    there_low, there_high = low[:, None], high[:, None]
+    differences = torch.cat(
+        [
+            there_low - here_low,
+            there_high - here_high,
+            there_low - here_high,
+            there_high - here_low,
+        ],
+        -1,
+    )
+    sizes = (high - low).clamp(min=SMALLEST)
+    shared = torch.minimum(here_high, there_high) - torch.maximum(here_low, there_low)
+    overlaps = shared / torch.minimum(sizes[:, :, None], sizes[:, None])
+    clipped = [(scale * differences).clamp(-1, 1) for scale in SCALES]
+    return torch.cat([differences, *clipped, overlaps.clamp(-1, 1)], -1)
+
+
+def _one_hot(tokens: Tensor, num_tokens: int) -> Tensor:
+    """`(B, M, 1 + N)` boolean: True at the tokens `(B, M)` that are boxes."""
+    slots = torch.arange(num_tokens, device=tokens.device)
+    return (slots == tokens[..., None]) & (slots > 0)
+
+
+def _log_probs(scores: Tensor, seen: Tensor, is_padding: Tensor) -> Tensor:
+    """Log-probabilities `(B, M, 1 + N)`: of the boxes that remain, or of END if none does."""
+    is_impossible = seen | is_padding
+    is_end = is_impossible[..., 1:].all(-1, keepdim=True)
+    is_element = torch.arange(scores.shape[-1], device=scores.device) > 0
+    # onnxruntime has no `torch.where` for booleans.
+    is_impossible = (is_element == is_end) | (is_impossible & ~is_end)
+    return scores.masked_fill(is_impossible, -torch.inf).log_softmax(-1)
+
+
+MODEL = BoxPtrNet
