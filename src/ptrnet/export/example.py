@@ -89,6 +89,10 @@ def read_problem(path: str, instance: dict[str, Any]) -> Any:
         for k, job in enumerate(jobs):
             elements[k, : len(job)], elements[k, most : most + len(job)] = np.transpose(job)
         return finite(elements, path)
+    if instance["kind"] == "boxes":
+        numbers = {None: 0, **{label: k for k, label in enumerate(instance["labels"], 1)}}
+        labels = [numbers[label] for label in values.get("labels") or [None] * len(values["boxes"])]
+        return finite(np.column_stack([np.array(values["boxes"], float), labels]), path)
     values = {**instance["optional"], **values}
     columns = [np.array(values[name], float) for name in instance["elements"]]
     n = len(columns[0])
@@ -149,6 +153,8 @@ def scale(points: Any, scaling: dict[str, Any]) -> Any:
     if scaling["kind"] == "standardize":
         center, spread = np.array(scaling["center"]), np.array(scaling["spread"])
         return np.clip((points - center) / spread, -scaling["clip"], scaling["clip"])
+    if scaling["kind"] == "boxes":
+        return scale_boxes(points, scaling)
     low, high = points.min(0), points.max(0)
     is_inside = (low >= 0).all() and (high <= 1).all()
     part = 1 if is_inside else 0.5  # so that the range of 1e308 and -1e308 does not overflow
@@ -156,6 +162,20 @@ def scale(points: Any, scaling: dict[str, Any]) -> Any:
     if is_inside and (width == 0 or width >= scaling["smallest_range"]):
         return points
     return np.clip((points * part - low * part) / (width if width > 0 else 1), 0, 1)
+
+
+def scale_boxes(boxes: Any, scaling: dict[str, Any]) -> Any:
+    """Return boxes `(n, 5)` in the unit square, turned so that lines run from left to right."""
+    left, top, right, bottom, label = boxes.T
+    if scaling["direction"] == "rtl":
+        left, right = -right, -left
+    elif scaling["direction"] == "vertical":
+        left, top, right, bottom = top, -right, bottom, -left
+    low, high = np.array([left, top]).T, np.array([right, bottom]).T
+    extent = high.max(0) - low.min(0)
+    extent[extent == 0] = 1
+    low, high = ((edges - low.min(0)) / extent for edges in (low, high))
+    return np.column_stack([low, high, label / scaling["labels"]])
 
 
 def reading_order(points: Any, order: str) -> Any:

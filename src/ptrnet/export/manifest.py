@@ -204,6 +204,14 @@ def _scaling(task: Task) -> dict[str, Any]:
     if scaling["kind"] == "standardize":
         meaning = "(x - center) / spread of each feature, then clipped to -clip and clip"
         return {**scaling, "meaning": meaning}
+    if scaling["kind"] == "boxes":
+        meaning = (
+            "turn boxes so that lines run from left to right (rtl: left, right = -right, -left; "
+            "vertical: left, top, right, bottom = top, -right, bottom, -left), then subtract the "
+            "least left and top, divide by the extent in x and in y, and divide the label's number "
+            "by labels"
+        )
+        return {**scaling, "meaning": meaning}
     return {
         **scaling,
         "smallest_range": SMALLEST_RANGE,

@@ -104,7 +104,8 @@ class BoxPtrNet(PointerModel):
             before, follow = scores.unbind(1)
             before, follow = before + of_pairs[0], follow + of_pairs[1]
             first = self.first(states).transpose(1, 2)
-            itself = torch.eye(n, dtype=torch.bool, device=inputs.device)
+            indices = torch.arange(n, device=inputs.device)
+            itself = indices == indices[:, None]  # onnxruntime has no `torch.eye` of booleans
             before = nn.functional.softplus(before)
             before = before.masked_fill(itself | ~is_box[:, :, None], 0)
             # The start token comes before the first box, and END after the last: row and column 0.
@@ -120,7 +121,7 @@ class BoxPtrNet(PointerModel):
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         remaining, seen = state
         remaining = remaining - gather_rows(encoded.before, tokens)
-        seen = seen | _one_hot(tokens, encoded.num_tokens)
+        seen = seen | _one_hot(tokens, seen.shape[-1])
         follow = gather_rows(encoded.follow, tokens)
         return _log_probs(follow - remaining, seen, follow == -torch.inf), (remaining, seen)
 
@@ -133,7 +134,7 @@ class BoxPtrNet(PointerModel):
     ) -> Tensor:
         encoded, last = self.encode(inputs, lengths), shift_right(targets)
         remaining = encoded.state[0] - gather_rows(encoded.before, last).cumsum(1)
-        seen = _one_hot(last, encoded.num_tokens).cumsum(1) > 0
+        seen = _one_hot(last, remaining.shape[-1]).cumsum(1) > 0
         follow = gather_rows(encoded.follow, last)
         return _log_probs(follow - remaining, seen, follow == -torch.inf)
 

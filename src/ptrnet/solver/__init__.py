@@ -13,7 +13,7 @@ from ptrnet import model_folder
 from ptrnet.data.arrays import series_like
 from ptrnet.data.dataset import examples_of, has_answer, instances_of, one_example
 from ptrnet.decoding import Decoder, Greedy
-from ptrnet.errors import InputError, ModelError
+from ptrnet.errors import InputError, ModelError, unknown
 from ptrnet.files import exists
 from ptrnet.models.base import PointerModel, num_weights
 from ptrnet.parallel import LOCAL
@@ -109,6 +109,7 @@ class Solver:
         constrained: bool = True,
         augment: int = 1,
         improve: bool = True,
+        **fields: Any,
     ) -> Any:
         """Return the answer to one instance, or a list of answers to several.
 
@@ -136,6 +137,8 @@ class Solver:
             improve: whether to improve tours and routes by 2-opt and Or-opt moves until none makes
                 them shorter. Other answers stay as they are, and so do all answers without the
                 constraint.
+            fields: the other fields of one instance, if instances of the task have fields:
+                `model.solve(boxes, labels=..., page=...)`.
 
         Returns:
             An array of 0-based indices. For several instances, a list of arrays.
@@ -156,7 +159,7 @@ class Solver:
             array([0, 1, 2, 3])
             >>> ptrnet.load("tsp").solve([square, square[:3]], ptrnet.Beam(8))  # a list of two
         """
-        instances = self._sets(instances, set_id=set_id)
+        instances = self._with_fields(self._sets(instances, set_id=set_id), fields)
         data, is_one = instances_of(instances, self.task)
         solved = self.predict(
             data, decoder, constrained=constrained, augment=augment, improve=improve
@@ -173,6 +176,7 @@ class Solver:
         constrained: bool = True,
         augment: int = 1,
         improve: bool = True,
+        **fields: Any,
     ) -> Any:
         """Return the answers of `solve` with their log-probability, cost, time and warnings.
 
@@ -188,7 +192,7 @@ class Solver:
             >>> answer.outputs, answer.log_prob
             (array([0, 1, 2, 3]), -0.0010545653058215976)
         """
-        instances = self._sets(instances, set_id=set_id)
+        instances = self._with_fields(self._sets(instances, set_id=set_id), fields)
         data, is_one = instances_of(instances, self.task)
         for example in data:
             self.trained_range.check_readable(example)
@@ -601,6 +605,19 @@ class Solver:
         for _ in warned_of_ids(data):
             pass
         return data
+
+    def _with_fields(self, values: Any, fields: Mapping[str, Any]) -> Any:
+        """Return an instance whose other fields were given by name as a dictionary of all fields.
+
+        Raises:
+            InputError: instances of the task have no such field.
+        """
+        if not fields:
+            return values
+        name, *others = self.task.facts.field_names or ("inputs",)
+        for field in fields.keys() - set(others):
+            raise unknown("argument", field, others)
+        return {name: values, **fields}
 
     def _sets(self, values: Any, **columns: str) -> Any:
         """Return the sets of a long table. If no column is named, return `values` as given."""

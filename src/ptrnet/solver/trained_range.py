@@ -154,7 +154,7 @@ class _Tally:
             self._unseen.update(self._task.facts.schema.unseen(example.elements))
         if self._task.name == CUSTOM:
             self._add_features(example.inputs)
-        else:  # other tasks move points into the unit square
+        elif not self._task.facts.optional_features:  # other tasks move points into the unit square
             self._add_extent(example.inputs)
 
     def _add_features(self, inputs: Floats) -> None:

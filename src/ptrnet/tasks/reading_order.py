@@ -6,11 +6,12 @@ boxes in their order. The labellers of the task are the rules that other program
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from ptrnet.errors import InputError, short, unknown
+from ptrnet.errors import InputError, unknown
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error
 from ptrnet.types import Example, Floats, Indices
@@ -56,22 +57,29 @@ class ReadingOrder(Task):
     """
 
     name: ClassVar[str] = "reading-order"
-    facts: ClassVar[Facts] = Facts(  # type: ignore[misc]
-        num_features=5,
-        optional_features=1,
-        machine="permutation",
-        labellers=("xy-cut", "xy-cut-widest", "xy-cut-plus-plus", "top-to-bottom"),
-        answer="all",
-        drawn_in_order=True,
-        quick_labels=False,
-        metric="accuracy",
-        field_names=("boxes", "labels", "page"),
-        number_names=("left", "top", "right", "bottom", "label"),
-        stdout_format="jsonl",
-        recipe={"model": "box-ptr-net", "n": "1-60"},
+
+    direction: Literal["ltr", "rtl", "vertical"] = setting(
+        "ltr", "how people read a line of a page"
     )
 
-    direction: Literal["ltr", "rtl", "vertical"] = setting("ltr", "how people read a line")
+    @cached_property
+    def facts(self) -> Facts:
+        return Facts(
+            num_features=5,
+            optional_features=1,
+            machine="permutation",
+            labellers=("xy-cut", "xy-cut-widest", "xy-cut-plus-plus", "top-to-bottom"),
+            answer="all",
+            drawn_in_order=True,
+            quick_labels=False,
+            metric="accuracy",
+            field_names=("boxes", "labels", "page"),
+            number_names=("left", "top", "right", "bottom", "label"),
+            stdout_format="jsonl",
+            scaling={"kind": "boxes", "direction": self.direction, "labels": len(LABELS)},
+            instance_format={"kind": "boxes", "labels": LABELS},
+            recipe={"model": "box-ptr-net", "n": "1-60"},
+        )
 
     def max_length(self, n: int) -> int:
         return n
@@ -170,7 +178,7 @@ def label_number(label: Any, source: str) -> int:
     if label is None:
         return 0
     if label not in LABELS:
-        raise InputError(f"{source}: {unknown('label', short(label), LABELS)}")
+        raise InputError(f"{source}: {unknown('label', str(label), LABELS)}")
     return LABELS.index(label) + 1
 
 
