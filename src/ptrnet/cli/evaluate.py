@@ -10,6 +10,7 @@ import typer
 from ptrnet.cli.options import (
     Arguments,
     Backend,
+    Direction,
     Jobs,
     Json,
     Model,
@@ -75,6 +76,7 @@ def evaluate(
             "examples.",
         ),
     ] = None,
+    direction: Direction = None,
     jobs: Jobs = 1,
     backend: Backend = "local",
     seed: Seed = 0,
@@ -121,7 +123,7 @@ def evaluate(
         if path == "-":
             raise InputError("--plot reads FILE again: expected a file, got standard input")
     decoder = decoding.build(seed, flag_of)
-    solver = load_solver(task, model)
+    solver = load_solver(task, model, direction)
     if plot is not None and solver.task.name != CUSTOM:
         raise InputError(
             "--plot: only a model of your own examples has a reliability diagram, got one of task "

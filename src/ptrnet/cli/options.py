@@ -100,6 +100,14 @@ Open = Annotated[
         "--open", help="A path without the way back from the last city.", rich_help_panel="tsp"
     ),
 ]
+Direction = Annotated[
+    str | None,
+    typer.Option(
+        "--direction",
+        help="How people read a line: ltr, rtl or vertical.  [ltr]",
+        rich_help_panel="reading-order",
+    ),
+]
 Model = Annotated[
     str | None,
     typer.Option(
@@ -351,11 +359,11 @@ def _unexpected(arguments: list[str] | None, expected: str, advice: str = "") ->
     return InputError(f"expected {expected}; got: {got}{advice}")
 
 
-def load_solver(task: str | None, model: str | None) -> "Solver":
+def load_solver(task: str | None, model: str | None, direction: str | None = None) -> "Solver":
     """Return the model that `--model` names, or the model that is shipped for the task.
 
     Raises:
-        InputError: the model does not exist, or is for another task.
+        InputError: the model does not exist, or is for another task. Or the task has no direction.
     """
     from ptrnet import tasks, weights
     from ptrnet.data.checks import labeller_advice
@@ -365,7 +373,8 @@ def load_solver(task: str | None, model: str | None) -> "Solver":
             f"no model for {task} is shipped; train one with ptrnet train, and name its folder "
             f"with --model{labeller_advice(tasks.get(str(task)))}"
         )
-    solver = weights.load(model or str(task))
+    settings = {} if direction is None else {"direction": direction}
+    solver = weights.load(model or str(task), **settings)
     if task not in (None, solver.task.name):
         raise InputError(f"model {model} is for task {solver.task.name}, not for {task}")
     return solver

@@ -9,6 +9,7 @@ import typer
 from ptrnet.cli.options import (
     Arguments,
     Backend,
+    Direction,
     End,
     Index,
     Jobs,
@@ -68,6 +69,7 @@ def solve(
     start: Start = None,
     end: End = None,
     open: Open = False,
+    direction: Direction = None,
     jobs: Jobs = 1,
     backend: Backend = "local",
     seed: Seed = 0,
@@ -107,7 +109,7 @@ def solve(
     else:
         name, path = task_alone(arguments, model), ""
     decoder = decoding.build(seed, flag_of)
-    solver = load_solver(name, model)
+    solver = load_solver(name, model, direction)
     task, trained_range = solver.task, solver.trained_range
     if plot is not None:
         from ptrnet.plots.answer import Picture, check_plot

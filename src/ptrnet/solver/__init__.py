@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from ptrnet import model_folder
+from ptrnet import model_folder, tasks
 from ptrnet.data.arrays import series_like
 from ptrnet.data.dataset import examples_of, has_answer, instances_of, one_example
 from ptrnet.decoding import Decoder, Greedy
@@ -92,6 +92,18 @@ class Solver:
         self.model, self.task, self.trained = model.eval(), task, trained or {}
         self.trained_range = TrainedRange(task, self.trained)
         self.card = card
+
+    def _with_settings(self, settings: Mapping[str, Any]) -> "Solver":
+        """Return the same network with other settings of its task; see `Facts.free_settings`.
+
+        Raises:
+            InputError: the task has no such setting, or a network is trained for it.
+        """
+        free = self.task.facts.free_settings
+        for name in settings.keys() - set(free):
+            raise unknown(f"setting that a model of {self.task.name} leaves open", name, free)
+        task = tasks.get(self.task.name, **{**tasks.settings_of(self.task), **settings})
+        return Solver(self.model, task, self.trained, self.card)
 
     @property
     def _network(self) -> PointerModel:

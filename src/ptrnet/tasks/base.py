@@ -108,6 +108,8 @@ class Facts:
         has_picture: whether `draw` returns a picture.
         stdout_format: the format of printed answers if there is no input file.
         recipe: defaults of training options, if they differ from the general defaults.
+        free_settings: settings of the task that may change after the training, because the same
+            network serves all of their values.
     """
 
     num_features: int
@@ -156,6 +158,7 @@ class Facts:
     has_picture: bool = True
     stdout_format: str = "txt"
     recipe: Mapping[str, Any] = field(default_factory=dict)
+    free_settings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.relative_range is None:

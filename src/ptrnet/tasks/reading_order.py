@@ -62,6 +62,11 @@ class ReadingOrder(Task):
         "ltr", "how people read a line of a page"
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.points != "uniform":
+            raise InputError(f"points: task {self.name} has no such setting")
+
     @cached_property
     def facts(self) -> Facts:
         return Facts(
@@ -79,6 +84,7 @@ class ReadingOrder(Task):
             scaling={"kind": "boxes", "direction": self.direction, "labels": len(LABELS)},
             instance_format={"kind": "boxes", "labels": LABELS},
             recipe={"model": "box-ptr-net", "n": "1-60"},
+            free_settings=("direction",),
         )
 
     def max_length(self, n: int) -> int:
@@ -137,6 +143,8 @@ class ReadingOrder(Task):
         boxes, labels = row.pop("boxes", row.pop("inputs", None)), row.pop("labels", None)
         if boxes is None:
             raise InputError(f'{source}: expected the key "boxes"')
+        if not len(boxes):
+            raise InputError(f"{source}: expected at least one box")
         if labels is None:
             return boxes
         if not isinstance(labels, Sequence) or len(labels) != len(boxes):

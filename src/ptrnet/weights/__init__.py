@@ -40,13 +40,15 @@ def summary(name: str) -> dict[str, Any]:
     }
 
 
-def load(name: str | Path) -> Solver:
+def load(name: str | Path, **settings: Any) -> Solver:
     """Return a trained model.
 
     Args:
         name: a shipped model ("hull"), a folder that `save_pretrained` or a training wrote, or
             the id of a repository on the Hugging Face hub, "owner/name". The id may end with
             a branch, a tag or a commit: "owner/name@revision".
+        settings: settings of the task that one network serves alike (`Facts.free_settings`), such
+            as `direction` of a page.
 
     Raises:
         ModelError: the files are damaged, or the hub has no such model.
@@ -57,6 +59,11 @@ def load(name: str | Path) -> Solver:
         >>> model.solve([[0, 0], [1, 0], [0, 1], [0.2, 0.2]])
         array([0, 1, 2])
     """
+    solver = _load(name)
+    return solver._with_settings(settings) if settings else solver
+
+
+def _load(name: str | Path) -> Solver:
     text = str(name)
     if text in names():
         return Solver.from_pretrained(folder(text))

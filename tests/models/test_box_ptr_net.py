@@ -1,0 +1,152 @@
+"""The network for boxes: likelihoods, invariances, labels that are dropped, and every search."""
+
+import numpy as np
+import pytest
+import torch
+
+from ptrnet import Beam, Greedy, Sample, models, tasks
+from ptrnet.errors import InputError
+from ptrnet.models.box_ptr_net import DropLabels, pair_features
+from ptrnet.solver import Solver
+
+SETTINGS = {"hidden_size": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 2}
+
+
+@pytest.fixture(scope="module")
+def network():
+    torch.manual_seed(0)
+    task, settings = tasks.get("reading-order"), models.settings_of("box-ptr-net", **SETTINGS)
+    return models.for_task("box-ptr-net", task, settings).double().eval()
+
+
+def boxes_of(sizes, seed=0):
+    rng = np.random.default_rng(seed)
+    task = tasks.get("reading-order")
+    inputs = torch.zeros(len(sizes), max(sizes), 5, dtype=torch.float64)
+    for row, n in zip(inputs, sizes, strict=True):
+        corners = rng.random((n, 2))
+        labels = rng.integers(0, 17, n)
+        boxes = np.column_stack([corners, corners + 0.3 * rng.random((n, 2)), labels])
+        row[:n] = torch.from_numpy(task.normalize(boxes))
+    return inputs, torch.tensor(sizes)
+
+
+def orders_of(sizes, seed=0):
+    """Return tokens of random orders, padded with END."""
+    rng = np.random.default_rng(seed)
+    targets = torch.zeros(len(sizes), max(sizes) + 1, dtype=torch.int64)
+    for row, n in zip(targets, sizes, strict=True):
+        row[:n] = torch.from_numpy(rng.permutation(n)) + 1
+    return targets
+
+
+def naive_log_likelihood(network, boxes, order):
+    """Compute the formula of `BoxPtrNet` for one page, step by step and pair by pair."""
+    encoded = network.encode(boxes[None])
+    follow, before = encoded.follow[0].tolist(), encoded.before[0].tolist()
+    remaining, last, total = set(order), 0, 0.0
+    for token in order:
+        scores = {
+            j: follow[last][j] - sum(before[k][j] for k in remaining if k != j) for j in remaining
+        }
+        total += scores[token] - np.logaddexp.reduce(list(scores.values()))
+        remaining.remove(token)
+        last = token
+    return total
+
+
+def test_likelihoods_are_those_of_the_formula(network):
+    sizes = [7, 3, 1, 5]
+    (inputs, lengths), targets = boxes_of(sizes), orders_of(sizes)
+    with torch.no_grad():
+        log_probs = network.log_probs(inputs, lengths, targets)
+        for b, n in enumerate(sizes):
+            steps = log_probs[b, :n].gather(1, targets[b, :n, None]).sum().item()
+            expected = naive_log_likelihood(network, inputs[b, :n], targets[b, :n].tolist())
+            assert steps == pytest.approx(expected, abs=1e-9)
+            assert log_probs[b, n, 0].item() == 0  # after all boxes only END is possible
+
+
+def test_steps_equal_all_steps_at_once(network):
+    sizes = [7, 3, 1, 5]
+    (inputs, lengths), targets = boxes_of(sizes), orders_of(sizes)
+    with torch.no_grad():
+        at_once = network.log_probs(inputs, lengths, targets)
+        encoded = network.encode(inputs, lengths)
+        state, last = encoded.state, torch.zeros(4, 1, dtype=torch.int64)
+        for i in range(targets.shape[1]):
+            row, state = network.step(encoded, state, last)
+            is_real = i <= lengths
+            torch.testing.assert_close(row[is_real, 0], at_once[is_real, i], rtol=0, atol=1e-12)
+            last = targets[:, i : i + 1]
+
+
+def test_the_order_in_which_boxes_are_given_does_not_matter(network):
+    inputs, lengths = boxes_of([9])
+    targets, permutation = orders_of([9]), np.random.default_rng(1).permutation(9)
+    places = torch.from_numpy(np.argsort(permutation))
+    with torch.no_grad():
+        one = network.log_probs(inputs, lengths, targets)
+        other = network.log_probs(
+            inputs[:, permutation],
+            lengths,
+            torch.cat([places[targets[:, :9] - 1] + 1, targets[:, 9:]], 1),
+        )
+    columns = torch.cat([torch.zeros(1, dtype=torch.int64), torch.from_numpy(permutation) + 1])
+    torch.testing.assert_close(one[..., columns], other, rtol=0, atol=1e-12)
+
+
+def test_units_and_places_of_a_page_do_not_matter(network):
+    solver = Solver(network.float(), tasks.get("reading-order"))
+    inputs, _ = boxes_of([12])
+    boxes = inputs[0].numpy()[:, :4]
+    moved = boxes * [300, 700, 300, 700] + [40, 9, 40, 9]
+    assert solver.solve(boxes).tolist() == solver.solve(moved).tolist()
+    network.double()
+
+
+def test_directions_turn_the_page(network):
+    solvers = {
+        name: Solver(network.float(), tasks.get("reading-order", direction=name))
+        for name in ("ltr", "rtl", "vertical")
+    }
+    inputs, _ = boxes_of([12])
+    left, top, right, bottom = inputs[0].numpy()[:, :4].T
+    expected = solvers["ltr"].solve(np.column_stack([left, top, right, bottom])).tolist()
+    mirrored = np.column_stack([1 - right, top, 1 - left, bottom])
+    assert solvers["rtl"].solve(mirrored).tolist() == expected
+    turned = np.column_stack([1 - bottom, left, 1 - top, right])  # lines run down, from the right
+    assert solvers["vertical"].solve(turned).tolist() == expected
+    network.double()
+
+
+@pytest.mark.parametrize("decoder", [Greedy(), Beam(4), Sample(8)])
+def test_answers_are_permutations_alone_and_together(network, decoder):
+    solver = Solver(network.float(), tasks.get("reading-order"))
+    inputs, lengths = boxes_of([6, 1, 12, 6])
+    pages = [row[:n, :4].numpy() for row, n in zip(inputs, lengths, strict=True)]
+    together = solver.solve(pages, decoder)
+    assert [sorted(order) for order in together] == [list(range(len(page))) for page in pages]
+    if not isinstance(decoder, Sample):
+        assert [list(solver.solve(page, decoder)) for page in pages] == [*map(list, together)]
+    network.double()
+
+
+def test_labels_are_dropped_for_whole_pages_and_in_part():
+    drop, labels = DropLabels(0.3), torch.full((20_000, 10), 5)
+    drop.generator = torch.Generator().manual_seed(0)
+    kept = (drop(labels) > 0).double().mean(1)
+    assert (kept == 0).double().mean().item() == pytest.approx(0.3 + 0.1 / 11, abs=0.012)
+    assert (kept == 1).double().mean().item() == pytest.approx(0.6 + 0.1 / 11, abs=0.012)
+    assert torch.equal(drop.eval()(labels), labels)
+
+
+def test_pair_features_see_gaps_and_overlaps():
+    boxes = torch.tensor([[[0.0, 0.0, 0.4, 1.0], [0.5, 0.0, 0.9, 0.5]]])
+    overlaps = pair_features(boxes)[0, 0, 1, -2:]
+    torch.testing.assert_close(overlaps, torch.tensor([-0.25, 1.0]))
+
+
+def test_only_boxes_are_read():
+    with pytest.raises(InputError, match="elements of 2 numbers"):
+        models.build("box-ptr-net", 2, 1)

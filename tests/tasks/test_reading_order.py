@@ -1,0 +1,75 @@
+"""Pages: instances in all their forms, refusals, and the score."""
+
+import numpy as np
+import pytest
+
+import ptrnet
+from ptrnet import tasks
+from ptrnet.data.dataset import instances_of
+from ptrnet.errors import InputError
+from ptrnet.metrics.ranking import score_orders
+from ptrnet.types import Example
+
+TASK = tasks.get("reading-order")
+BOXES = [[55, 10, 95, 90], [5, 10, 45, 90], [5, 2, 95, 6]]
+
+
+def test_labels_and_the_size_of_the_page_are_optional():
+    for values in (BOXES, np.array(BOXES), {"boxes": BOXES}, {"boxes": BOXES, "page": [100, 100]}):
+        data, is_one = instances_of(values, TASK)
+        assert is_one
+        np.testing.assert_array_equal(data.inputs(0), np.pad(BOXES, ((0, 0), (0, 1))))
+    named = {"boxes": BOXES, "labels": ["text", None, "title"]}
+    assert instances_of(named, TASK)[0].inputs(0)[:, 4].tolist() == [1, 0, 3]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"boxes": BOXES, "labels": ["text", None, "tite"]}, "tite.*did you mean 'title'"),
+        ({"boxes": BOXES, "labels": ["text"]}, '"labels": .*each of 3 boxes'),
+        ({"boxes": [[3, 0, 1, 2]]}, "box 1: expected left <= right, got 3 and 1"),
+        ({"boxes": [[0, 0, 1, 1], [0, 3, 1, 2]]}, "box 2: expected top <= bottom, got 3 and 2"),
+        ({"boxes": []}, "at least one box"),
+        ({"labels": ["text"]}, '"boxes"'),
+        ([[0, 0, 1, 1, 17]], "label: expected a number from 0 to 16, got 17"),
+        ([[0, 0, 1, np.nan]], "finite"),
+        ([[0, 0, 1]], r"expected shape \(n, 5\)"),
+    ],
+)
+def test_what_is_no_page_is_refused(values, message):
+    with pytest.raises(InputError, match=message):
+        instances_of(values, TASK)
+
+
+def test_drawn_pages_have_their_answer():
+    data = ptrnet.generate("reading-order", n="1-12", count=40, seed=3)
+    again = ptrnet.generate("reading-order", n="1-12", count=40, seed=3)
+    shuffled = 0
+    for (inputs, outputs), (other, same) in zip(data, again, strict=True):
+        assert sorted(outputs) == list(range(len(inputs)))
+        np.testing.assert_array_equal(inputs, other)
+        np.testing.assert_array_equal(outputs, same)
+        shuffled += outputs.tolist() != sorted(outputs)
+    assert shuffled > 20
+
+
+def levenshtein(a, b):
+    """Return the edit distance by the recursive definition."""
+    if not a or not b:
+        return len(a) + len(b)
+    return min(
+        levenshtein(a[1:], b) + 1,
+        levenshtein(a, b[1:]) + 1,
+        levenshtein(a[1:], b[1:]) + (a[0] != b[0]),
+    )
+
+
+def test_the_edit_distance_is_that_of_its_definition():
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 4, 6):
+        truth, answer = rng.permutation(n), rng.permutation(n)
+        scores = score_orders([Example(np.zeros((n, 5)), truth)], [answer])
+        expected = levenshtein(truth.tolist(), answer.tolist()) / n
+        assert scores["edit_distance"].tolist() == [expected]
+        assert scores["accuracy"].tolist() == [truth.tolist() == answer.tolist()]
