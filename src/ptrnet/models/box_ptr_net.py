@@ -11,7 +11,7 @@ from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts import Dropout
 from ptrnet.models.parts.attention import EncoderLayer, attention_bias, layer_norm
 from ptrnet.models.settings import BoxSettings
-from ptrnet.tasks.reading_order import LABEL, LABELS
+from ptrnet.pages.labels import LABEL, LABELS
 
 END_AND_START = 1  # the one special slot
 SCALES = (12.0, 60.0)  # differences of 1/12 and of 1/60 of the page fill the range of a feature

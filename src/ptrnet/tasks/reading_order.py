@@ -12,20 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from ptrnet.errors import InputError, unknown
+from ptrnet.pages.labels import BOTTOM, LABEL, LABELS, LEFT, RIGHT, TOP
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.metrics import Scores
-
-# The names of docling, and two that only old prints need. Label k is LABELS[k - 1]; 0 is missing.
-LABELS = (
-    "text", "section_header", "title", "list_item", "caption", "footnote", "page_header",
-    "page_footer", "table", "picture", "formula", "code", "document_index", "form", "marginal",
-    "drop_capital",
-)  # fmt: skip
-LEFT, TOP, RIGHT, BOTTOM, LABEL = range(5)
 
 
 @dataclass(frozen=True)
