@@ -16,7 +16,7 @@ A labeller is a module with
   find a proof. `label_with_proof` returns the answers, and `(B,)` booleans: whether each answer is
   proved to be best. `UNPROVED` is the message about an unproved answer.
 
-`compiled.py`, `edge_queue.py`, `rules.py` and `tours.py` are shared code, not labellers.
+`compiled.py`, `cuts.py`, `edge_queue.py`, `rules.py` and `tours.py` are shared code, not labellers.
 """
 
 import math
@@ -45,7 +45,7 @@ def _check(name: str, module: Any) -> None:
         raise InputError(f"register a labeller: expected a module with `label`, got {module!r}")
 
 
-_NO_LABELLERS = ("compiled", "edge_queue", "rules", "tours")
+_NO_LABELLERS = ("compiled", "cuts", "edge_queue", "rules", "tours")
 _registry = Registry("labeller", __name__, _NO_LABELLERS, check=_check)
 _of_task: dict[str, list[str]] = {}  # the labellers that plug-ins add to a task, by its name
 
