@@ -1,11 +1,15 @@
-"""Draw pages by a grammar, with the boxes in reading order."""
+"""Draw pages by a grammar, with the boxes in reading order.
 
-import numpy as np
+The order of the boxes is the order in which the grammar draws them, so no rule computes it.
 
-from ptrnet.types import Floats
+- `dice`: random numbers, drawn in bulk
+- `labels`: the names of labels
+- `page`: boxes, regions, the style of a page
+- `blocks`: paragraphs, headings, figures, formulas, and the columns that they fill
+- `bands`: what lies across a page: columns, cards, tables, glossaries, forms
+- `layouts`: one function for each kind of page, and what is around its body
+- `spoiling`: mistakes of detectors, and how a page comes to have exactly n boxes
+- `sampling`: the choice of a kind of page for n boxes
+"""
 
-
-def sample_page(rng: np.random.Generator, n: int) -> Floats:
-    """Draw a page of n boxes, `(n, 5)`, in reading order."""
-    top = np.arange(n, dtype=float)
-    return np.column_stack([np.zeros(n), top, np.ones(n), top + 0.8, np.ones(n)])
+from ptrnet.pages.sampling import sample_page as sample_page
