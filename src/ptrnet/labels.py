@@ -362,7 +362,7 @@ def _generate_chunk(
     drawn_sizes = rng.choice(np.asarray(sizes), CHUNK)[: count - first]
     drawn = []
     for k, n in enumerate(drawn_sizes, first + 1):
-        (inputs,), answers = labellers.draw(task, rng, 1, int(n))
+        (inputs,), answers = labellers.draw(task, rng, 1, int(n), labeller)
         outputs = None if answers is None else answers[0]
         drawn.append(Example(inputs, outputs, source=f"instance {k}"))
     data = Dataset.of(drawn)

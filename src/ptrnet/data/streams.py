@@ -36,8 +36,6 @@ from ptrnet.types import (
 
 Item = TypeVar("Item")
 
-KEPT = 2**30  # bytes of drawn batches that a process keeps
-
 
 @dataclass(eq=False)
 class BatchStream(ABC):
@@ -98,40 +96,25 @@ class FreshStream(BatchStream):
         labeller: the algorithm that answers the instances, one of `task.facts.labellers`; by
             default the first one.
         num_batches: the number of different batches. Each epoch has every batch once, in a new
-            random order. If None, no batch is repeated. Repeated batches are kept in memory until
-            they take KEPT bytes; drawing and labelling them again would take longer.
+            random order. If None, no batch is repeated.
     """
 
     split: int = TRAIN
     labeller: str | None = None
     num_batches: int | None = None
-    _kept: dict[int, Batch] = field(default_factory=dict, init=False)
-    _room: int = field(default=KEPT, init=False)
 
     def whole_batch(self, k: int, rank: int, world_size: int) -> Batch:
         """See `BatchStream`. The rows of other processes are drawn, but not labelled."""
-        number = self._number(k)
-        if number in self._kept:
-            return self._kept[number]
-        batch = self._drawn(number, rank, world_size)
-        if self.num_batches is not None:
-            self._room -= sum(part.nbytes for part in batch if isinstance(part, Tensor))
-            if self._room > 0:
-                self._kept[number] = batch
-        return batch
-
-    def _drawn(self, number: int, rank: int, world_size: int) -> Batch:
-        task, rng = self.task, np.random.default_rng([self.seed, self.split, number])
+        task, rng = self.task, np.random.default_rng([self.seed, self.split, self._number(k)])
         n = int(rng.choice(np.asarray(self.sizes)))
         own = rows_of_rank(self.batch_size, rank, world_size)
-        drawn, answers = labellers.draw(task, rng, self.batch_size, n)
+        drawn, answers = labellers.draw(task, rng, self.batch_size, n, self.labeller)
         drawn = drawn[own]
-        is_known = answers is not None and self.labeller is None
-        if task.order != "given" and not is_known:
+        if task.order != "given" and answers is None:
             # Answers are computed for the order that the model reads.
             drawn = permute_elements(drawn, reading_order(task.normalize(drawn), task.order))
         data = Dataset(drawn.reshape(-1, drawn.shape[2]), np.arange(len(drawn) + 1) * n)
-        if self.has_answers and answers is not None and is_known:
+        if self.has_answers and answers is not None:
             data = data.with_answers(answers[own])
         elif self.has_answers:
             data = data.with_answers(labellers.label(task, drawn, self.labeller))

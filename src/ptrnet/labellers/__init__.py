@@ -128,18 +128,19 @@ def failure(name: str) -> str:
 
 
 def draw(
-    task: "Task", rng: np.random.Generator, count: int, n: int
+    task: "Task", rng: np.random.Generator, count: int, n: int, labeller: str | None = None
 ) -> tuple[Floats, list[Indices] | None]:
-    """Draw instances `(count, n, d)`, and their answers if `sample` knows them, else None.
+    """Draw instances `(count, n, d)`, and their answers if the task draws them, too.
 
-    See `Facts.drawn_in_order`.
+    See `Facts.drawn_in_order`. The answers are None if a labeller is named, which has to compute
+    them.
     """
     inputs = task.sample(rng, count, n)
     if not task.facts.drawn_in_order:
         return inputs, None
     order = rng.permuted(np.tile(np.arange(n), (count, 1)), axis=1)
     shuffled = np.take_along_axis(inputs, order[..., None], 1)
-    return shuffled, list(np.argsort(order, axis=1))
+    return shuffled, list(np.argsort(order, axis=1)) if labeller is None else None
 
 
 def label(
