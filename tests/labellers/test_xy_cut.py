@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ptrnet import labellers, tasks
-from ptrnet.tasks.reading_order import LABELS
+from ptrnet.pages.labels import LABELS
 
 RULES = ("top-to-bottom", "xy-cut", "xy-cut-widest", "xy-cut-plus-plus")
 CUTS = RULES[1:]

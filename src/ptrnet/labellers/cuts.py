@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ptrnet.pages.labels import BOTTOM, LEFT, RIGHT, TOP
 from ptrnet.types import Floats, Indices
 
-LEFT, TOP, RIGHT, BOTTOM, LABEL = range(5)
 ROWS, COLUMNS = TOP, LEFT  # what a cut separates; also the first feature of the axis it is on
 
 # How much of a box may lie beyond a cut: a share of the page, and of the box's own size, so that

@@ -22,12 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.labellers import cuts, xy_cut
-from ptrnet.labellers.cuts import BOTTOM, LABEL, LEFT, RIGHT, TOP
+from ptrnet.pages.labels import BOTTOM, LABEL, LABELS, LEFT, RIGHT, TOP
 from ptrnet.types import Floats, Indices
 
 HEURISTIC = True
-# Numbers of labels: `ptrnet.tasks.reading_order.LABELS`, counted from 1.
-_SECTION_HEADER, _TITLE, _CAPTION, _TABLE, _PICTURE = 2, 3, 5, 9, 10
+_SECTION_HEADER, _TITLE, _CAPTION, _TABLE, _PICTURE = (
+    LABELS.index(name) + 1 for name in ("section_header", "title", "caption", "table", "picture")
+)
 _PAGE_SIZE = 1000.0
 _WIDE = 1.3  # beta: how many times the median width a box over several columns exceeds
 _CENTRAL = 0.2  # how far from the center a picture may be that divides the page, in diagonals
