@@ -31,17 +31,19 @@ def columns(page: Page, region: Region, count: int, depth: int = 0) -> float:
     after all columns.
     """
     dice = page.dice
-    balanced, noted = dice.chance(0.5), dice.chance(0.1)
+    balanced = dice.chance(0.5)
+    noted = page.style.column_notes and region.height > 14 and dice.chance(0.7)
+    note_height = dice.integer(1, 5)
     notes: list[Region] = []
     deepest = region.top
     parts = page.cells(region, count)
     for part in parts:
         top = part.top + (dice.between(0, 2) if dice.chance(0.08) else 0)
         bottom = part.bottom
-        if noted and dice.chance(0.7) and part.height > 12:
-            note = Region(part.left, bottom - dice.integer(1, 5), part.right, bottom)
-            notes.append(note)
-            bottom = note.top - dice.between(1, 2.5)
+        if noted and dice.chance(0.85):  # a row of notes, mostly, with a clear gap above it
+            height = note_height if dice.chance(0.8) else dice.integer(1, 5)
+            notes.append(part.below(bottom - height))
+            bottom -= height + dice.between(1.2, 3)
         elif part is parts[-1] and not balanced:
             bottom = top + (bottom - top) * dice.between(0.2, 1)
         elif dice.chance(0.25):
@@ -145,11 +147,16 @@ def rows_of_text(page: Page, region: Region) -> float:
             end = part.left + part.width * dice.between(0.3, 0.9)
             page.line(part.left, y, end, dice.pick(SECTION_HEADER, TEXT))
         y += 1 + gap
-    tallest = dice.pick(1, 2, 3)
+    tallest = dice.pick(1, 2, 3, 8)
+    divided = dice.chance(0.15)  # by a line across
     for _ in range(page.rows(3, 13)):
         heights = [dice.integer(1, tallest) for _ in parts]
-        if region.bottom - y < max(heights):
+        if region.bottom - y < max(heights) + 1:
             break
+        if divided:
+            inset = region.width * dice.between(0, 0.35)
+            page.line(region.left + inset, y, region.right - inset, SECTION_HEADER)
+            y += 1.2
         for part, height in zip(parts, heights, strict=True):
             if not dice.chance(0.04):
                 page.text(part.below(y), height)
@@ -200,13 +207,14 @@ def form(page: Page, region: Region) -> float:
     """Labels left of, or above, their fields; one to three pairs in a row."""
     dice = page.dice
     above, same = dice.chance(0.25), dice.chance(0.6)
-    between = dice.between(0.1, 1)
+    between = dice.between(0.1, 1.5)
     share = dice.between(0.2, 0.5)
     gap = dice.between(0.4, 2.2)
+    gutter = between if dice.chance(0.2) and not above else dice.between(1.5, 6)
     height = dice.between(0.9, 1.5)
     label = dice.pick(FORM, TEXT)
     need = height + above
-    parts = page.cells(region, dice.integer(1, 3), 0.8, dice.between(1.5, 6))
+    parts = page.cells(region, dice.integer(1, 3), 0.8, gutter)
     y = region.top
     for _ in range(page.rows(2, 13)):
         if region.bottom - y < need:
@@ -230,7 +238,8 @@ def index(page: Page, region: Region) -> float:
     numbers = dice.chance(0.3)
     label = dice.pick(DOCUMENT_INDEX, TEXT, LIST_ITEM)
     deepest = region.top
-    for part in page.cells(region, dice.integer(1, 4), 0.95):
+    parts = page.cells(region, dice.integer(1, 4), 0.95)
+    for part in parts:
         y = region.top
         while part.bottom - y > 1:
             if dice.chance(0.04):  # the letter of the entries below
@@ -242,7 +251,7 @@ def index(page: Page, region: Region) -> float:
             if numbers and dice.chance(0.95):
                 page.line(part.right - min(dice.between(0.6, 1.5), part.width / 8), y, part.right)
             y += 1.05
-            if dice.chance(0.01):
+            if part is parts[-1] and dice.chance(0.01):
                 break
         deepest = max(deepest, y)
     return deepest
@@ -349,6 +358,15 @@ BANDS: tuple[tuple[float, Layout], ...] = (
 )
 
 
+# The same inside a column.
+ROWS: tuple[tuple[float, Layout], ...] = (
+    (0.03, rows_of_text),
+    (0.03, glossary),
+    (0.02, form),
+    (0.03, numbered),
+)
+
+
 def flow(page: Page, region: Region, depth: int = 1) -> float:
     """Bands from top to bottom, with different numbers of columns and kinds of blocks.
 
@@ -384,7 +402,8 @@ def flow(page: Page, region: Region, depth: int = 1) -> float:
             end, divides = column(page, band), False
         if end <= band.top:
             break
-        y = end + dice.between(0.2, 1.6)
+        # What follows columns should not seem to be a part of the first.
+        y = end + (style.gap + dice.between(0.3, 1.2) if divides else dice.between(0.2, 1.6))
         divided = divides
         if dice.chance(0.04):
             break
@@ -398,9 +417,7 @@ def band_of(page: Page, depth: int) -> Layout | None:
     if share < figures:
         return wide_table
     share -= figures
-    if not depth:
-        return None
-    for part, draw in ((0.06, heading), *BANDS):
+    for part, draw in ((0.06, heading), *BANDS) if depth else ROWS:
         if share < part:
             return draw
         share -= part

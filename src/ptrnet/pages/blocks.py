@@ -154,7 +154,10 @@ def formula(page: Page, region: Region) -> float:
         left = region.left + number + 1
     page.put(left, region.top, left + width, region.top + height, FORMULA)
     if numbered and not style.number_left:
-        page.line(region.right - number, middle, region.right, dice.pick(FORMULA, CAPTION, TEXT))
+        end = region.right
+        if dice.chance(0.2):  # next to the formula
+            end = min(left + width + number + dice.between(0.3, 4), end)
+        page.line(end - number, middle, end, dice.pick(FORMULA, CAPTION, TEXT))
     return region.top + height + style.gap * 0.5
 
 

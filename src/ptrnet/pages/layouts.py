@@ -7,6 +7,7 @@ from ptrnet.pages.bands import (
     cards,
     columns,
     contents,
+    divider,
     flow,
     form,
     glossary,
@@ -61,8 +62,8 @@ def old_print(page: Page, region: Region) -> float:
         if two and share < 0.6 and rest.height > 6:
             height = rest.height * (1 if dice.chance(0.5) else dice.between(0.15, 0.8))
             end = columns(page, rest.at(y, height), 2)
-            if region.bottom - end > 3:
-                end = heading(page, rest.below(end + style.gap))
+            if region.bottom - end > 6:
+                end = divider(page, rest.below(end))
         elif share < style.headings:
             end = heading(page, rest)
         elif initial and rest.height > 4:
@@ -73,7 +74,7 @@ def old_print(page: Page, region: Region) -> float:
             end = page.text(verse, min(dice.integer(1, 8), int(verse.height)))
         elif share > 0.97 and rest.height > 6:
             end = narrow_block(page, rest)
-        elif share > 0.96 and rest.height > 8 and not two:
+        elif share > 0.96 and rest.height > 8 and not two and not style.as_lines:
             end = quoting_block(page, rest)
         else:
             end = paragraph(page, rest)
@@ -125,7 +126,7 @@ def articles(page: Page, region: Region, depth: int) -> float:
         return article(page, region)
     if region.width > 26 and region.width > region.height * dice.between(0.6, 1.4):
         count = 2 if dice.chance(0.7) else 3
-        for part in page.cells(region, count, 0.4, max(1.3 * page.style.gutter, 1.2)):
+        for part in page.cells(region, count, 0.4, 1.5 * page.style.gutter + 0.5):
             articles(page, part, depth - 1)
     else:
         cut = region.top + region.height * dice.between(0.3, 0.7)
@@ -139,8 +140,9 @@ def article(page: Page, region: Region) -> float:
     dice = page.dice
     count = min(5, max(1, round(region.width / dice.between(12, 24))))
     y = region.top + dice.between(1.2, 4)
-    width = region.width * dice.between(0.5 if count == 1 else 0.75, 1)
-    page.put(region.left, region.top, region.left + width, y, SECTION_HEADER)
+    width = region.width * dice.between(0.35, 1)
+    left = region.left + (region.width - width) / 2 * page.style.centred
+    page.put(left, region.top, left + width, y, SECTION_HEADER)
     y += 0.5
     if dice.chance(0.2):
         end = region.left + region.width * dice.between(0.3, 0.8)
@@ -308,7 +310,7 @@ def with_margins(page: Page, region: Region, body: Layout) -> float:
     del page.boxes[first:]
     notes = []
     label = dice.pick(MARGINAL, TEXT)
-    space = dice.integer(2, 14)
+    space = dice.integer(2, 20)
     for side in sides:
         # Notes begin at lines, so that it is clear which of two notes is higher.
         y = region.top + dice.integer(0, 8)
@@ -410,6 +412,8 @@ def set_style(kind: str, style: Style, dice: Dice) -> None:
         style.centred = dice.chance(0.8)
         style.pictures = style.tables = 0
         style.columns = 2 if dice.chance(0.2) else 1
+    if kind == "newspaper":
+        style.column_notes = False
     if kind == "slide":
         style.lines_high = dice.between(12, 24)
 

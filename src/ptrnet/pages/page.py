@@ -76,6 +76,7 @@ class Style:
     tight: bool  # boxes touch, as in segmentations by hand
     centred: bool  # headings
     side_headings: bool
+    column_notes: bool  # footnotes under columns
     caption_below: bool
     table_caption_below: bool
     caption_beside: bool
@@ -107,6 +108,7 @@ class Style:
             tight=chance(0.3),
             centred=chance(0.3),
             side_headings=chance(0.05),
+            column_notes=chance(0.09),
             caption_below=chance(0.65),
             table_caption_below=chance(0.35),
             caption_beside=chance(0.12),
