@@ -22,6 +22,7 @@ SETTINGS = [
     ("delaunay", {"order": "hilbert"}),
     *APEXES,
     ("tsp", {"order": "lexicographic"}),
+    ("reading-order", {"direction": "vertical"}),
 ]
 INFERRED = {"center": (0.4, 0.6, 0.5), "spread": (0.2, 0.3, 1.0), "longest_share": 1.5}
 CUSTOM = [("custom", {**INFERRED, "kind": kind}) for kind in KINDS if kind != "permutation"]
@@ -37,16 +38,19 @@ VARIED = [
     *(case for case in CUSTOM if case[1]["kind"] in ("choice", "sequence", "set")),
 ]
 FOR_ALL = ("ptr-net", "transformer-ptr-net")
+MODELS = [*models.names(), models.BOXES]
 
 
 def combined(task, model):
     """Whether a setting of a task is tested with a model."""
+    if model == models.BOXES:
+        return task[0] == "reading-order"
     return task in VARIED or model in FOR_ALL
 
 
 EVERY_PAIR = pytest.mark.parametrize(
     ("name", "settings", "model"),
-    [(*task, model) for task in EVERY_SETTING for model in models.names() if combined(task, model)],
+    [(*task, model) for task in EVERY_SETTING for model in MODELS if combined(task, model)],
 )
 
 SMALL = {
@@ -101,7 +105,7 @@ def covering(**factors):
     def label(value):
         return f"{value.name}-{value.size}" if isinstance(value, Decoder) else str(value)
 
-    rows = pairwise(EVERY_SETTING, models.names(), *factors.values(), valid=serves)
+    rows = pairwise(EVERY_SETTING, MODELS, *factors.values(), valid=serves)
     return pytest.mark.parametrize(
         ("name", "settings", "model", *factors),
         [

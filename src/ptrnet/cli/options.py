@@ -26,7 +26,7 @@ from ptrnet.settings import (
 if TYPE_CHECKING:
     from ptrnet.solver import Solver
 
-TASKS = "hull, delaunay, tsp or sort"
+TASKS = "reading-order, hull, delaunay, tsp or sort"
 PROBLEMS = "cvrp, knapsack, orienteering, job-shop, or a file such as my_problem.py"
 
 
