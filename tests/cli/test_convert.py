@@ -60,8 +60,8 @@ def test_a_tour_uses_the_ids_of_the_tsp_file_next_to_it(square, ptrnet):
     [
         (
             "a.jsonl a.parquet",
-            "expected --task, one of delaunay, hull, sort, tsp, cvrp, job-shop, knapsack, "
-            "orienteering: the formats of a.jsonl and a.parquet do not tell it",
+            "expected --task, one of delaunay, hull, reading-order, sort, tsp, cvrp, job-shop, "
+            "knapsack, orienteering: the formats of a.jsonl and a.parquet do not tell it",
         ),
         (
             "a.jsonl a.xls",

@@ -20,6 +20,9 @@ from ptrnet.types import Example
 
 SQUARE = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
 
+# The boxes of a page are no points: their numbers are not free.
+OF_POINTS = [name for name in tasks.names() if name != "reading-order"]
+
 
 def test_the_eight_symmetries_map_the_square_to_itself():
     points = np.concatenate([SQUARE, [[0.25, 0.125], [0.5, 0.5]]])
@@ -45,7 +48,7 @@ def test_permuting_and_remapping_by_hand():
     assert all(map(np.array_equal, remap_indices(remapped, order), answers))
 
 
-@pytest.mark.parametrize("name", tasks.names())
+@pytest.mark.parametrize("name", OF_POINTS)
 @pytest.mark.parametrize("n", [3, 4, 9])
 @pytest.mark.parametrize("steps", [4, 2**53], ids=["grid", "fine"])
 def test_augmented_answers_are_correct(name, n, steps):
@@ -64,7 +67,7 @@ def test_augmented_answers_are_correct(name, n, steps):
             assert answer.tolist() == label.tolist()
 
 
-@pytest.mark.parametrize("name", tasks.names())
+@pytest.mark.parametrize("name", OF_POINTS)
 def test_draws_all_orders_and_symmetries_equally_often(name):
     task = tasks.get(name)
     instance = np.array([[0.0, 0.25], [0.5, 0.0], [0.75, 1.0]])[:, : task.facts.num_features]
@@ -76,7 +79,7 @@ def test_draws_all_orders_and_symmetries_equally_often(name):
     assert (abs(counts - expected) < 5 * expected**0.5).all()
 
 
-@pytest.mark.parametrize("name", tasks.names())
+@pytest.mark.parametrize("name", OF_POINTS)
 @pytest.mark.parametrize("order", ["lexicographic", "hilbert"])
 def test_canonical_examples_do_not_depend_on_the_given_order(name, order):
     if order == "hilbert" and tasks.get(name).facts.num_features != 2:

@@ -92,7 +92,8 @@ def expected_pairs(task, examples):
     """Yield what `pairs_of` should yield. Generated answers are canonical already."""
     for example in examples:
         tokens = (example.outputs + task.facts.num_specials).ravel().tolist()
-        yield tuple(example.inputs.astype(np.float32).ravel().tolist()), (*tokens, 0)
+        inputs = task.normalize(example.inputs).astype(np.float32)
+        yield tuple(inputs.ravel().tolist()), (*tokens, 0)
 
 
 @pytest.mark.parametrize("name", tasks.names())

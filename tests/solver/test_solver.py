@@ -120,9 +120,10 @@ def test_unknown_names_of_any_length_give_an_error_message():
             ptrnet.load(name)
 
 
+OF_POINTS = [name for name in tasks.names() if name != "reading-order"]
 ORDERS = [
     (task, order)
-    for task in tasks.names()
+    for task in OF_POINTS
     for order in ("lexicographic", "hilbert")
     if (task, order) != ("sort", "hilbert")
 ]
@@ -153,7 +154,7 @@ def test_a_model_with_an_element_order_ignores_the_order_of_the_input(
     np.testing.assert_allclose(log_probs, log_probs[0], rtol=1e-5)
 
 
-@pytest.mark.parametrize("task", tasks.names())
+@pytest.mark.parametrize("task", OF_POINTS)
 def test_attention_has_a_column_for_each_element_of_the_input_in_its_order(small, task):
     """The columns of a sorted instance, permuted, must equal those of the shuffled one."""
     solver = small(task, scale=4.0, order="lexicographic")

@@ -22,8 +22,8 @@ def test_all_distributions_are_in_the_unit_cube(kind, features):
         assert (points >= 0).all() and (points <= 1).all()
 
 
-@pytest.mark.parametrize("name", tasks.names())
-def test_all_tasks_have_all_distributions(name):
+@pytest.mark.parametrize("name", [name for name in tasks.names() if name != "reading-order"])
+def test_all_tasks_of_points_have_all_distributions(name):
     for kind in KINDS:
         task = tasks.get(name, points=kind)
         instances = task.sample(np.random.default_rng(1), 3, 9)
