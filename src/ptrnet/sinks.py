@@ -151,7 +151,10 @@ class Resumable(Sink[None]):
 
 def can_resume(output: str | None) -> bool:
     """Whether a stopped run that writes to `output` may be resumed. None: it writes no file."""
-    return output not in (None, "-") and formats.format_of(output).capabilities.multiple
+    if output in (None, "-"):
+        return False
+    can = formats.format_of(output).capabilities
+    return can.multiple and not can.document
 
 
 def open_instances(
@@ -216,8 +219,11 @@ def file_sink(
     """
     like = source.path or f"drawn.{task.facts.stdout_format}"
     target = formats.output_format(output, like)
-    if output != "-":
-        check_writable(Path(output))
+    formats.check_target(output)
+    if target.capabilities.document and source.path is None:
+        raise InputError(
+            f"{output}: is written only from the document that has the pages; write to .jsonl"
+        )
     if source.key is not None and can_resume(output):
         own = {"ptrnet": __version__, "task": task.name, "command": activity}
         own |= tasks.settings_of(task)

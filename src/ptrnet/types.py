@@ -66,6 +66,27 @@ class Nodes(NamedTuple):
     ids: list[int]  # n ids, in the order of the elements
 
 
+class Document(NamedTuple):
+    """A file that describes pages, and into which their reading orders can be written."""
+
+    path: str
+    content: bytes  # the file's text in UTF-8
+    encoding: str  # the encoding of the file
+    kind: str  # which reader of `ptrnet.data.formats` knows the document, such as "alto"
+
+
+class Page(NamedTuple):
+    """The page from which an instance of task `reading-order` was read. It has n boxes."""
+
+    name: str  # the id or the number of the page in its file
+    document: Document | None = None  # None if orders are not written into the file
+    ids: Sequence[str] = ()  # the n ids of the boxes in the document
+    place: Any = None  # where the document holds the order; only its reader knows the form
+    texts: Sequence[str] = ()  # the n texts of the boxes; empty if the file has none
+    size: tuple[float, float] | None = None  # width and height, in the unit of the boxes
+    image: str = ""  # the path of the page's image, which may not exist; empty if unknown
+
+
 class TourRules(NamedTuple):
     """The rules of a tour of task `tsp`, besides visiting each city once. Cities are indices."""
 
@@ -100,6 +121,7 @@ DEFAULTS: Mapping[str, Any] = {
     "rows": None,
     "weight": 1.0,
     "group": None,
+    "page": None,
 }
 
 
@@ -405,6 +427,7 @@ class Example:
             0 leaves it out.
         group: the code of the group to which the instance belongs, such as a person or a household;
             see `ptrnet.data.groups`. None if the instance belongs to no group.
+        page: the page, if the instance was read from a file of pages.
 
     Raises:
         InputError: the inputs are not numbers in the shape `(n, d)`, or the outputs are not whole
@@ -429,6 +452,7 @@ class Example:
     rows: Sequence[int] | None
     weight: float
     group: int | None
+    page: Page | None
 
     def __init__(
         self,
@@ -446,6 +470,7 @@ class Example:
         grades: Floats | None = None,
         weight: float = 1.0,
         group: int | None = None,
+        page: Page | None = None,
     ) -> None:
         if isinstance(inputs, Sequence) and inputs and isinstance(inputs[0], Mapping):
             inputs, elements = np.zeros((len(inputs), 0)), inputs
@@ -465,7 +490,7 @@ class Example:
         columns = {
             "source": source, "extra": extra, "table": table, "nodes": nodes, "distance": distance,
             "rules": rules, "log_prob": log_prob, "elements": elements, "rows": rows,
-            "weight": weight, "group": group,
+            "weight": weight, "group": group, "page": page,
         }  # fmt: skip
         self._row = 0
         self._data = Dataset(

@@ -5,13 +5,15 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.image import imsave
 
 import ptrnet
 from ptrnet import tasks
 from ptrnet.errors import InputError
-from ptrnet.plots.answer import draw_answered
+from ptrnet.plots.answer import draw_answered, image_of
 from ptrnet.plots.figure import axes
-from ptrnet.types import Example
+from ptrnet.types import Example, Page
+from tests.support.pages import pdf
 
 POINTS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.2, 0.2]])
 
@@ -131,3 +133,33 @@ def test_fields_name_elements_and_axes(small):
     assert {text.get_text() for text in ax.texts} == {"Oslo", "Bern", "Rome"}
     ax = small().plot_attention(frame, Figure().add_subplot())
     assert [tick.get_text() for tick in ax.get_xticklabels()][-3:] == ["Oslo", "Bern", "Rome"]
+
+
+def test_pages_have_numbered_boxes_in_the_order_of_the_answer_over_their_image(tmp_path):
+    image = np.zeros((30, 20, 3))
+    imsave(tmp_path / "page.png", image)
+    boxes = [[0, 10, 5, 20, 0], [10, 10, 20, 20, 0], [0, 0, 20, 5, 0]]
+    task = tasks.get("reading-order")
+    for name in ("page.png", "none.png"):
+        page = Page("1", size=(20, 30), image=str(tmp_path / name))
+        ax = Figure().add_subplot()
+        example = Example(boxes, [2, 0, 1], page=page)
+        draw_answered(ax, task, example, np.array([2, 1, 0]))
+        places = {text.get_text(): text.get_position() for text in ax.texts}
+        assert places == {"1": (0, 0), "2": (0, -10), "3": (10, -10)}
+        *_, truth, answer = ax.lines
+        assert answer.get_xydata().tolist() == [[10, -2.5], [2.5, -15], [15, -15]]
+        assert truth.get_label() == "order in the file" and truth.get_linestyle() == "--"
+        extents = [shown.get_extent() for shown in ax.images]
+        assert extents == ([[0, 20, -30, 0]] if name == "page.png" else [])
+
+
+def test_the_page_of_a_pdf_is_drawn(tmp_path):
+    pytest.importorskip("pypdfium2")
+    path = tmp_path / "a.pdf"
+    path.write_bytes(pdf([(20, 200, "text")]))
+    image = image_of(Page("1", image=str(path)))
+    assert image.shape[:2] == (600, 400)
+    rows, columns = np.nonzero(image.min(2) < 128)  # dark where the text is
+    assert 180 < rows.mean() < 205 and 40 < columns.mean() < 80
+    assert image_of(Page("2", image=str(path))) is None

@@ -1,7 +1,8 @@
 """Pictures of an instance with an answer, and animations of a network's steps."""
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from ptrnet.plots.labels import draw_labels, element_names, feature_names
 from ptrnet.run import Result, Sink, Source
 from ptrnet.sinks import Shown
 from ptrnet.tasks.base import Bar, Drawing, Task
-from ptrnet.types import Dataset, Example, Floats, Indices
+from ptrnet.types import Dataset, Example, Floats, Indices, Page
 
 NETWORK = "a pointer network"
 MILLISECONDS = 500  # duration of each step of an animation
@@ -173,6 +174,9 @@ def draw_answered(
         return
     if abs(answer.points).max(initial=0) > MAX_COORDINATE:
         raise InputError(f"coordinates beyond {MAX_COORDINATE:g} cannot be drawn")
+    if answer.outlines:
+        _draw_page(ax, answered, answer, None if truth is None else _drawing(task, answered, truth))
+        return
     lines = list(answer.lines)
     if truth is not None:
         if task.facts.item_size > 1 and task.facts.num_features == 2:
@@ -206,6 +210,56 @@ def draw_answered(
     if len(names) <= MAX_NAMES:
         printable = ["".join(c for c in name if c.isprintable()) for name in names]
         draw_labels(ax, printable, answer.points, pointed_at, lines)
+
+
+def _draw_page(ax: Any, answered: Example, answer: Drawing, truth: Drawing | None) -> None:
+    """Draw outlines with their places in the answer, and lines, over the image of the page."""
+    assert answered.outputs is not None
+    page = answered.page
+    image = None if page is None else image_of(page)
+    if page is not None and image is not None:
+        width, height = page.size or image.shape[1::-1]
+        ax.imshow(image, extent=(0, width, -height, 0), alpha=0.5, cmap="gray", zorder=0)
+    for place, i in enumerate(answered.outputs.tolist(), 1):
+        outline = answer.outlines[i]
+        ax.plot(*outline.T, color=QUIET_COLOR, lw=0.8, zorder=2)
+        corner = outline[:, 0].min(), outline[:, 1].max()
+        ax.text(
+            *corner,
+            str(place),
+            ha="left",
+            va="top",
+            fontsize=7,
+            color="white",
+            bbox={"boxstyle": "round,pad=0.15", "fc": ANSWER_COLOR, "lw": 0},
+            zorder=6,
+        )
+    if truth is not None:
+        label = "true answer" if page is None else "order in the file"
+        _plot_lines(ax, truth, "--", TRUTH_COLOR, label)
+    _plot_lines(ax, answer, "-", ANSWER_COLOR, "answer")
+    ax.set_aspect("equal")
+    ax.margins(0.02)
+    ax.set_axis_off()
+    if truth is not None:
+        ax.legend(loc="upper right", bbox_to_anchor=(1, 0), ncols=2, frameon=False, fontsize=9)
+
+
+def image_of(page: Page) -> Any:
+    """Return the image of a page as an array; None if there is none, or if it cannot be read."""
+    try:
+        if page.image.endswith(".pdf"):
+            from pypdfium2 import PdfDocument
+
+            with closing(PdfDocument(page.image)) as document:
+                return document[int(page.name) - 1].render(scale=2).to_numpy()
+        from matplotlib.image import imread
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # such as that an image is very large
+            return imread(page.image) if page.image else None
+    except Exception:  # the library of an image's format may raise any exception
+        return None
 
 
 def _drawing(task: Task, example: Example, outputs: Indices) -> Drawing:
@@ -263,7 +317,8 @@ def picture_size(task: Task, answered: Example) -> tuple[float, float]:
     with np.errstate(all="ignore"):
         width, height = np.ptp(drawing.points, axis=0)
         ratio = height / width if drawing.equal_axes and width > 0 else 0.75
-    return 8.0, 8.0 * float(np.clip(np.nan_to_num(ratio), 0.5, 1.0)) + 0.6
+    highest = 1.5 if drawing.outlines else 1.0
+    return 8.0, 8.0 * float(np.clip(np.nan_to_num(ratio), 0.5, highest)) + 0.6
 
 
 def text_color() -> str:

@@ -4,14 +4,14 @@ No algorithm computes the answer. Pages are drawn by a grammar (`ptrnet.pages`),
 boxes in their order. The labellers of the task are the rules that other programs use.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from ptrnet.errors import InputError, unknown
+from ptrnet.errors import InputError, short, unknown
 from ptrnet.pages.labels import BOTTOM, LABEL, LABELS, LEFT, RIGHT, TOP
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error
@@ -136,15 +136,23 @@ class ReadingOrder(Task):
         boxes, labels = row.pop("boxes", row.pop("inputs", None)), row.pop("labels", None)
         if boxes is None:
             raise InputError(f'{source}: expected the key "boxes"')
+        if not _is_list(boxes):
+            raise InputError(f'{source}: "boxes": expected a list of boxes, got {short(boxes)}')
         if not len(boxes):
             raise InputError(f"{source}: expected at least one box")
+        for k, box in enumerate(boxes, 1):
+            size = len(box) if _is_list(box) else 0
+            if size != LABEL and (size != LABEL + 1 or labels is not None):
+                raise InputError(
+                    f"{source}: box {k}: expected left, top, right and bottom, got {short(box)}"
+                )
         if labels is None:
             return boxes
         if not isinstance(labels, Sequence) or len(labels) != len(boxes):
             raise InputError(
                 f'{source}: "labels": expected a label or null for each of {len(boxes)} boxes'
             )
-        numbers = [label_number(label, source) for label in labels]
+        numbers = [label_number(label, f"{source}: box {k}") for k, label in enumerate(labels, 1)]
         return [[*box, number] for box, number in zip(boxes, numbers, strict=True)]
 
     def write_instance(self, example: Example) -> dict[str, Any]:
@@ -168,6 +176,11 @@ class ReadingOrder(Task):
              ((left, top), (right, top), (right, bottom), (left, bottom), (left, top))], 1
         )  # fmt: skip
         return Drawing(centers, [centers[outputs]], outlines=list(corners))
+
+
+def _is_list(value: Any) -> bool:
+    """Whether a value is a list, a tuple, an array or the like."""
+    return np.iterable(value) and not isinstance(value, str | Mapping)
 
 
 def label_number(label: Any, source: str) -> int:

@@ -1,5 +1,7 @@
 """JSON lines, byte for byte."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -64,3 +66,35 @@ def test_finds_a_duplicate_among_many_keys_in_linear_time(tmp_path):
     (tmp_path / "a.jsonl").write_text(f'{{{keys}"k99999": 2}}\n')
     with pytest.raises(InputError, match='the key "k99999" occurs twice'):
         list(formats.read(str(tmp_path / "a.jsonl"), tasks.get("hull")))
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ({"boxes": 5}, '"boxes": expected a list of boxes, got 5'),
+        ({"boxes": []}, "expected at least one box"),
+        ({"boxes": [[1, 2, 3, 4], [1, 2, 3]]}, "box 2: expected left, top, right and bottom, got"),
+        ({"boxes": [5], "labels": [None]}, "box 1: expected left, top, right and bottom, got 5"),
+        ({"boxes": [[1, 2, 3, 4], [5, 2, 3, 4]]}, '"boxes": box 2: expected left <= right, got 5'),
+        ({"boxes": [[1, 9, 3, 4]]}, '"boxes": box 1: expected top <= bottom, got 9 and 4'),
+        ({"boxes": [[1, 2, 3, 4]], "labels": ["txt"]}, "box 1: unknown label 'txt'; did you mean"),
+        ({"boxes": [[1, 2, 3, 4]], "labels": "text"}, '"labels": expected a label or null for e'),
+    ],
+)
+def test_bad_boxes_are_refused_with_line_and_number(tmp_path, line, complaint):
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n" + json.dumps(line))
+    with pytest.raises(InputError) as error:
+        list(formats.read(str(path), tasks.get("reading-order")))
+    assert str(error.value).startswith(f"{path}:2: {complaint}"), str(error.value)
+
+
+def test_pages_keep_their_size_and_other_keys(tmp_path):
+    line = {"boxes": [[1.0, 2.0, 3.0, 4.0]], "labels": ["title"], "page": [5, 6], "mine": "x"}
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(line))
+    task = tasks.get("reading-order")
+    (example,) = formats.read(str(path), task)
+    assert example.extra == {"page": [5, 6], "mine": "x"}
+    formats.write(str(path), [example], task)
+    assert json.loads(path.read_text()) == line

@@ -22,9 +22,10 @@ Plug-ins register a module or a class with these members. The folder `parts/` ha
 formats share.
 
 In the functions below, `path` is a file, or `-` for standard input or output, and `task` is the
-task of the examples. The functions raise InputError if a file does not exist, its extension is
-unknown, its format serves another task, or a line cannot be used. If a format needs a package that
-is not installed, the functions raise MissingExtraError.
+task of the examples. A folder of documents of pages is read and written like a file. The functions
+raise InputError if a file does not exist, its extension is unknown, its format serves another task,
+or a line cannot be used. If a format needs a package that is not installed, the functions raise
+MissingExtraError.
 """
 
 import os
@@ -41,18 +42,30 @@ from ptrnet.data.dataset import groups_of
 from ptrnet.data.formats.parts import count_lines, display_name, standard_input_is_json
 from ptrnet.data.groups import with_groups
 from ptrnet.errors import InputError, MissingExtraError, short
-from ptrnet.files import atomic_path, check_writable, checksum, exists, to_standard_output
+from ptrnet.files import (
+    atomic_folder,
+    atomic_path,
+    check_writable,
+    checksum,
+    exists,
+    to_standard_output,
+)
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT
 from ptrnet.plugins import Registry
 from ptrnet.tasks.base import Task
-from ptrnet.types import Dataset, Example
+from ptrnet.types import Dataset, Document, Example
 
 if TYPE_CHECKING:
     from ptrnet.data.columns import Columns
     from ptrnet.data.tables import Table
 
 _registry = Registry("file format", __name__)
-_ALIASES = {"svm": "svmlight", "libsvm": "svmlight", "dat": "tsv"}
+_ALIASES = {
+    "svm": "svmlight",
+    "libsvm": "svmlight",
+    "dat": "tsv",
+    **dict.fromkeys(("html", "htm", "xhtml"), "hocr"),
+}
 _CHECKED_TOGETHER = 2**14  # check examples in groups of about this many elements
 IN_MEMORY = 2**26  # how many bytes of output are kept in memory before we use a temporary file
 
@@ -70,6 +83,8 @@ class Capabilities:
         distances: the names of the distances that an example may use, such as `EUC_2D`.
         dictionaries: whether elements may have named fields.
         task: the only task that the format serves; None for all tasks.
+        document: whether answers are written into the document that was read. `write` then takes
+            only the examples of one such document.
         binary: whether `write` takes a stream of bytes instead of text.
         stdout_format: the extension of the format in which answers are printed; empty for the
             format of the file.
@@ -83,6 +98,7 @@ class Capabilities:
     distances: tuple[str, ...] = (EUCLIDEAN,)
     dictionaries: bool = False
     task: str | None = None
+    document: bool = False
     binary: bool = False
     stdout_format: str = ""
     package: str = ""
@@ -99,7 +115,7 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: its extension without the dot, and its module."""
+    """A file format: its extension without the dot, and its module. A folder has no extension."""
 
     extension: str
     module: Any
@@ -133,9 +149,9 @@ class Format:
         if member and not self.has(member):
             raise InputError(f"{path}: expected a table, {_listed(_with(member))}")
         if task is not None and self.capabilities.task not in (None, task.name):
+            files = f".{self.extension} files" if self.extension else "folders"
             raise InputError(
-                f"{path}: .{self.extension} files are for task {self.capabilities.task}, "
-                f"not for {task.name}"
+                f"{path}: {files} are for task {self.capabilities.task}, not for {task.name}"
             )
         package = self.capabilities.package
         if package and find_spec(package) is None:
@@ -148,11 +164,14 @@ class Format:
 
         If `keep_answers` is true, also refuse answers that could not be read back.
         """
-        can = self.capabilities
+        can, document = self.capabilities, None
+        kind = f"a .{self.extension} file" if self.extension else "a folder"
         for count, example in enumerate(examples):
-            start, needs = f"{example.source}: a .{self.extension} file", ""
-            if count and not can.multiple:
-                start, lost, needs = f"a .{self.extension} file", "holds one instance", "multiple"
+            start, needs = f"{example.source}: {kind}", ""
+            if count and not can.multiple and example.page is None:
+                start, lost, needs = kind, "holds one instance", "multiple"
+            elif can.document and not self._is_of(example, document):
+                start, lost, needs = kind, "holds only the document that was read", "multiple"
             elif example.distance != EXPLICIT and can.distances == (EXPLICIT,):
                 lost = "holds a matrix of distances, and cannot hold points"
             # A chained comparison: the distance is Euclidean, and `can.distances` lacks EUCLIDEAN.
@@ -169,11 +188,19 @@ class Format:
             elif keep_answers and example.rules.is_open and not can.extra:
                 lost, needs = "would lose that the path is open", "extra"
             else:
+                document = example.page.document if example.page else None
                 yield example
                 continue
             others = _alternatives(example, task, needs)
             several = "several " * (needs == "multiple")
             raise InputError(f"{start} {lost}; write {several}to {others}")
+
+    def _is_of(self, example: Example, document: Document | None) -> bool:
+        """Whether the format can write an example after one of the given document."""
+        own = example.page.document if example.page else None
+        if own is None or not self.extension:
+            return own is not None
+        return format_of(own.path) == self and document in (None, own)
 
 
 def _alternatives(example: Example, task: Task, needs: str) -> str:
@@ -184,6 +211,7 @@ def _alternatives(example: Example, task: Task, needs: str) -> str:
 
     def suits(can: Capabilities) -> bool:
         serves = can.task in (None, task.name) and (not needs or getattr(can, needs))
+        serves = serves and not can.document
         holds_answer = can.answers or example.outputs is None
         return serves and holds_answer and example.distance in can.distances
 
@@ -251,9 +279,15 @@ def get(extension: str) -> Format:
 def format_of(path: str) -> Format:
     """Return the format of a file by its extension. The format of `-` is `txt`.
 
+    A folder, or a path that ends in a slash, has the format of documents in a folder.
+
     Raises:
         InputError: the extension is missing or unknown. The message lists or suggests extensions.
     """
+    if path.endswith("/") or os.path.isdir(path):  # noqa: PTH112  as files.exists
+        from ptrnet.data.formats.parts import folder
+
+        return Format("", folder)
     extension = "txt" if path == "-" else Path(path).suffix.removeprefix(".").lower()
     # LightGBM's files in the format svmlight have names such as rank.train and rank.train.query.
     if extension not in _registry and exists(f"{path}.query"):
@@ -262,6 +296,13 @@ def format_of(path: str) -> Format:
     if not extension:
         raise InputError(f"{path}: expected an extension, one of .{', .'.join(names())}")
     return get(extension)
+
+
+def is_document(path: str) -> bool:
+    """Whether the extension of a file is that of documents of pages."""
+    extension = Path(path).suffix.removeprefix(".").lower()
+    extension = _ALIASES.get(extension, extension)
+    return extension in names() and get(extension).capabilities.document
 
 
 def table_format(path: str) -> Format:
@@ -502,6 +543,10 @@ def _opened(path: str, target: Format) -> Iterator[IO[Any]]:
             stream.seek(0)
             to_standard_output(stream)
         return
+    if not target.extension:
+        with atomic_folder(Path(path)) as folder:
+            yield folder  # type: ignore[misc]  # `write` of this format takes a folder
+        return
     mode, options = ("wb", {}) if target.capabilities.binary else ("w", text)
     with atomic_path(Path(path)) as temporary, temporary.open(mode, **options) as stream:
         yield stream
@@ -529,8 +574,19 @@ def check_output(path: str, task: Task | None = None, has_answers: bool = True) 
         other = target.capabilities.stdout_format
         raise InputError(f"{path}: cannot hold answers; write them to .{other}")
     target.check(path, task)
-    if path != "-":
+    check_target(path)
+
+
+def check_target(path: str) -> None:
+    """Refuse an output that cannot be written: a file, or a folder that is not empty."""
+    if path == "-":
+        return
+    if format_of(path).extension:
         check_writable(Path(path))
+    elif exists(path) and any(Path(path).iterdir()):
+        raise InputError(f"{path}: the folder is not empty; name a new one")
+    elif not exists(Path(path).parent):
+        raise InputError(f"{path}: cannot be written: there is no folder {Path(path).parent}")
 
 
 def check_keeps_extra(path: str, task: Task) -> None:

@@ -12,6 +12,8 @@ An answer is written as the rows of its elements, in the answer's order. A trian
 Tasks that accept matrices of distances also read a square matrix. Its rows and columns may have
 names. An answer to a matrix is written as a list of these names. If there are no names, it is
 written as a list of indices. A matrix without an answer is written as a matrix.
+
+Rows of task `reading-order` are boxes. A file may have several pages; see `parts/box_rows.py`.
 """
 
 import csv
@@ -49,7 +51,11 @@ class Text(NamedTuple):
 def read(path: str, task: Task, usual: str = ",") -> Iterator[Example]:
     """Yield the only example. `usual` is the delimiter unless the header has another one."""
     text = _parse(path, usual, LARGEST + 1)
-    if text.rows:
+    if text.rows and task.name == "reading-order":
+        from ptrnet.data.formats.parts import box_rows  # other tasks do not need its imports
+
+        yield from box_rows.read(text.rows, text.places, text.source, task)
+    elif text.rows:
         matrix = _read_matrix(text, task) if task.facts.takes_matrices else None
         yield matrix or (_read_numbers if task.facts.schema is None else _read_fields)(text, task)
 
@@ -68,15 +74,21 @@ def table(path: str, usual: str = ",") -> "tables.Table":
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task, delimiter: str = ",") -> None:
     writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+    header = None
     for example in examples:
+        if task.name == "reading-order" and not example.table:
+            from ptrnet.data.formats.parts import box_rows
+
+            example = example.replace(table=box_rows.table_of(example))
         rows: list[Any] = example.inputs.tolist()
         if example.distance == EXPLICIT and example.outputs is None:
             writer.writerows(_with_names(rows, example.table))
             continue
         if example.table:
             rows = example.table.rows
-            if example.table.header:
-                writer.writerow(example.table.header)
+            if example.table.header not in (None, header):  # pages of a file share a header
+                header = example.table.header
+                writer.writerow(header)
         elif example.elements:
             names = list(example.elements[0])
             if any(element.keys() != {*names} for element in example.elements):

@@ -31,7 +31,7 @@ CAPABILITIES = Capabilities(extra=True, distances=PLANAR, dictionaries=True)
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    return views_of((_arguments(row, task, source) for row, source in _rows(path)), path)
+    return views_of((arguments(row, task, source) for row, source in _rows(path)), path)
 
 
 def read_answered(path: str, task: Task) -> Iterator[Example]:
@@ -41,15 +41,17 @@ def read_answered(path: str, task: Task) -> Iterator[Example]:
         outputs = (
             outputs if task.facts.item_size == 1 else outputs.reshape(-1, task.facts.item_size)
         )
-        yield Example(**{**_arguments(row, task, source), "outputs": outputs})
+        yield Example(**{**arguments(row, task, source), "outputs": outputs})
 
 
-def _arguments(row: dict[str, Any], task: Task, source: str) -> dict[str, Any]:
+def arguments(row: dict[str, Any], task: Task, source: str) -> dict[str, Any]:
+    """Return the arguments of an `Example` for a JSON object, from which keys are removed."""
     values = task.read_instance(row, source)
     # If the task is a problem, `read_instance` has made an array of the problem's fields. The line
     # then has no "inputs" to name in error messages.
     is_array = isinstance(values, np.ndarray)
-    inputs = checks.check_instance(values, task, source if is_array else f'{source}: "inputs"')
+    name, *_ = (*task.facts.field_names, "inputs")
+    inputs = checks.check_instance(values, task, source if is_array else f'{source}: "{name}"')
     return json_values.arguments_of(inputs, row, task, source, records_of(values))
 
 

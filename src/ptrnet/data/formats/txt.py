@@ -4,6 +4,9 @@ Vinyals, Fortunato and Jaitly published their data in this format. Hulls and tou
 first index at the end. `<ENDT>` separates triangles. We write answers in this form. We also read
 hulls and tours without the repeated index. Triangles may be without any `<ENDT>`, or may have an
 `<ENDT>` after the last triangle.
+
+Pages that were read with their texts, such as those of a PDF, are written as plain text: the texts
+of the boxes in reading order, and a form feed after each page.
 """
 
 import warnings
@@ -76,6 +79,11 @@ def _rows(lines: Iterable[tuple[str, str]], task: Task) -> Iterator[dict[str, An
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     for example in examples:
+        if example.page is not None and example.page.texts:
+            texts = example.page.texts
+            order = range(len(texts)) if example.outputs is None else example.outputs
+            stream.write("".join(f"{texts[i]}\n" for i in order if texts[i]) + "\f")
+            continue
         fields = list(map(repr, example.inputs.ravel().tolist()))  # can be read back exactly
         if example.outputs is not None:
             fields += ["output", *_answer_fields(example.outputs + 1, task, example.rules.is_open)]

@@ -19,22 +19,22 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import CLOSED, Example, Floats, TourRules, ranking
 
 
-def parse_object(text: str, source: str, finite: bool = True) -> dict[str, Any]:
-    """Parse a JSON object.
+def parse(text: str, source: str, finite: bool = True) -> Any:
+    """Parse a JSON value.
 
     Args:
-        text: the object.
+        text: the value.
         source: the place of the text, for messages.
         finite: whether to refuse `NaN` and infinite numbers. If False, callers have to check
             numbers. Parsing takes less time then.
 
     Raises:
-        InputError: the text is not a JSON object, or has a duplicate key, or a number that is too
+        InputError: the text is not JSON, or an object in it has a duplicate key, or a number is too
             large.
     """
     numbers: dict[str, Any] = {"parse_constant": _refuse, "parse_float": _finite} if finite else {}
     try:
-        row = json.loads(text, object_pairs_hook=_unique, **numbers)
+        return json.loads(text, object_pairs_hook=_unique, **numbers)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
     except json.JSONDecodeError as error:
@@ -45,6 +45,11 @@ def parse_object(text: str, source: str, finite: bool = True) -> dict[str, Any]:
     except ValueError:  # raised by int() for too many digits
         digits = sys.get_int_max_str_digits()
         raise InputError(f"{source}: a whole number of more than {digits} digits") from None
+
+
+def parse_object(text: str, source: str, finite: bool = True) -> dict[str, Any]:
+    """As `parse`, but refuse values that are not objects."""
+    row = parse(text, source, finite)
     if not isinstance(row, dict):
         got = "a list" if isinstance(row, list) else json.dumps(row)[:40]
         raise InputError(f"{source}: expected a JSON object, got {got}")

@@ -1,0 +1,121 @@
+"""hOCR (`.hocr`, `.html`): the blocks of each page, of task `reading-order`.
+
+Boxes are the outermost elements of class `ocr_carea` and of other classes of blocks. If there is
+none, they are the elements of class `ocr_par`, or else of `ocr_line`. Their order in the file is
+the answer, so we number them from top to bottom. An answer is written by exchanging the elements.
+Every other byte of the file stays.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import BinaryIO
+
+from ptrnet.data.formats import Capabilities
+from ptrnet.data.formats.parts import pages
+from ptrnet.data.formats.parts.markup import Node, parse_html, plain_text, spliced
+from ptrnet.data.formats.parts.pages import Answered, Box, Layout, Sheet, number, size_of
+from ptrnet.errors import InputError
+from ptrnet.tasks.base import Task
+from ptrnet.types import Document, Example
+
+CAPABILITIES = Capabilities(task="reading-order", binary=True, document=True, stdout_format="jsonl")
+_PAGE = "ocr_page"
+_BLOCKS = {
+    "ocr_carea", "ocr_photo", "ocr_image", "ocr_linedrawing", "ocr_table", "ocr_float",
+    "ocr_textfloat", "ocr_header", "ocr_footer", "ocr_pageno", "ocr_caption", "ocr_display",
+    "ocr_math",
+}  # fmt: skip
+_LINES = {"ocr_line", "ocrx_line", "ocr_header", "ocr_caption", "ocr_textfloat"}
+_BBOX = re.compile(r"\bbbox\s+(\S+)\s+(\S+)\s+(\S+)\s+([^\s;]+)")
+_IMAGE = re.compile(r"""\bimage\s+(?:"([^"]*)"|'([^']*)'|([^;]+))""")
+
+
+def read(path: str, task: Task) -> Iterator[Example]:
+    content, encoding = pages.read_text(path)
+    document = Document(path, content, encoding, "hocr")
+    text = content.decode()
+    sheets = [
+        Sheet(
+            node.attributes.get("id", str(k)),
+            f"{path}:{node.line}",
+            partial(_layout, path, text, node),
+        )
+        for k, node in enumerate(_of_classes(parse_html(text), {_PAGE}), 1)
+    ]
+    if not sheets:
+        raise InputError(f"{path}: expected hOCR, got no element of class {_PAGE}")
+    yield from pages.examples_of(sheets, task, path, document)
+
+
+def _layout(path: str, text: str, page: Node) -> Layout:
+    found = list[Node]()
+    for main, classes in (("ocr_carea", _BLOCKS), ("ocr_par", {"ocr_par"}), ("ocr_line", _LINES)):
+        found = list(_of_classes(page, classes))
+        if any(main in _classes(node) for node in found):
+            break
+    boxes = [
+        Box(
+            _bbox(node, path),
+            next(c for c in _classes(node) if c.startswith("ocr")),
+            node.attributes.get("id", ""),
+            _text(text, node),
+        )
+        for node in found
+    ]
+    # By their corners from top to bottom, so that no number tells the order in the file.
+    numbered = sorted(
+        range(len(boxes)), key=lambda k: (*(boxes[k].corners[c] for c in (1, 0, 3, 2)), boxes[k].id)
+    )
+    order = sorted(range(len(boxes)), key=numbered.__getitem__)
+    spans = [(found[k].start, found[k].end) for k in numbered]
+    title = page.attributes.get("title", "")
+    named, size = _IMAGE.search(title), None
+    if _BBOX.search(title):
+        corners = _bbox(page, path)
+        size = size_of({"width": corners[2], "height": corners[3]}, ("width", "height"), path)
+    image = next(filter(None, named.groups()), "").strip() if named else ""
+    return Layout([boxes[k] for k in numbered], order, size, image, spans)
+
+
+def _text(text: str, block: Node) -> str:
+    lines = [*_of_classes(block, _LINES)] or [block]
+    return "\n".join(plain_text(text, line) for line in lines)
+
+
+def _classes(node: Node) -> list[str]:
+    return node.attributes.get("class", "").split()
+
+
+def _of_classes(top: Node, classes: set[str]) -> Iterator[Node]:
+    """Yield the outermost elements that have one of the classes."""
+    stack = top.children[::-1]
+    while stack:
+        node = stack.pop()
+        if classes.intersection(_classes(node)):
+            yield node
+        else:
+            stack.extend(reversed(node.children))
+
+
+def _bbox(node: Node, path: str) -> list[float]:
+    found = _BBOX.search(node.attributes.get("title", ""))
+    if found is None:
+        raise InputError(f"{path}:{node.line}: expected a title with bbox and four numbers")
+    return [number(value, f"{path}:{node.line}", "bbox") for value in found.groups()]
+
+
+def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
+    for _, content in pages.rewritten(examples):
+        stream.write(content)
+
+
+def write_document(document: Document, answered: list[Answered]) -> bytes:
+    """Return the document with the elements of each page in the order of its answer."""
+    text = document.content.decode()
+    edits = []
+    for page in answered:
+        spans = page.page.place
+        for (start, end), i in zip(sorted(spans), page.outputs, strict=True):
+            edits.append((start, end, text[slice(*spans[i])]))
+    return spliced(text, edits).encode()

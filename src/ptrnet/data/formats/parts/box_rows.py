@@ -1,0 +1,73 @@
+"""Boxes of pages as rows of a table, for task `reading-order` in `.csv` and `.tsv`.
+
+The header names the corners, as one of `CORNERS`. It may name a column `label`, whose cells may be
+empty, and a column `page`: each of its values is an instance. Without a header, there are four
+columns: left, top, right and bottom. Other columns are kept.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from ptrnet.data import checks
+from ptrnet.data.cells import is_number, parse_number
+from ptrnet.errors import InputError
+from ptrnet.tasks.base import Task
+from ptrnet.tasks.reading_order import LABEL, label_name, label_number
+from ptrnet.types import CsvText, Example, Page
+
+CORNERS = (
+    ("left", "top", "right", "bottom"),
+    ("x0", "y0", "x1", "y1"),
+    ("x", "y", "width", "height"),
+    ("left", "top", "width", "height"),
+)
+HEADER = ["page", *CORNERS[0], "label"]
+
+
+def read(
+    rows: Sequence[list[str]], places: Sequence[str], source: str, task: Task
+) -> Iterator[Example]:
+    """Yield an example for each page in the rows of a file, whose sources are `places`.
+
+    Raises:
+        InputError: the columns are not named as expected, a cell cannot be used, or an instance has
+            no answer.
+    """
+    header = None if all(map(is_number, rows[0])) else rows[0]
+    names = [*CORNERS[0]] if header is None else [name.lower() for name in header]
+    named = next((four for four in CORNERS if {*four} <= {*names}), None)
+    if named is None or len(names) != len(rows[0]):
+        raise InputError(
+            f"{places[0]}: expected the columns left, top, right, bottom; or x0, y0, x1, y1; or x, "
+            f"y, width, height; and perhaps label and page; got {', '.join(rows[0])[:80]}"
+        )
+    columns = [names.index(name) for name in named]
+    pages: dict[str, list[int]] = {}
+    for k in range(header is not None, len(rows)):
+        page = rows[k][names.index("page")] if "page" in names else ""
+        pages.setdefault(page, []).append(k)
+    if not pages:
+        raise InputError(f"{source}: expected boxes below the header, got none")
+    for page, members in pages.items():
+        values = []
+        for k in members:
+            box = [parse_number(rows[k][c], f"{places[k]}: column {c + 1}") for c in columns]
+            if named[2] == "width":
+                box = [*box[:2], box[0] + box[2], box[1] + box[3]]
+            label = rows[k][names.index("label")] if "label" in names else ""
+            values.append([*box, label_number(label or None, places[k])])
+            if task.instance_error(checks.encode(values[-1:], task, places[k])):
+                raise InputError(f"{places[k]}: expected left <= right and top <= bottom")
+        inputs = checks.check_instance(values, task, places[members[0]])
+        table = CsvText(header, [rows[k] for k in members], columns)
+        of = Page(page) if "page" in names else None
+        yield Example(inputs, source=places[members[0]], table=table, page=of)
+
+
+def table_of(example: Example) -> CsvText:
+    """Return the rows of an example that was not read from a table."""
+    name = example.source if example.page else None
+    rows = [
+        [*[name] * (name is not None), *box[:LABEL].tolist(), label_name(box[LABEL]) or ""]
+        for box in example.inputs
+    ]
+    return CsvText(HEADER if name is not None else HEADER[1:], rows, [])

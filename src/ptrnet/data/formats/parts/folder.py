@@ -1,0 +1,38 @@
+"""A folder of documents of pages, read and written as one file.
+
+Documents are read in the order of their names. Other files and folders in it are not read.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+from ptrnet.data import formats
+from ptrnet.data.formats import Capabilities
+from ptrnet.data.formats.parts import pages
+from ptrnet.errors import InputError
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example
+
+CAPABILITIES = Capabilities(task="reading-order", binary=True, document=True, stdout_format="jsonl")
+
+
+def read(path: str, task: Task) -> Iterator[Example]:
+    try:
+        files = sorted(Path(path).iterdir())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    attempts = list[Callable[[], Iterator[Example]]]()
+    for file in files:
+        if file.is_file() and formats.is_document(str(file)):
+            source = formats.format_of(str(file))
+            source.check(str(file), task)
+            attempts.append(partial(source.module.read, str(file), task))
+    if not attempts:
+        raise InputError(f"{path}: holds no documents of pages ({formats.extensions_for(task)})")
+    yield from pages.usable(attempts)
+
+
+def write(folder: Path, examples: Iterable[Example], task: Task) -> None:
+    for document, content in pages.rewritten(examples):
+        (folder / Path(document.path).name).write_bytes(content)

@@ -1,0 +1,267 @@
+"""Pages of documents: what the readers of PAGE-XML, ALTO, hOCR, JSON and PDF share.
+
+A reader returns a `Layout` for each page. `examples_of` makes examples of them, and leaves out
+pages that cannot be used. `rewritten` writes answers into the documents.
+"""
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from ptrnet.data import checks
+from ptrnet.errors import AmbiguousInputWarning, InputError, short
+from ptrnet.pages.labels import LABELS
+from ptrnet.tasks.base import Task
+from ptrnet.types import Document, Example, Indices, Page
+
+PageNode = TypeVar("PageNode")
+
+# Names of other programs and schemas: PAGE-XML, ALTO with SegmOnto's zones, hOCR, docling, and the
+# data sets PubLayNet, DocLayNet and DocBank. Without marks and capitals; unknown names are missing
+# labels.
+_OTHER_NAMES = {
+    "text": "paragraph mainzone body abstract",
+    "section_header": "heading sectionheading section ocrsection ocrchapter subheadline",
+    "title": "titlepagezone doctitle ocrtitle headline",
+    "list_item": "list listlabel",
+    "caption": "ocrcaption figurecaption tablecaption imagecaption",
+    "footnote": "footnotecontinued endnote",
+    "page_header": "header runningtitlezone runningtitle ocrheader",
+    "page_footer": "footer signaturemark catchword quiremarkszone ocrfooter",
+    "table": "tableregion tablezone ocrtable",
+    "picture": (
+        "figure image graphic graphiczone illustration graphicalelement imageregion graphicregion "
+        "linedrawingregion chartregion mapregion chemregion chart ocrphoto ocrimage "
+        "ocrlinedrawing"
+    ),
+    "formula": "equation mathsregion isolatedformula ocrmath ocrdisplay",
+    "code": "algorithm",
+    "document_index": "tocentry toc tableofcontents index reference",
+    "form": "keyvalueregion",
+    "marginal": "marginalia margintextzone marginnote",
+    "drop_capital": "dropcapital dropcapitalzone",
+}
+_LABEL_OF = {name: label for label, names in _OTHER_NAMES.items() for name in names.split()} | {
+    label.replace("_", ""): label for label in LABELS
+}
+# A page number belongs to the header or to the footer, whichever is nearer.
+_PAGE_NUMBERS = {"pagenumber", "numberingzone", "ocrpageno"}
+
+
+class Box(NamedTuple):
+    """A box of a page."""
+
+    corners: Sequence[float]  # left, top, right, bottom; y down
+    kind: str = ""  # the name of its class in the document; empty if it has none
+    id: str = ""
+    text: str = ""
+
+
+@dataclass
+class Layout:
+    """What a reader found on a page.
+
+    Args:
+        boxes: the boxes.
+        order: the answer in the document: indices of all boxes, or of some. None if it has none.
+        size: width and height of the page; None if unknown.
+        image: the file of the image, relative to the document; empty if unknown.
+        place: see `ptrnet.types.Page`.
+    """
+
+    boxes: list[Box]
+    order: list[int] | None = None
+    size: tuple[float, float] | None = None
+    image: str = ""
+    place: object = None
+
+
+@dataclass
+class Sheet:
+    """A page that is not read yet: its name, its source, and a function that reads it."""
+
+    name: str
+    source: str
+    read: Callable[[], Layout] = field(repr=False)
+
+
+def read_text(path: str) -> tuple[bytes, str]:
+    """Return the text of a file in UTF-8, and the file's encoding.
+
+    The encoding is what the file declares, as XML or as HTML, or UTF-8.
+
+    Raises:
+        InputError: the file cannot be read, or is not text in its encoding.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    encoding = "utf-8"
+    marks = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+    if content[:2] in marks:
+        encoding = marks[content[:2]]
+    elif found := re.search(rb"""(?:encoding|charset)\s*=\s*["']?([\w.:-]+)""", content[:1024]):
+        encoding = found[1].decode()
+    try:
+        return content.decode(encoding).encode(), encoding
+    except LookupError:
+        raise InputError(f"{path}: unknown encoding {short(encoding)}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not {encoding} text (byte {error.start + 1})") from None
+
+
+def label_of(kind: str, box: Sequence[float], height: float) -> int:
+    """Return the number of the label for a name in a document; 0 if the name is unknown.
+
+    Args:
+        kind: the name, in any spelling.
+        box: the corners of the box.
+        height: the height of the page.
+    """
+    name = re.sub(r"[\W_]", "", kind).lower()
+    if name in _PAGE_NUMBERS:
+        label = "page_header" if box[1] + box[3] < height else "page_footer"
+    else:
+        label = _LABEL_OF.get(name, "")
+    return LABELS.index(label) + 1 if label else 0
+
+
+def number(text: object, source: str, name: str) -> float:
+    """Convert a number of a document to a float. Raises InputError if it is not finite."""
+    try:
+        value = float(text)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        value = np.nan
+    if not np.isfinite(value):
+        got = "nothing" if text is None else short(text)
+        raise InputError(f"{source}: {name}: expected a number, got {got}")
+    return value
+
+
+def size_of(
+    attributes: Mapping[str, object], names: tuple[str, str], source: str
+) -> tuple[float, float] | None:
+    """Return the width and the height of a page; None if they are missing or not positive."""
+    if not {*names} <= attributes.keys():
+        return None
+    width, height = (number(attributes[name], source, name) for name in names)
+    return (width, height) if width > 0 and height > 0 else None
+
+
+def examples_of(
+    sheets: Iterable[Sheet], task: Task, path: str, document: Document | None
+) -> Iterator[Example]:
+    """Yield an example for each page of a document that can be used; see `usable`."""
+
+    def attempt(sheet: Sheet) -> Iterator[Example]:
+        yield _example(sheet, sheet.read(), task, path, document)
+
+    yield from usable(partial(attempt, sheet) for sheet in sheets)
+
+
+def usable(attempts: Iterable[Callable[[], Iterator[Example]]]) -> Iterator[Example]:
+    """Yield the examples of all attempts, and leave out those that raise InputError.
+
+    Raises:
+        InputError: all attempts failed. This is the first error.
+
+    Warns:
+        AmbiguousInputWarning: an attempt failed, and others did not.
+    """
+    errors, count = list[InputError](), 0
+    for attempt in attempts:
+        try:
+            for example in attempt():
+                count += 1
+                yield example
+        except InputError as error:
+            errors.append(error)
+        if count:
+            _warn_of(errors)
+            errors = []
+    if errors:
+        _warn_of(errors[1:])
+        raise errors[0]
+
+
+def _warn_of(errors: Iterable[InputError]) -> None:
+    for error in errors:
+        warnings.warn(f"left out: {error}", AmbiguousInputWarning, stacklevel=4)
+
+
+def _example(
+    sheet: Sheet, layout: Layout, task: Task, path: str, document: Document | None
+) -> Example:
+    boxes = layout.boxes
+    if not boxes:
+        raise InputError(f"{sheet.source}: the page has no boxes")
+    low, high = min(box.corners[1] for box in boxes), max(box.corners[3] for box in boxes)
+    height = layout.size[1] if layout.size else low + high
+    rows = [[*box.corners, label_of(box.kind, box.corners, height)] for box in boxes]
+    inputs = checks.check_instance(rows, task, sheet.source)
+    outputs = None
+    if layout.order is not None and len(layout.order) == len(boxes):
+        outputs = checks.check_answer(layout.order, len(boxes), task, sheet.source)
+    texts = [box.text for box in boxes]
+    image = str(Path(path).parent / layout.image) if layout.image else ""
+    page = Page(
+        sheet.name,
+        document,
+        [box.id for box in boxes],
+        layout.place,
+        texts if any(texts) else (),
+        layout.size,
+        image,
+    )
+    extra: dict[str, Any] = {"page": list(layout.size)} if layout.size else {}
+    extra["source"] = sheet.source
+    return Example(inputs, outputs, sheet.source, extra, page=page)
+
+
+class Answered(NamedTuple):
+    """A page with its answer, for writers of documents."""
+
+    page: Page
+    outputs: Indices
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the boxes, in the order of the answer."""
+        return [self.page.ids[i] for i in self.outputs]
+
+
+def rewritten(examples: Iterable[Example]) -> Iterator[tuple[Document, bytes]]:
+    """Yield each document with the answers of its examples written into it, in its encoding.
+
+    A document without answers is not changed. The examples of a document follow one another.
+    """
+    from ptrnet.data.formats import hocr, json
+    from ptrnet.data.formats.parts import alto, page_xml
+
+    writers: dict[str, Callable[[Document, list[Answered]], bytes]] = {
+        "page-xml": page_xml.write,
+        "alto": alto.write,
+        "hocr": hocr.write_document,
+        "docling": json.write_docling,
+        "coco": json.write_coco,
+        "boxes": json.write_boxes,
+    }
+    for document, group in groupby(examples, lambda example: example.page.document):  # type: ignore[union-attr]
+        assert document is not None
+        answered = [Answered(e.page, e.outputs) for e in group if e.outputs is not None and e.page]
+        content = writers[document.kind](document, answered) if answered else document.content
+        yield document, content.decode().encode(document.encoding)
+
+
+def indices_of(ids: Iterable[str], boxes: Sequence[Box]) -> list[int]:
+    """Return the indices of the boxes with these ids, each once."""
+    index = {box.id: k for k, box in enumerate(boxes)}
+    return list(dict.fromkeys(index[id] for id in ids))

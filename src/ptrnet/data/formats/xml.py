@@ -1,0 +1,35 @@
+"""PAGE-XML and ALTO, which are told apart by the root element: the pages of task `reading-order`.
+
+An answer is written as the element `ReadingOrder`. Every other byte of the file stays.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
+
+from ptrnet.data.formats import Capabilities
+from ptrnet.data.formats.parts import alto, page_xml, pages
+from ptrnet.data.formats.parts.markup import parse_xml
+from ptrnet.errors import InputError, short
+from ptrnet.tasks.base import Task
+from ptrnet.types import Document, Example
+
+CAPABILITIES = Capabilities(task="reading-order", binary=True, document=True, stdout_format="jsonl")
+_READERS = {"PcGts": ("page-xml", page_xml.sheets), "alto": ("alto", alto.sheets)}
+
+
+def read(path: str, task: Task) -> Iterator[Example]:
+    content, encoding = pages.read_text(path)
+    root = parse_xml(content, path)
+    if root.name not in _READERS:
+        raise InputError(
+            f"{path}:{root.line}: expected PAGE-XML (root element PcGts) or ALTO (alto), got "
+            f"{short(root.name)}"
+        )
+    kind, sheets = _READERS[root.name]
+    document = Document(path, content, encoding, kind)
+    yield from pages.examples_of(sheets(document, root), task, path, document)
+
+
+def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
+    for _, content in pages.rewritten(examples):
+        stream.write(content)
