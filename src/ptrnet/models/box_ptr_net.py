@@ -16,6 +16,7 @@ from ptrnet.pages.labels import LABEL, LABELS
 END_AND_START = 1  # the one special slot
 SCALES = (12.0, 60.0)  # differences of 1/12 and of 1/60 of the page fill the range of a feature
 SMALLEST = 1e-3  # of the page: smaller boxes are as wide and as high as this
+END_SCORE = -1e6  # so low that END only comes when no box remains
 NUM_FEATURES, NUM_PAIR_FEATURES = 16, 8 * (1 + len(SCALES)) + 2
 
 
@@ -24,7 +25,9 @@ class EncodedBoxes(Encoded):
     """What each pair of boxes says about their order."""
 
     follow: Tensor  # (B, 1 + N, 1 + N): the score of a token (column) right after another (row)
-    before: Tensor  # (B, 1 + N, 1 + N): how much the row must come before the column, 0 or more
+    # (B, 1 + N, 1 + N): how much the row must come before the column, 0 or more. It is -inf between
+    # a box and itself, so that a box that came is never likely again.
+    before: Tensor
 
 
 class BoxPtrNet(PointerModel):
@@ -43,7 +46,7 @@ class BoxPtrNet(PointerModel):
     a share of the pages are dropped at random.
 
     All steps of a known answer are computed at once, because what remains is a cumulative sum. The
-    state of a step has that sum `(B, K, 1 + N)`, and which boxes came before, `(B, K, 1 + N)`.
+    state of a step is that sum, `(B, K, 1 + N)`.
     """
 
     Settings = BoxSettings
@@ -108,22 +111,19 @@ class BoxPtrNet(PointerModel):
             itself = indices == indices[:, None]  # onnxruntime has no `torch.eye` of booleans
             before = nn.functional.softplus(before)
             before = before.masked_fill(itself | ~is_box[:, :, None], 0)
+            remaining = nn.functional.pad(before.sum(1), (1, 0))[:, None]
             # The start token comes before the first box, and END after the last: row and column 0.
-            before = nn.functional.pad(before, (1, 0, 1, 0))
-            follow = nn.functional.pad(torch.cat([first, follow], 1), (1, 0))
-        is_token = nn.functional.pad(is_box, (1, 0), value=True)
-        follow = follow.masked_fill(~is_token[:, None], -torch.inf)
-        seen = torch.zeros_like(is_token)[:, None]
-        return EncodedBoxes(1 + n, (before.sum(1)[:, None], seen), follow, before)
+            before = nn.functional.pad(before.masked_fill(itself, -torch.inf), (1, 0, 1, 0))
+            follow = torch.cat([first, follow], 1).masked_fill(~is_box[:, None], -torch.inf)
+            follow = nn.functional.pad(follow, (1, 0), value=END_SCORE)
+        return EncodedBoxes(1 + n, (remaining,), follow, before)
 
     def step(
         self, encoded: EncodedBoxes, state: tuple[Tensor, ...], tokens: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        remaining, seen = state
-        remaining = remaining - gather_rows(encoded.before, tokens)
-        seen = seen | _one_hot(tokens, seen.shape[-1])
-        follow = gather_rows(encoded.follow, tokens)
-        return _log_probs(follow - remaining, seen, follow == -torch.inf), (remaining, seen)
+        remaining = state[0] - gather_rows(encoded.before, tokens)
+        scores = gather_rows(encoded.follow, tokens) - remaining
+        return scores.log_softmax(-1), (remaining,)
 
     def log_probs(
         self,
@@ -134,9 +134,7 @@ class BoxPtrNet(PointerModel):
     ) -> Tensor:
         encoded, last = self.encode(inputs, lengths), shift_right(targets)
         remaining = encoded.state[0] - gather_rows(encoded.before, last).cumsum(1)
-        seen = _one_hot(last, remaining.shape[-1]).cumsum(1) > 0
-        follow = gather_rows(encoded.follow, last)
-        return _log_probs(follow - remaining, seen, follow == -torch.inf)
+        return (gather_rows(encoded.follow, last) - remaining).log_softmax(-1)
 
 
 class DropLabels(Dropout):
@@ -184,22 +182,6 @@ def pair_features(boxes: Tensor) -> Tensor:
     overlaps = shared / torch.minimum(sizes[:, :, None], sizes[:, None])
     clipped = [(scale * differences).clamp(-1, 1) for scale in SCALES]
     return torch.cat([differences, *clipped, overlaps.clamp(-1, 1)], -1)
-
-
-def _one_hot(tokens: Tensor, num_tokens: int) -> Tensor:
-    """`(B, M, 1 + N)` boolean: True at the tokens `(B, M)` that are boxes."""
-    slots = torch.arange(num_tokens, device=tokens.device)
-    return (slots == tokens[..., None]) & (slots > 0)
-
-
-def _log_probs(scores: Tensor, seen: Tensor, is_padding: Tensor) -> Tensor:
-    """Log-probabilities `(B, M, 1 + N)`: of the boxes that remain, or of END if none does."""
-    is_impossible = seen | is_padding
-    is_end = is_impossible[..., 1:].all(-1, keepdim=True)
-    is_element = torch.arange(scores.shape[-1], device=scores.device) > 0
-    # onnxruntime has no `torch.where` for booleans.
-    is_impossible = (is_element == is_end) | (is_impossible & ~is_end)
-    return scores.masked_fill(is_impossible, -torch.inf).log_softmax(-1)
 
 
 MODEL = BoxPtrNet
