@@ -14,6 +14,7 @@ removed.
 """
 
 import json
+import math
 import shutil
 import sys
 import warnings
@@ -112,6 +113,42 @@ def _both(
     first: Callable[[Dataset], Any], second: Callable[[Dataset], Any], data: Dataset
 ) -> tuple[Any, Any]:
     return first(data), second(data)
+
+
+class Doubts(Shown[Result]):
+    """Name on standard error the instances whose answer is less likely than a threshold.
+
+    Args:
+        inner: the other sink.
+        least: the threshold, a probability.
+    """
+
+    def __init__(self, inner: Sink[Result], least: float) -> None:
+        super().__init__(inner, partial(_doubtful, least))
+        self._doubtful, self._count = list[tuple[int, str, float]](), 0
+
+    def show(self, picked: tuple[int, list[tuple[int, str, float]]]) -> None:
+        rows, doubtful = picked
+        self._doubtful += [(self._count + row, source, p) for row, source, p in doubtful]
+        self._count += rows
+
+    def result(self) -> Result:
+        result = self.inner.result()
+        for number, source, probability in self._doubtful:
+            name = source or f"instance {number}"
+            print(f"{name}: probability {probability:.3f}: check this answer", file=sys.stderr)
+        return result
+
+
+def _doubtful(least: float, data: Dataset) -> tuple[int, list[tuple[int, str, float]]]:
+    """Return the number of rows, and row, source and probability of each answer below `least`."""
+    sources, log_probs = data.column("source"), data.column("log_prob")
+    found = [
+        (row, source, math.exp(log_prob))
+        for row, (source, log_prob) in enumerate(zip(sources, log_probs, strict=True))
+        if log_prob is not None and math.exp(log_prob) < least
+    ]
+    return len(data), found
 
 
 class Resumable(Sink[None]):

@@ -325,3 +325,20 @@ def test_a_table_on_standard_input_is_refused(ptrnet, table, refused, monkeypatc
     with table.open() as stream:
         monkeypatch.setattr("sys.stdin", stream)
         refused(ptrnet("solve", "hull", "-"), "if this is a .csv file, change its extension")
+
+
+def test_doubtful_answers_are_named(ptrnet, folder, tmp_path):
+    solve = ["solve", "--model", folder / "model", folder / "in.jsonl"]
+    log_probs = [
+        answer.log_prob
+        for answer in library.load(folder / "model").answer(
+            [json.loads(t)["inputs"] for t in (folder / "in.jsonl").read_text().splitlines()]
+        )
+    ]
+    least = float(np.exp(np.median(log_probs)))
+    code, _, err = ptrnet(*solve, "--output", tmp_path / "out.jsonl", "--doubt", least)
+    assert code == 0
+    named = [line.split(": ")[0] for line in err.splitlines() if "check this answer" in line]
+    unlikely = [k for k, log_prob in enumerate(log_probs, 1) if np.exp(log_prob) < least]
+    assert named == [f"{folder / 'in.jsonl'}:{k}" for k in unlikely]
+    assert COUNT / 4 < len(unlikely) < COUNT

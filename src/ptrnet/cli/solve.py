@@ -32,7 +32,7 @@ from ptrnet.decoding.options import AnswerOptions
 from ptrnet.errors import InputError
 from ptrnet.run import Sink
 from ptrnet.settings import OWN_EXAMPLES
-from ptrnet.sinks import Shown
+from ptrnet.sinks import Doubts, Shown
 
 if TYPE_CHECKING:
     from ptrnet.tasks.base import Task
@@ -57,6 +57,15 @@ def solve(
             rich_help_panel=OWN_EXAMPLES,
         ),
     ] = "",
+    doubt: Annotated[
+        float,
+        typer.Option(
+            "--doubt",
+            min=0,
+            max=1,
+            help="Name on standard error the instances whose answer has a lower probability.",
+        ),
+    ] = 0.0,
     plot: Plot = None,
     index: Index = 0,
     random: Annotated[
@@ -94,6 +103,7 @@ def solve(
         ptrnet solve hull examples/capitals.csv --plot hull.png
         ptrnet solve tsp stops.csv --start 0 --end 7 --open
         ptrnet solve hull million.txt --output answered.txt --jobs -1
+        ptrnet solve reading-order pages.xml --output ordered.xml --doubt 0.5
         ptrnet solve --model my-offers new.csv --set-id order --output answered.csv
         ptrnet solve --model my-offers new.csv --set-id order --probability share
     """
@@ -131,6 +141,8 @@ def solve(
     if json:
         header = {"task": task.name, "model": model or task.name, "decoder": decoder.name}
         sink = Document(sink, header, task)
+    if doubt:
+        sink = Doubts(sink, doubt)
     answer(predictor, trained_range, source, sink, ACTIVITY, jobs, backend)
 
 
