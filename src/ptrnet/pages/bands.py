@@ -33,15 +33,15 @@ def columns(page: Page, region: Region, count: int, depth: int = 0) -> float:
     dice = page.dice
     balanced = dice.chance(0.5)
     noted = page.style.column_notes and region.height > 14 and dice.chance(0.7)
-    note_height = dice.integer(1, 5)
+    note_height, all_noted = dice.integer(1, 5), dice.chance(0.85)
     notes: list[Region] = []
     deepest = region.top
     parts = page.cells(region, count)
     for part in parts:
         top = part.top + (dice.between(0, 2) if dice.chance(0.08) else 0)
         bottom = part.bottom
-        if noted and dice.chance(0.85):  # a row of notes, mostly, with a clear gap above it
-            height = note_height if dice.chance(0.8) else dice.integer(1, 5)
+        if noted and (all_noted or dice.chance(0.6)):  # mostly a row, with a clear gap above it
+            height = note_height if all_noted else dice.integer(1, 5)
             notes.append(part.below(bottom - height))
             bottom -= height + dice.between(1.2, 3)
         elif part is parts[-1] and not balanced:

@@ -117,10 +117,25 @@ def figure(page: Page, region: Region, label: int, caption_below: bool) -> float
             page.put(*part, label)
     else:
         page.put(*body, label)
+        if label == PICTURE and height > 10 and width > 12 and dice.chance(0.03):
+            words_in(page, body)
     y = body.bottom
     if lines and caption_below:
         y = page.text(caption.below(y + space), lines, CAPTION)
     return y + dice.between(0, 0.6)
+
+
+def words_in(page: Page, body: Region) -> None:
+    """Words inside a picture, such as the names in a map. They are read after it, row by row."""
+    dice = page.dice
+    parts = page.cells(body, dice.integer(1, 3), 1, 1)
+    y = body.top + dice.between(1, 2)
+    while body.bottom - y > 2:
+        for part in parts:
+            if dice.chance(0.8):
+                start = part.left + part.width * dice.between(0.05, 0.3)
+                page.line(start, y, start + part.width * dice.between(0.2, 0.6))
+        y += dice.between(2.5, 6)
 
 
 def captioned_beside(page: Page, frame: Region, label: int, lines: int) -> float:

@@ -292,7 +292,10 @@ def sheet_mark(page: Page, left: float, right: float, y: float) -> None:
 
 
 def with_margins(page: Page, region: Region, body: Layout) -> float:
-    """Draw a body with notes on one margin or both: each is read after the box beside its top."""
+    """Draw a body with notes on one margin or both: each is read after the box beside its top.
+
+    A note at the left of the first line of a box is read before the box.
+    """
     dice = page.dice
     sides = ("left", "right") if dice.chance(0.3) else (dice.pick("left", "right", "right"),)
     width = dice.between(1, 3) if dice.chance(0.3) else dice.between(3, 9)
@@ -320,13 +323,25 @@ def with_margins(page: Page, region: Region, body: Layout) -> float:
             left = region.left + width - note_width if side == "left" else inner.right + gap
             notes.append(Box(left, y, left + note_width, y + height * 0.95, label))
             y += height + dice.integer(1, space)
+            if dice.chance(0.1):
+                break
     after: list[list[Box]] = [[] for _ in range(len(drawn) + 1)]
     for note in sorted(notes, key=lambda note: (note.top, note.left)):
         host = host_of(note, drawn)
-        if host >= 0 and note.top > drawn[host].bottom - 0.6:  # it should not seem to be the next's
-            top = max(drawn[host].top, drawn[host].bottom - 1)
-            note = note._replace(top=top, bottom=note.bottom + top - note.top)
-        after[1 + host].append(note)
+        place = 1 + host
+        if host >= 0:
+            box = drawn[host]
+            depth = note.top - box.top
+            if note.right < box.left + 1 and depth < 0.6:  # lines are read from left to right
+                place, depth = host, 0
+            elif depth < 1.2 < box.bottom - box.top - 0.6:  # clearly not at its top
+                depth = 1.2
+            elif note.top > box.bottom - 0.6:  # clearly not beside the next box
+                depth = max(0, box.bottom - box.top - 1)
+            note = note._replace(
+                top=box.top + depth, bottom=note.bottom - note.top + box.top + depth
+            )
+        after[place].append(note)
     page.boxes += after[0]
     for box, beside in zip(drawn, after[1:], strict=True):
         page.boxes += [box, *beside]
@@ -421,13 +436,13 @@ def set_style(kind: str, style: Style, dice: Dice) -> None:
 def draw_page(dice: Dice, kind: str, style: Style) -> Page:
     """Draw a page of a kind."""
     page = Page(dice, style)
-    spec = KINDS[kind]
     aspect = dice.between(0.55, 0.8) if kind == "slide" else dice.between(1.2, 1.5)
     if dice.chance(0.04):
         aspect = 1 / aspect
     height, width = style.lines_high, style.lines_high / aspect
     left, right = width * dice.between(0.04, 0.16), width * dice.between(0.84, 0.96)
     top, bottom = height * dice.between(0.03, 0.12), height * dice.between(0.88, 0.97)
+    spec = KINDS[kind]
     if dice.chance(0.75):
         low = 0.8 if style.as_lines else 0.3
         top += running_line(page, left, right, top - 1.2, PAGE_HEADER) * 0.2 + dice.between(low, 2)
