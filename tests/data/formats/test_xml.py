@@ -110,6 +110,12 @@ def test_encoding_of_the_file_stays(tmp_path, encoding):
     assert rest.encode(encoding) == content
 
 
+def test_a_region_without_corners_has_the_box_of_its_lines(tmp_path):
+    lines = "".join(f'<TextLine><Coords points="{p}"/></TextLine>' for p in ("1,2 3,4", "0,3 2,9"))
+    (example,) = read(tmp_path, page_of(f'<TextRegion id="a">{lines}</TextRegion>'))
+    assert example.inputs.tolist() == [[0, 2, 3, 9, 0]]
+
+
 def test_alto_margins_composed_blocks_and_blocks_without_corners(tmp_path):
     corners = 'HPOS="1" VPOS="2" WIDTH="3" HEIGHT="4"'
     margin = f'<TopMargin {corners}><TextBlock ID="m" {corners}/></TopMargin>'
@@ -151,7 +157,9 @@ COMPLAINTS = {
     ),
     "<a>" * 1000: ":1: elements are nested too deeply",
     page_of('<TextRegion id="a"/>'): ":6: TextRegion: expected Coords",
-    page_of('<TextRegion id="a"><Coords points=""/></TextRegion>'): ":6: TextRegion: expected poi",
+    page_of(
+        '<TextRegion id="a"><Coords points=""/></TextRegion>'
+    ): ":6: TextRegion: expected Coords",
     page_of('<TextRegion id="a"><Coords points="1,2 3,x"/></TextRegion>'): (
         ":6: y: expected a number, got 'x'"
     ),
@@ -162,7 +170,9 @@ COMPLAINTS = {
         "</ReadingOrder>",
     ): ":6: index: expected a number, got nothing",
     alto().replace('HPOS="110"', 'HPOS="inf"'): ":8: HPOS: expected a number, got 'inf'",
-    alto().replace('WIDTH="80"', 'WIDTH="-80"'): ":6: box 1: expected left <= right, got 110 and",
+    alto().replace(
+        'WIDTH="80"', 'WIDTH="-80"'
+    ): ": page p1: box 1: expected left <= right, got 110 and",
     alto().replace('ID="r" ', ""): ":8: TextBlock: expected an ID",
 }
 

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import pages
-from ptrnet.data.formats.parts.markup import Node, parse_html, plain_text, spliced
+from ptrnet.data.formats.parts.markup import Node, of_classes, parse_html, plain_text, spliced
 from ptrnet.data.formats.parts.pages import Answered, Box, Layout, Sheet, number, size_of
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
@@ -26,7 +26,7 @@ _BLOCKS = {
     "ocr_textfloat", "ocr_header", "ocr_footer", "ocr_pageno", "ocr_caption", "ocr_display",
     "ocr_math",
 }  # fmt: skip
-_LINES = {"ocr_line", "ocrx_line", "ocr_header", "ocr_caption", "ocr_textfloat"}
+_LINES = {"ocr_line", "ocr_header", "ocr_caption", "ocr_textfloat"}
 _BBOX = re.compile(r"\bbbox\s+(\S+)\s+(\S+)\s+(\S+)\s+([^\s;]+)")
 _IMAGE = re.compile(r"""\bimage\s+(?:"([^"]*)"|'([^']*)'|([^;]+))""")
 
@@ -41,7 +41,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
             f"{path}:{node.line}",
             partial(_layout, path, text, node),
         )
-        for k, node in enumerate(_of_classes(parse_html(text), {_PAGE}), 1)
+        for k, node in enumerate(of_classes(parse_html(text, "ocr_"), {_PAGE}), 1)
     ]
     if not sheets:
         raise InputError(f"{path}: expected hOCR, got no element of class {_PAGE}")
@@ -51,7 +51,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
 def _layout(path: str, text: str, page: Node) -> Layout:
     found = list[Node]()
     for main, classes in (("ocr_carea", _BLOCKS), ("ocr_par", {"ocr_par"}), ("ocr_line", _LINES)):
-        found = list(_of_classes(page, classes))
+        found = list(of_classes(page, classes))
         if any(main in _classes(node) for node in found):
             break
     boxes = [
@@ -79,23 +79,12 @@ def _layout(path: str, text: str, page: Node) -> Layout:
 
 
 def _text(text: str, block: Node) -> str:
-    lines = [*_of_classes(block, _LINES)] or [block]
+    lines = [*of_classes(block, _LINES)] or [block]
     return "\n".join(plain_text(text, line) for line in lines)
 
 
 def _classes(node: Node) -> list[str]:
     return node.attributes.get("class", "").split()
-
-
-def _of_classes(top: Node, classes: set[str]) -> Iterator[Node]:
-    """Yield the outermost elements that have one of the classes."""
-    stack = top.children[::-1]
-    while stack:
-        node = stack.pop()
-        if classes.intersection(_classes(node)):
-            yield node
-        else:
-            stack.extend(reversed(node.children))
 
 
 def _bbox(node: Node, path: str) -> list[float]:

@@ -15,19 +15,21 @@ from ptrnet.types import Document, Example
 
 CAPABILITIES = Capabilities(task="reading-order", binary=True, document=True, stdout_format="jsonl")
 _READERS = {"PcGts": ("page-xml", page_xml.sheets), "alto": ("alto", alto.sheets)}
+# Answers are written before these elements.
+_FIRST = page_xml.REGIONS | {alto.LAYOUT}
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
     content, encoding = pages.read_text(path)
-    root = parse_xml(content, path)
-    if root.name not in _READERS:
+    header, root = parse_xml(content, path, _FIRST)
+    if header.name not in _READERS:
         raise InputError(
-            f"{path}:{root.line}: expected PAGE-XML (root element PcGts) or ALTO (alto), got "
-            f"{short(root.name)}"
+            f"{path}:{header.line}: expected PAGE-XML (root element PcGts) or ALTO (alto), got "
+            f"{short(header.name)}"
         )
-    kind, sheets = _READERS[root.name]
+    kind, sheets = _READERS[header.name]
     document = Document(path, content, encoding, kind)
-    yield from pages.examples_of(sheets(document, root), task, path, document)
+    yield from pages.examples_of(sheets(document, header, root), task, path, document)
 
 
 def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:

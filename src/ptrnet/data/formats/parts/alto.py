@@ -6,14 +6,16 @@ coordinates has the box of its lines. All pages of a file share one `ReadingOrde
 
 from collections.abc import Iterator
 from functools import partial
+from xml.etree.ElementTree import Element
 from xml.sax.saxutils import quoteattr
 
 from ptrnet.data.formats.parts.markup import (
     Node,
+    Place,
     indentation,
+    local_name,
     nested,
     new_id,
-    plain_text,
     spliced,
 )
 from ptrnet.data.formats.parts.pages import (
@@ -28,7 +30,9 @@ from ptrnet.data.formats.parts.pages import (
 from ptrnet.errors import InputError
 from ptrnet.types import Document
 
+LAYOUT = "Layout"
 _BLOCKS = ("TextBlock", "Illustration", "GraphicalElement", "ComposedBlock")
+_CORNERS = ("HPOS", "VPOS", "WIDTH", "HEIGHT")
 # The parts of a page, and the labels of their blocks that have no other label.
 _SPACES = {
     "PrintSpace": "",
@@ -39,94 +43,95 @@ _SPACES = {
 }
 
 
-def sheets(document: Document, root: Node) -> Iterator[Sheet]:
+def sheets(document: Document, header: Node, root: Element) -> Iterator[Sheet]:
     """Yield the pages of a document."""
-    layout, path = root.child("Layout"), document.path
+    layout, space = header.child(LAYOUT), root.tag[: root.tag.rfind("}") + 1]
     if layout is None:
-        raise InputError(f"{path}:{root.line}: expected an element Layout")
-    file = next((node for node in root.walk() if node.name == "fileName"), None)
-    image = plain_text(document.content, file) if file else ""
-    labels = {
-        tag.attributes.get("ID", ""): tag.attributes.get("LABEL", "")
-        for tags in root.children
-        if tags.name == "Tags"
-        for tag in tags.children
-    }
-    old = root.child("ReadingOrder")
+        raise InputError(f"{document.path}:{header.line}: expected an element {LAYOUT}")
+    image = root.findtext(f".//{space}fileName", "").strip()
+    tags = root.find(f"{space}Tags")
+    labels = {tag.get("ID", ""): tag.get("LABEL", "") for tag in (() if tags is None else tags)}
+    old, order = header.child("ReadingOrder"), root.find(f"{space}ReadingOrder")
     start, end = (old.start, old.end) if old else (layout.start, layout.start)
-    place = start, end, root.prefix, indentation(document.content, start)
-    named = _named(old) if old else None
-    for k, page in enumerate((node for node in layout.children if node.name == "Page"), 1):
-        name = page.attributes.get("ID", str(k))
-        read = partial(_layout, document, page, labels, named, image if k == 1 else "", place)
-        yield Sheet(name, f"{path}:{page.line}", read)
+    place = start, end, header.prefix, indentation(document.content, start)
+    named = None if order is None else _named(order)
+    for k, page in enumerate(root.findall(f"{space}{LAYOUT}/{space}Page"), 1):
+        name = page.get("ID", str(k))
+        source = f"{document.path}: page {name}"
+        read = partial(_layout, document, root, page, labels, named, image, place, source)
+        yield Sheet(name, source, read)
+        image = ""  # the file has only the image of the first page
 
 
 def _layout(
     document: Document,
-    page: Node,
+    root: Element,
+    page: Element,
     labels: dict[str, str],
     named: list[str] | None,
     image: str,
-    place: object,
+    where: object,
+    source: str,
 ) -> Layout:
-    boxes, owner = [], dict[str, str]()
-    for space in page.children:
-        for block in _blocks(space) if space.name in _SPACES else ():
-            source = f"{document.path}:{block.line}"
-            id = block.attributes.get("ID")
-            if id is None:
-                raise InputError(f"{source}: {block.name}: expected an ID")
-            owner |= {node.attributes.get("ID", ""): id for node in block.walk()}
-            kinds = [labels.get(tag, "") for tag in block.attributes.get("TAGREFS", "").split()]
-            kinds += [_SPACES[space.name], block.attributes.get("TYPE", ""), block.name]
-            corners = _corners(block, source)
-            boxes.append(Box(corners, next(filter(None, kinds)), id, _text(block)))
-    size = size_of(page.attributes, ("WIDTH", "HEIGHT"), f"{document.path}:{page.line}")
+    boxes, blocks = [], list(_blocks(page))
+    for part, block in blocks:
+        place, name = Place(document.path, document.content, root, block), local_name(block)
+        id = block.get("ID")
+        if id is None:
+            raise InputError(f"{place}: {name}: expected an ID")
+        kinds = [labels.get(tag, "") for tag in block.get("TAGREFS", "").split()]
+        kinds += [_SPACES[part], block.get("TYPE", ""), name]
+        boxes.append(Box(_corners(block, place), next(filter(None, kinds)), id, _text(block, root)))
     order = None
     if named is not None:
+        owner = {
+            part.get("ID"): block.get("ID", "") for _, block in blocks for part in block.iter()
+        }
         order = indices_of([owner[id] for id in named if id in owner], boxes)
-    return Layout(boxes, order, size, image, place)
+    size = size_of(page.attrib, ("WIDTH", "HEIGHT"), source)
+    return Layout(boxes, order, size, image, where)
 
 
-def _blocks(space: Node) -> Iterator[Node]:
-    for node in space.children:
-        if node.name == "ComposedBlock" and node.attributes.get("TYPE", "").lower() != "table":
-            yield from _blocks(node)
-        elif node.name in _BLOCKS:
-            yield node
+def _blocks(page: Element) -> Iterator[tuple[str, Element]]:
+    """Yield the part of the page and the element of each box."""
+    stack = [(local_name(part), block) for part in page for block in part][::-1]
+    while stack:
+        part, block = stack.pop()
+        name = local_name(block)
+        if name == "ComposedBlock" and block.get("TYPE", "").lower() != "table":
+            stack += [(part, inner) for inner in block[::-1]]
+        elif name in _BLOCKS and part in _SPACES:
+            yield part, block
 
 
-def _corners(block: Node, source: str) -> tuple[float, float, float, float]:
-    names = ("HPOS", "VPOS", "WIDTH", "HEIGHT")
+def _corners(block: Element, place: Place) -> tuple[float, float, float, float]:
     parts = [block]
-    if "HPOS" not in block.attributes:
-        parts = [node for node in block.walk() if node.attributes.keys() >= {*names}] or parts
+    if "HPOS" not in block.attrib:
+        parts = [part for part in block.iter() if part.attrib.keys() >= {*_CORNERS}] or parts
     rows = []
     for part in parts:
-        left, top, width, height = (number(part.attributes.get(n), source, n) for n in names)
+        left, top, width, height = (number(part.get(name), place, name) for name in _CORNERS)
         rows.append((left, top, left + width, top + height))
     lefts, tops, rights, bottoms = zip(*rows, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)
 
 
-def _text(block: Node) -> str:
-    lines = [
-        " ".join(w.attributes.get("CONTENT", "") for w in line.children if w.name == "String")
-        for line in block.walk()
-        if line.name == "TextLine"
-    ]
-    return "\n".join(lines)
+def _text(block: Element, root: Element) -> str:
+    space = root.tag[: root.tag.rfind("}") + 1]
+    return "\n".join(
+        " ".join(word.get("CONTENT", "") for word in line.iter(f"{space}String"))
+        for line in block.iter(f"{space}TextLine")
+    )
 
 
-def _named(order: Node) -> list[str] | None:
+def _named(order: Element) -> list[str] | None:
     """Return the ids in an order. Return None if a group without an order has several members."""
     ids = list[str]()
-    for node in order.walk():
-        members = [child for child in node.children if child.name.endswith(("Group", "Ref"))]
-        if node.name == "UnorderedGroup" and len(members) > 1:
+    for element in order.iter():
+        members = [part for part in element if local_name(part).endswith(("Group", "Ref"))]
+        if local_name(element) == "UnorderedGroup" and len(members) > 1:
             return None
-        ids += node.attributes.get("REF", "").split()
+        ids += element.get("REF", "").split()
     return ids
 
 
@@ -139,6 +144,5 @@ def write(document: Document, answered: list[Answered]) -> bytes:
         f'<{prefix}ElementRef ID="{group}_{k}" REF={quoteattr(id)}/>' for k, id in enumerate(ids)
     ]
     elements = [(f"{prefix}ReadingOrder", ""), (f"{prefix}OrderedGroup", f' ID="{group}"')]
-    text = nested(elements, lines, indent).lstrip()
-    text += "" if start < end else indent
+    text = nested(elements, lines, indent).lstrip() + ("" if start < end else indent)
     return spliced(document.content, [(start, end, text.encode())])

@@ -1,85 +1,89 @@
-"""Trees of XML and HTML elements that know where they are in their text.
+"""Where elements are in the text of XML and HTML documents.
 
-Writers change a document only between such positions, so that every other byte stays.
+Writers change a document only between such positions, so that every other byte stays. Programs
+write files with a hundred thousand elements, mostly words. So the compiled parser of Python reads
+the content of XML, and we look for positions only in the first elements of a document.
 """
 
 import html
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from html.parser import HTMLParser
+from contextlib import suppress
 from typing import AnyStr
+from xml.etree.ElementTree import Element, ParseError, XMLParser
 from xml.parsers.expat import ExpatError, ParserCreate
 
 from ptrnet.errors import InputError
 
+_DEEPEST = 200  # how many elements of XML may be in one another before the first region
 # A tag. Attribute values may contain ">".
 _TAG = re.compile(rb"""<(?:[^<>"']|"[^"]*"|'[^']*')*>""")
-_DEEPEST = 200  # how many elements of XML may be in one another
+# What is no tag, or a tag of HTML: a slash of an end tag, the name, the attributes, a slash.
+_HTML = re.compile(
+    r"""<!--.*?-->|<(script|style)\b.*?</\1\s*>"""
+    r"""|<(/?)([a-zA-Z][^\s/>]*)((?:[^<>"']|"[^"]*"|'[^']*')*?)(/?)>""",
+    re.DOTALL | re.IGNORECASE,
+)
+_ATTRIBUTE = re.compile(r"""([^\s=/]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+)""")
 # Elements of HTML that have no end tag.
 _VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "wbr"}
 
 
 class Node:
-    """An element.
+    """An element of a document, and where it is.
 
     Args:
         name: its name, without a prefix.
-        prefix: the prefix with its colon, or an empty text.
-        attributes: the values of its attributes.
-        line: the number of its line, from 1.
         start: the position of its start tag.
+        attributes: the values of its attributes.
+        line: the number of its line, from 1; 0 if it is not known.
     """
 
     __slots__ = ("attributes", "children", "end", "line", "name", "prefix", "start")
 
-    def __init__(self, name: str, attributes: dict[str, str], line: int, start: int) -> None:
+    def __init__(self, name: str, start: int, attributes: dict[str, str], line: int = 0) -> None:
         self.prefix, colon, self.name = name.rpartition(":")
         self.prefix += colon
-        self.attributes, self.line, self.start = attributes, line, start
+        self.start, self.attributes, self.line = start, attributes, line
         self.end = start  # the position after its end tag
         self.children: list[Node] = []
 
-    def walk(self) -> Iterator["Node"]:
-        """Yield the element and all elements in it, in the order of the document."""
-        stack = [self]
-        while stack:
-            node = stack.pop()
-            yield node
-            stack.extend(reversed(node.children))
-
-    def outermost(self, names: set[str] | frozenset[str]) -> Iterator["Node"]:
-        """Yield the elements in this one with these names, but none within another of them."""
-        stack = self.children[::-1]
-        while stack:
-            node = stack.pop()
-            if node.name in names:
-                yield node
-            else:
-                stack.extend(reversed(node.children))
-
-    def child(self, *names: str) -> "Node | None":
-        """Return the first child with one of these names."""
-        return next((node for node in self.children if node.name in names), None)
+    def child(self, name: str) -> "Node | None":
+        """Return the first child with this name."""
+        return next((node for node in self.children if node.name == name), None)
 
 
-def parse_xml(content: bytes, path: str) -> Node:
+# XML
+
+
+def parse_xml(content: bytes, path: str, until: frozenset[str]) -> tuple[Node, Element]:
     """Return the root of an XML document in UTF-8, whatever encoding it declares.
+
+    Args:
+        content: the document.
+        path: the file, for error messages.
+        until: names of elements, without prefixes.
+
+    Returns:
+        The root with the positions of all elements before the first of the names, and of this
+        element; and the root with its content.
 
     Raises:
         InputError: the content is not XML, has elements that are nested too deeply, or declares
             entities, which could expand to any size.
     """
-    top = Node("", {}, 0, 0)
+    top = Node("", 0, {})
     stack = [top]
     parser = ParserCreate("UTF-8")
 
     def start(name: str, attributes: dict[str, str]) -> None:
-        node = Node(name, attributes, parser.CurrentLineNumber, parser.CurrentByteIndex)
+        node = Node(name, parser.CurrentByteIndex, attributes, parser.CurrentLineNumber)
         if len(stack) > _DEEPEST:
             raise InputError(f"{path}:{node.line}: elements are nested too deeply")
         stack[-1].children.append(node)
         stack.append(node)
+        if node.name in until:
+            raise StopIteration
 
     def end(_: str) -> None:
         node, at = stack.pop(), parser.CurrentByteIndex
@@ -95,12 +99,15 @@ def parse_xml(content: bytes, path: str) -> Node:
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.EntityDeclHandler = refuse
+    reader = XMLParser(encoding="utf-8")
     try:
-        parser.Parse(content, True)
-    except ExpatError as error:
-        reason = str(error).partition(":")[0]
-        raise InputError(f"{path}:{error.lineno}: not XML: {reason}") from None
-    return top.children[0]
+        with suppress(StopIteration):
+            parser.Parse(content, True)
+        reader.feed(content)
+        return top.children[0], reader.close()
+    except (ExpatError, ParseError) as error:
+        reason, _, place = str(error).partition(": line ")
+        raise InputError(f"{path}:{place.partition(',')[0]}: not XML: {reason}") from None
 
 
 def start_tag_end(content: bytes, node: Node) -> int:
@@ -110,68 +117,23 @@ def start_tag_end(content: bytes, node: Node) -> int:
     return found.end()
 
 
-def plain_text(content: AnyStr, node: Node) -> str:
-    """Return the text in an element, with single spaces between its words."""
-    part = content[node.start : node.end]
-    text = part.decode() if isinstance(part, bytes) else part
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
+def local_name(element: Element) -> str:
+    """Return the name of an element, without its namespace."""
+    return element.tag.rpartition("}")[2]
 
 
-def parse_html(content: str) -> Node:
-    """Return an element with all elements of an HTML or XHTML document. No HTML is refused."""
-    parser = _HtmlParser(content)
-    parser.feed(content)
-    parser.close()
-    parser.close_until(0, len(content))
-    return parser.stack[0]
+class Place:
+    """The file and the line of an element. The line is found when an error message needs it."""
 
+    def __init__(self, path: str, content: bytes, root: Element, element: Element) -> None:
+        self._path, self._content, self._root, self._element = path, content, root, element
 
-class _HtmlParser(HTMLParser):
-    def __init__(self, content: str) -> None:
-        super().__init__(convert_charrefs=False)
-        self.content = content
-        self.stack = [Node("", {}, 0, 0)]
-        self._starts = [0, *(found.end() for found in re.finditer("\n", content))]
-
-    def _position(self) -> int:
-        line, column = self.getpos()
-        return self._starts[line - 1] + column
-
-    def close_until(self, depth: int, end: int) -> None:
-        """Close elements at a position until `depth` elements are open, besides the first."""
-        while len(self.stack) > depth + 1:
-            self.stack.pop().end = end
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        at = self._position()
-        if self.stack[-1].name == tag == "p":  # a paragraph ends where the next one begins
-            self.close_until(len(self.stack) - 2, at)
-        values = {name: value or "" for name, value in attrs}
-        node = Node(tag, values, bisect_right(self._starts, at), at)
-        node.end = at + len(self.get_starttag_text() or "")
-        self.stack[-1].children.append(node)
-        if tag not in _VOID:
-            self.stack.append(node)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        depth = len(self.stack)
-        self.handle_starttag(tag, attrs)
-        del self.stack[depth:]
-
-    def handle_endtag(self, tag: str) -> None:
-        at = self._position()
-        for depth in range(len(self.stack) - 1, 0, -1):
-            if self.stack[depth].name == tag:
-                self.close_until(depth, at)
-                self.stack.pop().end = self.content.find(">", at) + 1
-                return
-
-
-def spliced(content: AnyStr, edits: Sequence[tuple[int, int, AnyStr]]) -> AnyStr:
-    """Replace the parts of a text from a start to an end. Parts do not overlap."""
-    for start, end, new in sorted(edits, key=lambda edit: edit[:2], reverse=True):
-        content = content[:start] + new + content[end:]
-    return content
+    def __str__(self) -> str:
+        index = next(k for k, element in enumerate(self._root.iter()) if element is self._element)
+        lines, parser = list[int](), ParserCreate("UTF-8")
+        parser.StartElementHandler = lambda *_: lines.append(parser.CurrentLineNumber)
+        parser.Parse(self._content, True)
+        return f"{self._path}:{lines[index]}"
 
 
 def indentation(content: bytes, start: int) -> str:
@@ -202,3 +164,85 @@ def nested(elements: Sequence[tuple[str, str]], lines: Sequence[str], indent: st
     (name, attributes), *others = elements
     step = ("\t" if "\t" in indent else "  ") if indent else ""
     return f"{indent}<{name}{attributes}>{nested(others, lines, indent + step)}{indent}</{name}>"
+
+
+# HTML
+
+
+def parse_html(content: str, mark: str) -> Node:
+    """Return an element with the elements of an HTML or XHTML document. No HTML is refused.
+
+    Elements whose attributes do not contain the text `mark` are left out. Their children become
+    children of the element around them.
+    """
+    top = Node("", 0, {})
+    kept = [top]  # the open elements that are not left out
+    stack: list[tuple[str, Node | None]] = []  # all open elements
+    line, counted = 1, 0  # the number of the line at a position
+
+    def close(depth: int, end: int) -> None:
+        """Close elements at a position until `depth` elements are open."""
+        while len(stack) > depth:
+            _, node = stack.pop()
+            if node is not None:
+                kept.pop().end = end
+
+    for found in _HTML.finditer(content):
+        _, closes, name, attributes, is_empty = found.groups()
+        if name is None:  # a comment or a script
+            continue
+        name = name.lower()
+        if closes:
+            depth = next((k for k in range(len(stack) - 1, -1, -1) if stack[k][0] == name), None)
+            if depth is not None:
+                close(depth + 1, found.start())
+                close(depth, found.end())
+            continue
+        if stack and stack[-1][0] == name == "p":  # a paragraph ends where the next one begins
+            close(len(stack) - 1, found.start())
+        node = None
+        if mark in attributes:
+            line, counted = line + content.count("\n", counted, found.start()), found.start()
+            node = Node(name, found.start(), _attributes(attributes), line)
+            node.end = found.end()
+            kept[-1].children.append(node)
+        if not is_empty and name not in _VOID:
+            stack.append((name, node))
+            kept += [node] if node is not None else []
+    close(0, len(content))
+    return top
+
+
+def _attributes(text: str) -> dict[str, str]:
+    return {
+        name.lower(): html.unescape(value[1:-1] if value[0] in "\"'" else value)
+        for name, value in _ATTRIBUTE.findall(text)
+    }
+
+
+def of_classes(top: Node, classes: set[str]) -> Iterator[Node]:
+    """Yield the outermost elements of HTML in an element that have one of the classes."""
+    stack = top.children[::-1]
+    while stack:
+        node = stack.pop()
+        if classes.intersection(node.attributes.get("class", "").split()):
+            yield node
+        else:
+            stack.extend(reversed(node.children))
+
+
+def plain_text(content: str, node: Node) -> str:
+    """Return the text in an element of HTML, with single spaces between its words."""
+    text = re.sub(r"<[^>]*>", " ", content[node.start : node.end])
+    return " ".join(html.unescape(text).split())
+
+
+def spliced(content: AnyStr, edits: Sequence[tuple[int, int, AnyStr]]) -> AnyStr:
+    """Replace the parts of a text from a start to an end. Parts do not overlap."""
+    parts: list[AnyStr] = []
+    done = 0
+    for start, end, new in sorted(edits, key=lambda edit: edit[:2]):
+        parts += (content[done:start], new)
+        done = end
+    parts.append(content[done:])
+    return content[:0].join(parts)

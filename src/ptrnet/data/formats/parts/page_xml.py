@@ -6,16 +6,18 @@ the order in the file. Its groups may be nested. If it leaves out a region, or h
 order, the file has no answer.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from xml.etree.ElementTree import Element
 from xml.sax.saxutils import quoteattr
 
 from ptrnet.data.formats.parts.markup import (
     Node,
+    Place,
     indentation,
+    local_name,
     nested,
     new_id,
-    plain_text,
     spliced,
     start_tag_end,
 )
@@ -28,10 +30,10 @@ from ptrnet.data.formats.parts.pages import (
     number,
     size_of,
 )
-from ptrnet.errors import InputError, short
+from ptrnet.errors import InputError
 from ptrnet.types import Document
 
-_REGIONS = frozenset(
+REGIONS = frozenset(
     (
         "TextRegion", "ImageRegion", "LineDrawingRegion", "GraphicRegion", "TableRegion",
         "ChartRegion", "MapRegion", "MathsRegion", "ChemRegion", "MusicRegion", "AdvertRegion",
@@ -43,97 +45,107 @@ _MEMBERS = ("RegionRef", "OrderedGroup", "UnorderedGroup")
 _BEFORE = {"AlternativeImage", "Border", "PrintSpace"}
 
 
-def sheets(document: Document, root: Node) -> Iterator[Sheet]:
-    """Yield the pages of a document, which is one page if it follows the schema."""
-    pages = [node for node in root.children if node.name == "Page"]
-    if not pages:
-        raise InputError(f"{document.path}:{root.line}: expected an element Page")
-    for page in pages:
-        source = f"{document.path}:{page.line}"
-        name = page.attributes.get("imageFilename", "")
-        yield Sheet(name, source, partial(_layout, document, page))
+def sheets(document: Document, header: Node, root: Element) -> Iterator[Sheet]:
+    """Yield the only page of a document."""
+    node, space = header.child("Page"), root.tag[: root.tag.rfind("}") + 1]
+    if node is None:
+        raise InputError(f"{document.path}:{header.line}: expected an element Page")
+    (page,) = root.findall(f"{space}Page")[:1]
+    source = f"{document.path}:{node.line}"
+    name = page.get("imageFilename", "")
+    yield Sheet(name, source, partial(_layout, document, node, root, page, source))
 
 
-def _layout(document: Document, page: Node) -> Layout:
-    path, content = document.path, document.content
-    regions = list(page.outermost(_REGIONS))
-    boxes, owner = [], dict[str, str]()
+def _layout(document: Document, node: Node, root: Element, page: Element, source: str) -> Layout:
+    space = root.tag[: root.tag.rfind("}") + 1]
+    regions, boxes = list(_regions(page)), []
     for region in regions:
-        source = f"{path}:{region.line}"
-        id = region.attributes.get("id")
+        place, name = Place(document.path, document.content, root, region), local_name(region)
+        id = region.get("id")
         if id is None:
-            raise InputError(f"{source}: {region.name}: expected an id")
-        owner |= {node.attributes.get("id", ""): id for node in region.walk()}
-        kind = region.attributes.get("type", "") if region.name == "TextRegion" else region.name
-        boxes.append(Box(_corners(region, source), kind, id, _text(content, region)))
-    order, known = page.child("ReadingOrder"), None
-    if order is not None:
-        named = _named(order.children[0], path) if order.children else None
+            raise InputError(f"{place}: {name}: expected an id")
+        kind = region.get("type", "") if name == "TextRegion" else name
+        boxes.append(Box(_corners(region, space, place), kind, id, _text(region, space)))
+    order, known = page.find(f"{space}ReadingOrder"), None
+    if order is not None and len(order):
+        named = _named(order[0], partial(Place, document.path, document.content, root))
+        owner = {
+            part.get("id"): region.get("id", "") for region in regions for part in region.iter()
+        }
         if named is not None:
             known = indices_of([owner[id] for id in named if id in owner], boxes)
-    size = size_of(page.attributes, ("imageWidth", "imageHeight"), f"{path}:{page.line}")
-    image = page.attributes.get("imageFilename", "")
-    return Layout(boxes, known, size, image, _place(content, page, order))
+    size = size_of(page.attrib, ("imageWidth", "imageHeight"), source)
+    image = page.get("imageFilename", "")
+    return Layout(boxes, known, size, image, _place(document.content, node))
 
 
-def _corners(region: Node, source: str) -> tuple[float, float, float, float]:
-    """Return the smallest box that has all points of a region's outline."""
-    coords = region.child("Coords")
-    if coords is None:
-        raise InputError(f"{source}: {region.name}: expected Coords")
-    text = coords.attributes.get("points")
-    if text is None:  # schemas before 2013 have an element for each point
-        points = [(p.attributes.get("x"), p.attributes.get("y")) for p in coords.children]
-    else:
-        points = [(p.partition(",")[0], p.partition(",")[2]) for p in text.split()]
+def _regions(page: Element) -> Iterator[Element]:
+    """Yield the outermost regions of a page."""
+    stack = page[::-1]
+    while stack:
+        element = stack.pop()
+        if local_name(element) in REGIONS:
+            yield element
+        else:
+            stack.extend(element[::-1])
+
+
+def _corners(region: Element, space: str, place: Place) -> tuple[float, float, float, float]:
+    """Return the smallest box that has all points of a region's outline, or else of its lines."""
+    own = region.find(f"{space}Coords")
+    points = [] if own is None else _points(own)
+    for coords in [] if points else region.iter(f"{space}Coords"):
+        points += _points(coords)
     if not points:
-        raise InputError(f"{source}: {region.name}: expected points x,y, got {short(text or '')}")
-    xs, ys = zip(
-        *((number(x, source, "x"), number(y, source, "y")) for x, y in points), strict=True
-    )
+        raise InputError(f"{place}: {local_name(region)}: expected Coords with points x,y")
+    xs, ys = ([number(p[axis], place, "xy"[axis]) for p in points] for axis in (0, 1))
     return min(xs), min(ys), max(xs), max(ys)
 
 
-def _text(content: bytes, region: Node) -> str:
+def _points(coords: Element) -> list[tuple[str | None, str | None]]:
+    text = coords.get("points")
+    if text is None:  # schemas before 2013 have an element for each point
+        return [(point.get("x"), point.get("y")) for point in coords]
+    return [(point.partition(",")[0], point.partition(",")[2]) for point in text.split()]
+
+
+def _text(region: Element, space: str) -> str:
     """Return the text of a region: its own, or those of its lines."""
-    whole = region.child("TextEquiv")
-    found = [whole] if whole else [
-        text for line in region.walk() if line.name == "TextLine"
-        if (text := line.child("TextEquiv"))
-    ]  # fmt: skip
-    texts = [part for node in found if (part := node.child("Unicode", "PlainText"))]
-    return "\n".join(plain_text(content, part) for part in texts)
+    path = f"{space}TextEquiv/{space}Unicode"
+    own = region.find(path)
+    lines = region.iter(f"{space}TextLine")
+    found = [own] if own is not None else [line.find(path) for line in lines]
+    return "\n".join(node.text.strip() for node in found if node is not None and node.text)
 
 
-def _named(group: Node, path: str) -> list[str] | None:
+def _named(group: Element, place: Callable[[Element], Place]) -> list[str] | None:
     """Return the ids of regions in a group and its groups, in order.
 
     Return None if a group without an order has several members.
     """
-    own = group.attributes.get("regionRef")
+    own = group.get("regionRef")
     ids = [own] if own is not None else []
-    members = [node for node in group.children if node.name.startswith(_MEMBERS)]
-    if group.name.startswith("Ordered"):
-        members.sort(
-            key=lambda node: number(node.attributes.get("index"), f"{path}:{node.line}", "index")
-        )
+    members = [part for part in group if local_name(part).startswith(_MEMBERS)]
+    if local_name(group).startswith("Ordered"):
+        members.sort(key=lambda part: number(part.get("index"), place(part), "index"))
     elif len(members) > 1:
         return None
-    for node in members:
-        inner = _named(node, path)
+    for part in members:
+        inner = _named(part, place)
         if inner is None:
             return None
         ids += inner
     return ids
 
 
-def _place(content: bytes, page: Node, order: Node | None) -> tuple[int, int, str, str]:
+def _place(content: bytes, page: Node) -> tuple[int, int, str, str]:
     """Return the start and the end of the old order, the prefix of names, and the indentation.
 
     If there is no order yet, the start is where it belongs. The indentation is empty if the page's
     elements do not begin on lines of their own.
     """
     indent = indentation(content, page.children[0].start) if page.children else ""
+    order = page.child("ReadingOrder")
     if order is not None:
         return order.start, order.end, page.prefix, indent
     start = start_tag_end(content, page)
@@ -145,20 +157,16 @@ def _place(content: bytes, page: Node, order: Node | None) -> tuple[int, int, st
 
 
 def write(document: Document, answered: list[Answered]) -> bytes:
-    """Return the document with the element `ReadingOrder` of each page."""
-    edits = []
-    for k, page in enumerate(answered):
-        start, end, prefix, indent = page.page.place
-        kept = document.content[:start] + document.content[end:]
-        group = new_id(kept, "reading_order" + f"_{k}" * (k > 0))
-        lines = [
-            f'<{prefix}RegionRefIndexed index="{index}" regionRef={quoteattr(id)}/>'
-            for index, id in enumerate(page.ids)
-        ]
-        text = nested(
-            [(f"{prefix}ReadingOrder", ""), (f"{prefix}OrderedGroup", f' id="{group}"')],
-            lines,
-            indent,
-        )
-        edits.append((start, end, (text if start == end else text.lstrip()).encode()))
-    return spliced(document.content, edits)
+    """Return the document with the element `ReadingOrder` of its page."""
+    (page,) = answered
+    start, end, prefix, indent = page.page.place
+    group = new_id(document.content[:start] + document.content[end:], "reading_order")
+    lines = [
+        f'<{prefix}RegionRefIndexed index="{index}" regionRef={quoteattr(id)}/>'
+        for index, id in enumerate(page.ids)
+    ]
+    elements = [(f"{prefix}ReadingOrder", ""), (f"{prefix}OrderedGroup", f' id="{group}"')]
+    text = nested(elements, lines, indent)
+    return spliced(
+        document.content, [(start, end, (text if start == end else text.lstrip()).encode())]
+    )

@@ -134,7 +134,7 @@ def label_of(kind: str, box: Sequence[float], height: float) -> int:
     return LABELS.index(label) + 1 if label else 0
 
 
-def number(text: object, source: str, name: str) -> float:
+def number(text: object, source: object, name: str) -> float:
     """Convert a number of a document to a float. Raises InputError if it is not finite."""
     try:
         value = float(text)  # type: ignore[arg-type]
