@@ -30,6 +30,7 @@ SPDX = {
     "3-Clause BSD License": "BSD-3-Clause",
     "Apache 2.0": "Apache-2.0",
     "Apache License 2.0": "Apache-2.0",
+    "BSD-3-Clause, Apache-2.0, dependency licenses": "BSD-3-Clause AND Apache-2.0",
     "Apache Software License": "Apache-2.0",
     "BSD": "BSD-3-Clause",
     "BSD License": "BSD-3-Clause",

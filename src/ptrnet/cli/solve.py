@@ -88,7 +88,9 @@ def solve(
 
     Without --output, answers are printed in FILE's format: .txt has 1-based indices after `output`,
     .jsonl has 0-based indices, and .csv has the rows in the answer's order. Answers to a .tsp file
-    are printed as .tour, and answers to .parquet as .jsonl. TASK may be left out with --model.
+    are printed as .tour, answers to .parquet and to documents of pages as .jsonl, and answers to
+    .pdf as text. FILE may be a folder of documents of pages; --output is then a new folder. TASK
+    may be left out with --model.
 
     With --set-id, FILE is a long table: each row is an element. The output is the same table with
     one more column for the answers. This column is named place, chosen or member, unless you give

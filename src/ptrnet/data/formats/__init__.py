@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from ptrnet.data.columns import Columns
     from ptrnet.data.tables import Table
 
-_registry = Registry("file format", __name__)
+_registry = Registry("file format", __name__, unlisted=("folder",))
 _ALIASES = {
     "svm": "svmlight",
     "libsvm": "svmlight",
@@ -285,9 +285,7 @@ def format_of(path: str) -> Format:
         InputError: the extension is missing or unknown. The message lists or suggests extensions.
     """
     if path.endswith("/") or os.path.isdir(path):  # noqa: PTH112  as files.exists
-        from ptrnet.data.formats.parts import folder
-
-        return Format("", folder)
+        return Format("", _registry.builtin("folder"))
     extension = "txt" if path == "-" else Path(path).suffix.removeprefix(".").lower()
     # LightGBM's files in the format svmlight have names such as rank.train and rank.train.query.
     if extension not in _registry and exists(f"{path}.query"):

@@ -7,9 +7,8 @@ Every other byte of the file stays.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import BinaryIO
 
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import pages
@@ -94,12 +93,7 @@ def _bbox(node: Node, path: str) -> list[float]:
     return [number(value, f"{path}:{node.line}", "bbox") for value in found.groups()]
 
 
-def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
-    for _, content in pages.rewritten(examples):
-        stream.write(content)
-
-
-def write_document(document: Document, answered: list[Answered]) -> bytes:
+def _write(document: Document, answered: list[Answered]) -> bytes:
     """Return the document with the elements of each page in the order of its answer."""
     text = document.content.decode()
     edits = []
@@ -108,3 +102,6 @@ def write_document(document: Document, answered: list[Answered]) -> bytes:
         for (start, end), i in zip(sorted(spans), page.outputs, strict=True):
             edits.append((start, end, text[slice(*spans[i])]))
     return spliced(text, edits).encode()
+
+
+write = partial(pages.write, writers={"hocr": _write})

@@ -12,9 +12,9 @@ Every other byte of a file stays.
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 from ptrnet.data.formats import Capabilities, jsonl
 from ptrnet.data.formats.parts import json_values, pages
@@ -126,7 +126,7 @@ def _ref(child: Any) -> str:
     return str(child.get("$ref", child.get("cref")))  # "cref" in the first versions
 
 
-def write_docling(document: Document, answered: list[Answered]) -> bytes:
+def _write_docling(document: Document, answered: list[Answered]) -> bytes:
     """Return the document with the children of its body in the order of the answers."""
     text = document.content.decode()
     spans = [(start, end) for _, start, end in _values(text, _start(text, "body", "children"))]
@@ -176,7 +176,7 @@ def _coco_layout(
     return layout
 
 
-def write_coco(document: Document, answered: list[Answered]) -> bytes:
+def _write_coco(document: Document, answered: list[Answered]) -> bytes:
     """Return the layout with sorted annotations, and the key `order` in each."""
     text = document.content.decode()
     spans = [(start, end) for _, start, end in _values(text, _start(text, "annotations"))]
@@ -194,7 +194,7 @@ def write_coco(document: Document, answered: list[Answered]) -> bytes:
 # Objects with boxes
 
 
-def write_boxes(document: Document, answered: list[Answered]) -> bytes:
+def _write_boxes(document: Document, answered: list[Answered]) -> bytes:
     """Return the objects with their `outputs`."""
     text = document.content.decode()
     start = _start(text)
@@ -293,6 +293,5 @@ def _with_key(text: str, key: str, value: Any) -> str:
     return f'{text[:end]}, "{key}": {json.dumps(value)}{text[end:]}'
 
 
-def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
-    for _, content in pages.rewritten(examples):
-        stream.write(content)
+_WRITERS = {"docling": _write_docling, "coco": _write_coco, "boxes": _write_boxes}
+write = partial(pages.write, writers=_WRITERS)

@@ -3,8 +3,8 @@
 An answer is written as the element `ReadingOrder`. Every other byte of the file stays.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import BinaryIO
+from collections.abc import Iterator
+from functools import partial
 
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import alto, page_xml, pages
@@ -32,6 +32,4 @@ def read(path: str, task: Task) -> Iterator[Example]:
     yield from pages.examples_of(sheets(document, header, root), task, path, document)
 
 
-def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
-    for _, content in pages.rewritten(examples):
-        stream.write(content)
+write = partial(pages.write, writers={"page-xml": page_xml.write, "alto": alto.write})

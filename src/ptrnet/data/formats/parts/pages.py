@@ -1,7 +1,7 @@
 """Pages of documents: what the readers of PAGE-XML, ALTO, hOCR, JSON and PDF share.
 
 A reader returns a `Layout` for each page. `examples_of` makes examples of them, and leaves out
-pages that cannot be used. `rewritten` writes answers into the documents.
+pages that cannot be used. `write` writes answers into a document.
 """
 
 import re
@@ -9,9 +9,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -238,27 +237,28 @@ class Answered(NamedTuple):
         return [self.page.ids[i] for i in self.outputs]
 
 
-def rewritten(examples: Iterable[Example]) -> Iterator[tuple[Document, bytes]]:
-    """Yield each document with the answers of its examples written into it, in its encoding.
+Writer = Callable[[Document, list[Answered]], bytes]
 
-    A document without answers is not changed. The examples of a document follow one another.
+
+def write(
+    stream: BinaryIO, examples: Iterable[Example], task: Task, writers: Mapping[str, Writer]
+) -> None:
+    """Write the only document of the examples with their answers, in its encoding.
+
+    A document without answers is not changed.
+
+    Args:
+        stream: where the document is written.
+        examples: the examples, which all are of the document.
+        task: not needed. All writers of formats have this argument.
+        writers: the function that writes answers into a document, by the kinds of documents.
     """
-    from ptrnet.data.formats import hocr, json
-    from ptrnet.data.formats.parts import alto, page_xml
-
-    writers: dict[str, Callable[[Document, list[Answered]], bytes]] = {
-        "page-xml": page_xml.write,
-        "alto": alto.write,
-        "hocr": hocr.write_document,
-        "docling": json.write_docling,
-        "coco": json.write_coco,
-        "boxes": json.write_boxes,
-    }
-    for document, group in groupby(examples, lambda example: example.page.document):  # type: ignore[union-attr]
-        assert document is not None
-        answered = [Answered(e.page, e.outputs) for e in group if e.outputs is not None and e.page]
-        content = writers[document.kind](document, answered) if answered else document.content
-        yield document, content.decode().encode(document.encoding)
+    pages = [(example.page, example.outputs) for example in examples]
+    document = next(page.document for page, _ in pages if page)
+    assert document is not None
+    answered = [Answered(page, outputs) for page, outputs in pages if page and outputs is not None]
+    content = writers[document.kind](document, answered) if answered else document.content
+    stream.write(content.decode().encode(document.encoding))
 
 
 def indices_of(ids: Iterable[str], boxes: Sequence[Box]) -> list[int]:

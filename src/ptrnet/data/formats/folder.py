@@ -5,6 +5,7 @@ Documents are read in the order of their names. Other files and folders in it ar
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 from ptrnet.data import formats
@@ -34,5 +35,9 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 
 def write(folder: Path, examples: Iterable[Example], task: Task) -> None:
-    for document, content in pages.rewritten(examples):
-        (folder / Path(document.path).name).write_bytes(content)
+    for document, group in groupby(
+        examples, lambda example: example.page and example.page.document
+    ):
+        assert document is not None
+        with (folder / Path(document.path).name).open("wb") as stream:
+            formats.format_of(document.path).module.write(stream, group, task)
