@@ -223,3 +223,19 @@ def test_a_bad_page_among_others_is_left_out_with_a_warning(tmp_path):
     path.write_text(text, encoding="utf-8")
     with pytest.warns(AmbiguousInputWarning, match="image 'b.png': the page has no boxes"):
         assert len(read(path)) == 1
+
+
+def test_a_folder_does_not_tell_a_task(tmp_path):
+    make(tmp_path, "alto")
+    with pytest.raises(InputError, match="a folder does not say how many numbers an element has"):
+        list(formats.instances(str(tmp_path)))
+
+
+def test_processes_take_documents(tmp_path):
+    source, target = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    for k in range(3):
+        make(source, "page-xml", name=str(k))
+    words = ["label", TASK.name, str(source), "--labeller", "xy-cut", "--output", f"{target}/"]
+    assert run([*words, "--jobs", "2"]) == 0
+    assert [example.outputs.tolist() for example in read(target)] == [[2, 1, 0]] * 3

@@ -126,6 +126,11 @@ class Format:
         return self.module.CAPABILITIES
 
     @property
+    def kind(self) -> str:
+        """What messages call a file of the format."""
+        return f"a .{self.extension} file" if self.extension else "a folder"
+
+    @property
     def columns(self) -> "Columns | None":
         """The columns of ids and answers; None if the format does not fix their names."""
         return getattr(self.module, "COLUMNS", None)
@@ -165,13 +170,12 @@ class Format:
         If `keep_answers` is true, also refuse answers that could not be read back.
         """
         can, document = self.capabilities, None
-        kind = f"a .{self.extension} file" if self.extension else "a folder"
         for count, example in enumerate(examples):
-            start, needs = f"{example.source}: {kind}", ""
+            start, needs = f"{example.source}: {self.kind}", ""
             if count and not can.multiple and example.page is None:
-                start, lost, needs = kind, "holds one instance", "multiple"
+                start, lost, needs = self.kind, "holds one instance", "multiple"
             elif can.document and not self._is_of(example, document):
-                start, lost, needs = kind, "holds only the document that was read", "multiple"
+                start, lost, needs = self.kind, "holds only the document that was read", "multiple"
             elif example.distance != EXPLICIT and can.distances == (EXPLICIT,):
                 lost = "holds a matrix of distances, and cannot hold points"
             # A chained comparison: the distance is Euclidean, and `can.distances` lacks EUCLIDEAN.
@@ -460,8 +464,7 @@ def instances(path: str) -> Iterator[tuple[Any, str]]:
                 "such as --set-id order --chosen bought"
             )
         raise InputError(
-            f"{path}: a .{source.extension} file does not say how many numbers an element has; "
-            f"{advice}"
+            f"{path}: {source.kind} does not say how many numbers an element has; {advice}"
         )
     pair = None
     for pair in source.module.instances(path):

@@ -42,7 +42,7 @@ _OTHER_NAMES = {
     ),
     "formula": "equation mathsregion isolatedformula ocrmath ocrdisplay",
     "code": "algorithm",
-    "document_index": "tocentry toc tableofcontents index reference",
+    "document_index": "tocentry toc tableofcontents index",
     "form": "keyvalueregion",
     "marginal": "marginalia margintextzone marginnote",
     "drop_capital": "dropcapital dropcapitalzone",
