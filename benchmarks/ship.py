@@ -8,7 +8,7 @@ that name.
 
 NumPy's generator draws the test instances, from seeds that no training uses. Qhull, and not this
 project's own algorithm, labels hulls and triangulations. The labeller `exact` finds and proves the
-shortest tours.
+shortest tours. The order of pages is that of the grammar which draws them.
 """
 
 import argparse
@@ -28,6 +28,7 @@ from ptrnet.errors import OutOfDistributionWarning
 from ptrnet.files import atomic_path, checksum
 from ptrnet.metrics import Measure, summary
 from ptrnet.models.base import num_weights
+from ptrnet.pages.labels import LABEL
 from ptrnet.solver.scoring import score_answers
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run_card import Card, markdown_table
@@ -39,6 +40,7 @@ SIZES = {
     "delaunay": (5, 6, 7, 8, 9, 10, 12, 15),
     "tsp": (5, 10, 20, 30, 50, 100),
     "sort": (2, 5, 10, 15, 20, 25),
+    "reading-order": (5, 10, 20, 40, 80, 160),
 }
 COUNT = 10_000
 FEWER = {  # for sizes that take longer, and for sizes without a number in the papers
@@ -47,6 +49,8 @@ FEWER = {  # for sizes that take longer, and for sizes without a number in the p
     ("tsp", 50): 4000,
     ("tsp", 100): 1000,
     **{("delaunay", n): 2000 for n in (6, 7, 8, 9, 12, 15)},
+    **{("reading-order", n): 2000 for n in (5, 10, 20, 40)},
+    **{("reading-order", n): 500 for n in (80, 160)},
 }
 # The metrics that a card shows for unconstrained greedy decoding, and for constrained decoders.
 # `ptrnet models` lists the first of the latter.
@@ -55,15 +59,20 @@ FREE = {
     "delaunay": ("accuracy", "triangle_coverage"),
     "tsp": ("valid", "gap"),
     "sort": ("accuracy",),
+    "reading-order": ("accuracy",),
 }
 CONSTRAINED = {
     "hull": ("accuracy",),
     "delaunay": ("accuracy", "triangle_coverage"),
     "tsp": ("gap", "length"),
     "sort": ("accuracy",),
+    "reading-order": ("accuracy", "edit_distance"),
 }
 FREE_COUNTS = {"tsp": 1000}  # how many instances to decode without constraint; other tasks: all
-BEAM_COUNTS = {"tsp": 256}  # beams answer the first of the instances; 1000 of other tasks
+BEAM_COUNTS = {
+    "tsp": 256,
+    "reading-order": 500,
+}  # beams answer the first of the instances; 1000 of other tasks
 PROVED = 50  # cities; larger tours are compared with those of a local search
 SEED = 20_260_000
 LABELS = {
@@ -72,6 +81,8 @@ LABELS = {
     "tsp": "Gaps compare the valid tours with proved shortest tours, or above 50 cities with\n"
     "tours of a local search. Lengths are in units of the square's side, not in percent.",
     "sort": "NumPy labelled them.",
+    "reading-order": "They are drawn pages without labels, whose order is that of the grammar.\n"
+    "results/reading-order.md has real pages, and pages with labels.",
 }
 SUBJECT = {
     "hull": "the convex hull of points in the plane: its vertices, counter-clockwise",
@@ -79,14 +90,24 @@ SUBJECT = {
     "circumcircles contain no other point",
     "tsp": "the travelling salesman problem in the plane: a short closed tour through all cities",
     "sort": "sorting numbers in increasing order",
+    "reading-order": "the reading order of a page: the boxes of its blocks or lines, in the order "
+    "in which people read them",
 }
 NETWORK = {
     "ptr-net": "A Pointer Network (Vinyals et al. 2015, section 2.3)",
     "transformer-ptr-net": "A transformer that reads a set and points at its elements,",
     "remaining-ptr-net": "A network that encodes the remaining elements again at every step",
+    "box-ptr-net": "A transformer that says of each pair of boxes which must come first,",
 }
 EDGE = {"last": "the last edge", "open": "the edge that is to get its triangle"}
 LIMITS = {
+    "reading-order": (
+        "We trained this model on drawn pages of 1 to 160 boxes, and on no real page. It reads\n"
+        "neither text nor images. So it cannot follow a story to another page, and it does not\n"
+        "know which of two equally near columns continues a text. People disagree about the\n"
+        "place of marginal notes; the model reads a note where its top is. If an order has to be\n"
+        "right, let a person look at the pages whose answers are unlikely (`--doubt`)."
+    ),
     "sort": (
         "We trained this model on 2 to 20 numbers of all kinds of `--points`, including equal\n"
         "ones. It also reads the sines and cosines of each number in ten octaves. Accuracy falls\n"
@@ -147,6 +168,10 @@ LIMITS = {
 def examples(task: str, n: int, count: int) -> list[Example]:
     """Draw fresh instances of one size, with answers of another library."""
     rng = np.random.default_rng(SEED + n)
+    if task == "reading-order":
+        pages, answers = labellers.draw(tasks.get(task), rng, count, n)
+        pages[..., LABEL] = 0
+        return [Example(x, y) for x, y in zip(pages, answers, strict=True)]
     if task == "sort":
         return [Example(x, np.argsort(x[:, 0])) for x in rng.random((count, n, 1))]
     points = rng.random((count, n, 2))
@@ -253,13 +278,13 @@ def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, fact
     trained = saved.trained
     fresh = (
         f"fresh instances of {trained['n']} elements{SPREAD.get(saved.task.points, '')}, "
-        "labelled during the training"
+        f"{'drawn in order' if task == 'reading-order' else 'labelled during the training'}"
     )
     return Card(
         title=name,
         summary=summary,
         facts=[
-            f"Network: {num_weights(saved.model):,} weights, encoder and decoder with "
+            f"Network: {num_weights(saved.model):,} weights, "
             f"{saved.model.settings()['hidden_size']} units",
             f"Trained on: {facts.get('trained_on') or fresh}",
             f"Recipe: `ptrnet train src/ptrnet/recipes/{name}.toml --output my-{name}`\n"
