@@ -26,8 +26,8 @@ setup: .venv/ready
 	touch $@
 
 demo: setup
-	$(BIN)/ptrnet solve hull examples/capitals.csv --plot capitals.png
-	@echo "capitals.png shows the hull of Europe's capitals that the shipped model \"hull\" found"
+	$(BIN)/ptrnet solve reading-order examples/newspaper.xml --output ordered.xml --plot order.png
+	@echo "order.png shows in which order the shipped model \"reading-order\" reads a page"
 
 # The tests of a file run in one process, because they share a browser, exports and compiled kernels.
 # Many tests start processes. If the environment forbids bytecode files, each of them would compile
@@ -76,4 +76,4 @@ docs: setup
 	@echo "The site is in site/: open site/index.html"
 
 clean:
-	rm -rf .venv capitals.png site
+	rm -rf .venv order.png ordered.xml site

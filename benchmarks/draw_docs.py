@@ -2,8 +2,8 @@
 
     python benchmarks/draw_docs.py [NAME ...]
 
-writes docs/pictures/NAME.svg; by default all of them, and README's picture. Each run on one machine
-writes the same bytes.
+writes docs/pictures/NAME.svg; by default all of them, and the pictures of README.md and index.md.
+Each run on one machine writes the same bytes.
 """
 
 import re
@@ -16,7 +16,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from readme_scores import PAPERS, rows_of
+from readme_scores import PAPERS, measures
 
 import ptrnet
 from ptrnet import labellers, tasks
@@ -211,9 +211,9 @@ def newer() -> None:
     with panels("newer", 9, 3.1, 2, plane=False) as axes:
         for ax, (task, what) in zip(axes, whats.items(), strict=True):
             papers = {n: float(value) for (name, n), value in PAPERS.items() if name == task}
-            curves = [("shipped model", rows_of(task), BLUE), ("Ptr-Net here", None, QUIET)]
+            curves = [("shipped model", measures(task), BLUE), ("Ptr-Net here", None, QUIET)]
             for label, rows, color in curves:
-                rows = rows or rows_of(f"{task}-ptr-net")
+                rows = rows or measures(f"{task}-ptr-net")
                 sizes = sorted(n for n in rows if n >= 5)
                 values = [100 * rows[n].value for n in sizes]
                 ax.plot(sizes, values, "o-", color=color, ms=3.5, lw=1.5, label=label)
@@ -242,8 +242,17 @@ def fence() -> None:
         run(["solve", "hull", str(file), "--plot", picture, "--output", f"{folder}/fence.csv"])
 
 
+def newspaper() -> None:
+    """Draw README's picture of a page."""
+    docs = PICTURES.parent
+    page = docs.parent / "examples" / "newspaper.xml"
+    with tempfile.TemporaryDirectory() as folder:
+        output, picture = f"{folder}/ordered.xml", str(docs / "newspaper.png")
+        run(["solve", "reading-order", str(page), "--plot", picture, "--output", output])
+
+
 def capitals() -> None:
-    """Draw README's picture for light and dark backgrounds."""
+    """Draw the picture of docs/index.md for light and dark backgrounds."""
     docs = PICTURES.parent
     table = docs.parent / "examples" / "capitals.csv"
     dark = {"figure.facecolor": DARK, "axes.facecolor": DARK, "text.color": "#e6e8eb"}
@@ -272,6 +281,7 @@ def main(names: list[str]) -> None:
     for name in names or DRAWINGS:
         DRAWINGS[name]()
     if not names:
+        newspaper()
         capitals()
 
 

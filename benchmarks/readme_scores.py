@@ -40,9 +40,16 @@ PAPERS = {
 }
 
 
-def section(name: str) -> list[dict[str, str]]:
-    """Return the table of a data set in results/real-data.md. Columns *ahead* are left out."""
-    text = (ROOT / "results" / "real-data.md").read_text().split(f"\n## {name}: ")[1]
+PAGES = {  # by section of results/reading-order.md
+    "dp-bench": "reading order of modern pages",
+    "ocr-d": "reading order of prints of 1500 to 1900",
+}
+RULES = {"xy-cut": "XY-cut", "docling": "docling"}
+
+
+def section(file: str, title: str) -> list[dict[str, str]]:
+    """Return the table of a section in a file of results/. Columns *ahead* are left out."""
+    text = (ROOT / "results" / file).read_text().split(f"\n## {title}")[1]
     table = [line for line in text.split("\n## ")[0].splitlines() if line.startswith("|")]
     head, _, *rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in table]
     return [{h: c for h, c in zip(head, row, strict=True) if h != "ahead"} for row in rows]
@@ -51,7 +58,7 @@ def section(name: str) -> list[dict[str, str]]:
 def real_rows() -> Iterator[str]:
     """Yield the rows of real data sets."""
     for name, question in QUESTIONS.items():
-        table = {row["method"]: row for row in section(name)}
+        table = {row["method"]: row for row in section("real-data.md", f"{name}: ")}
         metrics = [m for m in METRICS if m in table["ptrnet"]]
         values = {
             method: " / ".join(row[m] for m in metrics if row[m]) for method, row in table.items()
@@ -60,6 +67,18 @@ def real_rows() -> Iterator[str]:
         others.append(f"LightGBM {max(values[method] for method in LIGHTGBM)}")
         cells = [question, " / ".join(metrics), values["ptrnet"], ", ".join(others)]
         yield f"| {' | '.join(cells)} |"
+
+
+def page_rows() -> Iterator[str]:
+    """Yield the rows of real pages whose boxes have no labels: values without intervals."""
+    for name, question in PAGES.items():
+        table = {row["method"]: row for row in section("reading-order.md", f"{name}\n")}
+        scores = {
+            method: " / ".join(row[column].split(" ")[0] for column in ("exact", "edit distance"))
+            for method, row in table.items()
+        }
+        others = ", ".join(f"{title} {scores[rule]}" for rule, title in RULES.items())
+        yield f"| {question} | exact / edit distance | {scores['ptrnet']} | {others} |"
 
 
 def measures(model: str) -> dict[int, Measure]:
@@ -95,6 +114,7 @@ def lines() -> Iterator[str]:
     """Yield the lines of the table."""
     yield "| question | measure | ptrnet | others |"
     yield "|---|---|---|---|"
+    yield from page_rows()
     yield from real_rows()
     yield from shipped_rows()
 
