@@ -88,7 +88,6 @@ class Evaluation(Sink["Evaluation"]):
     """
 
     def __init__(self, task: Task, chunks: Iterable[Dataset] = (), by: str | None = None) -> None:
-        super().__init__()
         self._task, self._field = task, by
         self._no_scores = _no_scores(task)
         self._empty = _moments(self._no_scores)

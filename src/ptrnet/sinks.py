@@ -145,8 +145,7 @@ class Resumable(Sink[None]):
 
     def result(self) -> None:
         with _writing(self.output):
-            is_binary = self.target.capabilities.binary
-            _join(self._folder, self.output, self.task, self.target if is_binary else None)
+            _join(self._folder, self.output, self.task, self.target.capabilities.binary)
 
 
 def can_resume(output: str | None) -> bool:
@@ -254,7 +253,7 @@ def _claimed(output: str, key: Mapping[str, Any]) -> Iterator[Path]:
             yield folder
         except BaseException as error:
             is_stop = isinstance(error, KeyboardInterrupt | KilledError | OSError | OutputError)
-            if _numbers(folder) and (is_stop or not is_new):
+            if _chunk_files(folder) and (is_stop or not is_new):
                 print(
                     f"the finished part is kept in {folder}; the same command continues from there",
                     file=sys.stderr,
@@ -297,7 +296,7 @@ def _claim(folder: Path, key: Mapping[str, Any], is_new: bool) -> None:
             )
 
 
-def _numbers(folder: Path) -> dict[int, Path]:
+def _chunk_files(folder: Path) -> dict[int, Path]:
     """Return the chunk files by number."""
     files = folder.glob("*-*.*")
     return {int(file.name.partition("-")[0]): file for file in files}
@@ -309,7 +308,7 @@ def _finished(folder: Path, extension: str) -> tuple[dict[int, int], int]:
     Remove damaged files.
     """
     done, total = {}, 0
-    for number, file in _numbers(folder).items():
+    for number, file in _chunk_files(folder).items():
         lines, unproved = file.read_bytes(), file.name.split("-")[1]
         if file.name == _chunk_name(number, unproved, lines, extension):
             done[number] = lines.count(b"\n")
@@ -337,10 +336,10 @@ def _write_chunk(path: Path, lines: bytes) -> None:
         raise
 
 
-def _join(folder: Path, output: str, task: Task, target: formats.Format | None) -> None:
-    """Write the output: the joined lines of the chunks, or a file of the binary format `target`."""
-    files = [file for _, file in sorted(_numbers(folder).items())]
-    if target is not None:
+def _join(folder: Path, output: str, task: Task, is_binary: bool) -> None:
+    """Write the output: the joined lines of the chunks, or their examples in a binary format."""
+    files = [file for _, file in sorted(_chunk_files(folder).items())]
+    if is_binary:
         read = formats.get("jsonl").module.read_answered
         rows = enumerate((e for file in files for e in read(str(file), task)), 1)
         # Messages must not name the files of chunks, which the user did not write.

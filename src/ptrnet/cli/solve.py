@@ -95,7 +95,7 @@ def solve(
         ptrnet solve --model my-offers new.csv --set-id order --output answered.csv
         ptrnet solve --model my-offers new.csv --set-id order --probability share
     """
-    from ptrnet.solver import solve as answer
+    from ptrnet.solver import solve_source
     from ptrnet.solver.predict import predictor_of
     from ptrnet.solver.solving import ACTIVITY, open_drawn, open_file
     from ptrnet.types import Ends
@@ -129,7 +129,7 @@ def solve(
     if json:
         header = {"task": task.name, "model": model or task.name, "decoder": decoder.name}
         sink = Document(sink, header, task)
-    answer(predictor, trained_range, source, sink, ACTIVITY, jobs, backend)
+    solve_source(predictor, trained_range, source, sink, ACTIVITY, jobs, backend)
 
 
 def _random_instance(task: "Task", points: str | None, n: int, seed: int) -> "Floats":

@@ -12,7 +12,7 @@ import numpy as np
 from ptrnet import model_folder
 from ptrnet.data.arrays import series_like
 from ptrnet.data.dataset import examples_of, has_answer, instances_of, one_example
-from ptrnet.decoding import Decoder, Greedy
+from ptrnet.decoding import Decoder
 from ptrnet.errors import InputError, ModelError
 from ptrnet.files import exists
 from ptrnet.models.base import PointerModel, num_weights
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-def solve(
+def solve_source(
     predictor: Predictor,
     trained_range: TrainedRange,
     source: Source,
@@ -254,7 +254,9 @@ class Solver:
         chunks = data.chunks(CHUNK) if activity or is_shared else [data]
         predictor = self._predictor(decoder, constrained, augment, improve)
         source = Source(chunks, len(data), None)
-        return solve(predictor, self.trained_range, source, Memory(), activity, jobs, backend)
+        return solve_source(
+            predictor, self.trained_range, source, Memory(), activity, jobs, backend
+        )
 
     def _predictor(
         self,
@@ -310,7 +312,7 @@ class Solver:
         data, _ = instances_of(instances, self.task)
         if not len(data):
             raise InputError("instances: expected at least one, got none")
-        self.trained_range.warn_of(data, Greedy())
+        self.trained_range.warn_of(data)
         constraint = self.task if constrained else unconstrained(self.task.facts)
         return sample_answers(
             self._network,
@@ -428,7 +430,7 @@ class Solver:
         data = self._with_groups(examples, group, columns)
         predictor = self._predictor(None)
         self._own_task()
-        self.trained_range.warn_of(data, Greedy())
+        self.trained_range.warn_of(data)
         return importance_of(predictor, data, repeats, seed).to_dict()
 
     def plot_reliability(
@@ -463,7 +465,7 @@ class Solver:
 
         task = self._own_task()
         data = self._with_groups(examples, group, columns)
-        self.trained_range.warn_of(data, Greedy())
+        self.trained_range.warn_of(data)
         ax = axes_or_new(ax)
         draw_reliability(ax, *claims_of(self._network, task, data))
         return ax
@@ -481,7 +483,7 @@ class Solver:
         """
         task = self._own_task()
         data, is_one = instances_of(self._sets(instances, set_id=set_id), task)
-        self.trained_range.warn_of(data, Greedy())
+        self.trained_range.warn_of(data)
         numbers = compute(self._network, task, data)
         if set_id:
             from ptrnet.data.tables import in_rows
@@ -616,7 +618,7 @@ class Solver:
     def _known(self, values: Any) -> tuple[Dataset, bool]:
         """Validate examples as `examples_of` does, and warn of them."""
         data, is_one = examples_of(values, self.task)
-        self.trained_range.warn_of(data, Greedy())
+        self.trained_range.warn_of(data)
         return data, is_one
 
     def solve_file(
@@ -692,7 +694,7 @@ class Solver:
             NO_COLUMNS if columns is None else columns,
             probability,
         )
-        solve(predictor, self.trained_range, source, sink, ACTIVITY, jobs, backend)
+        solve_source(predictor, self.trained_range, source, sink, ACTIVITY, jobs, backend)
 
     def evaluate_file(
         self,
@@ -913,7 +915,7 @@ class Solver:
             return points.example
         example = one_example(points, self.task)
         if example.outputs is not None:
-            self.trained_range.warn_of([example], Greedy())
+            self.trained_range.warn_of([example])
             return example
         return self.predict([example])[0]
 

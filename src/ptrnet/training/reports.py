@@ -56,8 +56,8 @@ class Hooks:
     loggers: tuple[Logger | str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "callbacks", _listed(self.callbacks, "callbacks"))
-        object.__setattr__(self, "loggers", _listed(self.loggers, "loggers"))
+        object.__setattr__(self, "callbacks", _to_tuple(self.callbacks, "callbacks"))
+        object.__setattr__(self, "loggers", _to_tuple(self.loggers, "loggers"))
         for callback in self.callbacks:
             if not callable(callback):
                 raise InputError(
@@ -108,7 +108,7 @@ class Hooks:
                 logger.finalize(status)
 
 
-def _listed(values: Any, name: str) -> tuple[Any, ...]:
+def _to_tuple(values: Any, name: str) -> tuple[Any, ...]:
     if not isinstance(values, Iterable) or isinstance(values, str):
         raise InputError(f"{name}: expected a list, got {type(values).__name__}")
     return tuple(values)
