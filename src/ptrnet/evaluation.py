@@ -49,9 +49,8 @@ def _scores(
     element_scores: Sequence[Floats],
 ) -> dict[str, Scores]:
     """Return the scores `(B,)` of the answers by metric, including `log_likelihood`."""
-    outputs = [example.outputs for example in answered if example.outputs is not None]
     return {
-        **task.score(examples, outputs),
+        **task.score(examples, answered.all_outputs()),
         **summary.score_elements(task, examples, element_scores),
         LOG_LIKELIHOOD: log_likelihoods,
     }

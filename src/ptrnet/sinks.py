@@ -35,7 +35,7 @@ from ptrnet.run import CHUNK, Part, Result, Sink, Source, Whole
 from ptrnet.tasks.base import Task, with_ends
 from ptrnet.types import Dataset, Ends
 
-KEY = "job.json"
+KEY_FILE = "job.json"
 _DIGITS = 32  # hexadecimal digits of a chunk's SHA-256 in its file name: 128 bits are enough
 
 
@@ -247,7 +247,7 @@ def _claimed(output: str, key: Mapping[str, Any]) -> Iterator[Path]:
         with _writing(output):
             folder.mkdir(exist_ok=True)
             stack.enter_context(locked(folder, wait=False))
-            is_new = not (folder / KEY).exists()
+            is_new = not (folder / KEY_FILE).exists()
             _claim(folder, key, is_new)
         try:
             yield folder
@@ -277,16 +277,16 @@ def _claim(folder: Path, key: Mapping[str, Any], is_new: bool) -> None:
     """Write the key of a new job, or raise InputError if the folder belongs to another job."""
     text = json.dumps(key, indent=1) + "\n"
     if is_new:
-        with atomic_path(folder / KEY) as temporary:
+        with atomic_path(folder / KEY_FILE) as temporary:
             temporary.write_text(text, encoding="utf-8")
         return
     key = json.loads(text)  # converts tuples to lists, as in the file
     try:
-        former = json.loads((folder / KEY).read_text(encoding="utf-8"))
+        former = json.loads((folder / KEY_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         former = None
     if not isinstance(former, dict):
-        raise InputError(f"{folder / KEY}: not readable; delete {folder}")
+        raise InputError(f"{folder / KEY_FILE}: not readable; delete {folder}")
     for name in dict.fromkeys([*key, *former]):
         if former.get(name) != key.get(name):
             raise InputError(

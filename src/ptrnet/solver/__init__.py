@@ -156,12 +156,12 @@ class Solver:
             array([0, 1, 2, 3])
             >>> ptrnet.load("tsp").solve([square, square[:3]], ptrnet.Beam(8))  # a list of two
         """
-        instances = self._sets(instances, set_id=set_id)
+        instances = self._read_sets(instances, set_id=set_id)
         data, is_one = instances_of(instances, self.task)
         solved = self.predict(
             data, decoder, constrained=constrained, augment=augment, improve=improve
         )
-        answers = [solved.outputs(row) for row in range(len(solved))]
+        answers = solved.all_outputs()
         return answers[0] if is_one else answers
 
     def answer(
@@ -188,7 +188,7 @@ class Solver:
             >>> answer.outputs, answer.log_prob
             (array([0, 1, 2, 3]), -0.0010545653058215976)
         """
-        instances = self._sets(instances, set_id=set_id)
+        instances = self._read_sets(instances, set_id=set_id)
         data, is_one = instances_of(instances, self.task)
         for example in data:
             self.trained_range.check_readable(example)
@@ -231,8 +231,8 @@ class Solver:
 
         Args:
             data: validated instances: a `Dataset`, or rows of a `Dataset`.
-            decoder: as in `solve`. `constrained`, `augment` and `improve` are also
-                as in `solve`.
+            decoder: as in `solve`. `constrained`, `augment` and `improve` are also as in
+                `solve`.
             jobs: the number of processes, 1 or more. -1 means one process per core.
             backend: where the processes run: "local", or a cluster of "dask" or "ray".
             activity: the label of a progress bar. If the label is empty, there is no bar.
@@ -343,9 +343,9 @@ class Solver:
             >>> ptrnet.load("hull").log_likelihoods((square, [0, 1, 2, 3]))
             -0.0010545653058144921
         """
-        known, is_one = self._known(examples)
         from ptrnet.solver.scoring import log_likelihoods_of
 
+        known, is_one = self._known(examples)
         log_likelihoods = log_likelihoods_of(self._network, self.task, known)
         return float(log_likelihoods[0]) if is_one else log_likelihoods
 
@@ -482,7 +482,7 @@ class Solver:
         Raises InputError if the model was not trained on the user's own examples.
         """
         task = self._own_task()
-        data, is_one = instances_of(self._sets(instances, set_id=set_id), task)
+        data, is_one = instances_of(self._read_sets(instances, set_id=set_id), task)
         self.trained_range.warn_of(data)
         numbers = compute(self._network, task, data)
         if set_id:
@@ -555,8 +555,8 @@ class Solver:
         Args:
             examples: examples with the true answers, in any form that `log_likelihoods` takes. A
                 table, as in `solve`, is also accepted.
-            decoder: as in `solve`. `constrained`, `augment` and `improve` are also
-                as in `solve`.
+            decoder: as in `solve`. `constrained`, `augment` and `improve` are also as in
+                `solve`.
             group: the column, the key or the field that says to which group each instance belongs,
                 such as a person. Or the groups themselves: a name or number for each example. The
                 intervals take a group as one observation.
@@ -597,14 +597,14 @@ class Solver:
         from ptrnet.data.groups import grouped, warned_of_ids
 
         if any(columns.values()):
-            data = examples_of(self._sets(examples, **columns, group=group), self.task)[0]
+            data = examples_of(self._read_sets(examples, **columns, group=group), self.task)[0]
         else:
             data = grouped(examples_of(examples, self.task)[0], group)
         for _ in warned_of_ids(data):
             pass
         return data
 
-    def _sets(self, values: Any, **columns: str) -> Any:
+    def _read_sets(self, values: Any, **columns: str) -> Any:
         """Return the sets of a long table. If no column is named, return `values` as given."""
         if not any(columns.values()):
             return values
@@ -641,18 +641,17 @@ class Solver:
         """Answer every instance of a file, and write the answers to another file.
 
         ptrnet reads, answers and writes in chunks, so a large file does not need more memory than a
-        small one. Only long tables have to fit into memory. A call that reads a file
-        (not a long table) and writes a .txt, .jsonl or .parquet file can be
-        resumed. If the call is stopped, its finished chunks stay
-        in `OUTPUT.partial/`. Repeat the same call to continue.
+        small one. Only long tables have to fit into memory. A call that reads a file (not a long
+        table) and writes a .txt, .jsonl or .parquet file can be resumed. If the call is stopped,
+        its finished chunks stay in `OUTPUT.partial/`. Repeat the same call to continue.
 
         Args:
             file: the instances, in any format. "-" is standard input.
             output: the file for the answers. Its extension is the format. "-" is standard output.
                 From standard input to standard output, each instance is answered and printed as
                 soon as its line has been read.
-            decoder: as in `solve`. `constrained`, `augment` and `improve` are also
-                as in `solve`.
+            decoder: as in `solve`. `constrained`, `augment` and `improve` are also as in
+                `solve`.
             start: the first city of each tour, as in `ptrnet.label`.
             end: the last city of each tour. If `start` and `end` are given, the network completes a
                 closed tour whose first two cities are `end` and `start`. ptrnet rotates this tour,
@@ -878,7 +877,7 @@ class Solver:
         from ptrnet.plots.labels import element_names
         from ptrnet.solver.scoring import attention
 
-        known = self._answered(points)
+        known = self._one_with_answer(points)
         probabilities, tokens = attention(self._network, self.task, known)
         ax = axes_or_new(ax)
         draw_matrix(ax, probabilities, tokens, self.task.facts.special_names, element_names(known))
@@ -905,10 +904,10 @@ class Solver:
         from ptrnet.plots.answer import animate
         from ptrnet.solver.scoring import attention
 
-        known = self._answered(points)
+        known = self._one_with_answer(points)
         return animate(self.task, known.inputs, *attention(self._network, self.task, known))
 
-    def _answered(self, points: Any) -> Example:
+    def _one_with_answer(self, points: Any) -> Example:
         """Return an instance with its known answer. If no answer is known, the model answers."""
         if isinstance(points, Answer):
             self._check_task(points)

@@ -16,7 +16,7 @@ from ptrnet.tasks.custom import own_task
 from ptrnet.types import Dataset, Ends
 
 
-def open_table(
+def open_sets(
     predictor: Predictor,
     table: Table,
     columns: Columns,

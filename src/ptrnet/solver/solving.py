@@ -50,7 +50,7 @@ def open_file(
     if opened := formats.open_table(path, columns):
         from ptrnet.solver import long_tables  # few files need its imports
 
-        return long_tables.open_table(predictor, *opened, path, target, ends, probability)
+        return long_tables.open_sets(predictor, *opened, path, target, ends, probability)
     check_no_probability(probability)
     if path == target == "-" and not whole:
         source = open_instances(task, path, target, ends, size=1)

@@ -13,7 +13,7 @@ import numpy as np
 from lightning.fabric.loggers import CSVLogger, Logger, TensorBoardLogger
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
+from rich.progress import Progress as RichProgress
 from rich.table import Column
 from torch import Tensor
 
@@ -141,7 +141,7 @@ class Progress:
         self.recent: list[Mapping[str, Tensor]] = []
         self.valid = ""
         self.console = Console(stderr=True, quiet=log is None)
-        self.bar = Bar(
+        self.bar = RichProgress(
             TextColumn("{task.completed}/{task.total}", table_column=Column(no_wrap=True)),
             BarColumn(bar_width=6),
             # On a narrow terminal, truncate the status and never the remaining time.
