@@ -43,17 +43,22 @@ def pytest_xdist_auto_num_workers(config):
     return 3 * cpu_count() // 2
 
 
-# The longest begin first, so that at the end no process is left alone with one of them.
-# Contracts and kernels compile different functions, if none are cached.
-LONGEST = [
-    "contract",
+# Long files begin first, so that at the end no process is left alone with one of them. The first
+# three compile different functions, if none are cached. Files that need many labellers begin when
+# these are compiled, because otherwise several processes would compile the same functions.
+FIRST = [
+    "contract/test_contracts",
+    "kernels/test_cold_cache",
+    "kernels/test_additive",
     "kernels",
-    "page",
     "training",
-    "serve",
-    "cli",
-    "docs",
     "export",
+    "models",
+    "page",
+    "serve",
+    "docs",
+    "cli",
+    "contract",
     "labellers",
     "lab",
     "test_plugins",
@@ -63,8 +68,9 @@ LONGEST = [
 
 def pytest_collection_modifyitems(items):
     def place(item):
-        part = item.path.relative_to(ROOT).parts[0].removesuffix(".py")
-        return LONGEST.index(part) if part in LONGEST else len(LONGEST)
+        path = item.path.relative_to(ROOT).with_suffix("")
+        names = [path.as_posix(), path.parts[0]]
+        return min(FIRST.index(name) if name in FIRST else len(FIRST) for name in names)
 
     items.sort(key=place)
 

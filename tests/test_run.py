@@ -145,14 +145,14 @@ def test_an_unfinished_job_with_another_key_is_refused_and_left_alone(tmp_path, 
     with pytest.raises(InputError, match=r"with other options \(extra was None, now"):
         run(tmp_path / "a.txt", key={"seed": 1, "extra": True})
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
-    (folder / sinks.KEY).write_text("{")
+    (folder / sinks.KEY_FILE).write_text("{")
     with pytest.raises(InputError, match="not readable; delete"):
         run(tmp_path / "a.txt")
 
 
 def test_the_key_holds_task_command_options_and_version(tmp_path, monkeypatch):
     folder = stop(tmp_path / "a.txt", monkeypatch)
-    key = json.loads((folder / sinks.KEY).read_text())
+    key = json.loads((folder / sinks.KEY_FILE).read_text())
     assert key["task"] == "sort" and key["command"] == "sorting" and key["seed"] == 1
     assert key["order"] == "given" and key["ptrnet"]
 

@@ -49,9 +49,8 @@ def _scores(
     element_scores: Sequence[Floats],
 ) -> dict[str, Scores]:
     """Return the scores `(B,)` of the answers by metric, including `log_likelihood`."""
-    outputs = [example.outputs for example in answered if example.outputs is not None]
     return {
-        **task.score(examples, outputs),
+        **task.score(examples, answered.all_outputs()),
         **summary.score_elements(task, examples, element_scores),
         LOG_LIKELIHOOD: log_likelihoods,
     }
@@ -88,7 +87,6 @@ class Evaluation(Sink["Evaluation"]):
     """
 
     def __init__(self, task: Task, chunks: Iterable[Dataset] = (), by: str | None = None) -> None:
-        super().__init__()
         self._task, self._field = task, by
         self._no_scores = _no_scores(task)
         self._empty = _moments(self._no_scores)

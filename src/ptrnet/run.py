@@ -31,9 +31,9 @@ class Source(NamedTuple):
         chunks: the arguments of the run's function: datasets of CHUNK rows, or the index of
             each chunk.
         num_rows: number of rows; None if unknown.
-        key: everything about the input that decides the result, as JSON. None for input in
-            memory, for standard input and pipes, which cannot be read again, and if the output
-            cannot be resumed. If the key is None, finished chunks of a stopped run are removed.
+        key: everything about the input that decides the result, as JSON. None if a stopped run
+            cannot be resumed: the input cannot be read again (values in memory, standard input, a
+            pipe), or the output cannot be written in parts (`ptrnet.sinks.can_resume`).
         path: path of the file; None for input in memory.
     """
 
@@ -52,6 +52,10 @@ class Part(NamedTuple):
     encoded: Any
 
 
+def _unchanged(data: Dataset) -> Dataset:
+    return data
+
+
 class Sink(ABC, Generic[Result]):
     """Takes the results of a run.
 
@@ -61,12 +65,9 @@ class Sink(ABC, Generic[Result]):
         is_live: whether the sink shows each result at once, because more input may never come.
     """
 
-    encode: Callable[[Dataset], Any]
+    encode: Callable[[Dataset], Any] = staticmethod(_unchanged)
     unproved: int = 0
     is_live: bool = False
-
-    def __init__(self) -> None:
-        self.encode = _unchanged
 
     def opened(self) -> AbstractContextManager[Mapping[int, int]]:
         """Prepare for `add`. Yields the numbers of rows of finished chunks, by chunk number."""
@@ -122,10 +123,6 @@ def run(
         return sink.result()
 
 
-def _unchanged(data: Dataset) -> Dataset:
-    return data
-
-
 def _compute(
     function: Callable[[Any], Dataset], encode: Callable[[Dataset], Any], item: tuple[int, Any]
 ) -> Part:
@@ -142,7 +139,6 @@ class Whole(Sink[Result]):
     """
 
     def __init__(self, finish: Callable[[Dataset], Result]) -> None:
-        super().__init__()
         self._finish, self._parts = finish, list[Dataset]()
 
     def add(self, part: Part) -> None:

@@ -36,7 +36,7 @@ from ptrnet.run import CHUNK, Part, Result, Sink, Source, Whole
 from ptrnet.tasks.base import Task, with_ends
 from ptrnet.types import Dataset, Ends
 
-KEY = "job.json"
+KEY_FILE = "job.json"
 _DIGITS = 32  # hexadecimal digits of a chunk's SHA-256 in its file name: 128 bits are enough
 
 
@@ -182,8 +182,7 @@ class Resumable(Sink[None]):
 
     def result(self) -> None:
         with _writing(self.output):
-            is_binary = self.target.capabilities.binary
-            _join(self._folder, self.output, self.task, self.target if is_binary else None)
+            _join(self._folder, self.output, self.task, self.target.capabilities.binary)
 
 
 def can_resume(output: str | None) -> bool:
@@ -291,13 +290,13 @@ def _claimed(output: str, key: Mapping[str, Any]) -> Iterator[Path]:
         with _writing(output):
             folder.mkdir(exist_ok=True)
             stack.enter_context(locked(folder, wait=False))
-            is_new = not (folder / KEY).exists()
+            is_new = not (folder / KEY_FILE).exists()
             _claim(folder, key, is_new)
         try:
             yield folder
         except BaseException as error:
             is_stop = isinstance(error, KeyboardInterrupt | KilledError | OSError | OutputError)
-            if _numbers(folder) and (is_stop or not is_new):
+            if _chunk_files(folder) and (is_stop or not is_new):
                 print(
                     f"the finished part is kept in {folder}; the same command continues from there",
                     file=sys.stderr,
@@ -321,16 +320,16 @@ def _claim(folder: Path, key: Mapping[str, Any], is_new: bool) -> None:
     """Write the key of a new job, or raise InputError if the folder belongs to another job."""
     text = json.dumps(key, indent=1) + "\n"
     if is_new:
-        with atomic_path(folder / KEY) as temporary:
+        with atomic_path(folder / KEY_FILE) as temporary:
             temporary.write_text(text, encoding="utf-8")
         return
     key = json.loads(text)  # converts tuples to lists, as in the file
     try:
-        former = json.loads((folder / KEY).read_text(encoding="utf-8"))
+        former = json.loads((folder / KEY_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         former = None
     if not isinstance(former, dict):
-        raise InputError(f"{folder / KEY}: not readable; delete {folder}")
+        raise InputError(f"{folder / KEY_FILE}: not readable; delete {folder}")
     for name in dict.fromkeys([*key, *former]):
         if former.get(name) != key.get(name):
             raise InputError(
@@ -340,7 +339,7 @@ def _claim(folder: Path, key: Mapping[str, Any], is_new: bool) -> None:
             )
 
 
-def _numbers(folder: Path) -> dict[int, Path]:
+def _chunk_files(folder: Path) -> dict[int, Path]:
     """Return the chunk files by number."""
     files = folder.glob("*-*.*")
     return {int(file.name.partition("-")[0]): file for file in files}
@@ -352,7 +351,7 @@ def _finished(folder: Path, extension: str) -> tuple[dict[int, int], int]:
     Remove damaged files.
     """
     done, total = {}, 0
-    for number, file in _numbers(folder).items():
+    for number, file in _chunk_files(folder).items():
         lines, unproved = file.read_bytes(), file.name.split("-")[1]
         if file.name == _chunk_name(number, unproved, lines, extension):
             done[number] = lines.count(b"\n")
@@ -380,10 +379,10 @@ def _write_chunk(path: Path, lines: bytes) -> None:
         raise
 
 
-def _join(folder: Path, output: str, task: Task, target: formats.Format | None) -> None:
-    """Write the output: the joined lines of the chunks, or a file of the binary format `target`."""
-    files = [file for _, file in sorted(_numbers(folder).items())]
-    if target is not None:
+def _join(folder: Path, output: str, task: Task, is_binary: bool) -> None:
+    """Write the output: the joined lines of the chunks, or their examples in a binary format."""
+    files = [file for _, file in sorted(_chunk_files(folder).items())]
+    if is_binary:
         read = formats.get("jsonl").module.read_answered
         rows = enumerate((e for file in files for e in read(str(file), task)), 1)
         # Messages must not name the files of chunks, which the user did not write.

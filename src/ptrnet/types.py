@@ -337,6 +337,11 @@ class Dataset(Sequence["Example"]):
         outputs = np.asarray(flat, np.int64)
         return outputs if self.item_size == 1 else outputs.reshape(-1, self.item_size)
 
+    def all_outputs(self) -> list[Indices]:
+        """Return the answers of all rows, which must be known."""
+        assert self.has_answers.all()
+        return [self.outputs(row) for row in range(len(self))]  # type: ignore[misc]
+
     def grades_of(self, row: int) -> Floats | None:
         """Return the grades `(n,)` of one row's elements; None if the row has none."""
         begin, end = self.starts[row], self.starts[row + 1]

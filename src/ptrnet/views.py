@@ -91,7 +91,7 @@ def decode_view(
     model: PointerModel,
     decoder: Decoder,
     constraint: Constraint,
-    beginnings: Sequence[Sequence[int]] = (),
+    beginnings: Sequence[Sequence[int]],
 ) -> list[list[Choice]]:
     """Decode view `number` of each instance, and return the answers to each instance.
 
@@ -105,7 +105,7 @@ def decode_view(
         beginnings: for each instance, the k elements with which its answer must begin.
     """
     views = views_of(number, instances, task, model)
-    if len(beginnings) and len(beginnings[0]):
+    if len(beginnings[0]):
         places = [np.argsort(o)[list(b)] for o, b in zip(views.orders, beginnings, strict=True)]
         first = torch.from_numpy(np.array(places) + model.num_specials)
         constraint = Begun(constraint, first.to(views.inputs.device))

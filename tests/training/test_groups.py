@@ -11,7 +11,7 @@ import ptrnet
 from ptrnet.cli import run
 from ptrnet.data.groups import code_of
 from ptrnet.errors import AmbiguousInputWarning, InputError
-from ptrnet.training.examples import open_stream, open_valid, valid_batches, valid_groups
+from ptrnet.training.examples import make_valid_batches, open_stream, open_valid, valid_groups
 from ptrnet.training.own_data import infer_recipe
 from ptrnet.training.recipe import Recipe
 
@@ -69,7 +69,7 @@ def card(folder):
 def test_a_taste_that_only_a_persons_mark_tells_is_not_claimed_for_new_persons(tmp_path):
     """Chance has the accuracy .25 and the log-likelihood -1.39."""
     rows, new = panel(60, 20), panel(30, 20, seed=1)
-    small = {"seed": 1, "steps": 300, "hidden_size": 16, "ensemble": 2, "fields": ["mark", "brand"]}
+    small = {"seed": 1, "steps": 180, "hidden_size": 16, "ensemble": 2, "fields": ["mark", "brand"]}
     by_set = tmp_path / "by-set"
     with pytest.warns(AmbiguousInputWarning, match='"person" looks like an id.*--group person'):
         ptrnet.fit(rows, **COLUMNS, **small, output=by_set)
@@ -106,7 +106,7 @@ def test_no_group_is_on_both_sides_of_the_split_of_a_network(tmp_path):
         learned = {example.group for example in stream.learned_by(k, 1000)}
         assert persons | learned == {code_of(f"p{person}") for person in range(12)}
         assert not persons & learned
-    batches = [batch.held_out_by[0].item() for batch in valid_batches(recipe, valid)]
+    batches = [batch.held_out_by[0].item() for batch in make_valid_batches(recipe, valid)]
     assert batches == sorted(batches)
     expected = [example.group for part in valid for example in part]
     assert valid_groups(valid).tolist() == expected

@@ -46,7 +46,6 @@ def explain(
     from ptrnet.data import formats
     from ptrnet.data.dataset import examples_of
     from ptrnet.data.groups import warned_of_ids
-    from ptrnet.decoding import Greedy
     from ptrnet.plots.figure import axes, check_picture
     from ptrnet.plots.importance import bars_height, draw_importance
     from ptrnet.solver.explain import importance_of
@@ -58,7 +57,7 @@ def explain(
     solver = load_solver(None, model)
     task = own_task(solver.task)
     data, _ = examples_of(list(warned_of_ids(formats.read(file, task, columns))), task)
-    solver.trained_range.warn_of(data, Greedy())
+    solver.trained_range.warn_of(data)
     predictor = predictor_of(solver.model, task)
     importance = importance_of(predictor, data, repeats, seed, activity="explaining")
     if plot is not None:

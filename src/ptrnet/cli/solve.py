@@ -109,7 +109,7 @@ def solve(
         ptrnet solve --model my-offers new.csv --set-id order --output answered.csv
         ptrnet solve --model my-offers new.csv --set-id order --probability share
     """
-    from ptrnet.solver import solve as answer
+    from ptrnet.solver import solve_source
     from ptrnet.solver.predict import predictor_of
     from ptrnet.solver.solving import ACTIVITY, open_drawn, open_file
     from ptrnet.types import Ends
@@ -145,7 +145,7 @@ def solve(
         sink = Document(sink, header, task)
     if doubt:
         sink = Doubts(sink, doubt)
-    answer(predictor, trained_range, source, sink, ACTIVITY, jobs, backend)
+    solve_source(predictor, trained_range, source, sink, ACTIVITY, jobs, backend)
 
 
 def _random_instance(task: "Task", points: str | None, n: int, seed: int) -> "Floats":

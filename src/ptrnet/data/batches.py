@@ -192,14 +192,14 @@ def token_log_likelihoods(
 
 
 def batches_of(data: Dataset, task: Task, batch_size: int, has_answers: bool = True) -> list[Batch]:
-    """Return a dataset in batches of at most `batch_size`, in the order of `by_size`."""
-    rows = by_size(data)
+    """Return a dataset in batches of at most `batch_size`, in the order of `rows_by_size`."""
+    rows = rows_by_size(data)
     starts = range(0, len(rows), batch_size)
     parts = (rows[k : k + batch_size] for k in starts)
     return [batch_of(data, task, part, has_answers=has_answers) for part in parts]
 
 
-def by_size(data: Dataset) -> Indices:
+def rows_by_size(data: Dataset) -> Indices:
     """Return the rows sorted by their number of elements; rows of one size keep their order."""
     return np.argsort(data.sizes, kind="stable")
 

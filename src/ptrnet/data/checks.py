@@ -212,7 +212,11 @@ def check_solvable(inputs: Floats, task: Task, source: str) -> None:
 
 
 def required_answer(example: Example, task: Task, source: str = "") -> Indices:
-    """Return the answer of an example. Raises InputError if the example has no answer."""
+    """Return the answer of an example. Raises InputError if the example has no answer.
+
+    Args:
+        source: the name of the example in the message, if the example itself has no source.
+    """
     if example.outputs is None:
         advice = labeller_advice(task)
         if task.facts.schema is not None:

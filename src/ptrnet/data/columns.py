@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ptrnet.data.groups import KEY
+from ptrnet.data.groups import GROUP_KEY
 from ptrnet.errors import InputError
 from ptrnet.settings import OWN_EXAMPLES, Settings, setting
 
@@ -63,10 +63,10 @@ class SetColumns(Settings):
 
     def check_keys(self) -> None:
         """Raise InputError if lines of JSON cannot hold the ids of sets under their name."""
-        if self.set_id == KEY:
+        if self.set_id == GROUP_KEY:
             raise InputError(
-                f'set_id: the key "{KEY}" is reserved in a line, for the id of a group of sets; '
-                "rename the column of the table"
+                f'set_id: the key "{GROUP_KEY}" is reserved in a line, for the id of a group of '
+                "sets; rename the column of the table"
             )
 
     @property

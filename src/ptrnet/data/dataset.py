@@ -41,7 +41,7 @@ def chunks_of(examples: Iterable[Example], size: int) -> Iterator[Dataset]:
         yield Dataset.of(chunk)
 
 
-def views_of(rows: Iterable[Mapping[str, Any]], path: str) -> Iterator[Example]:
+def examples_of_rows(rows: Iterable[Mapping[str, Any]], path: str) -> Iterator[Example]:
     """Yield an example for each row that was read from a file, as a view of a larger dataset.
 
     Args:
@@ -54,17 +54,17 @@ def views_of(rows: Iterable[Mapping[str, Any]], path: str) -> Iterator[Example]:
         yield from Dataset.of_rows(chunk)
 
 
-def groups_of(examples: Iterable[Example], num_elements: int) -> Iterator[Dataset]:
+def chunks_by_elements(examples: Iterable[Example], num_elements: int) -> Iterator[Dataset]:
     """Yield examples as datasets. A dataset ends when it has `num_elements` elements or more."""
-    group, count = list[Example](), 0
+    chunk, count = list[Example](), 0
     for example in examples:
-        group.append(example)
+        chunk.append(example)
         count += len(example.inputs)
         if count >= num_elements:
-            yield Dataset.of(group)
-            group, count = [], 0
-    if group:
-        yield Dataset.of(group)
+            yield Dataset.of(chunk)
+            chunk, count = [], 0
+    if chunk:
+        yield Dataset.of(chunk)
 
 
 # Datasets of values in memory. Error messages name an instance by its index in the values.

@@ -24,7 +24,7 @@ from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.tasks.schema import Element, is_missing
 from ptrnet.types import Dataset, Example, Indices
 
-KEY = "group"  # the key of a group's id in a line of JSON, unless the user names another key
+GROUP_KEY = "group"  # the key of a group's id in a line of JSON, unless the user names another key
 NAMED, UNNAMED = 3, 20  # the smallest number of different ids, by whether the name tells them
 WATCHED = 100_000  # the most examples that `warned_of_ids` looks at
 _NAMES = re.compile(
@@ -78,7 +78,7 @@ def with_groups(examples: Iterable[Example], field: str = "") -> Iterator[Exampl
     Args:
         examples: the examples. If `field` is empty, they may already have groups.
         field: the field of the groups' ids; see `shared_value`. If it is empty, the ids are the
-            values of KEY, or the examples have no groups.
+            values of GROUP_KEY, or the examples have no groups.
 
     Raises:
         InputError: a group's id is neither a name nor a number, or only some examples have one.
@@ -86,9 +86,9 @@ def with_groups(examples: Iterable[Example], field: str = "") -> Iterator[Exampl
     has_groups = None
     for example in examples:
         group = example.group
-        if field or KEY in example.extra:
-            value = shared_value(example, field, "group") if field else example.extra[KEY]
-            group = code_of(check_id(value, f'{example.source}: "{field or KEY}"'))
+        if field or GROUP_KEY in example.extra:
+            value = shared_value(example, field, "group") if field else example.extra[GROUP_KEY]
+            group = code_of(check_id(value, f'{example.source}: "{field or GROUP_KEY}"'))
         if has_groups is None:
             has_groups = group is not None
         elif has_groups != (group is not None):

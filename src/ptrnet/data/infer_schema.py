@@ -169,7 +169,7 @@ class Field:
     def common(self) -> tuple[float, ...]:
         """The numbers that are much more frequent than all others, in ascending order.
 
-        Such a number may mean more than its size: it may be a code such as 999, or what somebody
+        Such a number may mean more than its size: it may be a code such as 999, or what people
         wrote in place of missing numbers.
         """
         return self._counted.common()

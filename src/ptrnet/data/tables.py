@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ptrnet.data import cells, checks
 from ptrnet.data.arrays import columns_of, is_frame, split
 from ptrnet.data.columns import ANSWERS, WIDE_TABLES, Columns
-from ptrnet.data.groups import KEY, code_of
+from ptrnet.data.groups import GROUP_KEY, code_of
 from ptrnet.data.infer_schema import (
     AS_IT_IS,
     Field,
@@ -428,7 +428,7 @@ def with_keys(table: Table, columns: Columns, data: Dataset) -> Dataset:
     groups, extras, elements = table.cells(columns.group), [], []
     for row in data:
         group = groups[(row.rows or ())[0]]
-        extras.append({**row.extra, KEY: cells.check_id(group, row.source)})
+        extras.append({**row.extra, GROUP_KEY: cells.check_id(group, row.source)})
         rest = ({n: v for n, v in e.items() if n != columns.group} for e in row.elements or ())
         elements.append(list(rest))
     return data.with_columns(extra=extras, elements=elements)
@@ -560,8 +560,8 @@ def table_of_examples(examples: Iterable[Example], columns: Columns, source: str
     has_ids, ids = False, set[str]()
     for number, example in enumerate(examples, 1):
         shared = {k: v for k, v in example.extra.items() if not isinstance(v, Mapping)}
-        if columns.group and KEY in shared:
-            shared[columns.group] = shared.pop(KEY)
+        if columns.group and GROUP_KEY in shared:
+            shared[columns.group] = shared.pop(GROUP_KEY)
         key = shared.pop(columns.set_id, None)
         if number == 1:
             has_ids = key is not None

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from ptrnet import tasks
-from ptrnet.data.batches import pad_instances
 from ptrnet.decoding import Greedy
 from ptrnet.errors import InputError
 from ptrnet.masks import gather_rows, length_mask
@@ -19,7 +18,7 @@ from ptrnet.progress import track
 from ptrnet.solver import Solver
 from ptrnet.tasks.base import Task
 from ptrnet.types import END, EXPORTED, Floats, Sizes
-from ptrnet.views import augmented_view
+from ptrnet.views import views_of
 
 TOLERANCE = 1e-4  # largest tolerated error of a log-probability; relative for values below -1
 FLOAT32_ERRORS = 4  # differences up to this many times PyTorch's float32 error are tolerated, too
@@ -90,9 +89,7 @@ def compare(
 def _compare_batch(
     model: PointerModel, exported: PointerModel, task: Task, instances: Sequence[Floats]
 ) -> Agreement:
-    views = [augmented_view(0, task, task.normalize(instance))[0] for instance in instances]
-    inputs, lengths = pad_instances(views, task.facts.exact_inputs)
-    max_lengths = torch.tensor([task.max_length(len(view)) for view in views])
+    inputs, lengths, max_lengths, _ = views_of(0, instances, task, model)
     tokens, actual = (
         Greedy().decode(m, inputs, lengths, max_lengths, task).tokens[:, 0]
         for m in (model, exported)
@@ -116,7 +113,7 @@ def _compare_batch(
     float32_error = float(float32_errors.max())
     is_tie = is_jump | (is_other & (gaps <= _limit(float32_error)))
     same = int((~is_other & ~is_jump).sum())
-    return Agreement(len(views), same, int(is_tie.sum()), float(errors.max()), float32_error)
+    return Agreement(len(instances), same, int(is_tie.sum()), float(errors.max()), float32_error)
 
 
 def _is_at_a_jump(

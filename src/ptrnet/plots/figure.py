@@ -28,7 +28,7 @@ def check_matplotlib() -> None:
         raise MissingExtraError("drawing", "plot") from None
 
 
-def axes_or_new(ax: Any, width: float = 6.0, height: float = 6.0) -> Any:
+def axes_or_new(ax: Any) -> Any:
     """Return the caller's axes, or new axes if `ax` is None.
 
     New axes are in a pyplot figure, because notebooks show such figures.
@@ -42,7 +42,7 @@ def axes_or_new(ax: Any, width: float = 6.0, height: float = 6.0) -> Any:
     from matplotlib.axes import Axes
 
     if ax is None:
-        return pyplot.figure(figsize=(width, height), layout="constrained").add_subplot()
+        return pyplot.figure(figsize=(6, 6), layout="constrained").add_subplot()
     if not isinstance(ax, Axes):
         raise InputError(f"ax: expected axes of matplotlib, got {type(ax).__name__}")
     return ax

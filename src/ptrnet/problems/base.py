@@ -315,6 +315,7 @@ class Problem(TaskSettings):
         return decisions
 
     def index_error(self, outputs: Indices, first: int = 0) -> str | None:
+        """Return why no instance has the answer `outputs`; see `Task.answer_error`."""
         chosen = outputs[outputs >= self.fixed] if self.ways > 1 else outputs
         if (chosen < self.fixed).any():
             return f"indices below {self.fixed + first} cannot be chosen"

@@ -12,7 +12,7 @@ from functools import partial
 from time import perf_counter
 from typing import NamedTuple, Self
 
-from ptrnet.data.dataset import groups_of
+from ptrnet.data.dataset import chunks_by_elements
 from ptrnet.serve.metrics import Metrics
 from ptrnet.serve.schemas import Method
 from ptrnet.solver import Solver
@@ -87,7 +87,8 @@ class Batcher:
             PtrnetError: from `Solver.predict`.
         """
         answered: list[Dataset] = []
-        for examples in groups_of(data, BATCH_ELEMENTS // (method.decoder.size * method.augment)):
+        num_elements = BATCH_ELEMENTS // (method.decoder.size * method.augment)
+        for examples in chunks_by_elements(data, num_elements):
             size = int(examples.sizes.max()).bit_length()
             future = asyncio.get_running_loop().create_future()
             self._waiting.append(_Part(_Key(solver, method, size), examples, future))

@@ -12,7 +12,7 @@ import numpy as np
 from ptrnet import model_folder, tasks
 from ptrnet.data.arrays import series_like
 from ptrnet.data.dataset import examples_of, has_answer, instances_of, one_example
-from ptrnet.decoding import Decoder, Greedy
+from ptrnet.decoding import Decoder
 from ptrnet.errors import InputError, ModelError, unknown
 from ptrnet.files import exists
 from ptrnet.models.base import PointerModel, num_weights
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-def solve(
+def solve_source(
     predictor: Predictor,
     trained_range: TrainedRange,
     source: Source,
@@ -171,12 +171,12 @@ class Solver:
             array([0, 1, 2, 3])
             >>> ptrnet.load("tsp").solve([square, square[:3]], ptrnet.Beam(8))  # a list of two
         """
-        instances = self._with_fields(self._sets(instances, set_id=set_id), fields)
+        instances = self._with_fields(self._read_sets(instances, set_id=set_id), fields)
         data, is_one = instances_of(instances, self.task)
         solved = self.predict(
             data, decoder, constrained=constrained, augment=augment, improve=improve
         )
-        answers = [solved.outputs(row) for row in range(len(solved))]
+        answers = solved.all_outputs()
         return answers[0] if is_one else answers
 
     def answer(
@@ -204,7 +204,7 @@ class Solver:
             >>> answer.outputs, answer.log_prob
             (array([0, 1, 2, 3]), -0.0010545653058215976)
         """
-        instances = self._with_fields(self._sets(instances, set_id=set_id), fields)
+        instances = self._with_fields(self._read_sets(instances, set_id=set_id), fields)
         data, is_one = instances_of(instances, self.task)
         for example in data:
             self.trained_range.check_readable(example)
@@ -247,8 +247,8 @@ class Solver:
 
         Args:
             data: validated instances: a `Dataset`, or rows of a `Dataset`.
-            decoder: as in `solve`. `constrained`, `augment` and `improve` are also
-                as in `solve`.
+            decoder: as in `solve`. `constrained`, `augment` and `improve` are also as in
+                `solve`.
             jobs: the number of processes, 1 or more. -1 means one process per core.
             backend: where the processes run: "local", or a cluster of "dask" or "ray".
             activity: the label of a progress bar. If the label is empty, there is no bar.
@@ -270,7 +270,9 @@ class Solver:
         chunks = data.chunks(CHUNK) if activity or is_shared else [data]
         predictor = self._predictor(decoder, constrained, augment, improve)
         source = Source(chunks, len(data), None)
-        return solve(predictor, self.trained_range, source, Memory(), activity, jobs, backend)
+        return solve_source(
+            predictor, self.trained_range, source, Memory(), activity, jobs, backend
+        )
 
     def _predictor(
         self,
@@ -326,7 +328,7 @@ class Solver:
         data, _ = instances_of(instances, self.task)
         if not len(data):
             raise InputError("instances: expected at least one, got none")
-        self.trained_range.warn_of(data, Greedy())
+        self.trained_range.warn_of(data)
         constraint = self.task if constrained else unconstrained(self.task.facts)
         return sample_answers(
             self._network,
@@ -357,9 +359,9 @@ class Solver:
             >>> ptrnet.load("hull").log_likelihoods((square, [0, 1, 2, 3]))
             -0.0010545653058144921
         """
-        known, is_one = self._known(examples)
         from ptrnet.solver.scoring import log_likelihoods_of
 
+        known, is_one = self._known(examples)
         log_likelihoods = log_likelihoods_of(self._network, self.task, known)
         return float(log_likelihoods[0]) if is_one else log_likelihoods
 
@@ -444,7 +446,7 @@ class Solver:
         data = self._with_groups(examples, group, columns)
         predictor = self._predictor(None)
         self._own_task()
-        self.trained_range.warn_of(data, Greedy())
+        self.trained_range.warn_of(data)
         return importance_of(predictor, data, repeats, seed).to_dict()
 
     def plot_reliability(
@@ -479,7 +481,7 @@ class Solver:
 
         task = self._own_task()
         data = self._with_groups(examples, group, columns)
-        self.trained_range.warn_of(data, Greedy())
+        self.trained_range.warn_of(data)
         ax = axes_or_new(ax)
         draw_reliability(ax, *claims_of(self._network, task, data))
         return ax
@@ -496,8 +498,8 @@ class Solver:
         Raises InputError if the model was not trained on the user's own examples.
         """
         task = self._own_task()
-        data, is_one = instances_of(self._sets(instances, set_id=set_id), task)
-        self.trained_range.warn_of(data, Greedy())
+        data, is_one = instances_of(self._read_sets(instances, set_id=set_id), task)
+        self.trained_range.warn_of(data)
         numbers = compute(self._network, task, data)
         if set_id:
             from ptrnet.data.tables import in_rows
@@ -569,8 +571,8 @@ class Solver:
         Args:
             examples: examples with the true answers, in any form that `log_likelihoods` takes. A
                 table, as in `solve`, is also accepted.
-            decoder: as in `solve`. `constrained`, `augment` and `improve` are also
-                as in `solve`.
+            decoder: as in `solve`. `constrained`, `augment` and `improve` are also as in
+                `solve`.
             group: the column, the key or the field that says to which group each instance belongs,
                 such as a person. Or the groups themselves: a name or number for each example. The
                 intervals take a group as one observation.
@@ -611,7 +613,7 @@ class Solver:
         from ptrnet.data.groups import grouped, warned_of_ids
 
         if any(columns.values()):
-            data = examples_of(self._sets(examples, **columns, group=group), self.task)[0]
+            data = examples_of(self._read_sets(examples, **columns, group=group), self.task)[0]
         else:
             data = grouped(examples_of(examples, self.task)[0], group)
         for _ in warned_of_ids(data):
@@ -631,7 +633,7 @@ class Solver:
             raise unknown("argument", field, others)
         return {name: values, **fields}
 
-    def _sets(self, values: Any, **columns: str) -> Any:
+    def _read_sets(self, values: Any, **columns: str) -> Any:
         """Return the sets of a long table. If no column is named, return `values` as given."""
         if not any(columns.values()):
             return values
@@ -645,7 +647,7 @@ class Solver:
     def _known(self, values: Any) -> tuple[Dataset, bool]:
         """Validate examples as `examples_of` does, and warn of them."""
         data, is_one = examples_of(values, self.task)
-        self.trained_range.warn_of(data, Greedy())
+        self.trained_range.warn_of(data)
         return data, is_one
 
     def solve_file(
@@ -668,18 +670,17 @@ class Solver:
         """Answer every instance of a file, and write the answers to another file.
 
         ptrnet reads, answers and writes in chunks, so a large file does not need more memory than a
-        small one. Only long tables have to fit into memory. A call that reads a file
-        (not a long table) and writes a .txt, .jsonl or .parquet file can be
-        resumed. If the call is stopped, its finished chunks stay
-        in `OUTPUT.partial/`. Repeat the same call to continue.
+        small one. Only long tables have to fit into memory. A call that reads a file (not a long
+        table) and writes a .txt, .jsonl or .parquet file can be resumed. If the call is stopped,
+        its finished chunks stay in `OUTPUT.partial/`. Repeat the same call to continue.
 
         Args:
             file: the instances, in any format. "-" is standard input.
             output: the file for the answers. Its extension is the format. "-" is standard output.
                 From standard input to standard output, each instance is answered and printed as
                 soon as its line has been read.
-            decoder: as in `solve`. `constrained`, `augment` and `improve` are also
-                as in `solve`.
+            decoder: as in `solve`. `constrained`, `augment` and `improve` are also as in
+                `solve`.
             start: the first city of each tour, as in `ptrnet.label`.
             end: the last city of each tour. If `start` and `end` are given, the network completes a
                 closed tour whose first two cities are `end` and `start`. ptrnet rotates this tour,
@@ -721,7 +722,7 @@ class Solver:
             NO_COLUMNS if columns is None else columns,
             probability,
         )
-        solve(predictor, self.trained_range, source, sink, ACTIVITY, jobs, backend)
+        solve_source(predictor, self.trained_range, source, sink, ACTIVITY, jobs, backend)
 
     def evaluate_file(
         self,
@@ -905,7 +906,7 @@ class Solver:
         from ptrnet.plots.labels import element_names
         from ptrnet.solver.scoring import attention
 
-        known = self._answered(points)
+        known = self._one_with_answer(points)
         probabilities, tokens = attention(self._network, self.task, known)
         ax = axes_or_new(ax)
         draw_matrix(ax, probabilities, tokens, self.task.facts.special_names, element_names(known))
@@ -932,17 +933,17 @@ class Solver:
         from ptrnet.plots.answer import animate
         from ptrnet.solver.scoring import attention
 
-        known = self._answered(points)
+        known = self._one_with_answer(points)
         return animate(self.task, known.inputs, *attention(self._network, self.task, known))
 
-    def _answered(self, points: Any) -> Example:
+    def _one_with_answer(self, points: Any) -> Example:
         """Return an instance with its known answer. If no answer is known, the model answers."""
         if isinstance(points, Answer):
             self._check_task(points)
             return points.example
         example = one_example(points, self.task)
         if example.outputs is not None:
-            self.trained_range.warn_of([example], Greedy())
+            self.trained_range.warn_of([example])
             return example
         return self.predict([example])[0]
 

@@ -82,9 +82,9 @@ def field_columns(task: Task) -> dict[str, slice]:
 
 def _metric_of(predictor: Predictor, data: Dataset, instances: Dataset) -> Floats:
     """Return the main metric `(B,)` of answers to `instances`: those of `data`, or shuffled."""
-    task = own_task(predictor.task)
-    answers = [example.outputs for example in predictor(instances) if example.outputs is not None]
-    return task.score(data, answers)[task.facts.metric].astype(np.float64)
+    task = predictor.task
+    answered = predictor(instances)
+    return task.score(data, answered.all_outputs())[task.facts.metric].astype(np.float64)
 
 
 def _shuffled(data: Dataset, columns: slice, rng: np.random.Generator) -> Dataset:

@@ -1,4 +1,4 @@
-"""Open long tables for `ptrnet.solver.solve`: a row is an element, and a set is an instance."""
+"""Open long tables for `solve_source`: a row is an element, and a set is an instance."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +16,7 @@ from ptrnet.tasks.custom import own_task
 from ptrnet.types import Dataset, Ends
 
 
-def open_table(
+def open_sets(
     predictor: Predictor,
     table: Table,
     columns: Columns,
@@ -58,10 +58,10 @@ def _writer(
         check_no_probability(probability)
         columns.check_keys()
         return lambda solved: formats.write(target, solved, task)
-    kind = getattr(task, "kind", "")
+    kind = task.facts.kind
     taken = (*table.columns, answer_column(table, columns, kind))
     if probability:
-        own_task(task)
+        own_task(task)  # refuses other tasks
         if probability in taken:
             raise InputError(
                 f'{table.source}: has a column "{probability}" already; name another column '
@@ -71,7 +71,7 @@ def _writer(
     def write(solved: Dataset) -> None:
         result = answered(table, columns, solved, kind)
         if probability:
-            of_sets = element_probabilities(predictor.model, own_task(task), solved)
+            of_sets = element_probabilities(predictor.model, task, solved)
             result = with_column(result, probability, solved, (p.tolist() for p in of_sets))
         formats.write_table(target, result)
 

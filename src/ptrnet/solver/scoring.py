@@ -29,7 +29,7 @@ from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.solver.predict import MAX_BATCH_ELEMENTS, Predictor
 from ptrnet.tasks.base import Task
 from ptrnet.types import END, Dataset, Example, Floats, Indices, pad
-from ptrnet.views import augmented_view, canonicalize_valid
+from ptrnet.views import augmented_view, canonicalize_valid, views_of
 
 # Maximum number of elements in a batch with known answers. If the answers are known, we compute all
 # steps of a batch at once, so two such batches take no longer than one of twice this size.
@@ -111,8 +111,7 @@ def element_scores(model: PointerModel, task: Task, data: Dataset) -> list[Float
     if task.facts.kind in ONE_FIRST:
         answers = [np.zeros(0, np.int64)] * len(data)
     else:
-        answered = Predictor(model, task, Greedy())(data)
-        answers = [example.outputs for example in answered if example.outputs is not None]
+        answers = Predictor(model, task, Greedy())(data).all_outputs()
     scores: list[Floats] = [np.zeros(0)] * len(data)
     for rows in _batches(model, task, data.sizes.tolist()):
         of_rows = _scores_of_batch(
@@ -127,12 +126,10 @@ def element_scores(model: PointerModel, task: Task, data: Dataset) -> list[Float
 def _scores_of_batch(
     model: PointerModel, task: Task, instances: list[Floats], answers: list[Indices]
 ) -> list[Floats]:
-    views, orders = zip(
-        *(augmented_view(0, task, task.normalize(instance)) for instance in instances), strict=True
-    )
+    inputs, lengths, _, orders = views_of(0, instances, task, model)
     read = [np.argsort(order)[answer] for order, answer in zip(orders, answers, strict=True)]
-    targets = map(torch.from_numpy, pad(task.to_tokens(read)))
-    log_probs = model.log_probs(*as_parameters(model, *pad_instances(views), *targets))
+    targets = as_parameters(model, *map(torch.from_numpy, pad(task.to_tokens(read))))
+    log_probs = model.log_probs(inputs, lengths, *targets)
     scores = []
     for order, answer, of_steps in zip(orders, read, log_probs.double().cpu().numpy(), strict=True):
         n = len(order)

@@ -1,4 +1,4 @@
-"""Open files for `ptrnet.solver.solve`: the source of their instances, and a sink."""
+"""Open files for `solve_source`: the source of their instances, and a sink."""
 
 from collections.abc import Iterable, Iterator
 from queue import Queue
@@ -11,7 +11,7 @@ from ptrnet.errors import InputError
 from ptrnet.run import CHUNK, Memory, Sink, Source
 from ptrnet.sinks import Printed, file_sink, open_instances
 from ptrnet.solver.predict import Predictor
-from ptrnet.tasks.base import Task, check_ends, with_ends
+from ptrnet.tasks.base import check_ends, with_ends
 from ptrnet.types import Dataset, Ends, Example, Floats
 
 ACTIVITY = "solving"
@@ -50,11 +50,11 @@ def open_file(
     if opened := formats.open_table(path, columns):
         from ptrnet.solver import long_tables  # few files need its imports
 
-        return long_tables.open_table(predictor, *opened, path, target, ends, probability)
+        return long_tables.open_sets(predictor, *opened, path, target, ends, probability)
     check_no_probability(probability)
     if path == target == "-" and not whole:
         source = open_instances(task, path, target, ends, size=1)
-        return source._replace(chunks=_waiting(source.chunks, task)), Printed(task)
+        return source._replace(chunks=_waiting(source.chunks)), Printed(task)
     source = open_instances(task, path, like, ends, whole)
     if target is None:
         return source, Memory()
@@ -92,7 +92,7 @@ def _check_ends(predictor: Predictor, ends: Ends) -> None:
 _END = EOFError()  # the reading thread sends this error after the last example
 
 
-def _waiting(rows: Iterable[Dataset], task: Task) -> Iterator[Dataset]:
+def _waiting(rows: Iterable[Dataset]) -> Iterator[Dataset]:
     """Read datasets of one row in a thread, and yield the rows that were read since the last chunk.
 
     So examples that are read while a batch is answered share the next batch. If reading fails, the

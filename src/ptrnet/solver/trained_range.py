@@ -71,7 +71,7 @@ class TrainedRange:
     ) -> list[Message]:
         """Return a message for each way in which instances are out of distribution.
 
-        `decoder` is the search that answers them.
+        `decoder` is the search that answers them. The sizes do not matter to `Incremental`.
         """
         tally = _Tally(self, decoder)
         for example in examples:
@@ -84,7 +84,7 @@ class TrainedRange:
         if ends and (reason := ends.unreadable(example)):
             raise InputError(f"{example.source}: {reason}")
 
-    def warn_of(self, examples: Iterable[Example], decoder: "Decoder") -> None:
+    def warn_of(self, examples: Iterable[Example], decoder: "Decoder | None" = None) -> None:
         """Warn about out-of-distribution instances: one line for each kind, with counts.
 
         Raises:
@@ -94,7 +94,7 @@ class TrainedRange:
             pass
 
     def warned(
-        self, chunks: Iterable[Chunk], decoder: "Decoder", at_once: bool = False
+        self, chunks: Iterable[Chunk], decoder: "Decoder | None", at_once: bool = False
     ) -> Iterator[Chunk]:
         """Yield the chunks. At the end, warn about the out-of-distribution instances of all chunks.
 

@@ -30,7 +30,6 @@ _PARTS_OF_PROBLEMS = (
     "rollouts",
     "routes",
     "states",
-    "task",
 )
 _registry = Registry("task", (__name__, PROBLEMS), (*_UNLISTED, *_PARTS_OF_PROBLEMS), "TASK")
 
@@ -88,7 +87,7 @@ def settings_of(task: Task) -> dict[str, Any]:
     return to_mapping(task._settings())
 
 
-def recipe_of(name: str) -> Mapping[str, Any]:
+def recipe_defaults(name: str) -> Mapping[str, Any]:
     """Return a task's defaults of training options, if they differ from the general defaults."""
     return {} if name == CUSTOM else get(name).facts.recipe
 

@@ -209,12 +209,6 @@ class Delaunay(Task):
         return Drawing(inputs, [inputs[np.append(t, t[:1])] for t in outputs])
 
 
-def _pad_triangles(answers: Sequence[Indices]) -> tuple[Indices, Indices]:
-    """Return the triangles of all answers `(B, T, 3)`, padded with 0, and their counts `(B,)`."""
-    indices, lengths = pad(answers)
-    return indices.reshape(len(answers), -1, 3), lengths // 3
-
-
 def _in_order_of_edges(points: Floats, answers: Sequence[Indices]) -> list[Indices]:
     """Return triangles in the order in which `traverse` reaches them, then unreached triangles."""
     from ptrnet.labellers.edge_queue import traverse  # compiles kernels

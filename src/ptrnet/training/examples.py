@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from ptrnet.data import formats, stored
-from ptrnet.data.batches import Batch, batches_of, by_size
+from ptrnet.data.batches import Batch, batches_of, rows_by_size
 from ptrnet.data.columns import Columns
 from ptrnet.data.infer_task import open_for_task
 from ptrnet.data.streams import BatchStream, DatasetStream, FreshStream, cut_batch
@@ -110,7 +110,7 @@ def _check_other_groups(recipe: Recipe, learned: Dataset, valid: Dataset) -> Non
             )
 
 
-def valid_batches(recipe: Recipe, parts: Sequence[Dataset]) -> list[Batch]:
+def make_valid_batches(recipe: Recipe, parts: Sequence[Dataset]) -> list[Batch]:
     """Return the validation batches: those of `open_valid`'s parts, or fresh ones.
 
     A batch has examples of only one part, so one network holds all of them out, or all networks do.
@@ -132,8 +132,8 @@ def valid_batches(recipe: Recipe, parts: Sequence[Dataset]) -> list[Batch]:
 
 
 def valid_groups(parts: Sequence[Dataset]) -> Indices | None:
-    """Return the groups of the examples in `valid_batches`, in their order; None if unknown."""
-    groups = [part.groups[by_size(part)] for part in parts if part.groups is not None]
+    """Return the groups of the examples in the validation batches; None if unknown."""
+    groups = [part.groups[rows_by_size(part)] for part in parts if part.groups is not None]
     return np.concatenate(groups) if groups else None
 
 

@@ -43,7 +43,7 @@ def run_steps(
     fabric: Fabric,
     module: TrainingModule,
     stream: BatchStream,
-    valid: Sequence[Batch],
+    valid_batches: Sequence[Batch],
     best: "BestWeights",
     output: Path,
     begun: Checkpoint | None,
@@ -56,7 +56,7 @@ def run_steps(
         fabric: the processes of the training; see `build_fabric`.
         module: the network with its losses.
         stream: the training batches; the first one is for the first step of this call.
-        valid: the validation batches.
+        valid_batches: the validation batches.
         best: gets the losses of each validation.
         output: the folder of the run, for checkpoints and logs.
         begun: the checkpoint to resume from. None: start with the weights of the network.
@@ -99,14 +99,14 @@ def run_steps(
                 step += 1
 
                 metrics = {name: value.detach() for name, value in metrics.items()}
-                validates = bool(valid) and step % valid_every == 0
+                validates = bool(valid_batches) and step % valid_every == 0
                 saves = step == last or step % recipe.run.checkpoint_every == 0
                 is_due = validates or saves or step % LOG_EVERY == 0
                 check(step, [metrics["loss"]], is_due)
                 progress.add(step, metrics)
                 if validates:
                     with autocast:
-                        losses, means = _validate(fabric, module, valid)
+                        losses, means = _validate(fabric, module, valid_batches)
                     saves |= best.update(step, losses, module.model)
                     progress.add_validation(step, means)
                     metrics |= means

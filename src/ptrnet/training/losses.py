@@ -32,7 +32,7 @@ def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     right = _are_likeliest(log_probs, batch.targets, is_right) | ~real
     # A target after END may be padding, whose log p is -inf. So use `where` and not a product.
     of_answers = -torch.where(real, likelihood, 0).sum(1)
-    return _shares(of_answers, real, batch.weights), right.all(1)
+    return _per_token(of_answers, real, batch.weights), right.all(1)
 
 
 def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -52,7 +52,7 @@ def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     cross_entropy = -(shares * torch.where(shares > 0, first, 0)).sum(1)
     _, is_right = token_log_likelihoods(log_probs, batch)
     right = _are_likeliest(log_probs, batch.targets, is_right) | ~real
-    return _shares(cross_entropy, shares.any(1, keepdim=True), batch.weights), right.all(1)
+    return _per_token(cross_entropy, shares.any(1, keepdim=True), batch.weights), right.all(1)
 
 
 def shares_of_gains(batch: Batch) -> Tensor:
@@ -85,14 +85,14 @@ def cut_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     real = length_mask(batch.target_lengths - num_known, steps)
     likelihood, is_right = token_log_likelihoods(log_probs, batch, num_known)
     likelihood = torch.where(real, likelihood, 0)
-    next_token = _shares(likelihood[:, 0], real[:, :1], batch.weights)
-    later_tokens = _shares(likelihood[:, 1:].sum(1), real[:, 1:], batch.weights)
+    next_token = _per_token(likelihood[:, 0], real[:, :1], batch.weights)
+    later_tokens = _per_token(likelihood[:, 1:].sum(1), real[:, 1:], batch.weights)
     rest = batch.targets[:, num_known : num_known + steps]
     right = _are_likeliest(log_probs, rest, is_right)[:, 0] | ~real[:, 0]
     return -next_token - later_tokens, right
 
 
-def _shares(of_answers: Tensor, real: Tensor, weights: Tensor | None) -> Tensor:
+def _per_token(of_answers: Tensor, real: Tensor, weights: Tensor | None) -> Tensor:
     """Return `(B,)` losses whose mean is the mean loss of a token.
 
     Args:

@@ -45,7 +45,7 @@ def mean_of_metric(model: PointerModel, task: Task, batch: Batch, metric: str) -
     return float(task.score(examples, answered)[metric].mean())
 
 
-def learned_by(batch: Batch, network: int) -> Batch:
+def without_held_out(batch: Batch, network: int) -> Batch:
     """Return the batch with a target length of 0 for answers that network `network` holds out."""
     if batch.held_out_by is None:
         return batch
@@ -87,20 +87,20 @@ class TrainingModule(nn.Module):
             masks.manual_seed(int(rng.integers(2**63)))
             for dropout in self._dropouts:
                 dropout.generator = masks
-        losses, accuracies = [], []
+        means, accuracies = [], []
         for k, of_network in enumerate(self._of_networks):
-            learned = learned_by(batch, k)
+            learned = without_held_out(batch, k)
             of_answers, right = of_network(learned)
-            losses.append(of_answers.mean() * self._loss_weight(learned))
+            means.append(of_answers.mean() * self._loss_weight(learned))
             is_learned = learned.target_lengths > 0
             accuracies.append((right & is_learned).sum() / is_learned.sum().clamp(min=1))
-        return {"loss": torch.stack(losses).mean(), "accuracy": torch.stack(accuracies).mean()}
+        return {"loss": torch.stack(means).mean(), "accuracy": torch.stack(accuracies).mean()}
 
     def _losses_of(self, network: PointerModel) -> Callable[[Batch], tuple[Tensor, Tensor]]:
         """Return the losses of a network, as a function of the batch."""
         on_one_gpu = self.fabric.device.type == "cuda" and self.fabric.world_size == 1
         if on_one_gpu and has_run_on_gpu(self.recipe):
-            from ptrnet.training.graphs import GraphLosses
+            from ptrnet.training.cuda_graphs import GraphLosses
 
             return GraphLosses(network)
         return partial(self._of_batch, network)

@@ -270,7 +270,7 @@ class Recipe(Settings):
         if "task" not in table:
             raise InputError('recipe: the key "task" is missing')
         name = str(table.pop("task"))
-        table, of_task = {**tasks.recipe_of(name), **table}, options_of(tasks.kind(name))
+        table, of_task = {**tasks.recipe_defaults(name), **table}, options_of(tasks.kind(name))
         return cls.of(tasks.get(name, **{k: table.pop(k) for k in of_task if k in table}), table)
 
     @classmethod
@@ -335,7 +335,7 @@ class Recipe(Settings):
             return cls.from_table(changes, task=name)
         table = tomllib.loads(path.read_text(encoding="utf-8"))
         shipped = {"model": cls.model, "learning": Objective.learning}
-        shipped |= {**tasks.recipe_of(table["task"]), **table}
+        shipped |= {**tasks.recipe_defaults(table["task"]), **table}
         if any(changes.get(key, shipped[key]) != shipped[key] for key in ("model", "learning")):
             return cls.from_table(changes, task=table["task"])
         dropped = set(part_options()) if "weights" in table else set(OF_MACHINE)

@@ -13,7 +13,7 @@ import numpy as np
 from lightning.fabric.loggers import CSVLogger, Logger, TensorBoardLogger
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
+from rich.progress import Progress as RichProgress
 from rich.table import Column
 from torch import Tensor
 
@@ -56,8 +56,8 @@ class Hooks:
     loggers: tuple[Logger | str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "callbacks", _listed(self.callbacks, "callbacks"))
-        object.__setattr__(self, "loggers", _listed(self.loggers, "loggers"))
+        object.__setattr__(self, "callbacks", _to_tuple(self.callbacks, "callbacks"))
+        object.__setattr__(self, "loggers", _to_tuple(self.loggers, "loggers"))
         for callback in self.callbacks:
             if not callable(callback):
                 raise InputError(
@@ -108,7 +108,7 @@ class Hooks:
                 logger.finalize(status)
 
 
-def _listed(values: Any, name: str) -> tuple[Any, ...]:
+def _to_tuple(values: Any, name: str) -> tuple[Any, ...]:
     if not isinstance(values, Iterable) or isinstance(values, str):
         raise InputError(f"{name}: expected a list, got {type(values).__name__}")
     return tuple(values)
@@ -141,7 +141,7 @@ class Progress:
         self.recent: list[Mapping[str, Tensor]] = []
         self.valid = ""
         self.console = Console(stderr=True, quiet=log is None)
-        self.bar = Bar(
+        self.bar = RichProgress(
             TextColumn("{task.completed}/{task.total}", table_column=Column(no_wrap=True)),
             BarColumn(bar_width=6),
             # On a narrow terminal, truncate the status and never the remaining time.

@@ -17,9 +17,9 @@ from ptrnet.training import checkpoint, run_folder
 from ptrnet.training.conditional_logit import forget_logits, mix_with_logits
 from ptrnet.training.examples import (
     fresh_test_examples,
+    make_valid_batches,
     open_stream,
     open_valid,
-    valid_batches,
     valid_groups,
 )
 from ptrnet.training.loop import (
@@ -112,9 +112,9 @@ def _train(
 
         module = CostModule(model, recipe, fabric, costs or task_costs(recipe.task))
     stream = open_stream(recipe, step, data)
-    valid = open_valid(recipe, stream)
-    batches = valid_batches(recipe, valid)
-    for batch in batches:
+    valid_parts = open_valid(recipe, stream)
+    valid_batches = make_valid_batches(recipe, valid_parts)
+    for batch in valid_batches:
         model.check_lengths(batch.lengths)
 
     def save(step: int) -> None:
@@ -122,7 +122,7 @@ def _train(
             saved = model_folder.Saved(model, recipe.task, _facts(recipe, step))
             model_folder.save(output, saved)
 
-    best = BestWeights(recipe.run.patience, save, valid_groups(valid))
+    best = BestWeights(recipe.run.patience, save, valid_groups(valid_parts))
     if is_main_process():
         if not resume:
             run_folder.create(output)
@@ -136,7 +136,7 @@ def _train(
         model.load_state_dict(begun.content["state_dict"])
         best.load_state_dict(begun.content["best"])
     if step < recipe.run.steps and not best.has_ended:
-        step = run_steps(recipe, fabric, module, stream, batches, best, output, begun, hooks)
+        step = run_steps(recipe, fabric, module, stream, valid_batches, best, output, begun, hooks)
 
     if best.weights:  # with patience, the best weights; otherwise the last ones
         model.load_state_dict(best.weights)
@@ -144,25 +144,32 @@ def _train(
     saved = model_folder.Saved(model.cpu().eval(), recipe.task, _facts(recipe, step))
     if is_main_process():  # before the mixture and the card, which may take long
         model_folder.save(output, saved)
-    share = mix_with_logits(saved.model, recipe.task, stream, valid) if has_answers else 0.0
+    share = 0.0
+    if has_answers:
+        share = mix_with_logits(saved.model, recipe.task, stream, valid_parts)
     if is_main_process():
-        if share == 1:
-            print(
-                "all probabilities come from a conditional logit, because no mixture with the "
-                "network clearly predicts the validation examples better",
-                file=sys.stderr,
-            )
-        elif share:
-            print(
-                f"{share:.0%} of each probability comes from a conditional logit, because the "
-                "mixture predicts the validation examples better",
-                file=sys.stderr,
-            )
+        _report_share(share)
         model_folder.save(output, saved)
-        fresh = None if valid or not has_answers else fresh_test_examples(recipe)
-        tested = valid if fresh is None else [fresh]
+        fresh = None if valid_parts else fresh_test_examples(recipe)
+        tested = valid_parts if fresh is None else [fresh]
         write_card(output, saved, recipe, tested if has_answers else [], share)
     return saved
+
+
+def _report_share(share: float) -> None:
+    """If a conditional logit has a share of the model's probabilities, say so on standard error."""
+    if share == 1:
+        text = (
+            "all probabilities come from a conditional logit, because no mixture with the network "
+            "clearly predicts the validation examples better"
+        )
+    else:
+        text = (
+            f"{share:.0%} of each probability comes from a conditional logit, because the mixture "
+            "predicts the validation examples better"
+        )
+    if share:
+        print(text, file=sys.stderr)
 
 
 def _network(recipe: Recipe) -> PointerModel:

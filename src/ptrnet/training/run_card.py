@@ -177,7 +177,7 @@ def _measures(
     """
     networks = [saved.model] if len(parts) == 1 else saved.model.networks()
     whole = Solver(saved.model, saved.task, saved.trained)
-    whole.trained_range.warn_of((example for part in parts for example in part), Greedy())
+    whole.trained_range.warn_of(example for part in parts for example in part)
     solvers = [Solver(network, saved.task, saved.trained) for network in networks]
     measures = []
     with warnings.catch_warnings():
@@ -205,8 +205,8 @@ def _scored(
 
 
 def _subject(saved: model_folder.Saved) -> str:
-    kind = getattr(saved.task, "kind", None)
-    if kind is None:
+    kind = saved.task.facts.kind
+    if not kind:
         return f"the task `{saved.task.name}`"
     d = saved.task.facts.num_features
     return f"instances of {d} feature{'s' * (d > 1)}; answers are {ANSWERS[kind]}"

@@ -8,7 +8,6 @@ from typing import Any
 
 from ptrnet import model_folder
 from ptrnet.errors import InputError, unknown
-from ptrnet.model_folder import registered_name
 from ptrnet.solver import Solver
 
 _FOLDER = Path(__file__).parent
@@ -97,7 +96,7 @@ def facts(name: str, solver: Solver) -> dict[str, Any]:
     return {
         "name": name,
         "task": task.name,
-        "model": registered_name(solver.model),
+        "model": model_folder.registered_name(solver.model),
         "features": task.facts.num_features,
         "fields": list(task.facts.schema.fields) if task.facts.schema else [],
         "n": None if n is None else str(n),

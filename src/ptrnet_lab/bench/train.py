@@ -24,7 +24,7 @@ from ptrnet.data.streams import FreshStream
 from ptrnet.models.base import PointerModel
 from ptrnet.models.settings import EncoderSettings, ModelSettings, RemainingSettings
 from ptrnet.settings import to_mapping
-from ptrnet.training.graphs import GraphLosses
+from ptrnet.training.cuda_graphs import GraphLosses
 from ptrnet.training.hardware import device_of, has_run_on_gpu, matmul_precision, precision_of
 from ptrnet.training.losses import cut_losses, losses
 from ptrnet.training.optimizers import optimizer

@@ -10,7 +10,7 @@ from ptrnet import tasks, weights
 from ptrnet.decoding import Beam, Reconstruct
 from ptrnet.errors import InputError
 from ptrnet.labels import generate_dataset
-from ptrnet.training.examples import open_stream, valid_batches
+from ptrnet.training.examples import make_valid_batches, open_stream
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 from ptrnet_lab.models.free_running import HardPtrNet, MultiPtrNet, SoftPtrNet
@@ -183,7 +183,7 @@ def test_no_training_draws_an_instance_of_a_test():
         if recipe.task.name == "tsp" or recipe.model.startswith("seq2seq"):
             continue  # slow labels; other rows have these sizes, too
         stream = open_stream(recipe)
-        valid = valid_batches(recipe.replace(valid_batches=2), [])
+        valid = make_valid_batches(recipe.replace(valid_batches=2), [])
         batches = [*valid, *(stream.batch(k) for k in range(3))]
         for batch in batches:
             drawn.setdefault(name, set()).update(np.float32(batch.inputs[:, 0]).ravel().tolist())

@@ -38,7 +38,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 
 from ptrnet.data import checks
-from ptrnet.data.dataset import groups_of
+from ptrnet.data.dataset import chunks_by_elements
 from ptrnet.data.formats.parts import count_lines, display_name, standard_input_is_json
 from ptrnet.data.groups import with_groups
 from ptrnet.errors import InputError, MissingExtraError, short
@@ -66,7 +66,7 @@ _ALIASES = {
     "dat": "tsv",
     **dict.fromkeys(("html", "htm", "xhtml"), "hocr"),
 }
-_CHECKED_TOGETHER = 2**14  # check examples in groups of about this many elements
+_CHECKED_TOGETHER = 2**14  # check examples in chunks of about this many elements
 IN_MEMORY = 2**26  # how many bytes of output are kept in memory before we use a temporary file
 
 
@@ -152,7 +152,7 @@ class Format:
             MissingExtraError: the format's package is not installed.
         """
         if member and not self.has(member):
-            raise InputError(f"{path}: expected a table, {_listed(_with(member))}")
+            raise InputError(f"{path}: expected a table, {_joined_by_or(_with(member))}")
         if task is not None and self.capabilities.task not in (None, task.name):
             files = f".{self.extension} files" if self.extension else "folders"
             raise InputError(
@@ -219,7 +219,7 @@ def _alternatives(example: Example, task: Task, needs: str) -> str:
         holds_answer = can.answers or example.outputs is None
         return serves and holds_answer and example.distance in can.distances
 
-    return _listed(name for name in names() if suits(get(name).capabilities))
+    return _joined_by_or(name for name in names() if suits(get(name).capabilities))
 
 
 def _with(member: str) -> Iterator[str]:
@@ -229,10 +229,11 @@ def _with(member: str) -> Iterator[str]:
 
 def extensions_for(task: Task) -> str:
     """List the extensions of formats that serve only this task, as in `.atsp, .npy or .tsp`."""
-    return _listed(name for name in names() if get(name).capabilities.task == task.name)
+    return _joined_by_or(name for name in names() if get(name).capabilities.task == task.name)
 
 
-def _listed(names: Iterable[str]) -> str:
+def _joined_by_or(names: Iterable[str]) -> str:
+    """Return extensions as a text, as in `.csv, .jsonl or .txt`."""
     *others, last = [f".{name}" for name in names] or [""]
     return f"{', '.join(others)} or {last}" if others else last
 
@@ -364,12 +365,12 @@ def read(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Ex
         examples = source.module.read(path, task)
         if columns is not None:
             examples = with_groups(examples, columns.group)
-    group = Dataset.of([])
+    chunk = Dataset.of([])
     # Check each example of standard input immediately: the next example may come much later.
-    for group in groups_of(examples, 1 if path == "-" else _CHECKED_TOGETHER):
-        checks.check_feasible(group, task)
-        yield from group
-    if not len(group):
+    for chunk in chunks_by_elements(examples, 1 if path == "-" else _CHECKED_TOGETHER):
+        checks.check_feasible(chunk, task)
+        yield from chunk
+    if not len(chunk):
         raise InputError(f"{display_name(path)}: holds no instance")
 
 
@@ -457,7 +458,7 @@ def instances(path: str) -> Iterator[tuple[Any, str]]:
     source = check_input(path)
     source.check(path)
     if not source.has("instances"):
-        advice = f"name the task, or write the examples to {_listed(_with('instances'))}"
+        advice = f"name the task, or write the examples to {_joined_by_or(_with('instances'))}"
         if source.extension in ("csv", "tsv", "txt"):
             advice += (
                 "; a table with a row for each element needs set_id and the column of its answers, "
@@ -594,7 +595,7 @@ def check_keeps_extra(path: str, task: Task) -> None:
     """Refuse an output file that cannot be written, or whose format cannot hold scores."""
     if not format_of(path).capabilities.extra:
         able = (name for name in names() if get(name).capabilities.extra)
-        raise InputError(f"{path}: cannot hold scores; write to {_listed(able)}")
+        raise InputError(f"{path}: cannot hold scores; write to {_joined_by_or(able)}")
     check_output(path, task)
 
 

@@ -121,7 +121,7 @@ def write_table(stream: TextIO, table: "tables.Table", delimiter: str = ",") -> 
 
 
 def _parse(path: str, usual: str, most: int | None = None) -> Text:
-    """Return the rows of a file, of which there may be `most`.
+    """Return the rows of a file. If there are more than `most` rows, refuse the file.
 
     A file is read only once, because it may be a pipe.
 

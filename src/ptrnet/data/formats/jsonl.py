@@ -18,7 +18,7 @@ import numpy as np
 
 from ptrnet.data import checks
 from ptrnet.data.arrays import records_of
-from ptrnet.data.dataset import views_of
+from ptrnet.data.dataset import examples_of_rows
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import filled_lines, json_values
 from ptrnet.errors import InputError
@@ -31,7 +31,7 @@ CAPABILITIES = Capabilities(extra=True, distances=PLANAR, dictionaries=True)
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    return views_of((arguments(row, task, source) for row, source in _rows(path)), path)
+    return examples_of_rows((arguments(row, task, source) for row, source in _rows(path)), path)
 
 
 def read_answered(path: str, task: Task) -> Iterator[Example]:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ptrnet.data import checks
 from ptrnet.data.arrays import is_categorical, levels, records_of
-from ptrnet.data.dataset import groups_of, views_of
+from ptrnet.data.dataset import chunks_by_elements, examples_of_rows
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import json_values
 from ptrnet.errors import InputError
@@ -40,7 +40,7 @@ _GROUP_ELEMENTS = 2**20  # about how many elements are in a row group that we wr
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    return views_of(_rows(path, task), path)
+    return examples_of_rows(_rows(path, task), path)
 
 
 def _rows(path: str, task: Task) -> Iterator[dict[str, Any]]:
@@ -185,7 +185,7 @@ def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    groups = groups_of(examples, _GROUP_ELEMENTS)
+    groups = chunks_by_elements(examples, _GROUP_ELEMENTS)
     first = next(groups, Dataset.of([]))
     try:
         schema = _table(first, task, None).schema

@@ -17,7 +17,7 @@ import numpy as np
 
 from ptrnet.data import checks, formats
 from ptrnet.data.cells import parse_index, parse_number
-from ptrnet.data.dataset import views_of
+from ptrnet.data.dataset import examples_of_rows
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import Block, display_name, filled_lines, lines_of_block
 from ptrnet.errors import AmbiguousInputWarning, InputError
@@ -43,7 +43,7 @@ _SYNTAX = {
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    examples, count = views_of(_rows(filled_lines(path), task), path), 0
+    examples, count = examples_of_rows(_rows(filled_lines(path), task), path), 0
     for count, example in enumerate(examples, 1):  # noqa: B007  read outside
         yield example
         if example.outputs is not None or len(example.inputs) > 1:
@@ -61,7 +61,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 def read_block(block: Block, path: str, task: Task) -> Iterator[Example]:
     """Yield the examples in a block of the file, with the same checks as `read` in this module."""
-    return views_of(_rows(lines_of_block(block, path), task), path)
+    return examples_of_rows(_rows(lines_of_block(block, path), task), path)
 
 
 def _rows(lines: Iterable[tuple[str, str]], task: Task) -> Iterator[dict[str, Any]]:

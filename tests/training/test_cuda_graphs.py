@@ -7,8 +7,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ptrnet import models, tasks
 from ptrnet.data.batches import Batch
-from ptrnet.training import graphs
-from ptrnet.training.graphs import mean_loss
+from ptrnet.training import cuda_graphs
+from ptrnet.training.cuda_graphs import mean_loss
 
 # Operations that read a tensor's value, which a graph cannot record.
 FORBIDDEN = {"_local_scalar_dense", "nonzero", "masked_select", "equal"}
@@ -50,7 +50,7 @@ def with_gradients(outputs, model, scale=1.0):
 def test_a_replayed_graph_equals_the_plain_computation(name, precision):
     """For several batches of the same shape, with other lengths, weights and loss scales."""
     model = model_of(name)
-    graph_losses = graphs.GraphLosses(model)
+    graph_losses = cuda_graphs.GraphLosses(model)
     for seed, steps, scale in ((0, 5, 1.0), (1, 5, 1.0), (2, 3, 0.5), (3, 9, 1.0), (4, 5, 2.0)):
         batch = batch_of(seed, steps, ragged="n" not in models.setting_names(name))
         with torch.autocast("cuda", torch.bfloat16, enabled=precision == "bfloat16"):
@@ -73,9 +73,9 @@ def test_a_replayed_graph_equals_the_plain_computation(name, precision):
 
 @needs_gpu
 def test_further_shapes_are_computed_without_a_graph(monkeypatch):
-    monkeypatch.setattr(graphs, "MAX_GRAPHS", 1)
+    monkeypatch.setattr(cuda_graphs, "MAX_GRAPHS", 1)
     model = model_of("ptr-net")
-    graph_losses = graphs.GraphLosses(model)
+    graph_losses = cuda_graphs.GraphLosses(model)
     for steps in (5, 17):
         batch = batch_of(1, steps)
         loss, _, _ = with_gradients(graph_losses(batch), model)
@@ -132,7 +132,7 @@ def shares_memory(outputs, inputs):
 
 
 def record_by_writing(run, pool):
-    """Replaces `graphs.record`."""
+    """Replaces `cuda_graphs.record`."""
     run()
     graph = WrittenGraph()
     with graph:
@@ -144,12 +144,12 @@ def record_by_writing(run, pool):
 @pytest.mark.parametrize("name", models.names())
 def test_replayed_losses_equal_plain_ones_without_a_gpu(monkeypatch, name):
     """For other batches of the same shape and other weights, in float64."""
-    monkeypatch.setattr(graphs, "record", record_by_writing)
+    monkeypatch.setattr(cuda_graphs, "record", record_by_writing)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
     torch.manual_seed(3)
     one_n = {"n": N} if "n" in models.setting_names(name) else {}
     model = models.build(name, 2, 1, hidden_size=16, **one_n).double()
-    graph_losses = graphs.GraphLosses(model)
+    graph_losses = cuda_graphs.GraphLosses(model)
     for seed, steps, scale in ((0, 5, 1.0), (1, 5, 0.5), (2, 9, 1.0), (3, 5, 2.0)):
         batch = batch_of(seed, steps, ragged="n" not in models.setting_names(name), device="cpu")
         batch = batch._replace(inputs=batch.inputs.double())
@@ -183,12 +183,12 @@ class NoGraph:
 
 def test_batches_find_the_graph_of_their_shape(monkeypatch):
     """Batches are padded to that shape. When there are enough graphs, other shapes get none."""
-    monkeypatch.setattr(graphs, "_Graph", NoGraph)
-    monkeypatch.setattr(graphs, "MAX_GRAPHS", 3)
+    monkeypatch.setattr(cuda_graphs, "_Graph", NoGraph)
+    monkeypatch.setattr(cuda_graphs, "MAX_GRAPHS", 3)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
     torch.manual_seed(0)
     model = models.build("ptr-net", 2, 1, hidden_size=16)
-    graph_losses = graphs.GraphLosses(model)
+    graph_losses = cuda_graphs.GraphLosses(model)
     num_graphs = []
     for steps, training in ((5, True), (8, True), (5, False), (9, True), (17, True), (3, False)):
         model.train(training)
@@ -203,9 +203,9 @@ def test_batches_find_the_graph_of_their_shape(monkeypatch):
 
 
 def test_gradients_of_graphs_have_a_limit(monkeypatch):
-    monkeypatch.setattr(graphs, "MAX_GRADIENT_BYTES", 1)
+    monkeypatch.setattr(cuda_graphs, "MAX_GRADIENT_BYTES", 1)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
     model, batch = models.build("ptr-net", 2, 1, hidden_size=16), batch_of(1, device="cpu")
-    graph_losses = graphs.GraphLosses(model)
-    assert torch.equal(graph_losses(batch)[0], mean_loss(model, graphs._pad_targets(batch))[0])
+    graph_losses = cuda_graphs.GraphLosses(model)
+    assert torch.equal(graph_losses(batch)[0], mean_loss(model, cuda_graphs._pad_targets(batch))[0])
     assert not graph_losses._graphs
