@@ -1,4 +1,4 @@
-"""docling's interface to the reading order, with docling-ibm-models if it is installed."""
+"""Interfaces of docling and LayoutReader; the former also with docling-ibm-models, if installed."""
 
 import runpy
 from dataclasses import dataclass, replace
@@ -131,3 +131,17 @@ def test_the_small_page_of_the_example_is_doclings(example):
         example["small_page"]()
     )
     assert [e.text for e in ordered] == ["title", "left column", "right column", "page 7"]
+
+
+def test_boxes_to_order_returns_indices_as_layout_reader_does():
+    class Plain:
+        def solve(self, boxes):
+            assert all(left <= right and top <= bottom for left, top, right, bottom in boxes)
+            return np.argsort([top for _, top, _, _ in boxes])
+
+    predict = runpy.run_path(str(ROOT / "examples" / "boxes_to_order.py"))["predict"]
+    boxes = [[500, 300, 900, 320], [900, 120, 500, 100], [100, 200, 400, 220]]
+    orders = predict(boxes, Plain())
+    assert orders == [1, 2, 0]
+    assert all(type(k) is int for k in orders)
+    assert predict([]) == []
