@@ -65,7 +65,7 @@ def test_a_tour_uses_the_ids_of_the_tsp_file_next_to_it(square, ptrnet):
         ),
         (
             "a.jsonl a.xls",
-            f"unknown file format 'xls' (known: {', '.join(formats.names())})",
+            f"unknown file format 'xls'; did you mean 'xml'? (known: {', '.join(formats.names())})",
         ),
         ("a.jsonl no/a.tour", "no/a.tour: cannot be written: there is no folder no"),
         (
