@@ -34,7 +34,6 @@ REASONS = {
     "needs a GPU",
     "needs a cluster",
     "needs Docker",
-    "needs the shipped model",
     "needs your files",
     "takes hours",
     "run by tests/test_plugins.py",
