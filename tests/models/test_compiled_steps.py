@@ -56,8 +56,10 @@ def test_pytorch_computes_layers_with_hooks_or_replaced_parts():
     """Compiled code would ignore both."""
     model, points = build(OPTIONS[2]).float(), torch.tensor([POINTS])
     calls = []
-    hooks = (model.decoder[0].cross.query, model.frames.looks[1])
-    handles = [part.register_forward_hook(lambda *a: calls.append(1)) for part in hooks]
+    handles = [
+        model.decoder[0].cross.query.register_forward_hook(lambda *a: calls.append(1)),
+        model.frames.looks[1].register_forward_pre_hook(lambda *a: calls.append(1)),
+    ]
     encoded = model.encode(points)
     model.step(encoded, encoded.state, torch.zeros(1, 1, dtype=torch.int64))
     assert len(calls) == 2 and encoded.compiled == [((None,), None)]
@@ -67,6 +69,22 @@ def test_pytorch_computes_layers_with_hooks_or_replaced_parts():
     encoded = model.encode(points)
     model.step(encoded, encoded.state, torch.zeros(1, 1, dtype=torch.int64))
     assert encoded.compiled[0].layers == (None,) and encoded.compiled[0].frames is not None
+
+
+@torch.no_grad()
+def test_pytorch_calls_forward_if_the_user_replaced_it():
+    """Compiled code would ignore the user's function."""
+    model, points, calls = build(OPTIONS[2]).float(), torch.tensor([POINTS]), []
+    for part in (model.decoder[0].cross.query, model.frames.looks[1]):
+
+        def count(*tensors, part=part, forward=part.forward):
+            calls.append(part)
+            return forward(*tensors)
+
+        part.forward = count
+    encoded = model.encode(points)
+    model.step(encoded, encoded.state, torch.zeros(1, 1, dtype=torch.int64))
+    assert len(calls) == 2 and encoded.compiled == [((None,), None)]
 
 
 @torch.no_grad()

@@ -147,6 +147,17 @@ def test_texts_in_arrays_are_refused_for_any_number_of_features():
         ptrnet.fit(pairs, steps=1)
 
 
+def test_deeply_nested_lists_are_refused_in_one_line():
+    """`fit` counts features before it checks examples. Both use recursion."""
+    nested = 0
+    for _ in range(900):
+        nested = [None, nested]
+    with pytest.raises(InputError, match=r"inputs: expected elements of .*different lengths"):
+        ptrnet.fit([(nested, [0])], steps=1)
+    with pytest.raises(InputError, match=r"expected elements of .*different lengths"):
+        ptrnet.fit([nested], "permutation", cost=lambda x, y: 0.0, steps=1)
+
+
 def test_examples_of_weight_0_are_neither_learned_nor_validated_on():
     """Sets of weight 0 have the opposite order. The others are the only ones that batches have."""
     wrong = Y[:, ::-1]
