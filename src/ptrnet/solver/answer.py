@@ -59,6 +59,11 @@ class Answer:
     example: Example = field(repr=False)
 
     @property
+    def probability(self) -> float:
+        """The probability that the model gives to its answer, from 0 to 1; see `log_prob`."""
+        return math.exp(self.log_prob)
+
+    @property
     def is_inside_training(self) -> bool:
         """Whether there are no warnings: the instance is like the instances of the training."""
         return not self.warnings
