@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
-IMPORTED = numpy scipy sympy numba pandas sklearn matplotlib lightning torchmetrics pydantic _pytest hypothesis
+IMPORTED = numpy scipy sympy numba pandas sklearn matplotlib lightning_fabric pydantic _pytest hypothesis
 LOCKED = --no-deps --require-hashes -r requirements.lock
 
 .PHONY: setup demo test check docs stress lock sbom clean

@@ -39,7 +39,7 @@ def test_solving_one_instance_does_not_import_slow_packages():
         "list(map(ptrnet.load, set(weights.names()) - set(tasks.problem_names())));"
         "ptrnet.load('sort').solve([[0.2], [0.1]]);"
         "ptrnet.load('hull').solve(numpy.random.rand(200, 2));"
-        "print(*{name.split('.')[0] for name in sys.modules} & {'joblib', 'lightning', "
+        "print(*{name.split('.')[0] for name in sys.modules} & {'joblib', 'lightning_fabric', "
         "'matplotlib', 'numba', 'ptrnet_lab', 'sympy'}, *{'torch._dynamo'} & sys.modules.keys())"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -53,7 +53,7 @@ TRAIN = "train --data d.jsonl --steps 1 --batch-size 4 --output run"
 @pytest.fixture(scope="module")
 def others_imported():
     """Processes that have imported large packages of others, and no module of ptrnet."""
-    server = ForkServer("import numba, torch, typer, lightning.fabric.loggers")
+    server = ForkServer("import numba, torch, typer, lightning_fabric.loggers")
     yield server
     server.close()
 

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from lightning.pytorch import Callback
-from lightning.pytorch.loggers import Logger
 
 import ptrnet
 from ptrnet.errors import DivergedError, InputError, MissingExtraError
@@ -28,18 +26,18 @@ class Steps:
         self.metrics |= metrics.keys()
 
 
-class Memory(Logger):
-    name, version = "memory", 0
-
+class Memory:
     def __init__(self):
-        super().__init__()
-        self.facts, self.metrics = {}, []
+        self.facts, self.metrics, self.status = {}, [], None
 
     def log_hyperparams(self, params):
         self.facts.update(params)
 
     def log_metrics(self, metrics, step=None):
         self.metrics.append((step, metrics))
+
+    def finalize(self, status):
+        self.status = status
 
 
 def test_callbacks_and_loggers_do_not_change_the_weights():
@@ -51,6 +49,7 @@ def test_callbacks_and_loggers_do_not_change_the_weights():
     assert memory.facts["hidden_size"] == 8 and memory.facts["task"] == "custom"
     logged = {key for _, metrics in memory.metrics for key in metrics}
     assert {"loss", "accuracy", "valid_loss"} <= logged
+    assert memory.status == "success"
     first, second = (solver.model.state_dict() for solver in (plain, seen))
     assert all(torch.equal(first[key], second[key]) for key in first)
 
@@ -107,11 +106,12 @@ def test_callbacks_and_loggers_work_with_costs():
     ("options", "message"),
     [
         (
-            {"callbacks": [Callback()]},
+            {"callbacks": [Memory()]},
             r"callbacks: expected functions callback\(step, metrics\), got ",
         ),
         ({"callbacks": Steps()}, "callbacks: expected a list, got Steps"),
-        ({"loggers": [3]}, "loggers: expected objects of lightning.fabric.loggers.Logger, got "),
+        ({"loggers": [Steps()]}, "loggers: expected objects with the methods log_hyperparams, "),
+        ({"loggers": [Memory]}, "loggers: expected objects .*, got builtins.type"),
         ({"loggers": "wandb"}, "loggers: expected a list, got str"),
         ({"loggers": ["wandv"]}, "unknown logger 'wandv'; did you mean 'wandb'"),
     ],

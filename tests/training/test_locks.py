@@ -5,7 +5,7 @@ import signal
 
 import numpy as np
 import pytest
-from lightning.fabric import Fabric
+from lightning_fabric import Fabric
 
 import ptrnet
 from ptrnet.training import loop, run, run_folder

@@ -30,7 +30,7 @@ OPTIONS += ["--optimizer", "sgd", "--learning-rate", "0.5"]
 # import everything again.
 RANKS = """
 import os, sys
-from lightning.fabric.utilities.rank_zero import rank_zero_only
+from lightning_fabric.utilities.rank_zero import rank_zero_only
 from ptrnet.cli import run
 
 other = os.fork()

@@ -1,1 +1,1 @@
-"""Training, on Lightning (the extra "train")."""
+"""Training, on Lightning Fabric (the extra "train")."""

@@ -97,8 +97,9 @@ def fit(
             examples, use `ptrnet train --output DIR --resume`.
         callbacks: functions `callback(step, metrics)`, called after each step. If one returns True,
             the training ends after this step. The metrics are a dictionary of numbers or tensors.
-        loggers: loggers of Lightning, such as those of `lightning.pytorch.loggers`, or "wandb" or
-            "mlflow". Every run also writes metrics to files.
+        loggers: "wandb", "mlflow", or objects with the methods `log_hyperparams`, `log_metrics` and
+            `finalize`, such as the loggers of `lightning.pytorch.loggers`. Every run also writes
+            metrics to files.
         recipe: fields of a recipe, named like the options of `ptrnet train`: `steps`,
             `hidden_size`, `seed` and so on. By default each network of an ensemble uses its own
             tenth of the examples for validation. Training stops after `patience` validations

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from lightning.fabric import Fabric
-from lightning.fabric.utilities.rank_zero import rank_zero_only
+from lightning_fabric import Fabric
+from lightning_fabric.utilities.rank_zero import rank_zero_only
 from torch import Tensor, nn
 
 from ptrnet import model_folder
@@ -344,7 +344,7 @@ def build_fabric(recipe: Recipe) -> Fabric:
     Raises:
         InputError: this machine does not have the device or the precision of the recipe.
     """
-    logging.getLogger("lightning.fabric").setLevel(logging.ERROR)
+    logging.getLogger("lightning_fabric").setLevel(logging.ERROR)
     device = device_of(recipe.run.device)
     precision_of(recipe, device)
     return Fabric(

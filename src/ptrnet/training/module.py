@@ -19,7 +19,7 @@ from ptrnet.training.recipe import Recipe
 from ptrnet.types import DROPOUT, Example, Indices
 
 if TYPE_CHECKING:
-    from lightning.fabric import Fabric
+    from lightning_fabric import Fabric
 
 # Takes a network and a batch. Returns the losses of its answers, and which answers are right.
 Losses = Callable[[PointerModel, Batch], tuple[Tensor, Tensor]]

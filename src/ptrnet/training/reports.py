@@ -1,16 +1,15 @@
 """What a training tells: its progress, its loggers, and the caller's own functions."""
 
 import contextlib
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
-from lightning.fabric.loggers import CSVLogger, Logger, TensorBoardLogger
+from lightning_fabric.loggers import CSVLogger, TensorBoardLogger
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
@@ -31,6 +30,20 @@ StepHook = Callable[[int, Mapping[str, Tensor | float]], bool | Tensor | None]
 Log = Callable[[Mapping[str, float], int], None]  # takes metrics and the number of their step
 
 
+@runtime_checkable
+class Logger(Protocol):
+    """The methods of a logger that a training calls. Lightning's loggers have them."""
+
+    def log_hyperparams(self, params: dict[str, Any], /) -> Any:
+        """Log the recipe, before the first step."""
+
+    def log_metrics(self, metrics: dict[str, float], step: int, /) -> Any:
+        """Log metrics of a step. Steps count from 0."""
+
+    def finalize(self, status: str, /) -> Any:
+        """Write what is not written yet. `status` is "success" or "failed"."""
+
+
 @dataclass(frozen=True)
 class Hooks:
     """The caller's own functions and loggers.
@@ -41,14 +54,14 @@ class Hooks:
             wait. After a validation there are also the numbers `valid_loss` and so on. If a
             function returns True, the training ends after this step. If there are several
             processes, each calls the functions, and those of the main process decide.
-        loggers: objects of `lightning.fabric.loggers.Logger`, such as those of
-            `lightning.pytorch.loggers`, or names in `LOGGERS`. "wandb" and "mlflow" need the extra
-            of the same name. If `MLFLOW_TRACKING_URI` is set, "mlflow" logs to this address.
+        loggers: objects with the methods of `Logger`, such as those of `lightning.pytorch.loggers`
+            or `lightning_fabric.loggers`, or names in `LOGGERS`. "wandb" and "mlflow" need the
+            extra of the same name. If `MLFLOW_TRACKING_URI` is set, "mlflow" logs to this address.
             Otherwise "mlflow" writes `logs/mlflow.db` in the run's folder.
 
     Raises:
-        InputError: a callback is not a function, a logger has the wrong class, or a logger's name
-            is unknown.
+        InputError: a callback is not a function, a logger lacks a method, or a logger's name is
+            unknown.
         MissingExtraError: a logger's package is not installed.
     """
 
@@ -70,10 +83,10 @@ class Hooks:
                     raise unknown("logger", logger, LOGGERS)
                 if find_spec(logger) is None:
                     raise MissingExtraError(f"logger {logger}", logger)
-            elif not isinstance(logger, Logger):
+            elif isinstance(logger, type) or not isinstance(logger, Logger):
                 raise InputError(
-                    "loggers: expected objects of lightning.fabric.loggers.Logger, "
-                    f"got {type(logger).__module__}.{type(logger).__name__}"
+                    "loggers: expected objects with the methods log_hyperparams, log_metrics and "
+                    f"finalize, got {type(logger).__module__}.{type(logger).__name__}"
                 )
 
     def after_step(self, step: int, metrics: Mapping[str, Tensor | float]) -> bool:
@@ -115,13 +128,9 @@ def _to_tuple(values: Any, name: str) -> tuple[Any, ...]:
 
 
 def _built(name: str, output: Path) -> Logger:
-    from lightning.pytorch.loggers import MLFlowLogger, WandbLogger
+    from ptrnet.training.loggers import MlflowLogger, WandbLogger
 
-    if name == "wandb":
-        return WandbLogger(name=output.name, save_dir=output / "logs", project="ptrnet")
-    logs = (output / "logs").resolve()
-    uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{logs}/mlflow.db"
-    return MLFlowLogger("ptrnet", run_name=output.name, tracking_uri=uri)
+    return MlflowLogger(output) if name == "mlflow" else WandbLogger(output)
 
 
 class Progress:
