@@ -135,3 +135,14 @@ def test_ptrnet_train_accepts_names_of_loggers(tmp_path, capsys):
     words = ["train", "sort", "--logger", "tensorbord", "--output", str(tmp_path / "run")]
     assert run(words) == 2 and "unknown logger 'tensorbord'" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_a_full_disk_is_not_called_a_value_that_cannot_be_logged(tmp_path, monkeypatch):
+    """TensorBoard's logger raises a ValueError about the value for any failure of its writer."""
+
+    def full(writer, *arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("torch.utils.tensorboard.SummaryWriter.add_scalar", full)
+    with pytest.raises(OSError, match="No space left"):
+        ptrnet.fit(PAIRS, **OPTIONS, output=tmp_path / "run")

@@ -110,7 +110,13 @@ class Hooks:
 
         def log(metrics: Mapping[str, float], step: int) -> None:
             for logger in loggers:
-                logger.log_metrics(dict(metrics), step)
+                try:
+                    logger.log_metrics(dict(metrics), step)
+                except ValueError as error:
+                    # The logger of TensorBoard says of any failure that it cannot log this value.
+                    if isinstance(error.__cause__, OSError):
+                        raise error.__cause__ from None
+                    raise
 
         status = "failed"
         try:
