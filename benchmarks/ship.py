@@ -332,7 +332,7 @@ def main() -> None:
         parser.error(f"{options.run} was not trained by the recipe of {name}")
     results = Path("results") / f"{name}.json"
     results.parent.mkdir(exist_ok=True)
-    trained = {key: getattr(recipe, key) for key in ("n", "steps", "batch_size", "seed")}
+    trained = {key: recipe.table()[key] for key in ("n", "steps", "batch_size", "seed")}
     trained["n"] = options.n or str(recipe.data.n)
     folder = Path("src/ptrnet/weights") / name
     model_folder.save(folder, saved._replace(trained=trained), torch.float16)
