@@ -60,10 +60,10 @@ is the `ReadingOrderPredictor` of docling-ibm-models 3.9.1; boxes without a clas
 without classes. *cases* are small pages after reports about other programs.
 
 The model learned from drawn pages alone. No page of dp-bench or ocr-d was in a training, in a
-validation or in a choice of its settings; who wrote the grammar looked at pictures of such pages, to
-see what pages are like. We judged the grammar by pages that Chromium typeset from HTML
-(`tests/pages/test_typesetting.py`), and the network by pages of the grammar. Details of our rules,
-such as how much boxes may overlap, were compared on the real pages, in their favour.
+validation or in a choice of its settings. Those who wrote the grammar looked at pictures of such
+pages, to see what pages are like. We judged the grammar by pages that Chromium typeset from HTML
+(`tests/pages/test_typesetting.py`), and the network by pages of the grammar. Details of our
+rules, such as how much boxes may overlap, were compared on the real pages, in their favour.
 """
 
 DOUBT = """\
