@@ -54,6 +54,32 @@ def test_callbacks_and_loggers_do_not_change_the_weights():
     assert all(torch.equal(first[key], second[key]) for key in first)
 
 
+def test_a_logger_that_fails_leaves_no_other_logger_open():
+    class Failing(Memory):
+        def finalize(self, status):
+            raise OSError("no space")
+
+    first, last = Memory(), Memory()
+    with pytest.raises(OSError, match="no space"):
+        ptrnet.fit(PAIRS, **{**OPTIONS, "steps": 1}, loggers=[first, Failing(), last])
+    assert (first.status, last.status) == ("success", "success")
+
+
+def test_a_validation_leaves_frozen_parts_of_the_network_frozen(monkeypatch):
+    forward, modes = TrainingModule.forward, []
+
+    def noted(self, batch, step):
+        part = next(self.model.children())
+        if step == 0:
+            part.eval()
+        modes.append((self.training, self.model.training, part.training))
+        return forward(self, batch, step)
+
+    monkeypatch.setattr(TrainingModule, "forward", noted)
+    ptrnet.fit(PAIRS, **{**OPTIONS, "steps": 2, "valid_every": 1})
+    assert modes == 2 * [(True, True, False)]
+
+
 def test_a_callback_may_end_the_training(tmp_path):
     def stop(step, metrics):
         return "valid_loss" in metrics and metrics["valid_loss"] < 1e9

@@ -57,6 +57,19 @@ def ended(recipe, output, *arguments, **others):
 train, of_runs.train = of_runs.train, ended
 """
 
+# Asserts that no thread of a process group runs after the group is destroyed.
+NO_THREADS = """
+from pathlib import Path
+from torch import distributed
+
+def destroyed():
+    destroy()
+    names = [name.read_text() for name in Path("/proc/self/task").glob("*/comm")]
+    assert not any("gloo" in name for name in names), names
+
+destroy, distributed.destroy_process_group = distributed.destroy_process_group, destroyed
+"""
+
 
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -180,8 +193,12 @@ def test_two_processes_that_learn_from_costs_resume_to_the_same_weights(tmp_path
 
 
 def test_the_main_process_decides_whether_a_callback_ends_the_training(tmp_path, train_ranks):
-    """A process that ended alone would leave the other one waiting for it."""
-    train_ranks("sort", "--n", "5", *OPTIONS, "--output", tmp_path / "run", before=ENDED)
+    """A process that ended alone would leave the other one waiting for it.
+
+    Once, a process waited at its end for a thread of its process group, which waited for the GIL.
+    """
+    words = ["sort", "--n", "5", *OPTIONS, "--output", tmp_path / "run"]
+    train_ranks(*words, before=ENDED + NO_THREADS)
     assert checkpoint.read_last(tmp_path / "run").step == 3
 
 

@@ -85,6 +85,9 @@ class Sampler:
         tokens, answer_lengths, _ = decoder.decode(
             self.model, batch.inputs, lengths, self._max_lengths(lengths), self.task
         )
+        # Work around older PyTorch: autocast reuses weights that it has cast without gradients, so
+        # the weights would get none (https://github.com/pytorch/pytorch/pull/165068).
+        torch.clear_autocast_cache()
         if tokens.shape[2] == int(answer_lengths.max()):  # at least one answer has no room for END
             tokens = functional.pad(tokens, (0, 1), value=END)
         costs = torch.from_numpy(self._costs(batch, tokens, answer_lengths))

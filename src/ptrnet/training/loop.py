@@ -135,6 +135,11 @@ def run_steps(
             if best.step == 0 and step > _saved_step(output):
                 best.save(step)
             raise
+        finally:
+            # Before the process group is destroyed. Otherwise the network would hold the last
+            # reference to the group, and PyTorch would wait for the group's threads while it holds
+            # the GIL. Such a thread waits for the GIL if it has to free a tensor of Python.
+            del network
     return step
 
 
@@ -172,6 +177,7 @@ def _validate(
     fabric: Fabric, module: TrainingModule, batches: Sequence[Batch]
 ) -> tuple[Tensor, dict[str, float]]:
     """Return the validation losses of all examples, and the means of all metrics."""
+    modes = [(part, part.training) for part in module.modules()]  # a user may have frozen some
     module.eval()
     losses: list[Tensor] = []
     sums: dict[str, float] = {}
@@ -180,7 +186,8 @@ def _validate(
         losses.append(of_answers.double().cpu())
         for name, mean in means.items():
             sums[name] = sums.get(name, 0.0) + float(mean) * len(of_answers)
-    module.train()
+    for part, mode in modes:
+        part.training = mode
     count = sum(map(len, losses))
     return torch.cat(losses), {f"valid_{name}": total / count for name, total in sums.items()}
 

@@ -101,30 +101,32 @@ class Hooks:
 
         On exit, the loggers write what they have not written yet.
         """
-        own = [_built(each, output) if isinstance(each, str) else each for each in self.loggers]
-        logs = output / "logs"
+        logs, loggers, status = output / "logs", list[Logger](), "failed"
         csv = CSVLogger(logs, "csv", flush_logs_every_n_steps=1)
-        loggers = [csv, TensorBoardLogger(logs, "tensorboard"), *own]
-        for logger in own:
-            logger.log_hyperparams(recipe.table())
 
-        def log(metrics: Mapping[str, float], step: int) -> None:
-            for logger in loggers:
-                try:
-                    logger.log_metrics(dict(metrics), step)
-                except ValueError as error:
-                    # The logger of TensorBoard says of any failure that it cannot log this value.
-                    if isinstance(error.__cause__, OSError):
-                        raise error.__cause__ from None
-                    raise
+        def end(logger: Logger) -> None:
+            logger.finalize(status)
 
-        status = "failed"
-        try:
+        with contextlib.ExitStack() as ends:  # ends all loggers, even if one of them fails
+            for each in (csv, TensorBoardLogger(logs, "tensorboard"), *self.loggers):
+                logger = _built(each, output) if isinstance(each, str) else each
+                ends.callback(end, logger)
+                loggers.append(logger)
+            for logger in loggers[2:]:  # the folder of the run has the recipe already
+                logger.log_hyperparams(recipe.table())
+
+            def log(metrics: Mapping[str, float], step: int) -> None:
+                for logger in loggers:
+                    try:
+                        logger.log_metrics(dict(metrics), step)
+                    except ValueError as error:
+                        # TensorBoard's logger says of any failure that it cannot log this value.
+                        if isinstance(error.__cause__, OSError):
+                            raise error.__cause__ from None
+                        raise
+
             yield log
             status = "success"
-        finally:
-            for logger in loggers:
-                logger.finalize(status)
 
 
 def _to_tuple(values: Any, name: str) -> tuple[Any, ...]:
