@@ -105,7 +105,7 @@ def solve(
         ptrnet solve hull examples/capitals.csv --plot hull.png
         ptrnet solve tsp stops.csv --start 0 --end 7 --open
         ptrnet solve hull million.txt --output answered.txt --jobs -1
-        ptrnet solve reading-order pages.xml --output ordered.xml --doubt 0.5
+        ptrnet solve reading-order examples/newspaper.xml --output ordered.xml --doubt 0.5
         ptrnet solve --model my-offers new.csv --set-id order --output answered.csv
         ptrnet solve --model my-offers new.csv --set-id order --probability share
     """

@@ -9,7 +9,12 @@ from ptrnet.errors import InputError
 from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts import Dropout
-from ptrnet.models.parts.attention import EncoderLayer, attention_bias, layer_norm
+from ptrnet.models.parts.attention import (
+    EncoderLayer,
+    attention_bias,
+    layer_norm,
+    normal_vectors,
+)
 from ptrnet.models.settings import BoxSettings
 from ptrnet.pages.labels import LABEL, LABELS
 
@@ -62,7 +67,8 @@ class BoxPtrNet(PointerModel):
         self.heads = settings.heads
         self.drop_labels = DropLabels(settings.drop_labels)
         self.boxes = nn.Linear(NUM_FEATURES, units)
-        self.labels = nn.Embedding(1 + len(LABELS), units)
+        vectors = normal_vectors(1 + len(LABELS), units)
+        self.labels = nn.Embedding.from_pretrained(vectors, freeze=False)
         self.pairs = nn.Sequential(
             nn.Linear(NUM_PAIR_FEATURES, pair_units),
             nn.ReLU(),
