@@ -272,7 +272,8 @@ def table(title: str, pages: Sequence[Example], results: dict[str, Result]) -> I
     yield from ("", f"## {title}", "")
     yield f"{len(pages)} pages of {min(boxes)} to {max(boxes)} boxes, {beside.sum()} side by side."
     yield ""
-    yield "| method | exact | edit distance | side by side: exact | side by side: distance | ms a page |"
+    columns = "exact | edit distance | side by side: exact | side by side: distance | ms a page"
+    yield f"| method | {columns} |"
     yield "|---|---:|---:|---:|---:|---:|"
     for name, result in results.items():
         exact, distance = scores_of(pages, result)
