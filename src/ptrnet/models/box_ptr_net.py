@@ -67,8 +67,8 @@ class BoxPtrNet(PointerModel):
         self.heads = settings.heads
         self.drop_labels = DropLabels(settings.drop_labels)
         self.boxes = nn.Linear(NUM_FEATURES, units)
-        vectors = normal_vectors(1 + len(LABELS), units)
-        self.labels = nn.Embedding.from_pretrained(vectors, freeze=False)
+        vectors = normal_vectors(1 + len(LABELS), units)  # see there why not by `nn.Embedding`
+        self.labels = nn.Embedding.from_pretrained(vectors, freeze=False)  # type: ignore[no-untyped-call]
         self.pairs = nn.Sequential(
             nn.Linear(NUM_PAIR_FEATURES, pair_units),
             nn.ReLU(),
