@@ -10,7 +10,7 @@ Examples:
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, unknown
 from ptrnet.models.settings import ModelSettings
 from ptrnet.plugins import Registry
 from ptrnet.settings import from_mapping, options_of, require_settings
@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # names and settings must not import torch
     from ptrnet.tasks.base import Task
 
 STATES = "state-ptr-net"  # only for `ptrnet.problems`, so `names` leaves it out
+LOGIT = "conditional-logit"  # only for choices, and not trained in steps; `names` leaves it out
 
 
 def _check(name: str, cls: Any) -> None:
@@ -33,7 +34,7 @@ def _check(name: str, cls: Any) -> None:
     require_settings(cls.Settings, f"model {name}")
 
 
-_NO_MODELS = ("base", "ensemble", "settings", "state_ptr_net")
+_NO_MODELS = ("base", "ensemble", "settings", "state_ptr_net", "conditional_logit")
 _registry = Registry("model", __name__, _NO_MODELS, "MODEL", _check)
 
 
@@ -62,7 +63,10 @@ def register(name: str, cls: "type[PointerModel] | str") -> None:
 
 def kind(name: str) -> "type[PointerModel]":
     """The class of a model. Raises InputError with the nearest name if there is no such model."""
-    cls: type[PointerModel] = _registry.builtin(name) if name == STATES else _registry.get(name)
+    is_unlisted = name in (STATES, LOGIT)
+    if not is_unlisted and name not in _registry:
+        raise unknown("model", name, [*names(), LOGIT])
+    cls: type[PointerModel] = _registry.builtin(name) if is_unlisted else _registry.get(name)
     return cls
 
 
