@@ -58,8 +58,8 @@ def answers():
 
 
 def questions(solver):
-    """Return POINTS, or instances of a problem, which has more numbers for each element."""
-    if solver.task.facts.exact_inputs:
+    """Return POINTS, or instances of a task that has more numbers for each element."""
+    if solver.task.facts.num_features > 2:
         return list(solver.task.sample(np.random.default_rng(1), 3, 9))
     return POINTS
 

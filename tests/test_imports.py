@@ -63,7 +63,7 @@ def others_imported():
     [
         ("import ptrnet; ptrnet.load('hull').solve([[0, 0], [1, 0], [0, 1]])", 45),
         ("from ptrnet.cli import run; run(['solve', 'hull', 'points.csv'])", 57),
-        (f"from ptrnet.cli import run; run({TRAIN.split()})", 85),
+        (f"from ptrnet.cli import run; run({TRAIN.split()})", 86),
     ],
     ids=["load and solve", "ptrnet solve FILE", "ptrnet train --data"],
 )

@@ -209,9 +209,7 @@ def registered_name(model: PointerModel) -> str:
     kind = type(model.networks()[0])
     own = kind.__module__.rpartition(".")[2].replace("_", "-")
     # First try the name of the class's module, to avoid importing other networks.
-    for name in sorted(
-        [*models.names(), models.STATES, models.BOXES], key=lambda name: name != own
-    ):
+    for name in sorted([*models.names(), *models.UNLISTED], key=lambda name: name != own):
         known = models.kind(name)
         # Compare names, because a cell of a notebook may have defined the class again.
         if (known.__module__, known.__qualname__) == (kind.__module__, kind.__qualname__):

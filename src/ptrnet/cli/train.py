@@ -58,6 +58,7 @@ def train(
 
     Examples:
         ptrnet train --data mine.jsonl --output my-model
+        ptrnet train --data test.csv --set-id order --chosen bought --model conditional-logit
         ptrnet train hull --n 5-100 --output my-hull
         ptrnet train hull-ptr-net --steps 20000
         ptrnet train tsp --data tsp.txt --valid tsp-test.txt --n 5-20 --augment
@@ -69,6 +70,8 @@ def train(
     With --data alone, the examples determine the kind of the answers, the features and the network.
     A tenth of the examples is kept for validation, and training ends when the validation loss stops
     falling. If several sets are of one person or household, name its column by --group.
+    For choices, --model conditional-logit fits no network, but a table of coefficients with
+    standard errors.
     ptrnet parses the file once, and stores the result in FILE.packed/ for later runs. Only long
     tables (--set-id), and elements that are objects, are parsed in each run.
 

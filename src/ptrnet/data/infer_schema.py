@@ -44,6 +44,7 @@ class Reading(NamedTuple):
         context: the fields that have one value in all elements of an instance; inferred if empty.
         group: the field of groups, which the model does not read. Empty if there is none.
         categories: the fields that are categories, even if their values are numbers.
+        marks_common: whether each common number of a field has a feature of its own.
     """
 
     fields: Sequence[str] = ()
@@ -51,6 +52,7 @@ class Reading(NamedTuple):
     context: Sequence[str] = ()
     group: str = ""
     categories: Sequence[str] = ()
+    marks_common: bool = True
 
 
 AS_IT_IS = Reading()
@@ -221,14 +223,14 @@ def _has_surrogates(text: str) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def schema_of(fields: Sequence[Field], missing: Missing = "fill") -> Schema:
+def schema_of(fields: Sequence[Field], reading: Reading = AS_IT_IS) -> Schema:
     """Return the schema of fields to which all values have been added.
 
     Args:
         fields: the fields, in the order in which the model reads them.
-        missing: "refuse" refuses missing values. "fill" replaces a missing number by the mean of
-            its field, and adds a feature that marks filled numbers. "fill" replaces a missing
-            text by the empty text.
+        reading: how the fields were read. Its `missing` "refuse" refuses missing values. "fill"
+            replaces a missing number by the mean of its field, and adds a feature that marks filled
+            numbers. "fill" replaces a missing text by the empty text.
 
     Raises:
         InputError: a value is missing and `missing` is "refuse", or all fields are empty.
@@ -237,6 +239,7 @@ def schema_of(fields: Sequence[Field], missing: Missing = "fill") -> Schema:
         AmbiguousInputWarning: fields are empty in all examples. The model does not read them. Or
             fields have numbers in a notation that we do not read, which become categories.
     """
+    missing = reading.missing
     gaps = [field for field in fields if field.missing and (field.is_number or missing == "refuse")]
     if gaps and missing == "refuse":
         raise InputError(f'{gaps[0].missing}: "{gaps[0].name}": expected a value, got none')
@@ -258,7 +261,7 @@ def schema_of(fields: Sequence[Field], missing: Missing = "fill") -> Schema:
         tuple(field.name for field in fields),
         categories,
         fills=tuple((field.name, field.mean) for field in gaps),
-        common=tuple(field.common for field in fields),
+        common=tuple(field.common if reading.marks_common else () for field in fields),
     )
 
 
@@ -315,7 +318,7 @@ def infer_schema(
         for field in seen:
             values = [value_of(e, field.name, place(k)) for k, e in enumerate(elements)]
             field.add(values, sets, place)
-    return schema_of(seen, reading.missing)
+    return schema_of(seen, reading)
 
 
 def check_names(fields: Sequence[Any], source: str) -> None:

@@ -228,7 +228,7 @@ def infer_sets(
     _warn_of_typos(table, of_texts)
     if not seen:
         raise InputError(f"{source}: expected a field to learn from, got none")
-    schema = schema_of(seen, reading.missing)
+    schema = schema_of(seen, reading)
     return schema, _encoded(sets, table.encode(schema))
 
 

@@ -10,7 +10,7 @@ Examples:
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, unknown
 from ptrnet.models.settings import ModelSettings
 from ptrnet.plugins import Registry
 from ptrnet.settings import from_mapping, options_of, require_settings
@@ -19,9 +19,11 @@ if TYPE_CHECKING:  # names and settings must not import torch
     from ptrnet.models.base import PointerModel
     from ptrnet.tasks.base import Task
 
-# Networks for the tasks of one kind, so `names` leaves them out.
+# Models for the tasks or answers of one kind, so `names` leaves them out.
 STATES = "state-ptr-net"  # for `ptrnet.problems`
 BOXES = "box-ptr-net"  # for `reading-order`
+LOGIT = "conditional-logit"  # for choices, and not trained in steps
+UNLISTED = (STATES, BOXES, LOGIT)
 
 
 def _check(name: str, cls: Any) -> None:
@@ -35,7 +37,7 @@ def _check(name: str, cls: Any) -> None:
     require_settings(cls.Settings, f"model {name}")
 
 
-_NO_MODELS = ("base", "ensemble", "settings", "state_ptr_net", "box_ptr_net")
+_NO_MODELS = ("base", "ensemble", "settings", *(name.replace("-", "_") for name in UNLISTED))
 _registry = Registry("model", __name__, _NO_MODELS, "MODEL", _check)
 
 
@@ -64,9 +66,10 @@ def register(name: str, cls: "type[PointerModel] | str") -> None:
 
 def kind(name: str) -> "type[PointerModel]":
     """The class of a model. Raises InputError with the nearest name if there is no such model."""
-    cls: type[PointerModel] = (
-        _registry.builtin(name) if name in (STATES, BOXES) else _registry.get(name)
-    )
+    is_unlisted = name in UNLISTED
+    if not is_unlisted and name not in _registry:
+        raise unknown("model", name, [*names(), LOGIT])
+    cls: type[PointerModel] = _registry.builtin(name) if is_unlisted else _registry.get(name)
     return cls
 
 

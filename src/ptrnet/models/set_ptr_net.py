@@ -1,14 +1,13 @@
 """A pointer network for sets: it scores each element once, and the highest score comes first."""
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from ptrnet.masks import length_mask
-from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
+from ptrnet.models.base import full_lengths
 from ptrnet.models.parts import Dropout
 from ptrnet.models.parts.attention import (
     Elements,
@@ -19,6 +18,7 @@ from ptrnet.models.parts.attention import (
     normal_vectors,
     with_deviations,
 )
+from ptrnet.models.parts.scores_once import ScoredSet, ScoresOnce, scored
 from ptrnet.models.settings import ModelSettings, SetSettings
 
 if TYPE_CHECKING:
@@ -30,14 +30,7 @@ LOWEST_FREQUENCY = math.pi / 4  # a standardised feature, from -2 to 2, covers h
 AMPLITUDE = 0.5  # amplitude of waves; if examples are few, a model with amplitude 1 overfits
 
 
-@dataclass(frozen=True)
-class ScoredSet(Encoded):
-    """The scores of all tokens. Decoder steps read nothing else of the instances."""
-
-    scores: Tensor  # (B, S + N), -inf on padding
-
-
-class SetPtrNet(PointerModel):
+class SetPtrNet(ScoresOnce):
     """`u_j = w' relu(W e_j) + s v' x_j`, `p(C_i) = softmax(u)` of remaining tokens (Plackett 1975).
 
     `e` are the states of special slots and elements, which attend to each other in a transformer's
@@ -57,8 +50,6 @@ class SetPtrNet(PointerModel):
     are the features without logarithms and differences. The buffers `logit_share` (a) and
     `logit_weights` (b) are 0 in a new model, and `ptrnet.training.conditional_logit` sets them
     after training.
-
-    The state of a step is a boolean `(B, K, S + N)`: True for elements that came before.
     """
 
     Settings = SetSettings
@@ -125,7 +116,7 @@ class SetPtrNet(PointerModel):
                 ],
                 1,
             )
-        return ScoredSet(scores.shape[1], (torch.zeros_like(is_token)[:, None],), scores)
+        return scored(scores)
 
     def _mix_with_logit(self, scores: Tensor, inputs: Tensor) -> Tensor:
         """Log-probabilities `(B, N)` of the mixture, given the network's scores of elements."""
@@ -145,50 +136,6 @@ class SetPtrNet(PointerModel):
         """A sine and a cosine `(B, N, d)` of features `(B, N, d)` for each octave."""
         angles = [2**k * LOWEST_FREQUENCY * inputs for k in range(self.octaves)]
         return [AMPLITUDE * wave(angle) for angle in angles for wave in (torch.sin, torch.cos)]
-
-    def step(
-        self, encoded: ScoredSet, state: tuple[Tensor, ...], tokens: Tensor
-    ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        (seen,) = state
-        seen = seen | self._one_hot(tokens, seen.shape[-1])
-        return self._log_probs(encoded.scores, seen), (seen,)
-
-    def log_probs(
-        self,
-        inputs: Tensor,
-        lengths: Tensor | None,
-        targets: Tensor,
-        target_lengths: Tensor | None = None,
-    ) -> Tensor:
-        scores = self.encode(inputs, lengths).scores
-        counts = self._one_hot(shift_right(targets), scores.shape[1]).cumsum(1)
-        return self._log_probs(scores, counts > 0)
-
-    def _one_hot(self, tokens: Tensor, num_tokens: int) -> Tensor:
-        """`(B, M, S + N)` boolean: True at tokens `(B, M)` that are elements, not special slots."""
-        slots = torch.arange(num_tokens, device=tokens.device)
-        return (slots == tokens[..., None]) & (slots >= self.num_specials)
-
-    def _log_probs(self, scores: Tensor, seen: Tensor) -> Tensor:
-        """Log-probabilities `(B, M, S + N)` of the next token.
-
-        `seen` `(B, M, S + N)` is True for the elements that came before. If `answer` is "any", END
-        and the other special slots are possible at any step. If `answer` is "one", special slots
-        are possible only after an element. If `answer` is "all", special slots are possible only
-        after all elements.
-        """
-        is_impossible = (scores == -torch.inf)[:, None].expand_as(seen)
-        if not self.repeats:
-            is_impossible = is_impossible | seen
-        if self.answer != "any":
-            is_over = seen if self.answer == "one" else is_impossible
-            of_elements = is_over[..., self.num_specials :]
-            is_end = of_elements.any(-1) if self.answer == "one" else of_elements.all(-1)
-            is_element = torch.arange(seen.shape[-1], device=seen.device) >= self.num_specials
-            # onnxruntime has no `torch.where` for booleans.
-            is_end = is_end[..., None]
-            is_impossible = (is_element == is_end) | (is_impossible & ~is_end)
-        return scores[:, None].masked_fill(is_impossible, -torch.inf).log_softmax(-1)
 
 
 MODEL = SetPtrNet

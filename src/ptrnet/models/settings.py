@@ -165,6 +165,22 @@ class BoxSettings(LayerSettings):
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class LogitSettings(ModelSettings):
+    """Settings of the conditional logit, which has no choices to make."""
+
+    hidden_size: int = setting(0, "a conditional logit has no hidden units", ge=0, le=0)
+    ensemble: int = setting(1, "a conditional logit is fitted once", ge=1, le=1)
+
+    @property
+    def sees_order(self) -> bool:
+        return False
+
+    @property
+    def scores_once(self) -> bool:
+        return True
+
+
 def every_setting() -> dict[str, Option]:
     """All settings of all models, by name.
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from ptrnet.data.columns import Columns
     from ptrnet.evaluation import Evaluation
+    from ptrnet.solver.coefficients import Coefficients
 
 Result = TypeVar("Result")
 
@@ -448,6 +449,34 @@ class Solver:
         self._own_task()
         self.trained_range.warn_of(data)
         return importance_of(predictor, data, repeats, seed).to_dict()
+
+    def coefficients(self, errors: str = "") -> "Coefficients":
+        """Return the coefficients of a conditional logit, with standard errors, as a table.
+
+        Args:
+            errors: the kind of standard errors: "classical" (inverse Hessian), "robust" (sandwich)
+                or "clustered" by group. By default clustered if the training knew groups, otherwise
+                classical.
+
+        Returns:
+            A list with a dictionary for each coefficient: `name`, `coefficient` in the units of the
+            data, `std_error`, `z`, `p`, `low` and `high`. `print` shows it as a table. The
+            attribute `statistics` has the log-likelihood, McFadden's rho-squared, AIC and others,
+            and `notes` has a line about each coefficient that could not be estimated.
+
+        Raises:
+            InputError: the model is not a conditional logit, or has no such standard errors.
+
+        Examples:
+            >>> pd.DataFrame(model.coefficients("robust"))
+        """
+        from ptrnet.solver.coefficients import Coefficients
+
+        if "coefficients" not in self.trained:
+            raise InputError(
+                "coefficients: expected a model that was trained by model conditional-logit"
+            )
+        return Coefficients.from_dict(self.trained["coefficients"], errors)
 
     def plot_reliability(
         self, examples: Any, ax: Any = None, *, group: Any = "", **columns: str

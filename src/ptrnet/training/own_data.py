@@ -83,6 +83,8 @@ def kind_and_reading(overrides: Mapping[str, Any]) -> tuple[Kind | None, "Readin
         field_names("context", overrides.get("context", ())),
         overrides.get("group", ""),
         field_names("categories", overrides.get("categories", ())),
+        # The table of a logit has the user's fields, and no fields that we think of.
+        marks_common=overrides.get("model") != models.LOGIT,
     )
     for key in ("fields", "context", "categories"):
         if reading.group and reading.group in getattr(reading, key):
@@ -109,6 +111,8 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
         if key in given:
             given[key] = part_options()[key].check(given[key])
     ordered = check("ordered", given.pop("ordered", False), bool)
+    if ordered and given.get("model") == models.LOGIT:
+        raise InputError(f"ordered: model {models.LOGIT} does not see the order of the elements")
     if not ordered:
         warn_of_positions(inferred.examples)
     of_task = {key: given.pop(key) for key in options_of(type(inferred.task)) if key in given}
@@ -140,11 +144,17 @@ def field_names(key: str, fields: str | Sequence[str]) -> tuple[str, ...]:
 def validation_defaults(overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Return the recipe's values for validation, by key.
 
-    The training validates on the file `valid`, on a share of the examples, or not at all.
+    The training validates on the file `valid`, on a share of the examples, or not at all. By
+    default, a conditional logit learns from all examples.
 
     Raises:
         InputError: `valid_batches` is given, but `valid_share` is 0 and there is no `valid` file.
     """
+    is_logit = overrides.get("model") == models.LOGIT
+    if is_logit and (overrides.get("valid") or overrides.get("valid_share")):
+        return {}
+    if is_logit:
+        overrides = {**overrides, "valid_share": 0}
     if overrides.get("valid"):
         return {"patience": PATIENCE}
     if overrides.get("valid_share") == 0 and overrides.get("valid_batches"):
@@ -205,6 +215,8 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
             values. The caller replaces defaults in the result by these values.
     """
     task, count = inferred.task, len(inferred.examples)
+    if given.get("model") == models.LOGIT:
+        return {}
     is_exact = count >= MANY and not ordered and task.kind in ORDERS
     if is_exact:
         from ptrnet.training.conditional_logit import has_linear_order
@@ -283,7 +295,12 @@ def _are_gains(inferred: "InferredTask") -> bool:
 
 
 def describe(recipe: Recipe) -> str:
-    """Return a line: the network, the training's length, and whether the network sees the order."""
+    """Return a line: the network, the training's length, and whether the network sees the order.
+
+    A conditional logit has neither.
+    """
+    if recipe.model == models.LOGIT:
+        return "a conditional logit, fitted by Newton's method"
     network = recipe.network
     layers = getattr(network, "encoder_layers", 0)
     size = f"{recipe.model} of {network.hidden_size} units"

@@ -39,6 +39,9 @@ RECIPES = Path(str(files("ptrnet") / "recipes"))  # NAME.toml of each shipped mo
 LARGEST_BATCH = 2**24  # elements, padding included
 # Settings of a shipped model's recipe that suit the machine on which we trained it.
 OF_MACHINE = ("devices", "precision")
+# The settings of a conditional logit, besides those of the task and the names of columns. The seed
+# draws the examples that are kept for validation.
+OF_LOGIT = ("model", "data", "n", "valid", "valid_share", "valid_batches", "seed")
 # Names of settings in other libraries, with the key that an error message suggests instead.
 _STEPS = "'steps', the updates of the weights (an epoch has as many as there are batches)"
 ELSEWHERE = {
@@ -290,6 +293,8 @@ class Recipe(Settings):
             raise InputError(
                 f"recipe: problem {task.name} needs model {models.STATES}, got {model}"
             )
+        if model == models.LOGIT:
+            _check_logit(task, table)
         own = ["model", *part_options()]
         of_model = [key for key in models.setting_names(model) if key not in own]
         for key in table:
@@ -365,8 +370,13 @@ class Recipe(Settings):
         own = {"task": self.task.name, "model": self.model}
         for name in PARTS:
             own |= to_mapping(getattr(self, name))
-        own = {k: v for k, v in own.items() if v or k not in options_of(TrainingColumns)}
-        return {**own, **tasks.settings_of(self.task), **to_mapping(self.network), **own}
+        columns = options_of(TrainingColumns)
+        own = {k: v for k, v in own.items() if v or k not in columns}
+        of_network = to_mapping(self.network)
+        if self.model == models.LOGIT:
+            own = {k: v for k, v in own.items() if k in ("task", *OF_LOGIT, *columns)}
+            of_network = {}
+        return {**own, **tasks.settings_of(self.task), **of_network, **own}
 
     def toml(self) -> str:
         """Return the text of the recipe's TOML file."""
@@ -473,6 +483,22 @@ def _check_answers(recipe: Recipe) -> None:
         labellers.check_max_elements(task, data.labeller or None, data.n[-1])
 
 
+def _check_logit(task: Task, table: Mapping[str, Any]) -> None:
+    """Raise InputError if answers are not choices, or an option has no effect on a logit."""
+    if task.facts.kind != "choice":
+        raise InputError(
+            f"recipe: model {models.LOGIT} is for your own examples of the kind choice, got "
+            f"{task.facts.kind or f'task {task.name}'}"
+        )
+    options = {**every_setting(), **part_options()}
+    for key in table.keys() & options.keys() - {*OF_LOGIT, *options_of(TrainingColumns)}:
+        if table[key] != options[key].default:
+            raise InputError(
+                f"recipe: {key} has no effect on model {models.LOGIT}, which has no network and is "
+                "not trained in steps"
+            )
+
+
 def _check_costs(recipe: Recipe) -> None:
     """Raise InputError if the task has no cost, or if an option is only for known answers."""
     if recipe.network.ensemble > 1:
@@ -499,7 +525,7 @@ def recipe_options(of_tasks: Sequence[str]) -> dict[str, Option]:
     own = {**options_of(Recipe), **part_options()}
     options = {**_task_options(own, of_tasks), **own, **_model_options(own)}
     names = {
-        "model": " | ".join(models.names()),
+        "model": " | ".join([*models.names(), models.LOGIT]),
         "labeller": _labellers(of_tasks),
         "optimizer": " | ".join(optimizers.names()),
     }

@@ -56,6 +56,8 @@ def train(
     threads are the same, the resumed run ends with the same weights as a run that was never
     stopped.
 
+    A conditional logit (`--model conditional-logit`) is not trained in steps; see `train_logit`.
+
     Args:
         recipe: what to train, and on which examples.
         output: the folder of the run.
@@ -80,6 +82,10 @@ def train(
         locks.enter_context(torch.enable_grad())
         if torch.get_default_device().type != "cpu":  # the context slows each operation down
             locks.enter_context(torch.device("cpu"))
+        if recipe.model == models.LOGIT:
+            from ptrnet.training.logit import train_logit
+
+            return train_logit(recipe, output, resume, data, hooks or Hooks())
         if is_main_process():  # before the examples are read, which may take long
             if resume:
                 locks.enter_context(run_folder.locked(output))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from ptrnet import model_folder
+from ptrnet import model_folder, models
 from ptrnet.data.groups import codes_of
 from ptrnet.decoding import Greedy
 from ptrnet.errors import OutOfDistributionWarning
@@ -52,10 +52,12 @@ class Card(NamedTuple):
     table: str
     limits: str
     usage: str = ""  # Markdown
+    coefficients: str = ""  # the table of a conditional logit
 
     def text(self) -> str:
         """Return the card as Markdown."""
         sections = {
+            "Coefficients": self.coefficients,
             "Scores": f"{self.scores}\n\n{self.table}",
             "Use": self.usage,
             "Limits": self.limits,
@@ -97,7 +99,6 @@ def write_card(
         logit_share: the share of a conditional logit in the model's probabilities.
     """
     count = sum(map(len, parts))
-    facts = [f"Probabilities: {logit_share:.0%} from a conditional logit"] if logit_share else []
     scores, table = "Not measured: the training kept no examples with answers for this.", ""
     if count:
         scores = f"Measured on {count:,} {_source(recipe)}. Greedy decoding, 95% intervals."
@@ -119,25 +120,50 @@ def write_card(
     Card(
         title=folder.resolve().name,
         summary=f"A {recipe.model} for {_subject(saved)}.",
-        facts=[
-            f"Network: {num_weights(saved.model):,} weights, encoder and decoder with "
-            f"{recipe.network.hidden_size} units",
-            f"Trained on: {Path(recipe.data.data).name or 'random instances'}, with "
-            f"{_sizes(str(recipe.data.n))} elements each",
-            *([f"Reads: {saved.task.facts.schema.describe()}"] if saved.task.facts.schema else []),
-            *([f"Trained: {own_data.describe(recipe)}"] if recipe.task.facts.kind else []),
-            *facts,
-            f"Training: seed {recipe.run.seed}, batches of {recipe.data.batch_size}, weights of "
-            f"step {saved.trained['steps']:,} of at most {recipe.run.steps:,}; see also "
-            "`recipe.toml`",
-            f"Software: PyTorch {torch.__version__.partition('+')[0]}, {torch.get_num_threads()} "
-            "threads",
-        ],
+        facts=_facts(saved, recipe, logit_share),
         scores=scores,
         table=table,
         usage=USAGE,
+        coefficients=_coefficients(saved) if recipe.model == models.LOGIT else "",
         limits=LIMITS,
     ).write(folder, saved)
+
+
+def _facts(saved: model_folder.Saved, recipe: Recipe, logit_share: float) -> list[str]:
+    """Return the facts about the model and its training."""
+    is_logit, schema = recipe.model == models.LOGIT, saved.task.facts.schema
+    facts = [
+        f"Trained on: {Path(recipe.data.data).name or 'random instances'}, with "
+        f"{_sizes(str(recipe.data.n))} elements each"
+    ]
+    if not is_logit:
+        facts.insert(
+            0,
+            f"Network: {num_weights(saved.model):,} weights, encoder and decoder with "
+            f"{recipe.network.hidden_size} units",
+        )
+    if schema:
+        facts.append(f"Reads: {schema.describe()}")
+    if recipe.task.facts.kind:
+        facts.append(f"Trained: {own_data.describe(recipe)}")
+    if logit_share:
+        facts.append(f"Probabilities: {logit_share:.0%} from a conditional logit")
+    if not is_logit:
+        facts.append(
+            f"Training: seed {recipe.run.seed}, batches of {recipe.data.batch_size}, weights of "
+            f"step {saved.trained['steps']:,} of at most {recipe.run.steps:,}; see also "
+            "`recipe.toml`"
+        )
+    software = f"PyTorch {torch.__version__.partition('+')[0]}"
+    return [*facts, f"Software: {software}, {torch.get_num_threads()} threads"]
+
+
+def _coefficients(saved: model_folder.Saved) -> str:
+    """Return the table of a conditional logit, as Markdown."""
+    from ptrnet.solver.coefficients import Coefficients
+
+    table = Coefficients.from_dict(saved.trained["coefficients"])
+    return f"```text\n{table}\n```"
 
 
 def _source(recipe: Recipe) -> str:

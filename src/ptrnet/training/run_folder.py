@@ -13,8 +13,16 @@ from ptrnet.training import checkpoint
 from ptrnet.training.recipe import Recipe
 
 DATA = "data.txt"
+COEFFICIENTS = "coefficients.json"  # of a conditional logit
 _LONGEST = 200  # longest value in a message, in characters; most paths fit
-_OUTPUTS = (checkpoint.LAST, checkpoint.PREVIOUS, DATA, model_folder.TENSORS, model_folder.CARD)
+_OUTPUTS = (
+    checkpoint.LAST,
+    checkpoint.PREVIOUS,
+    DATA,
+    COEFFICIENTS,
+    model_folder.TENSORS,
+    model_folder.CARD,
+)
 
 
 def check_unused(folder: Path, *others: str) -> None:

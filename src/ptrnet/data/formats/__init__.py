@@ -594,7 +594,11 @@ def check_target(path: str) -> None:
 def check_keeps_extra(path: str, task: Task) -> None:
     """Refuse an output file that cannot be written, or whose format cannot hold scores."""
     if not format_of(path).capabilities.extra:
-        able = (name for name in names() if get(name).capabilities.extra)
+        able = (
+            name
+            for name in names()
+            if (can := get(name).capabilities).extra and can.task in (None, task.name)
+        )
         raise InputError(f"{path}: cannot hold scores; write to {_joined_by_or(able)}")
     check_output(path, task)
 

@@ -1,0 +1,353 @@
+"""Train a conditional logit (McFadden 1974) by Newton's method, with its standard errors."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.linalg import lstsq, solve_triangular
+
+from ptrnet import model_folder, models
+from ptrnet.data.streams import DatasetStream
+from ptrnet.errors import InputError, listed
+from ptrnet.files import atomic_path
+from ptrnet.models.conditional_logit import ConditionalLogit
+from ptrnet.solver.coefficients import Coefficients
+from ptrnet.solver.explain import field_columns
+from ptrnet.tasks.base import Task
+from ptrnet.training import run_folder
+from ptrnet.training.examples import open_stream, open_valid
+from ptrnet.training.recipe import Recipe
+from ptrnet.training.reports import Hooks
+from ptrnet.training.run_card import write_card
+from ptrnet.types import Dataset, Floats, Indices
+
+MAX_STEPS = 200
+# Newton's method has converged if a step gains at most half of this log-likelihood, for a mean
+# weight of 1. Convergence is quadratic, so the errors of the coefficients are then far smaller.
+DECREMENT = 1e-9
+# A coefficient runs to infinity if the last step still changes a score by more than this.
+MOVING = 0.1
+LOST = 1000  # a coefficient has no information left if its error exceeds that of equal shares so
+COLLINEAR = 1e-10  # share of a feature's variance that other features do not explain
+FEW_GROUPS = 30  # clustered errors of fewer groups tend to be too small
+
+
+def train_logit(
+    recipe: Recipe, output: Path, resume: bool, data: Dataset | None, hooks: Hooks
+) -> model_folder.Saved:
+    """Fit a conditional logit. Save the model, the recipe, the card and the coefficients.
+
+    Nothing is written before the fit has ended, so there is nothing to resume. The arguments are
+    those of `ptrnet.training.run.train`.
+
+    Raises:
+        InputError: `output` holds another run, an argument has no effect on a logit, or no
+            coefficient can be estimated. Nothing was written.
+    """
+    if resume:
+        raise InputError(f"resume: model {models.LOGIT} is fitted at once, so no run is unfinished")
+    if hooks.callbacks or hooks.loggers:
+        raise InputError(f"callbacks and loggers follow steps, which model {models.LOGIT} has not")
+    run_folder.check_unused(output)
+    stream = open_stream(recipe, data=data)
+    parts = open_valid(recipe, stream)
+    assert isinstance(stream, DatasetStream)
+    learned = stream.learned_by(0, len(stream.examples))
+    weights, coefficients = fit_coefficients(learned, recipe.task, recipe.columns.group)
+    model = models.for_task(recipe.model, recipe.task, recipe.network).float().eval()
+    assert isinstance(model, ConditionalLogit)
+    with torch.no_grad():
+        model.weights.copy_(torch.from_numpy(weights))
+    facts = {"n": str(recipe.data.n), "coefficients": coefficients.to_dict()}
+    saved = model_folder.Saved(model, recipe.task, facts)
+    run_folder.create(output)
+    with run_folder.locked(output):
+        run_folder.write_recipe(output, recipe)
+        with atomic_path(output / run_folder.COEFFICIENTS) as path:
+            path.write_text(json.dumps(facts["coefficients"], indent=2) + "\n", encoding="utf-8")
+        model_folder.save(output, saved)
+        write_card(output, saved, recipe, parts, 0.0)
+    print(coefficients, file=sys.stderr)
+    return saved
+
+
+class Choices(NamedTuple):
+    """B choices. The features of all elements are stored one set after another.
+
+    The features are relative to their means in the set, and have a root mean square of 1.
+    """
+
+    x: Floats  # (n, k)
+    starts: Indices  # (B,)
+    sizes: Indices  # (B,)
+    chosen: Indices  # (B,), rows of x
+    weights: Floats  # (B,)
+
+    def log_probs(self, b: Floats) -> Floats:
+        """Return the log-probability `(n,)` of each element in its set."""
+        scores = self.x @ b
+        scores -= np.repeat(np.maximum.reduceat(scores, self.starts), self.sizes)
+        return scores - np.repeat(np.log(np.add.reduceat(np.exp(scores), self.starts)), self.sizes)
+
+    def log_likelihood(self, b: Floats) -> float:
+        return float(self.weights @ self.log_probs(b)[self.chosen])
+
+    def derivatives(self, b: Floats) -> tuple[Floats, Floats]:
+        """Return the gradient `(B, k)` of each weighted log-likelihood, and the information.
+
+        The information `(k, k)` is the negative Hessian of the log-likelihood of all choices.
+        """
+        p = np.exp(self.log_probs(b))[:, None]
+        means = np.add.reduceat(p * self.x, self.starts)
+        gradients = self.weights[:, None] * (self.x[self.chosen] - means)
+        weighted = p * np.repeat(self.weights, self.sizes)[:, None]
+        information = self.x.T @ (weighted * self.x) - means.T @ (self.weights[:, None] * means)
+        return gradients, information
+
+
+def fit_coefficients(data: Dataset, task: Task, group: str = "") -> tuple[Floats, Coefficients]:
+    """Fit a conditional logit by maximum likelihood.
+
+    Args:
+        data: choices, with their weights and groups.
+        task: the task of the choices.
+        group: the name of the groups' field, if it is known.
+
+    Returns:
+        The weights `(d,)` of the normalized features, and the coefficients. The weights of a
+        categorical field have the mean 0 over the elements, so that a level that training did not
+        see counts as an average level.
+
+    Raises:
+        InputError: no feature differs within a set, or no coefficient is finite.
+    """
+    x, sizes, starts = task.normalize(data.elements), data.sizes, data.starts[:-1]
+    groups, names = data.groups, _names(task)
+    differs = (x != np.repeat(x[starts], sizes, axis=0)).any(0)
+    if not differs.any():
+        raise InputError(f"model {models.LOGIT}: no field differs within a set, so none can matter")
+    x = x - np.repeat(np.add.reduceat(x, starts) / sizes[:, None], sizes, axis=0)
+    scale = np.where(differs, np.sqrt((x**2).mean(0)), 1)
+    of_sets = np.ones(len(data)) if data.weights is None else data.weights
+    choices = Choices(x / scale, starts, sizes, starts + data.indices, of_sets)
+    of_chosen = choices.x[choices.chosen]
+    is_contested: NDArray[np.bool_] = (of_chosen.min(0) < 0) & (of_chosen.max(0) > 0)
+    references = _references(task, differs, is_contested)
+    kept, notes = _identified(choices, differs, list(references.values()), names, task)
+    choices = choices._replace(x=choices.x[:, kept])
+    b, last_step = _maximum(choices)
+    errors = _standard_errors(*choices.derivatives(b), groups)
+    is_estimated, of_separation = _estimated(choices, last_step, errors, [names[k] for k in kept])
+    kind, of_groups = _default_errors(errors, is_estimated, groups)
+    notes += [*of_separation, *of_groups]
+    weights = np.zeros(len(names))
+    weights[kept] = b / scale[kept]
+    units = scale[kept] * np.array(task.facts.scaling["spread"])[kept]
+    rows = [
+        {
+            "name": names[k],
+            "coefficient": float(b[i] / units[i]),
+            **{kind: float(values[i] / units[i]) for kind, values in errors.items()},
+        }
+        for i, k in enumerate(kept)
+        if is_estimated[i]
+    ]
+    statistics = {
+        "sets": len(data),
+        "rows": len(x),
+        "groups": None if groups is None else len(np.unique(groups)),
+        "log_likelihood": choices.log_likelihood(b),
+        "log_likelihood_equal_shares": choices.log_likelihood(np.zeros(len(b))),
+        "parameters": len(b),
+    }
+    levels = {field: names[k].removeprefix(f"{field} = ") for field, k in references.items()}
+    table = Coefficients(rows, kind, statistics, levels, notes, group)
+    return _centered(weights, kept[~is_estimated], data, task), table
+
+
+def _names(task: Task) -> list[str]:
+    """Return the names of the features."""
+    if task.facts.schema is None:
+        return list(field_columns(task))
+    return [
+        f"{name.removesuffix(' = ')} is missing" if name.endswith(" = ") else name
+        for name in task.facts.schema.feature_names
+    ]
+
+
+def _references(
+    task: Task, differs: NDArray[np.bool_], is_contested: NDArray[np.bool_]
+) -> dict[str, int]:
+    """Return the feature of the reference level of each categorical field that differs in a set.
+
+    It is the first level that differs and is not the missing one. Levels that are chosen in some
+    sets and not in others go first: relative to a level that is never chosen, the coefficients of
+    all other levels would be infinite.
+    """
+    schema, found = task.facts.schema, {}
+    if schema is not None:
+        for field, texts, part in zip(schema.fields, schema.categories, schema.slices, strict=True):
+            levels = [k for k, _ in enumerate(texts) if differs[part.start + k]]
+            if levels:
+                levels.sort(key=lambda k: (not texts[k], not is_contested[part.start + k]))
+                found[field] = part.start + levels[0]
+    return found
+
+
+def _identified(
+    choices: Choices,
+    differs: NDArray[np.bool_],
+    references: Sequence[int],
+    names: Sequence[str],
+    task: Task,
+) -> tuple[Indices, list[str]]:
+    """Return the features whose coefficients are identified, and notes about all others.
+
+    They differ within sets, and are not a linear combination of earlier ones.
+    """
+    notes, equal = [], list[str]()
+    for field, part in field_columns(task).items():
+        features = range(len(names))[part]
+        all_equal = not differs[part].any()
+        equal += [field] if all_equal else [names[k] for k in features if not differs[k]]
+    if equal:
+        notes.append(f"{listed(equal)}: not identified, because all elements of a set are equal")
+    gram = choices.derivatives(np.zeros(len(names)))[1]
+    deviations = np.sqrt(np.where(differs, np.diag(gram), 1))
+    gram /= deviations * deviations[:, None]
+    candidates = [k for k in np.flatnonzero(differs).tolist() if k not in references]
+    kept: list[int] = []
+    root = np.zeros((len(candidates), len(candidates)))  # the Cholesky root of the kept part
+    for k in candidates:
+        m = len(kept)
+        row = solve_triangular(root[:m, :m], gram[kept, k], lower=True)
+        rest = gram[k, k] - row @ row
+        if rest > COLLINEAR:
+            root[m, :m], root[m, m] = row, np.sqrt(rest)
+            kept.append(k)
+            continue
+        factors = solve_triangular(root[:m, :m], row, lower=True, trans=1)
+        others = listed(names[kept[i]] for i in np.flatnonzero(np.abs(factors) > 1e-6))
+        notes.append(
+            f"{names[k]}: not identified, because it is a linear combination of {others} "
+            "within sets"
+        )
+    return np.array(kept), notes
+
+
+def _estimated(
+    choices: Choices, last_step: Floats, errors: dict[str, Floats], names: Sequence[str]
+) -> tuple[NDArray[np.bool_], list[str]]:
+    """Return `(k,)` which coefficients are finite and have an error, and notes about all others.
+
+    If a coefficient runs to infinity, each step of Newton's method changes the scores by about 1.
+
+    Raises:
+        InputError: there is no such coefficient.
+    """
+    equal_shares = _standard_errors(*choices.derivatives(np.zeros(len(names))), None)["classical"]
+    is_infinite = np.abs(last_step) * np.abs(choices.x).max(0) > MOVING
+    is_lost = ~is_infinite & (errors["classical"] > LOST * equal_shares)
+    notes = [
+        f"{listed(np.array(names)[found].tolist())}: not estimated, because {why} (separation)"
+        for found, why in (
+            (is_infinite & (last_step > 0), "the likelihood rises as it runs to infinity"),
+            (is_infinite & (last_step < 0), "the likelihood rises as it runs to minus infinity"),
+            (is_lost, "coefficients that run to infinity explain all choices that it could"),
+        )
+        if found.any()
+    ]
+    if (is_infinite | is_lost).all():
+        raise InputError(f"model {models.LOGIT}: no coefficient can be estimated; {notes[0]}")
+    return ~(is_infinite | is_lost), notes
+
+
+def _default_errors(
+    errors: dict[str, Floats], is_estimated: NDArray[np.bool_], groups: Indices | None
+) -> tuple[str, list[str]]:
+    """Return the kind of errors to show, and notes. Remove clustered errors that are meaningless.
+
+    The sandwich of G groups has at most the rank G - 1.
+    """
+    if groups is None:
+        return "classical", []
+    count, k = len(np.unique(groups)), len(is_estimated)
+    is_zero = errors["clustered"] < COLLINEAR * errors["classical"]
+    if count <= k or is_zero[is_estimated].any():
+        del errors["clustered"]
+        return "robust", [
+            f"errors are not clustered, because {count} groups say too little about {k} coefficient"
+            + "s" * (k > 1)
+        ]
+    few = f"clustered errors of fewer than {FEW_GROUPS} groups may be too small"
+    return "clustered", [few] * (count < FEW_GROUPS)
+
+
+def _maximum(choices: Choices) -> tuple[Floats, Floats]:
+    """Return the coefficients `(k,)` of the highest likelihood, and the last step to them."""
+    b = np.zeros(choices.x.shape[1])
+    value, least = choices.log_likelihood(b), DECREMENT * choices.weights.mean()
+    for _ in range(MAX_STEPS):
+        gradients, information = choices.derivatives(b)
+        gradient = gradients.sum(0)
+        step = _inverse(information) @ gradient
+        decrement = gradient @ step
+        while (new := choices.log_likelihood(b + step)) < value - least:
+            step /= 2
+        b, value = b + step, new
+        if decrement < least:
+            break
+    return b, step
+
+
+def _inverse(information: Floats) -> Floats:
+    """Invert the information. Scale it first, because it is small for infinite coefficients."""
+    roots = np.sqrt(np.maximum(np.diag(information), np.finfo(float).tiny))
+    inverse: Floats = lstsq(information / (roots * roots[:, None]), np.eye(len(roots)))[0]
+    return inverse / (roots * roots[:, None])
+
+
+def _standard_errors(
+    gradients: Floats, information: Floats, groups: Indices | None
+) -> dict[str, Floats]:
+    """Return the standard errors `(k,)` of each kind.
+
+    Classical errors are those of the inverse information. Robust ones are those of the sandwich
+    (Huber 1967, White 1982), which takes each set as an observation. For clustered errors, each
+    group is an observation. Both have the factor G / (G - 1) for G observations, as in Stata.
+    """
+    inverse = _inverse(information)
+
+    def sandwich(parts: Floats) -> Floats:
+        factor = len(parts) / max(len(parts) - 1, 1)
+        return np.sqrt(factor * ((parts @ inverse) ** 2).sum(0))
+
+    classical = np.sqrt(np.maximum(np.diag(inverse), 0))
+    errors = {"classical": classical, "robust": sandwich(gradients)}
+    if groups is not None:
+        codes = np.unique(groups, return_inverse=True)[1]
+        sums = np.zeros((codes.max() + 1, gradients.shape[1]))
+        np.add.at(sums, codes, gradients)
+        errors["clustered"] = sandwich(sums)
+    return errors
+
+
+def _centered(weights: Floats, others: Indices, data: Dataset, task: Task) -> Floats:
+    """Subtract from the weights of each categorical field their mean over the elements.
+
+    The probabilities of elements with known levels stay the same. Weights that were not estimated
+    (`others`) do not count in the mean.
+    """
+    schema, centered = task.facts.schema, weights.copy()
+    if schema is not None:
+        for texts, part in zip(schema.categories, schema.slices, strict=True):
+            if texts:
+                counts = data.elements[:, part].sum(0)
+                counts[np.isin(np.arange(len(weights))[part], others)] = 0
+                centered[part] -= counts @ weights[part] / max(counts.sum(), 1)
+    return centered
