@@ -73,3 +73,12 @@ def test_the_edit_distance_is_that_of_its_definition():
         expected = levenshtein(truth.tolist(), answer.tolist()) / n
         assert scores["edit_distance"].tolist() == [expected]
         assert scores["accuracy"].tolist() == [truth.tolist() == answer.tolist()]
+
+
+@pytest.mark.parametrize("direction", ["rtl", "vertical"])
+def test_drawn_pages_have_the_direction_of_the_task(direction):
+    """The model reads a page of any direction as the same page from left to right."""
+    turned = tasks.get("reading-order", direction=direction)
+    drawn, expected = (task.sample(np.random.default_rng(2), 3, 8) for task in (turned, TASK))
+    assert (drawn[..., :2] <= drawn[..., 2:4]).all()
+    np.testing.assert_allclose(turned.normalize(drawn), TASK.normalize(expected), atol=1e-12)

@@ -132,7 +132,7 @@ def solve(
     )
     target, ends = None if json and output == "-" else output, Ends(start, end, open)
     if random is None:
-        columns, whole = Columns(**vars(set_columns)), json or plot is not None
+        columns, whole = Columns(**vars(set_columns)), json or plot is not None or doubt > 0
         source, sink = open_file(predictor, path, target, ends, columns, probability, whole)
     else:
         inputs = _random_instance(task, points, random, seed)

@@ -111,7 +111,13 @@ class ReadingOrder(Task):
         """Draw pages `(count, n, 5)` whose boxes are in reading order."""
         from ptrnet.pages import sample_page
 
-        return np.stack([sample_page(rng, n) for _ in range(count)])
+        pages = np.stack([sample_page(rng, n) for _ in range(count)])
+        left, top, right, bottom, label = (pages[..., k] for k in range(5))
+        if self.direction == "rtl":
+            left, right = -right, -left
+        elif self.direction == "vertical":  # the inverse of the turn in `normalize`
+            left, top, right, bottom = -bottom, left, -top, right
+        return np.stack([left, top, right, bottom, label], -1)
 
     def normalize(self, inputs: Floats) -> Floats:
         """Scale boxes to the unit square, and turn pages so that lines run from left to right.
