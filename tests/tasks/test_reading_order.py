@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ptrnet
-from ptrnet import tasks
+from ptrnet import labellers, tasks
 from ptrnet.data.dataset import instances_of
 from ptrnet.errors import InputError
 from ptrnet.metrics.ranking import score_orders
@@ -82,3 +82,25 @@ def test_drawn_pages_have_the_direction_of_the_task(direction):
     drawn, expected = (task.sample(np.random.default_rng(2), 3, 8) for task in (turned, TASK))
     assert (drawn[..., :2] <= drawn[..., 2:4]).all()
     np.testing.assert_allclose(turned.normalize(drawn), TASK.normalize(expected), atol=1e-12)
+
+
+@pytest.mark.parametrize("direction", ["rtl", "vertical"])
+@pytest.mark.parametrize("labeller", TASK.facts.labellers)
+def test_labellers_read_pages_in_the_direction_of_the_task(direction, labeller):
+    """A rule orders a page of any direction as it orders the same page from left to right."""
+    turned = tasks.get("reading-order", direction=direction)
+    drawn, expected = (task.sample(np.random.default_rng(2), 3, 12) for task in (turned, TASK))
+    answers, wanted = (
+        labellers.label(turned, drawn, labeller),
+        labellers.label(TASK, expected, labeller),
+    )
+    assert [list(order) for order in answers] == [list(order) for order in wanted]
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_the_network_obeys_the_task_by_itself(size):
+    """Without a constraint, every box comes once, and END comes last."""
+    model = ptrnet.load("reading-order")
+    pages = [TASK.sample(np.random.default_rng(3), 1, n)[0] for n in (1, 7, 20)]
+    answers = model.solve(pages, ptrnet.Beam(size), constrained=False)
+    assert [sorted(answer.tolist()) for answer in answers] == [list(range(n)) for n in (1, 7, 20)]

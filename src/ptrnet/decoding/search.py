@@ -154,7 +154,8 @@ class Search(Decoder):
                 is_full = (step >= max_lengths)[:, None, None]
                 allowed = torch.where(is_full, only_end, allowed)
             log_probs = torch.where(allowed, log_probs, -torch.inf)
-            log_probs = torch.where(ended[..., None], after_end, log_probs)
+            if ended.numel() > 1:  # a single prefix that has ended has finished the search
+                log_probs = torch.where(ended[..., None], after_end, log_probs)
 
             scores, parents, tokens = selector.select(step, scores, log_probs)
             prefixes = torch.cat([gather_prefixes(prefixes, parents), tokens[..., None]], 2)
@@ -182,10 +183,10 @@ class Search(Decoder):
 def rules_for(model: PointerModel, constraint: Constraint | None) -> Constraint:
     """Return the constraint that a search applies to the model's distributions.
 
-    A model that reads states gives forbidden tokens probability 0 itself, so the search does not
-    compute the states again.
+    A model that obeys the task gives forbidden tokens probability 0 itself, so the search does not
+    compute the task's states.
     """
-    if model.reads_states:
+    if model.obeys_task:
         return Anything()
     return constraint or Free(num_specials=model.num_specials)
 

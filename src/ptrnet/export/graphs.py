@@ -346,7 +346,7 @@ class OnnxModel(PointerModel):
     def __init__(self, folder: Path, model: PointerModel) -> None:
         super().__init__(model.features, model.num_specials, ModelSettings())
         self.n, self.exact_inputs, self.one_size = model.n, model.exact_inputs, model.one_size
-        self.reads_states = model.reads_states
+        self.obeys_task = model.obeys_task
         self.num_tokens = model.num_tokens  # type: ignore[method-assign]
         self.encoder, self.decoder = _session(folder / ENCODER), _session(folder / STEP)
         self.device_of = nn.Parameter(torch.empty(0))  # solvers read the device of a weight

@@ -196,10 +196,11 @@ def label_with_proof(
             "equal in both directions; labellers without this limit: "
             f"{', '.join(filter(takes_rules, task.facts.labellers))}"
         )
+    read = task.facts.labelled_as(inputs) if task.facts.labelled_as else inputs
     if hasattr(module, "label_with_proof"):
-        answers, proved = module.label_with_proof(inputs, **options)
+        answers, proved = module.label_with_proof(read, **options)
     else:
-        answers, proved = module.label(inputs, **options), np.ones(len(inputs), bool)
+        answers, proved = module.label(read, **options), np.ones(len(inputs), bool)
     if is_plugin(name):
         check_answers(task, answers, inputs, f"labeller {name}")
         answers = [np.asarray(outputs, np.int64) for outputs in answers]

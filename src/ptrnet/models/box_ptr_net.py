@@ -55,6 +55,7 @@ class BoxPtrNet(PointerModel):
     """
 
     Settings = BoxSettings
+    obeys_task = True  # no box comes twice, and END comes when no box remains
 
     def __init__(self, features: int, num_specials: int, settings: BoxSettings) -> None:
         super().__init__(features, num_specials, settings)

@@ -34,7 +34,7 @@ class Ensemble(PointerModel):
         self.members = nn.ModuleList(members)
         self.n = first.n
         self.exact_inputs, self.one_size = first.exact_inputs, first.one_size
-        self.reads_states = first.reads_states
+        self.obeys_task = first.obeys_task
 
     def networks(self) -> list[PointerModel]:
         """The members."""

@@ -57,7 +57,7 @@ class StatePtrNet(PointerModel):
     Settings = LayerSettings
     exact_inputs = True
     one_size = True
-    reads_states = True
+    obeys_task = True
 
     def __init__(self, task: "ProblemTask", settings: LayerSettings) -> None:
         super().__init__(task.facts.num_features, task.facts.num_specials, settings)

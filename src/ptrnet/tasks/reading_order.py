@@ -67,6 +67,7 @@ class ReadingOrder(Task):
             optional_features=1,
             machine="permutation",
             labellers=("xy-cut", "xy-cut-widest", "xy-cut-plus-plus", "top-to-bottom"),
+            labelled_as=self._left_to_right,
             answer="all",
             drawn_in_order=True,
             quick_labels=False,
@@ -115,8 +116,17 @@ class ReadingOrder(Task):
         left, top, right, bottom, label = (pages[..., k] for k in range(5))
         if self.direction == "rtl":
             left, right = -right, -left
-        elif self.direction == "vertical":  # the inverse of the turn in `normalize`
+        elif self.direction == "vertical":  # the inverse of `_left_to_right`
             left, top, right, bottom = -bottom, left, -top, right
+        return np.stack([left, top, right, bottom, label], -1)
+
+    def _left_to_right(self, inputs: Floats) -> Floats:
+        """Mirror or turn pages `(..., n, 5)` so that lines run from left to right."""
+        left, top, right, bottom, label = np.moveaxis(inputs, -1, 0)
+        if self.direction == "rtl":
+            left, right = -right, -left
+        elif self.direction == "vertical":
+            left, top, right, bottom = top, -right, bottom, -left
         return np.stack([left, top, right, bottom, label], -1)
 
     def normalize(self, inputs: Floats) -> Floats:
@@ -124,11 +134,7 @@ class ReadingOrder(Task):
 
         The label is divided by the number of labels.
         """
-        left, top, right, bottom, label = (inputs[..., k] for k in range(5))
-        if self.direction == "rtl":
-            left, right = -right, -left
-        elif self.direction == "vertical":
-            left, top, right, bottom = top, -right, bottom, -left
+        left, top, right, bottom, label = np.moveaxis(self._left_to_right(inputs), -1, 0)
         columns = []
         for low, high in ((left, right), (top, bottom)):
             start = low.min(-1, keepdims=True)
