@@ -43,7 +43,7 @@ class Facts:
         may_be_unproved: whether a labeller of the task promises proofs, but may run out of time
             before it finds one.
         distances: names of the distances that the task supports.
-        labelled_as: a function that returns instances `(B, n, d)` as the labellers expect them, such
+        labelled_as: a function that returns instances `(B, n, d)` as labellers expect them, such
             as pages turned so that lines run from left to right. None: as they are.
         takes_matrices: whether labellers accept matrices of distances.
         drawn_in_order: whether `sample` returns elements in the order of the right answer. Whoever
