@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+import ptrnet as ptrnet_package
 from ptrnet import load, tasks
 from ptrnet.data import formats
 from ptrnet.labels import generate_dataset
@@ -32,8 +33,9 @@ def test_fresh_instances_are_those_of_generate(tmp_path, ptrnet, model):
     assert other != expected
 
 
-def test_an_evaluation_shows_its_measures(small):
-    evaluation = small(scale=8.0).evaluate_random(9, "5")
+def test_an_evaluation_shows_its_measures(small, tmp_path):
+    ptrnet_package.generate("hull", 5, 9, output=tmp_path / "a.jsonl")
+    evaluation = small(scale=8.0).evaluate_file(tmp_path / "a.jsonl")
     accuracy = evaluation.measures()["accuracy"].text(4)
     assert repr(evaluation).startswith(f"Evaluation of 9 examples: accuracy {accuracy}, simple ")
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ptrnet
+from ptrnet.plots.answer import animate
 from ptrnet.types import Example, TourRules
 
 POINTS = np.random.default_rng(0).random((9, 2))
@@ -70,11 +71,11 @@ def test_an_animation_has_a_frame_for_each_step(small, tmp_path):
     image = pytest.importorskip("PIL.Image")
     solver = small("hull", scale=8.0)
     answer = solver.answer(POINTS)
-    solver.animate(answer).save(tmp_path / "a.gif", writer="pillow")
+    animate(solver, answer.example).save(tmp_path / "a.gif", writer="pillow")
     with image.open(tmp_path / "a.gif") as gif:
         assert gif.n_frames == len(answer) + 2  # END is a step, and the complete answer follows
     with pytest.raises(ptrnet.InputError, match="points of the plane, got 1 features"):
-        small("sort").animate([0.1, 0.2])
+        animate(small("sort"), [0.1, 0.2])
 
 
 def test_an_answer_leaves_the_filters_of_warnings_alone(small, monkeypatch):
@@ -92,7 +93,7 @@ def test_an_answer_is_a_sequence_of_indices(small):
 
 def test_invalid_instances_axes_and_decoders_are_refused(small):
     hull, sort = small("hull"), small("sort")
-    for draw in (sort.plot, sort.plot_attention, sort.animate):
+    for draw in (sort.plot, sort.plot_attention):
         with pytest.raises(ptrnet.InputError, match="an answer of task sort, got one of hull"):
             draw(hull.answer(POINTS))
     for decoder in ("beam", ptrnet.Beam, 3):

@@ -1,6 +1,6 @@
 """`ptrnet evaluate`: compare a model's answers with a file's."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,6 +27,7 @@ from ptrnet.cli.options import (
 from ptrnet.data.columns import Columns
 from ptrnet.decoding.options import AnswerOptions
 from ptrnet.errors import InputError
+from ptrnet.types import Sizes
 
 if TYPE_CHECKING:
     from ptrnet.metrics import Measure
@@ -104,9 +105,11 @@ def evaluate(
         ptrnet evaluate --model my-offers test.jsonl --by country --plot calibration.png
         ptrnet evaluate --model my-offers test.csv --set-id order --chosen bought
     """
+    from ptrnet import tasks
     from ptrnet.data import formats
     from ptrnet.plots.figure import axes, check_picture
-    from ptrnet.tasks import CUSTOM
+    from ptrnet.solver.evaluating import evaluate_drawn
+    from ptrnet.solver.predict import predictor_of
 
     if random is None:
         for name, value in (("--n", n), ("--points", points)):
@@ -124,7 +127,7 @@ def evaluate(
             raise InputError("--plot reads FILE again: expected a file, got standard input")
     decoder = decoding.build(seed, flag_of)
     solver = load_solver(task, model, direction)
-    if plot is not None and solver.task.name != CUSTOM:
+    if plot is not None and solver.task.name != tasks.CUSTOM:
         raise InputError(
             "--plot: only a model of your own examples has a reliability diagram, got one of task "
             f"{solver.task.name}; to draw an answer, use --plot of ptrnet solve"
@@ -133,14 +136,23 @@ def evaluate(
         "constrained": decoding.constrained,
         "augment": decoding.augment,
         "improve": decoding.improve,
-        "jobs": jobs,
-        "backend": backend,
     }
     if random is None:
-        evaluation = solver.evaluate_file(path, output, decoder, by=by, columns=columns, **how)
+        where: dict[str, Any] = {"jobs": jobs, "backend": backend}
+        evaluation = solver.evaluate_file(
+            path, output, decoder, by=by, columns=columns, **how, **where
+        )
     else:
-        evaluation = solver.evaluate_random(
-            random, n, output, decoder, points=points, seed=seed, **how
+        evaluation = evaluate_drawn(
+            predictor_of(solver.model, solver.task, decoder, **how),
+            solver.trained_range,
+            solver.task if points is None else tasks.with_points(solver.task, points),
+            _sizes(n, solver.trained),
+            random,
+            seed,
+            output,
+            jobs,
+            backend,
         )
     if plot is not None:
         with axes(plot, 5.0, 5.0) as ax:
@@ -162,6 +174,16 @@ def evaluate(
         echo(dumps(document))
     else:
         echo(_text(header, measures, column, rows, evaluation.telling_metrics()))
+
+
+def _sizes(n: str | None, trained: Mapping[str, Any]) -> Sizes:
+    """Return the sizes to draw: those that the user gives, or those of the training."""
+    if n is None and "n" not in trained:
+        raise InputError(
+            "--n: expected sizes such as 5-50, because the model's files do not say on which sizes "
+            "it was trained"
+        )
+    return Sizes(trained["n"] if n is None else n)
 
 
 def _document(count: int, measures: "Measures") -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from ptrnet.run import Result, Sink, Source
 from ptrnet.sinks import Shown
 from ptrnet.tasks.base import Bar, Drawing, Task
 from ptrnet.types import Dataset, Example, Floats, Indices, Page
+
+if TYPE_CHECKING:
+    from ptrnet.solver import Solver
 
 NETWORK = "a pointer network"
 MILLISECONDS = 500  # duration of each step of an animation
@@ -367,40 +370,48 @@ def _draw_bars(ax: Any, bars: Sequence[Bar]) -> None:
     ax.set_xlim(0, end * 1.01 or 1)
 
 
-def animate(task: Task, inputs: Floats, probabilities: Floats, tokens: Indices) -> Any:
-    """Return the animation of one answer: a frame for each step, then the whole answer.
+def animate(model: "Solver", points: Any) -> Any:
+    """Animate how an answer is built: a frame for each step, then the whole answer.
 
     In the frame of a step, lines lead from the latest element of the answer to other elements. In
     the first frame, they begin at the mean of all elements. The width of a line shows the
     probability that the element at the line's end comes next.
 
     Args:
-        task: the task of the instance.
-        inputs: the instance `(n, 2)` as the user gave it, not scaled.
-        probabilities: `(m, S + n)`, the probabilities of the S special slots and the n elements
-            at each step.
-        tokens: the tokens of the answer, `(m,)`.
+        model: the model.
+        points: an instance as in `Solver.solve`, or an example, such as `Answer.example`. The
+            elements must be points of the plane. If the example has no answer, the model answers.
 
     Returns:
         matplotlib's `FuncAnimation`. `save("answer.gif")` writes it, and `to_jshtml()` returns a
         player for a notebook.
 
     Raises:
-        InputError: the elements are not points of the plane.
+        InputError: as in `Solver.plot`, or the elements are not points of the plane.
         MissingExtraError: matplotlib is not installed.
+
+    Examples:
+        >>> from ptrnet.plots.answer import animate
+        >>> square = [[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]
+        >>> animate(ptrnet.load("hull"), square).save("hull.gif")
     """
+    from ptrnet.data.dataset import one_example
+
+    example = one_example(points, model.task)
+    inputs = example.inputs
     if inputs.shape[1] != 2:
         raise InputError(f"animation: expected points of the plane, got {inputs.shape[1]} features")
     check_matplotlib()
     from matplotlib.animation import FuncAnimation
     from matplotlib.figure import Figure
 
+    probabilities, tokens = model.attention(example)
     figure = Figure(figsize=(5.0, 5.0), layout="constrained")
     ax = figure.add_subplot()
 
     def draw(step: int) -> None:
         ax.clear()
-        _draw_step(ax, task, inputs, probabilities, tokens, step)
+        _draw_step(ax, model.task, inputs, probabilities, tokens, step)
 
     return FuncAnimation(figure, draw, frames=len(tokens) + 1, interval=MILLISECONDS)
 

@@ -23,7 +23,7 @@ from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.predict import Predictor, predictor_of, sample_answers
 from ptrnet.solver.trained_range import TrainedRange
 from ptrnet.tasks.base import Task
-from ptrnet.types import Dataset, Ends, Example, Floats, Indices, Sizes
+from ptrnet.types import Dataset, Ends, Example, Floats, Indices
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -810,69 +810,6 @@ class Solver:
             backend,
         )
 
-    def evaluate_random(
-        self,
-        count: int,
-        n: str | int | None = None,
-        output: str | Path | None = None,
-        decoder: Decoder | None = None,
-        *,
-        points: str | None = None,
-        seed: int = 0,
-        constrained: bool = True,
-        augment: int = 1,
-        improve: bool = True,
-        jobs: int = 1,
-        backend: str = LOCAL,
-    ) -> "Evaluation":
-        """Draw random instances, and compare the model's answers with an algorithm's answers.
-
-        With the same seed, `ptrnet.generate` draws the same instances. The algorithm is the task's
-        first labeller.
-
-        Args:
-            count: the number of instances, 1 or more.
-            n: the numbers of elements: 50, "5-50" or "5,10,20-30". None means the sizes of the
-                training.
-            output: a file for the examples, each with the model's `answer` and its scores, as in
-                `evaluate_file`.
-            decoder: as in `solve_file`. All arguments that are not described here are also as in
-                `solve_file`.
-            points: the distribution of the points, for tasks with the setting `points`. None means
-                the distribution of the training.
-            seed: the seed of the instances, 0 or more.
-
-        Returns:
-            The measures over all examples, and by size.
-
-        Raises:
-            InputError: as in `evaluate_file` and `ptrnet.generate`. Also if `n` is None and the
-                sizes of the training are not known.
-            MissingExtraError: the format or the backend needs a package that is not installed.
-
-        Examples:
-            >>> ptrnet.load("hull").evaluate_random(200, "5-50")
-        """
-        from ptrnet import tasks
-        from ptrnet.solver.evaluating import evaluate_random
-
-        if n is None and "n" not in self.trained:
-            raise InputError(
-                "n: expected sizes such as 5-50, because the model's files do not say on which "
-                "sizes it was trained"
-            )
-        return evaluate_random(
-            self._predictor(decoder, constrained, augment, improve),
-            self.trained_range,
-            self.task if points is None else tasks.with_points(self.task, points),
-            Sizes(self.trained["n"] if n is None else n),
-            count,
-            seed,
-            None if output is None else os.fspath(output),
-            jobs,
-            backend,
-        )
-
     def plot(self, points: Any, ax: Any = None) -> Any:
         """Draw the model's answer to one instance.
 
@@ -940,30 +877,6 @@ class Solver:
         ax = axes_or_new(ax)
         draw_matrix(ax, probabilities, tokens, self.task.facts.special_names, element_names(known))
         return ax
-
-    def animate(self, points: Any) -> Any:
-        """Animate how an answer is built, step by step.
-
-        Args:
-            points: as in `plot_attention`. The elements must be points of the plane.
-
-        Returns:
-            matplotlib's animation. Its method `save("answer.gif")` writes a file, and `to_jshtml()`
-            returns a player for a notebook.
-
-        Raises:
-            InputError: as in `plot`, or the elements are not points of the plane.
-            MissingExtraError: matplotlib is not installed.
-
-        Examples:
-            >>> square = [[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]
-            >>> ptrnet.load("hull").animate(square).save("hull.gif")
-        """
-        from ptrnet.plots.answer import animate
-        from ptrnet.solver.scoring import attention
-
-        known = self._one_with_answer(points)
-        return animate(self.task, known.inputs, *attention(self._network, self.task, known))
 
     def _one_with_answer(self, points: Any) -> Example:
         """Return an instance with its known answer. If no answer is known, the model answers."""

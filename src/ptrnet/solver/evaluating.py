@@ -59,7 +59,7 @@ def evaluate_file(
     return _evaluation(task, function, source, target, key, jobs, backend, by, groups)
 
 
-def evaluate_random(
+def evaluate_drawn(
     predictor: Predictor,
     trained_range: TrainedRange,
     task: Task,
@@ -70,9 +70,13 @@ def evaluate_random(
     jobs: int,
     backend: str,
 ) -> Evaluation:
-    """Compare the model's answers with those of the first labeller, to instances drawn by a task.
+    """Compare the model's answers to drawn instances with those that `ptrnet.generate` gives them.
 
-    See `Solver.evaluate_random`.
+    With the same seed, `ptrnet.generate` draws the same instances. If there is a `target`, the
+    examples are written to it, each with the model's `answer` and its scores.
+
+    Raises:
+        InputError: as in `Solver.evaluate_file` and `ptrnet.generate`.
     """
     if target is not None:
         formats.check_keeps_extra(target, task)
