@@ -217,3 +217,27 @@ def test_each_decoder_can_be_chosen(ptrnet, points, options):
     document = json.loads(out)
     assert code == 0 and document["metrics"]["accuracy"]["value"] > 0.8
     assert document["decoder"] == (options[1] if options[0] == "--decoder" else "greedy")
+
+
+def test_the_cutoffs_gains_and_irrelevant_sets_are_those_of_the_options(tmp_path, ptrnet):
+    rng = np.random.default_rng(1)
+    rows = [
+        {"inputs": rng.random((4, 1)).tolist(), "grades": grades}
+        for grades in [[0, 1, 2, 0]] * 20 + [[0, 0, 0, 0]] * 20
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    solver = ptrnet_package.fit(str(path), kind="grades", steps=2)
+    solver.save_pretrained(tmp_path / "model")
+    usual, out = (
+        evaluated(ptrnet, "--model", tmp_path / "model", path, *options)["metrics"]
+        for options in ((), ("--at", "2,3", "--gains", "0,1,9", "--irrelevant", "out"))
+    )
+    assert {"ndcg@1", "ndcg@5", "ndcg@10"} <= usual.keys()
+    assert {"ndcg@2", "ndcg@3"} == {name for name in out if name.startswith("ndcg")}
+    assert (usual["mrr"]["count"], out["mrr"]["count"]) == (40, 20)
+    assert 2 * usual["mrr"]["value"] == pytest.approx(1 + out["mrr"]["value"])
+    code, _, err = ptrnet("evaluate", "--model", tmp_path / "model", path, "--at", "3,x")
+    assert code == 2 and "--at: expected numbers such as 1,5,10, got 3,x" in err
+    code, _, err = ptrnet("evaluate", "--model", tmp_path / "model", path, "--gains", "0,1")
+    assert code == 2 and "got grade 2" in err

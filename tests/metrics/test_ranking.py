@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from ptrnet import tasks
+from ptrnet.errors import InputError
 from ptrnet.metrics.ranking import (
     average_precision,
     kendall_tau,
@@ -138,3 +140,33 @@ def test_members_are_ranked_by_their_scores():
         [(1 + 2 / 3) / 2]
     )
     assert score_members([], [])["map"].shape == (0,)
+
+
+def test_own_gains_are_those_of_the_formula():
+    """NDCG with gains g is `sum g / log2(1 + place)`, divided by that of the best order."""
+    gains, grades, order = [0, 1, 3, 10], np.array([1.0, 3, 0, 2]), np.array([3, 0, 1, 2])
+    example = Example(np.zeros((4, 1)), None, grades=grades)
+    in_order = np.array(gains)[grades[order].astype(int)]
+    discounts = 1 / np.log2(np.arange(2, 6))
+    for k in (1, 3, 20):
+        best = np.sort(in_order)[::-1][:k] @ discounts[:k]
+        measured = score_grades([example], [order], cutoffs=(k,), gains=gains)
+        assert measured[f"ndcg@{k}"] == pytest.approx([in_order[:k] @ discounts[:k] / best])
+    with pytest.raises(InputError, match="grades 0 to 1, because there are 2 gains, got grade 3"):
+        score_grades([example], [order], gains=[0, 1])
+
+
+@pytest.mark.parametrize(("irrelevant", "value"), [("1", 0.75), ("0", 0.25), ("out", 0.5)])
+def test_sets_without_relevant_elements_count_as_chosen(irrelevant, value):
+    """One set has its relevant element second; in the other, no element is relevant."""
+    task = tasks.get("custom", kind="grades", center=[0], spread=[1], irrelevant=irrelevant)
+    sets = [Example(np.zeros((2, 1)), None, grades=np.array(g)) for g in ([0.0, 1], [0.0, 0])]
+    scores = task.score(sets, [np.array([0, 1])] * 2)
+    assert np.nanmean(scores["mrr"]) == np.nanmean(scores["map"]) == value
+    assert np.isnan(scores["ndcg@5"]).sum() == (irrelevant == "out")
+    assert scores["kendall_tau"].tolist() == [-1, 1]
+
+
+def test_gains_that_fall_are_refused():
+    with pytest.raises(InputError, match="none less than the one before"):
+        tasks.get("custom", kind="grades", center=[0], spread=[1], gains=[0, 2, 1])

@@ -78,6 +78,26 @@ def evaluate(
         ),
     ] = None,
     direction: Direction = None,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="K,...", help="The k of ndcg@k and top@k.  [1,5,10 and 3,5]"),
+    ] = None,
+    gains: Annotated[
+        str | None,
+        typer.Option(
+            "--gains",
+            metavar="G,...",
+            help="The gains of grades 0, 1, 2, ... in ndcg@k.  [2^grade - 1]",
+        ),
+    ] = None,
+    irrelevant: Annotated[
+        str | None,
+        typer.Option(
+            "--irrelevant",
+            help="What a set without a relevant element counts in ndcg@k, mrr and map: 1, 0 or out "
+            "(left out).  [1]",
+        ),
+    ] = None,
     jobs: Jobs = 1,
     backend: Backend = "local",
     seed: Seed = 0,
@@ -104,6 +124,7 @@ def evaluate(
         ptrnet evaluate hull million.txt --output scores.jsonl --jobs -1
         ptrnet evaluate --model my-offers test.jsonl --by country --plot calibration.png
         ptrnet evaluate --model my-offers test.csv --set-id order --chosen bought
+        ptrnet evaluate --model my-search test.jsonl --at 3,20 --irrelevant out
     """
     from ptrnet import tasks
     from ptrnet.data import formats
@@ -126,7 +147,13 @@ def evaluate(
         if path == "-":
             raise InputError("--plot reads FILE again: expected a file, got standard input")
     decoder = decoding.build(seed, flag_of)
-    solver = load_solver(task, model, direction)
+    settings = {
+        "direction": direction,
+        "at": _numbers("--at", at, int),
+        "gains": _numbers("--gains", gains, float),
+        "irrelevant": irrelevant,
+    }
+    solver = load_solver(task, model, settings)
     if plot is not None and solver.task.name != tasks.CUSTOM:
         raise InputError(
             "--plot: only a model of your own examples has a reliability diagram, got one of task "
@@ -174,6 +201,14 @@ def evaluate(
         echo(dumps(document))
     else:
         echo(_text(header, measures, column, rows, evaluation.telling_metrics()))
+
+
+def _numbers(flag: str, text: str | None, number: type[int] | type[float]) -> list[Any] | None:
+    """Return the numbers in a text such as 1,5,10."""
+    try:
+        return None if text is None else [number(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"{flag}: expected numbers such as 1,5,10, got {text}") from None
 
 
 def _sizes(n: str | None, trained: Mapping[str, Any]) -> Sizes:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -359,11 +360,18 @@ def _unexpected(arguments: list[str] | None, expected: str, advice: str = "") ->
     return InputError(f"expected {expected}; got: {got}{advice}")
 
 
-def load_solver(task: str | None, model: str | None, direction: str | None = None) -> "Solver":
+def load_solver(
+    task: str | None, model: str | None, settings: Mapping[str, Any] = MappingProxyType({})
+) -> "Solver":
     """Return the model that `--model` names, or the model that is shipped for the task.
 
+    Args:
+        task: the name of the task; None: any.
+        model: the value of `--model`.
+        settings: settings of the task that the user gives, by name; None: not given.
+
     Raises:
-        InputError: the model does not exist, or is for another task. Or the task has no direction.
+        InputError: the model does not exist, or is for another task. Or the task lacks a setting.
     """
     from ptrnet import tasks, weights
     from ptrnet.data.checks import labeller_advice
@@ -373,8 +381,8 @@ def load_solver(task: str | None, model: str | None, direction: str | None = Non
             f"no model for {task} is shipped; train one with ptrnet train, and name its folder "
             f"with --model{labeller_advice(tasks.get(str(task)))}"
         )
-    settings = {} if direction is None else {"direction": direction}
-    solver = weights.load(model or str(task), **settings)
+    given = {name: value for name, value in settings.items() if value is not None}
+    solver = weights.load(model or str(task), **given)
     if task not in (None, solver.task.name):
         raise InputError(f"model {model} is for task {solver.task.name}, not for {task}")
     return solver

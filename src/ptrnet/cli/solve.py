@@ -121,7 +121,7 @@ def solve(
     else:
         name, path = task_alone(arguments, model), ""
     decoder = decoding.build(seed, flag_of)
-    solver = load_solver(name, model, direction)
+    solver = load_solver(name, model, {"direction": direction})
     task, trained_range = solver.task, solver.trained_range
     if plot is not None:
         from ptrnet.plots.answer import Picture, check_plot

@@ -5,7 +5,8 @@ elements, best first, with the elements' grades `(n,)`. The `score_*` functions 
 instances. An element is relevant if its grade is above 0.
 
 If all grades are equal, every value is 1. If grades differ but none is above 0, every value except
-Kendall's tau is 1. LightGBM also counts queries without a relevant element as 1.
+Kendall's tau is 1, as in LightGBM; `score_grades` can also count such instances as 0 or leave them
+out.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,11 +14,12 @@ from functools import partial
 
 import numpy as np
 
+from ptrnet.errors import InputError
 from ptrnet.metrics import Scores
 from ptrnet.types import Example, Floats, Indices, is_permutation
 
-CUTOFFS = (1, 5, 10)  # the k of NDCG@k
-TOP = (3, 5)  # the k of top@k; top@1 is the accuracy
+CUTOFFS = (1, 5, 10)  # the k of NDCG@k, by default
+TOP = (3, 5)  # the k of top@k, by default; top@1 is the accuracy
 
 
 def ndcg(grades: Floats, order: Indices, k: int) -> float:
@@ -36,6 +38,30 @@ def ndcg(grades: Floats, order: Indices, k: int) -> float:
     discounts = 1 / np.log2(np.arange(2, min(k, len(gains)) + 2))
     ideal = np.sort(gains)[::-1][: len(discounts)] @ discounts
     return float(gains[order[:k]] @ discounts / ideal) if ideal > 0 else 1.0
+
+
+def grades_of_gains(grades: Floats, gains: Sequence[float]) -> Floats:
+    """Return the grades `log2(1 + gain)`, whose gains in `ndcg` are those of a user.
+
+    Args:
+        grades: `(n,)`, whole numbers from 0.
+        gains: the gain of an element with grade 0, 1, 2, ...
+
+    Raises:
+        InputError: there is no gain for a grade.
+
+    Examples:
+        >>> grades_of_gains(np.array([0.0, 2.0]), [0, 1, 7])
+        array([0., 3.])
+    """
+    known = np.isin(grades, np.arange(len(gains)))
+    if not known.all():
+        raise InputError(
+            f"gains: expected grades 0 to {len(gains) - 1}, because there are {len(gains)} gains, "
+            f"got grade {grades[~known][0]:g}"
+        )
+    of_grades: Floats = np.log2(1 + np.array(gains, float))[grades.astype(int)]
+    return of_grades
 
 
 def reciprocal_rank(grades: Floats, order: Indices) -> float:
@@ -83,15 +109,32 @@ def score_permutations(
     return {**score_sequences(examples, answers), "kendall_tau": np.array(tau, float)}
 
 
-def score_grades(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
+def score_grades(
+    examples: Sequence[Example],
+    answers: Iterable[Indices],
+    cutoffs: Sequence[int] = CUTOFFS,
+    gains: Sequence[float] = (),
+    irrelevant: float = 1.0,
+) -> dict[str, Scores]:
     """Return `accuracy`, `ndcg@k`, `mrr`, `map` and `kendall_tau` of B answers that are orders.
 
     An order is accurate if no element comes before an element with a higher grade. An answer that
     is not an order of all elements gets the worst values: a tau of -1, and 0 for all other metrics.
+
+    Args:
+        examples: the examples with grades or true orders.
+        answers: the answers.
+        cutoffs: the k of `ndcg@k`.
+        gains: the gain of grade 0, 1, 2, ... in `ndcg`; empty: `2^grade - 1`.
+        irrelevant: the value of `ndcg@k`, `mrr` and `map` for an instance in which no element is
+            relevant; NaN leaves the instance out.
+
+    Raises:
+        InputError: there is no gain for a grade.
     """
     metrics: dict[str, Callable[[Floats, Indices], float]] = {
         "accuracy": lambda grades, order: bool((np.diff(grades[order]) <= 0).all()),
-        **{f"ndcg@{k}": partial(ndcg, k=k) for k in CUTOFFS},
+        **{f"ndcg@{k}": partial(ndcg, k=k) for k in cutoffs},
         "mrr": reciprocal_rank,
         "map": average_precision,
         "kendall_tau": kendall_tau,
@@ -101,8 +144,13 @@ def score_grades(examples: Sequence[Example], answers: Iterable[Indices]) -> dic
         if example.outputs is None and example.grades is None:
             continue
         grades = grades_of(example)
+        if gains:
+            grades = grades_of_gains(grades, gains)
         is_order = is_permutation(answer, len(grades))
         for name, metric in metrics.items():
+            if name not in ("accuracy", "kendall_tau") and not (grades > 0).any():
+                columns[name].append(irrelevant)
+                continue
             worst = -1.0 if name == "kendall_tau" else 0.0
             columns[name].append(metric(grades, answer) if is_order else worst)
     return {
@@ -111,7 +159,9 @@ def score_grades(examples: Sequence[Example], answers: Iterable[Indices]) -> dic
     }
 
 
-def score_chosen(chosen: Sequence[int], scores: Sequence[Floats]) -> dict[str, Scores]:
+def score_chosen(
+    chosen: Sequence[int], scores: Sequence[Floats], cutoffs: Sequence[int] = TOP
+) -> dict[str, Scores]:
     """Return `top@k`, `mrr` and `confidence` of a model on B choices, such as users made.
 
     - top@k: whether the chosen element is among the k elements that the model finds most likely.
@@ -121,12 +171,13 @@ def score_chosen(chosen: Sequence[int], scores: Sequence[Floats]) -> dict[str, S
     Args:
         chosen: B indices, the element that is the true answer of each instance.
         scores: for each instance the model's log-probabilities `(n,)` of its elements.
+        cutoffs: the k of `top@k`.
     """
     places = np.array(
         [np.flatnonzero(_best_first(s) == k)[0] for k, s in zip(chosen, scores, strict=True)], int
     )
     return {
-        **{f"top@{k}": places < k for k in TOP},
+        **{f"top@{k}": places < k for k in cutoffs},
         "mrr": 1 / (1 + places),
         "confidence": np.array([np.exp(s.max()) for s in scores], float),
     }

@@ -72,7 +72,7 @@ def score_elements(
 
     if task.facts.kind == "choice":
         chosen = [int(e.outputs[0]) for e in examples if e.outputs is not None]
-        return ranking.score_chosen(chosen, scores)
+        return ranking.score_chosen(chosen, scores, task.facts.cutoffs or ranking.TOP)
     if task.facts.kind == "set":
         return ranking.score_members(list(map(ranking.grades_of, examples)), scores)
     return {}

@@ -77,6 +77,7 @@ class Facts:
         stats: other numbers to report with a valid answer: functions of the instance and the
             answer, by name.
         kind: the kind of the answers to a user's own examples; empty for other tasks.
+        cutoffs: the k of the metrics `ndcg@k` and `top@k`, if they are not the usual ones.
         metric: the main metric, which validations compute; empty if they only compute the loss.
         ties: a function that returns the grades `(n,)` which decide in training which orders of the
             elements are right. Elements with higher grades come first. Elements with equal grades
@@ -143,6 +144,7 @@ class Facts:
     cost_name: str = ""
     stats: Mapping[str, Callable[[Floats, Indices], float]] = field(default_factory=dict)
     kind: str = ""
+    cutoffs: tuple[int, ...] = ()
     metric: str = ""
     ties: Callable[[int, Indices, Floats | None], Floats] | None = None
     mirror: "Mirror | None" = None

@@ -7,6 +7,7 @@ files of models.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
@@ -76,6 +77,12 @@ class Custom(Task):
             features that mark a category or a number.
         lowest: the smallest value of each feature, d numbers; empty if these are unknown.
         longest_answer: a sequence may have this many indices, even if the instance is small.
+        at: the k of the metrics `ndcg@k` (grades) and `top@k` (choices); empty: 1, 5 and 10 for
+            `ndcg`, 3 and 5 for `top`.
+        gains: the gain of grade 0, 1, 2, ... in `ndcg`, none less than the one before; empty:
+            `2^grade - 1`. A training whose loss is "gains" learns these gains.
+        irrelevant: what an instance without a relevant element counts in `ndcg`, `mrr` and `map`:
+            "1", "0", or "out" (it is left out).
         longest_share: a sequence may also have this many indices for each element of the instance.
             The larger of these two limits applies, but never more than `MAX_LENGTH` indices.
     """
@@ -93,6 +100,9 @@ class Custom(Task):
     center: tuple[float, ...] = setting((), "the mean of each feature")
     spread: tuple[float, ...] = setting((), "the standard deviation of each feature", ge=MIN_SPREAD)
     lowest: tuple[float, ...] = setting((), "the smallest value of each feature")
+    at: tuple[int, ...] = setting((), "the k of ndcg@k and top@k", ge=1)
+    gains: tuple[float, ...] = setting((), "the gain of each grade in ndcg", ge=0)
+    irrelevant: Literal["1", "0", "out"] = setting("1", "what sets without relevant elements count")
     longest_answer: int = setting(1, "the most indices of an answer", ge=0, le=MAX_LENGTH)
     longest_share: float = setting(
         1.0, "the most indices of an answer, per element", ge=0, le=MAX_LENGTH
@@ -103,6 +113,10 @@ class Custom(Task):
         for name in ("center", "spread"):
             if len(getattr(self, name)) != max(len(self.center), 1):
                 raise InputError(f"{name}: expected a number for each feature")
+        if any(after < before for before, after in pairwise(self.gains)):
+            raise InputError("gains: expected a gain for each grade, none less than the one before")
+        if self.gains and self.gains[-1] == 0:
+            raise InputError("gains: expected a gain above 0")
         if len(self.common) not in (0, len(self.fields)):
             raise InputError("common: expected a list of numbers for each field")
         if len(self.fields) != len(self.categories) or (
@@ -134,7 +148,8 @@ class Custom(Task):
             schema=self._schema(),
             relative_range=self._relative_range(),
             kind=self.kind,
-            metric=METRICS[self.kind],
+            cutoffs=self.at,
+            metric=self._metric(),
             scaling={
                 "kind": "standardize",
                 "center": self.center,
@@ -143,7 +158,14 @@ class Custom(Task):
             },
             token_limit=self._token_limit(),
             ties=self._ties if self.kind in ("set", "grades") else None,
+            free_settings=("at", "gains", "irrelevant"),
         )
+
+    def _metric(self) -> str:
+        """Return the main metric. Without 10 among the k of `ndcg@k`, it is that of the last k."""
+        metric = METRICS[self.kind]
+        is_lost = self.kind == "grades" and self.at and 10 not in self.at
+        return f"ndcg@{self.at[-1]}" if is_lost else metric
 
     def _token_limit(self) -> dict[str, float] | None:
         if self.kind != "sequence":
@@ -217,18 +239,25 @@ class Custom(Task):
             grades[outputs] = 1
         else:  # an order without ties gets the grades n, n - 1, ..., 1
             grades[outputs] = np.arange(n, 0, -1) if in_order is None else in_order
+            if self.gains:
+                from ptrnet.metrics import ranking
+
+                grades = ranking.grades_of_gains(grades, self.gains)
         return grades
 
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
         from ptrnet.metrics import ranking
 
+        if self.kind == "grades":
+            irrelevant = np.nan if self.irrelevant == "out" else float(self.irrelevant)
+            cutoffs = self.at or ranking.CUTOFFS
+            return ranking.score_grades(examples, answers, cutoffs, self.gains, irrelevant)
         scores = {
             "permutation": ranking.score_permutations,
             "subset": ranking.score_subsets,
             "sequence": ranking.score_sequences,
             "set": ranking.score_sets,
             "choice": ranking.score_choices,
-            "grades": ranking.score_grades,
         }
         return scores[self.kind](examples, answers)
 
