@@ -55,14 +55,14 @@ def test_every_model_is_covered():
 
 def test_answers_and_log_probabilities_are_pytorchs(exported):
     solver, _, _, model = exported
-    instances = fresh_instances(solver, 900, seed=1)
+    instances = fresh_instances(solver, 400, seed=1)
     if solver.model.n is None:
         instances = [x for x in instances if len(x) <= LARGEST and len(x) != RECORDED]
         assert len({len(instance) for instance in instances}) > 8
-    instances = instances[:150]
+    instances = instances[:60]
     agreement = compare(solver.model, model, solver.task, instances)
-    assert agreement.same_answers + agreement.ties == agreement.instances == 150
-    assert agreement.ties <= 2  # decided by rounding
+    assert agreement.same_answers + agreement.ties == agreement.instances == 60
+    assert agreement.ties <= 1  # decided by rounding
     limit = max(1e-4, 4 * agreement.float32_error)  # PyTorch's own error, against float64
     assert agreement.log_prob_error <= limit and agreement.float32_error < 1e-3
 

@@ -77,7 +77,7 @@ def test_features_of_any_scale_are_learned():
 
 def test_empty_sets_and_repeated_elements_are_learned(capsys):
     rng = np.random.default_rng(0)
-    options = {"hidden_size": 32, "steps": 100, "learning_rate": 0.01, "ensemble": 1}
+    options = {"hidden_size": 32, "steps": 60, "learning_rate": 0.01, "ensemble": 1}
     small = [(x, np.flatnonzero(x > 0.6)) for x in rng.random((500, 3))]
     model = ptrnet.fit(small, **options)
     assert model.task.kind == "set"
@@ -110,7 +110,7 @@ def test_each_network_is_measured_on_examples_that_it_did_not_learn(tmp_path):
         noise,
         "permutation",
         output=tmp_path / "m",
-        steps=200,
+        steps=120,
         valid_share=0.4,
         **{**options, "ensemble": 2},
     )

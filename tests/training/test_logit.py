@@ -226,7 +226,7 @@ def test_intervals_cover_the_truth_in_95_of_100_samples():
     So only 74% of their intervals cover the truth: the probability of |z| < 1.96 / sqrt(3).
     """
     hits = {"first": [], "clustered": [], "classical": []}
-    for seed in range(200):
+    for seed in range(80):
         frame = choices(100, seed, sizes=(3, 4))
         copies = [frame.assign(set=frame["set"] + 1000 * k) for k in range(3)]
         model = fit(pd.concat(copies), group="person")
