@@ -39,8 +39,8 @@ hypothesis.settings.load_profile("busy")
 
 
 def pytest_xdist_auto_num_workers(config):
-    """Start 1.5 workers per core, because tests often wait for processes and browsers."""
-    return 3 * cpu_count() // 2
+    """Start 2 workers per core, because tests often wait for processes and browsers."""
+    return 2 * cpu_count()
 
 
 # Long files begin first, so that at the end no process is left alone with one of them. The first
