@@ -119,6 +119,18 @@ class Settings:
             object.__setattr__(self, name, option.check(getattr(self, name)))
 
 
+def numbers_of(key: str, text: str, number: type[int] | type[float] = float) -> list[Any]:
+    """Return the numbers in a text such as 1,5,10.
+
+    Raises:
+        InputError: a part of the text is not a number; the message begins with `key`.
+    """
+    try:
+        return [number(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"{key}: expected numbers such as 1,5,10, got {short(text)}") from None
+
+
 @dataclass(frozen=True)
 class Option:
     """The description of a setting, for the command line, files and the help."""

@@ -227,8 +227,9 @@ def test_the_cutoffs_gains_and_irrelevant_sets_are_those_of_the_options(tmp_path
     ]
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
-    solver = ptrnet_package.fit(str(path), kind="grades", steps=2)
-    solver.save_pretrained(tmp_path / "model")
+    ptrnet("train", "--data", path, "--kind", "grades", "--steps", 2, "--gains", "0,1,2",
+           "--output", tmp_path / "model")  # fmt: skip
+    assert load(tmp_path / "model").task.gains == (0, 1, 2)
     usual, out = (
         evaluated(ptrnet, "--model", tmp_path / "model", path, *options)["metrics"]
         for options in ((), ("--at", "2,3", "--gains", "0,1,9", "--irrelevant", "out"))
@@ -238,6 +239,6 @@ def test_the_cutoffs_gains_and_irrelevant_sets_are_those_of_the_options(tmp_path
     assert (usual["mrr"]["count"], out["mrr"]["count"]) == (40, 20)
     assert 2 * usual["mrr"]["value"] == pytest.approx(1 + out["mrr"]["value"])
     code, _, err = ptrnet("evaluate", "--model", tmp_path / "model", path, "--at", "3,x")
-    assert code == 2 and "--at: expected numbers such as 1,5,10, got 3,x" in err
+    assert code == 2 and "--at: expected numbers such as 1,5,10, got '3,x'" in err
     code, _, err = ptrnet("evaluate", "--model", tmp_path / "model", path, "--gains", "0,1")
     assert code == 2 and "got grade 2" in err

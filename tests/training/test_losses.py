@@ -181,6 +181,16 @@ def test_gains_without_a_relevant_element_have_loss_zero(scored):
     assert all(p.grad is None or not p.grad.any() for p in model.parameters())
 
 
+def test_own_gains_are_the_target_of_the_first_token(scored):
+    task, model = scored("grades")
+    grades = np.array([2.0, 1.0, 0.0])
+    example = Example(np.eye(3)[:, :2], ranking(grades), grades=grades)
+    loss, _ = gain_losses(model, in_double(batch_of(Dataset.of([example]), task)), [0, 1, 9])
+    _, weights = weights_of(model, example)
+    first, second, _ = (log(w / sum(weights)) for w in weights)
+    assert loss.item() == pytest.approx(-(9 * first + second) / 10, rel=1e-6)
+
+
 def test_large_grades_have_finite_gains(scored):
     task, model = scored("grades")
     grades = np.array([2000.0, 1999.0, -5.0])

@@ -27,6 +27,7 @@ from ptrnet.cli.options import (
 from ptrnet.data.columns import Columns
 from ptrnet.decoding.options import AnswerOptions
 from ptrnet.errors import InputError
+from ptrnet.settings import numbers_of
 from ptrnet.types import Sizes
 
 if TYPE_CHECKING:
@@ -149,8 +150,8 @@ def evaluate(
     decoder = decoding.build(seed, flag_of)
     settings = {
         "direction": direction,
-        "at": _numbers("--at", at, int),
-        "gains": _numbers("--gains", gains, float),
+        "at": None if at is None else numbers_of("--at", at, int),
+        "gains": None if gains is None else numbers_of("--gains", gains),
         "irrelevant": irrelevant,
     }
     solver = load_solver(task, model, settings)
@@ -201,14 +202,6 @@ def evaluate(
         echo(dumps(document))
     else:
         echo(_text(header, measures, column, rows, evaluation.telling_metrics()))
-
-
-def _numbers(flag: str, text: str | None, number: type[int] | type[float]) -> list[Any] | None:
-    """Return the numbers in a text such as 1,5,10."""
-    try:
-        return None if text is None else [number(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(f"{flag}: expected numbers such as 1,5,10, got {text}") from None
 
 
 def _sizes(n: str | None, trained: Mapping[str, Any]) -> Sizes:

@@ -78,6 +78,7 @@ class Facts:
             answer, by name.
         kind: the kind of the answers to a user's own examples; empty for other tasks.
         cutoffs: the k of the metrics `ndcg@k` and `top@k`, if they are not the usual ones.
+        gains: the gain of grade 0, 1, 2, ...; empty: `2^grade - 1`.
         metric: the main metric, which validations compute; empty if they only compute the loss.
         ties: a function that returns the grades `(n,)` which decide in training which orders of the
             elements are right. Elements with higher grades come first. Elements with equal grades
@@ -145,6 +146,7 @@ class Facts:
     stats: Mapping[str, Callable[[Floats, Indices], float]] = field(default_factory=dict)
     kind: str = ""
     cutoffs: tuple[int, ...] = ()
+    gains: tuple[float, ...] = ()
     metric: str = ""
     ties: Callable[[int, Indices, Floats | None], Floats] | None = None
     mirror: "Mirror | None" = None

@@ -149,6 +149,7 @@ class Custom(Task):
             relative_range=self._relative_range(),
             kind=self.kind,
             cutoffs=self.at,
+            gains=self.gains,
             metric=self._metric(),
             scaling={
                 "kind": "standardize",
@@ -239,10 +240,6 @@ class Custom(Task):
             grades[outputs] = 1
         else:  # an order without ties gets the grades n, n - 1, ..., 1
             grades[outputs] = np.arange(n, 0, -1) if in_order is None else in_order
-            if self.gains:
-                from ptrnet.metrics import ranking
-
-                grades = ranking.grades_of_gains(grades, self.gains)
         return grades
 
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:

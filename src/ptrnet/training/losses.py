@@ -6,6 +6,8 @@ change the mean loss per token. An answer of weight 2 counts as if it was in the
 answer of weight 0 as if it was left out. `ptrnet.training.module` computes them in a training.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -35,18 +37,20 @@ def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     return _per_token(of_answers, real, batch.weights), right.all(1)
 
 
-def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
+def gain_losses(
+    model: PointerModel, batch: Batch, gains: Sequence[float] = ()
+) -> tuple[Tensor, Tensor]:
     """Return losses `(B,)` of the first token's distribution, and which answers `(B,)` are right.
 
-    In the target distribution of the first token, probabilities are in proportion to the gains
-    `2^grade - 1` (ListNet; Cao et al. 2007). The mean of the losses is the mean cross-entropy
+    In the target distribution of the first token, probabilities are in proportion to the gains:
+    `gains[grade]`, or `2^grade - 1` if there are no `gains` (ListNet; Cao et al. 2007). The mean of the losses is the mean cross-entropy
     between this target and the predicted distribution, over the instances whose gains are not all
     0. Other instances have loss 0. These losses suit models whose scores do not depend on earlier
     tokens. `losses` says when an answer is right.
     """
     real = length_mask(batch.target_lengths, batch.targets.shape[1])
     log_probs = model.log_probs(*batch[:4])
-    shares = shares_of_gains(batch)
+    shares = shares_of_gains(batch, gains)
     first = log_probs[:, 0, -shares.shape[1] :]
     # The log p of padding is -inf. So use `where` and not a product.
     cross_entropy = -(shares * torch.where(shares > 0, first, 0)).sum(1)
@@ -55,8 +59,10 @@ def gain_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     return _per_token(cross_entropy, shares.any(1, keepdim=True), batch.weights), right.all(1)
 
 
-def shares_of_gains(batch: Batch) -> Tensor:
+def shares_of_gains(batch: Batch, gains: Sequence[float] = ()) -> Tensor:
     """Return `(B, n)`: the gain of each element, divided by the sum of its instance's gains.
+
+    Gains are those of `gain_losses`.
 
     The shares are 0 for padding, for answers without tokens, and for instances without gains.
     """
@@ -64,11 +70,14 @@ def shares_of_gains(batch: Batch) -> Tensor:
     has_tokens = batch.target_lengths[:, None] > 0
     is_element = length_mask(batch.lengths, batch.grades.shape[1]) & has_tokens
     positive = torch.where(is_element, batch.grades.clamp(min=0), 0)
+    if gains:  # the grades that have these gains
+        of_grades = torch.tensor(gains, dtype=positive.dtype, device=positive.device)
+        positive = torch.where(is_element, torch.log2(1 + of_grades)[positive.long()], 0)
     highest = positive.amax(1, keepdim=True)
     # 2^grade may be infinite, so divide all gains by 2^highest. The divisor cancels.
-    gains = torch.exp2(positive - highest) - torch.exp2(-highest)
-    sums = gains.sum(1, keepdim=True)
-    return gains / torch.where(sums > 0, sums, 1)
+    of_elements = torch.exp2(positive - highest) - torch.exp2(-highest)
+    sums = of_elements.sum(1, keepdim=True)
+    return of_elements / torch.where(sums > 0, sums, 1)
 
 
 def cut_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -68,7 +68,9 @@ class TrainingModule(nn.Module):
     def __init__(self, model: PointerModel, recipe: Recipe, fabric: "Fabric") -> None:
         super().__init__()
         self.model, self.recipe, self.fabric = model, recipe, fabric
-        of_batch = gain_losses if recipe.objective.loss == "gains" else losses
+        self._gains = recipe.task.facts.gains
+        of_gains = partial(gain_losses, gains=self._gains)
+        of_batch = of_gains if recipe.objective.loss == "gains" else losses
         self._of_batch: Losses = cut_losses if recipe.data.cuts else of_batch
         # A loss function for each network. Empty until the first step, when we know the device.
         self._of_networks: list[Callable[[Batch], tuple[Tensor, Tensor]]] = []
@@ -117,8 +119,8 @@ class TrainingModule(nn.Module):
         """
         if self.fabric.world_size == 1:
             return 1.0
-        if self._of_batch is gain_losses:
-            counts = shares_of_gains(batch).any(1)
+        if self.recipe.objective.loss == "gains":
+            counts = shares_of_gains(batch, self._gains).any(1)
         else:
             counts = batch.target_lengths
         if batch.weights is not None:

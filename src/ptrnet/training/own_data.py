@@ -13,7 +13,7 @@ from ptrnet import models
 from ptrnet.data.columns import TrainingColumns
 from ptrnet.errors import LISTED, InputError, listed, short
 from ptrnet.models.settings import every_setting
-from ptrnet.settings import check, options_of
+from ptrnet.settings import check, numbers_of, options_of
 from ptrnet.tasks.custom import Kind, kind_of
 from ptrnet.tasks.schema import Missing
 from ptrnet.training.recipe import Recipe, part_options
@@ -104,12 +104,17 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
             examples.
     """
     from ptrnet.data.infer_task import warn_of_positions
+    from ptrnet.metrics.ranking import grades_of_gains
 
     in_task = {"kind", "constraint", "fields", "context", "categories"}  # of the inferred task
     given = {key: value for key, value in overrides.items() if key not in in_task}
     for key in ("steps", "batch_size", "cycles"):  # defaults of other keys depend on these
         if key in given:
             given[key] = part_options()[key].check(given[key])
+    if isinstance(given.get("gains"), str):
+        given["gains"] = numbers_of("gains", given["gains"])
+    if given.get("gains") and inferred.examples.grades is not None:
+        grades_of_gains(inferred.examples.grades, given["gains"])  # refuses other grades
     ordered = check("ordered", given.pop("ordered", False), bool)
     if ordered and given.get("model") == models.LOGIT:
         raise InputError(f"ordered: model {models.LOGIT} does not see the order of the elements")

@@ -574,6 +574,12 @@ def _task_options(of_recipe: Mapping[str, Option], of_tasks: Sequence[str]) -> d
             help="fields that are categories, even if their values are numbers, such as "
             "purpose,origin",
         ),
+        "gains": replace(
+            custom["gains"],
+            type=str,
+            default="2^grade - 1",
+            help="grades: the gains of grades 0, 1, 2, ..., such as 0,1,3,10",
+        ),
         "missing": replace(custom["missing"], help="whether to fill or refuse missing values"),
         "unknown": replace(
             custom["unknown"],
