@@ -84,9 +84,9 @@ class Questions:
         """Inputs `(B, N, d)` in the model's order, lengths and maximal answer lengths `(B,)`."""
         task = self.solver().task
         drawn = task.sample(np.random.default_rng(self.seed), self.batch_size, self.n)
-        inputs = torch.from_numpy(
-            permute_elements(drawn, reading_order(drawn, task.order)).astype(np.float32)
-        )
+        read = task.normalize(drawn)
+        read = permute_elements(read, reading_order(read, task.order))
+        inputs = torch.from_numpy(read.astype(np.float32))
         lengths = torch.full((self.batch_size,), self.n)
         max_tokens = torch.full((self.batch_size,), task.max_length(self.n))
         return inputs.to(self.device), lengths.to(self.device), max_tokens.to(self.device)

@@ -2,13 +2,17 @@
 
 import json
 
+import numpy as np
 import pytest
 
+from ptrnet.decoding import Greedy
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.export import folder
+from ptrnet.geometry import reading_order
 from ptrnet_lab import bench
 from ptrnet_lab.bench import harness, label
 from ptrnet_lab.bench.harness import format_table
+from ptrnet_lab.bench.solve import Questions
 
 SMALL = {
     "score": {"n": 5, "batch_size": 3, "hidden_size": 8},
@@ -85,3 +89,17 @@ def test_plan_leaves_out_measurements_with_missing_extras(monkeypatch):
 def test_plan_refuses_invalid_options(measurement, options, complaint):
     with pytest.raises(InputError, match=complaint):
         bench.plan(measurement, options)
+
+
+@pytest.mark.parametrize("name", ["delaunay", "hull-ptr-net", "reading-order", "sort"])
+def test_the_instances_are_those_that_the_model_reads(name):
+    """Greedy decoding of a benchmark's batch gives the answers of `Solver.predict`."""
+    questions = Questions(name, 8, 3)
+    task, inputs = questions.solver().task, questions.tensors()
+    drawn = task.sample(np.random.default_rng(questions.seed), 3, 8)
+    tokens = Greedy().decode(questions.solver().model, *inputs, task).tokens[:, 0]
+    answers = [task.from_tokens(row[row != 0].numpy()) for row in tokens]
+    orders = [reading_order(task.normalize(one)[None], task.order)[0] for one in drawn]
+    found = [order[answer].tolist() for order, answer in zip(orders, answers, strict=True)]
+    answered = questions.solver().solve(list(drawn), improve=False)
+    assert [np.ravel(a).tolist() for a in answered] == [np.ravel(f).tolist() for f in found]
