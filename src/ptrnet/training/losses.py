@@ -43,10 +43,10 @@ def gain_losses(
     """Return losses `(B,)` of the first token's distribution, and which answers `(B,)` are right.
 
     In the target distribution of the first token, probabilities are in proportion to the gains:
-    `gains[grade]`, or `2^grade - 1` if there are no `gains` (ListNet; Cao et al. 2007). The mean of the losses is the mean cross-entropy
-    between this target and the predicted distribution, over the instances whose gains are not all
-    0. Other instances have loss 0. These losses suit models whose scores do not depend on earlier
-    tokens. `losses` says when an answer is right.
+    `gains[grade]`, or `2^grade - 1` if there are no `gains` (ListNet; Cao et al. 2007). The mean of
+    the losses is the mean cross-entropy between this target and the predicted distribution, over
+    the instances whose gains are not all 0. Other instances have loss 0. These losses suit models
+    whose scores do not depend on earlier tokens. `losses` says when an answer is right.
     """
     real = length_mask(batch.target_lengths, batch.targets.shape[1])
     log_probs = model.log_probs(*batch[:4])
