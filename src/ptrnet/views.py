@@ -7,7 +7,6 @@ reads, the elements of each view are sorted into this order. See `augmented_view
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -54,34 +53,37 @@ def mirror_of(number: int, task: Task) -> Mirror | None:
     return task.facts.mirror if number % 2 == 1 else None
 
 
-class Views(NamedTuple):
-    """One view of each of B instances, as a model reads them."""
+def views_of(
+    number: int, instances: Sequence[Floats], task: Task, model: PointerModel
+) -> tuple[Tensor, Tensor, Tensor, Sequence[Indices]]:
+    """Return view `number` of B instances `(n, d)`, as a model reads them.
 
-    inputs: Tensor  # (B, N, d)
-    lengths: Tensor  # (B,)
-    max_lengths: Tensor  # (B,) the maximum number of tokens of an answer, without END
-    orders: Sequence[Indices]  # element i of view b is element `orders[b][i]` of instance b
-
-    def answers(self, task: Task, hypotheses: Hypotheses) -> list[list[Indices]]:
-        """Return the K answers to each view that a search found, as elements of its instance."""
-        rows = zip(
-            self.orders, hypotheses.tokens.cpu().numpy(), hypotheses.lengths.tolist(), strict=True
-        )
-        return [
-            [order[task.from_tokens(t[:m])] for t, m in zip(tokens, lengths, strict=True)]
-            for order, tokens, lengths in rows
-        ]
-
-
-def views_of(number: int, instances: Sequence[Floats], task: Task, model: PointerModel) -> Views:
-    """Return view `number` of instances `(n, d)` as tensors for a model."""
+    Returns:
+        Inputs `(B, N, d)`, lengths `(B,)`, the maximum number of tokens of each answer `(B,)`
+        without END, and the orders: element i of view b is element `orders[b][i]` of instance b.
+    """
     views, orders = zip(
         *(augmented_view(number, task, task.normalize(one)) for one in instances), strict=True
     )
-    most = torch.tensor([task.max_length(len(view)) for view in views], device="cpu")
-    padded = pad_instances(views, task.facts.exact_inputs)
-    inputs, lengths, most = as_parameters(model, *padded, most)
-    return Views(inputs, lengths, most, orders)
+    padded, lengths = pad_instances(views, task.facts.exact_inputs)
+    return (*as_parameters(model, padded, lengths, max_lengths_of(task, lengths)), orders)  # type: ignore[return-value]
+
+
+def max_lengths_of(task: Task, lengths: Tensor) -> Tensor:
+    """Return the maximum number of tokens `(B,)`, without END, of answers to B instances."""
+    most = [task.max_length(n) for n in lengths.tolist()]
+    return torch.tensor(most, device=lengths.device)
+
+
+def answers_of(
+    task: Task, orders: Sequence[Indices], hypotheses: Hypotheses
+) -> list[list[Indices]]:
+    """Return the K answers to each view that a search found, as elements of its instance."""
+    tokens, lengths = hypotheses.tokens.cpu().numpy(), hypotheses.lengths.tolist()
+    return [
+        [order[task.from_tokens(t[:m])] for t, m in zip(*of_one, strict=True)]
+        for order, *of_one in zip(orders, tokens, lengths, strict=True)
+    ]
 
 
 def decode_view(
@@ -104,13 +106,13 @@ def decode_view(
         constraint: the constraint on answers.
         beginnings: for each instance, the k elements with which its answer must begin.
     """
-    views = views_of(number, instances, task, model)
+    inputs, lengths, most, orders = views_of(number, instances, task, model)
     if len(beginnings[0]):
-        places = [np.argsort(o)[list(b)] for o, b in zip(views.orders, beginnings, strict=True)]
+        places = [np.argsort(o)[list(b)] for o, b in zip(orders, beginnings, strict=True)]
         first = torch.from_numpy(np.array(places) + model.num_specials)
-        constraint = Begun(constraint, first.to(views.inputs.device))
-    hypotheses = decoder.decode(model, *views[:3], constraint)
-    answers = views.answers(task, hypotheses)
+        constraint = Begun(constraint, first.to(inputs.device))
+    hypotheses = decoder.decode(model, inputs, lengths, most, constraint)
+    answers = answers_of(task, orders, hypotheses)
     if mirror := mirror_of(number, task):
         answers = [
             [answer_forwards(mirror, task.normalize(one), outputs) for outputs in of_one]

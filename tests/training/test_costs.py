@@ -8,11 +8,12 @@ import torch
 
 from ptrnet import models, tasks
 from ptrnet.data import batches
+from ptrnet.decoding import Hypotheses
 from ptrnet.decoding.log_probs import SequenceLogProbs
 from ptrnet.errors import InputError
 from ptrnet.training.costs import (
     Sampler,
-    Samples,
+    cheapest,
     mean_of_others,
     reinforce_loss,
     self_labelling_loss,
@@ -47,11 +48,11 @@ def batch_of(n=4, count=3):
 
 
 def all_tours(n, count):
-    """Return every sequence that the constraint allows, as samples without costs."""
+    """Return every sequence that the constraint allows, as a search finds them."""
     tours = torch.tensor([[1, *rest, 0] for rest in permutations(range(2, n + 1))])
     tours = tours.expand(count, -1, -1)
-    lengths = torch.full(tours.shape[:2], n + 1)
-    return Samples(tours, lengths, torch.zeros(lengths.shape))
+    lengths = torch.full(tours.shape[:2], n)
+    return Hypotheses(tours, lengths, torch.zeros(lengths.shape))
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -67,7 +68,7 @@ def test_probabilities_of_all_allowed_answers_sum_to_one(model):
 def test_samples_are_drawn_from_those_probabilities(model):
     batch = batch_of(n=3, count=1)
     drawing = sampler(model)
-    drawn = drawing.sample(batch, 4000, seed=3).tokens[0]
+    drawn = drawing.sample(batch, 4000, seed=3)[0].tokens[0]
     answers = all_tours(3, 1)
     expected = drawing.log_probs(batch, answers).constrained.exp()[0].tolist()
     for tour, share in zip(answers.tokens[0], expected, strict=True):
@@ -77,12 +78,12 @@ def test_samples_are_drawn_from_those_probabilities(model):
 
 def test_costs_are_of_the_answers_that_were_drawn():
     batch = batch_of(n=5)
-    samples = sampler().sample(batch, 6, seed=1)
+    samples, costs = sampler().sample(batch, 6, seed=1)
     for b, instance in enumerate(batch.instances):
         for k in range(6):
             tour = samples.tokens[b, k, :5].numpy() - 1
             assert sorted(tour) == [0, 1, 2, 3, 4] and samples.tokens[b, k, 5] == 0
-            assert samples.costs[b, k].item() == pytest.approx(total(instance, [tour])[0], rel=1e-6)
+            assert costs[b, k].item() == pytest.approx(total(instance, [tour])[0], rel=1e-6)
 
 
 def gradient(loss, network):
@@ -100,12 +101,11 @@ def test_reinforce_follows_the_gradient_of_the_mean_cost():
     weights = drawing.log_probs(batch, answers).constrained.detach().exp()[0]
     mean = torch.zeros_like(expected)
     for k, weight in enumerate(weights):
-        one = Samples(
-            answers.tokens[:, k : k + 1], answers.lengths[:, k : k + 1], costs[k].view(1, 1)
-        )
+        one = Hypotheses(*(part[:, k : k + 1] for part in answers))
         policy = drawing.log_probs(batch, one).constrained
-        loss = reinforce_loss(SequenceLogProbs(policy, policy), one, torch.tensor(0.7))
-        scale = (costs[k] - 0.7).abs() * one.lengths.sum()  # the divisor of the loss
+        policies, lengths = SequenceLogProbs(policy, policy), one.lengths + 1
+        loss = reinforce_loss(policies, lengths, costs[k].view(1, 1), torch.tensor(0.7))
+        scale = (costs[k] - 0.7).abs() * lengths.sum()  # the divisor of the loss
         mean += weight * gradient(loss * scale, drawing.model)
     torch.testing.assert_close(mean, expected, rtol=1e-4, atol=1e-7)
 
@@ -117,13 +117,14 @@ def test_forbidden_answers_become_unlikely(learning):
     optimizer = torch.optim.Adam(drawing.model.parameters(), 0.1)
     shares = []
     for seed in range(40):
-        samples = drawing.sample(batch, 4, seed)._replace(costs=torch.ones(3, 4))
+        samples, _ = drawing.sample(batch, 4, seed)
+        lengths, costs = samples.lengths + 1, torch.ones(3, 4)
         log_probs = drawing.log_probs(batch, samples)
         shares.append((log_probs.unconstrained - log_probs.constrained).mean().exp().item())
         if learning == "reinforce":
-            loss = reinforce_loss(log_probs, samples, mean_of_others(samples.costs))
+            loss = reinforce_loss(log_probs, lengths, costs, mean_of_others(costs))
         else:
-            loss = self_labelling_loss(log_probs.unconstrained, samples.lengths)
+            loss = self_labelling_loss(log_probs.unconstrained, lengths)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -132,21 +133,20 @@ def test_forbidden_answers_become_unlikely(learning):
 
 def test_self_labelling_learns_the_cheapest_sample():
     batch, drawing = batch_of(), sampler()
-    samples = drawing.sample(batch, 8, seed=2)
+    samples, costs = drawing.sample(batch, 8, seed=2)
     log_probs = drawing.log_probs(batch, samples).unconstrained
-    cheapest = samples.cheapest()
-    loss = self_labelling_loss(drawing.log_probs(batch, cheapest).unconstrained, cheapest.lengths)
-    best = [min(range(8), key=lambda k: samples.costs[b, k]) for b in range(3)]
+    found = cheapest(samples, costs)
+    loss = self_labelling_loss(drawing.log_probs(batch, found).unconstrained, found.lengths + 1)
+    best = [min(range(8), key=lambda k: costs[b, k]) for b in range(3)]
     expected = -sum(log_probs[b, k] for b, k in enumerate(best)) / (3 * 5)
     assert loss.item() == pytest.approx(expected.item())
 
 
 def test_equal_costs_have_zero_gradient():
     costs = torch.full((2, 3), 5.0)
-    samples = Samples(torch.zeros(2, 3, 1, dtype=torch.int64), torch.ones(2, 3), costs)
     log_probs = torch.zeros(2, 3, requires_grad=True)
     policy = SequenceLogProbs(log_probs, log_probs)
-    reinforce_loss(policy, samples, mean_of_others(costs)).backward()
+    reinforce_loss(policy, torch.ones(2, 3), costs, mean_of_others(costs)).backward()
     assert not log_probs.grad.any()
 
 

@@ -20,7 +20,7 @@ from ptrnet.models.base import PointerModel
 from ptrnet.run import CHUNK
 from ptrnet.tasks.base import Choice, Task
 from ptrnet.types import CLOSED, END, Dataset, Example, Floats, Indices
-from ptrnet.views import best_answer, decode_view, settle_valid, views_of
+from ptrnet.views import answers_of, best_answer, decode_view, settle_valid, views_of
 
 if TYPE_CHECKING:
     from ptrnet.decoding import Sample
@@ -190,11 +190,10 @@ def sample_answers(
     """
     from ptrnet.decoding.log_probs import sequence_log_probs
 
-    views = views_of(0, instances, task, model)
-    found = decoder.decode(model, *views[:3], constraint)
+    inputs, lengths, most, orders = views_of(0, instances, task, model)
+    found = decoder.decode(model, inputs, lengths, most, constraint)
     closed = torch.nn.functional.pad(found.tokens, (0, 1), value=END)
-    inputs, lengths, most, _ = views
     log_probs = sequence_log_probs(
         model, inputs, lengths, closed, found.lengths + 1, most, constraint, decoder.temperature
     )
-    return views.answers(task, found), log_probs.constrained
+    return answers_of(task, orders, found), log_probs.constrained

@@ -8,7 +8,6 @@ this ranking worse.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -17,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ptrnet.data.batches import Batch
-from ptrnet.decoding import Decoder, Greedy, Sample
+from ptrnet.decoding import Decoder, Greedy, Hypotheses, Sample
 from ptrnet.decoding.log_probs import SequenceLogProbs, sequence_log_probs
 from ptrnet.errors import InputError
 from ptrnet.masks import gather_rows
@@ -26,24 +25,10 @@ from ptrnet.tasks.base import Task
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import END, Example, Floats, Indices
+from ptrnet.views import max_lengths_of
 
 # (instance `(n, d)`, K answers) -> `(K,)` costs; lower is better.
 Costs = Callable[[Floats, Sequence[Indices]], Floats]
-
-
-class Samples(NamedTuple):
-    """K answers to each of B instances, and the costs of the answers."""
-
-    tokens: Tensor  # (B, K, M), ended by END and padded with END
-    lengths: Tensor  # (B, K) number of tokens, including END
-    costs: Tensor  # (B, K) float32
-
-    def cheapest(self) -> "Samples":
-        """Return only the cheapest answer to each instance, so K = 1."""
-        best = self.costs.argmin(1, keepdim=True)
-        return Samples(
-            gather_rows(self.tokens, best), self.lengths.gather(1, best), self.costs.gather(1, best)
-        )
 
 
 class Sampler:
@@ -59,39 +44,36 @@ class Sampler:
     def __init__(self, model: PointerModel, task: Task, costs: Costs) -> None:
         self.model, self.task, self.costs = model, task, costs
 
-    def sample(self, batch: Batch, size: int, seed: int) -> Samples:
-        """Draw `size` answers to each instance from the model's distribution."""
+    def sample(self, batch: Batch, size: int, seed: int) -> tuple[Hypotheses, Tensor]:
+        """Draw `size` answers to each instance from the model's distribution.
+
+        Returns:
+            The answers, and their costs `(B, K)` float32.
+        """
         return self._decode(batch, Sample(size, seed=seed))
 
     def greedy_costs(self, batch: Batch) -> Tensor:
         """Return the costs `(B,)` of the greedy answers."""
-        return self._decode(batch, Greedy()).costs[:, 0]
+        return self._decode(batch, Greedy())[1][:, 0]
 
-    def log_probs(self, batch: Batch, samples: Samples) -> SequenceLogProbs:
+    def log_probs(self, batch: Batch, samples: Hypotheses) -> SequenceLogProbs:
         """Return the log-probability of each sample, with and without the constraint."""
         inputs, lengths = batch[:2]
+        tokens, most = samples.tokens, max_lengths_of(self.task, lengths)
+        if tokens.shape[2] == int(samples.lengths.max()):  # some answer has no room for END
+            tokens = functional.pad(tokens, (0, 1), value=END)
         return sequence_log_probs(
-            self.model,
-            inputs,
-            lengths,
-            samples.tokens,
-            samples.lengths,
-            self._max_lengths(lengths),
-            self.task,
+            self.model, inputs, lengths, tokens, samples.lengths + 1, most, self.task
         )
 
-    def _decode(self, batch: Batch, decoder: Decoder) -> Samples:
-        lengths = batch.lengths
-        tokens, answer_lengths, _ = decoder.decode(
-            self.model, batch.inputs, lengths, self._max_lengths(lengths), self.task
-        )
+    def _decode(self, batch: Batch, decoder: Decoder) -> tuple[Hypotheses, Tensor]:
+        most = max_lengths_of(self.task, batch.lengths)
+        found = decoder.decode(self.model, batch.inputs, batch.lengths, most, self.task)
         # Work around older PyTorch: autocast reuses weights that it has cast without gradients, so
         # the weights would get none (https://github.com/pytorch/pytorch/pull/165068).
         torch.clear_autocast_cache()
-        if tokens.shape[2] == int(answer_lengths.max()):  # at least one answer has no room for END
-            tokens = functional.pad(tokens, (0, 1), value=END)
-        costs = torch.from_numpy(self._costs(batch, tokens, answer_lengths))
-        return Samples(tokens, answer_lengths + 1, costs.to(tokens.device, torch.float32))
+        costs = torch.from_numpy(self._costs(batch, found.tokens, found.lengths))
+        return found, costs.to(found.tokens.device, torch.float32)
 
     def _costs(self, batch: Batch, tokens: Tensor, lengths: Tensor) -> Floats:
         """Return the costs `(B, K)` of the answers. Raises InputError if a cost is not finite."""
@@ -111,11 +93,6 @@ class Sampler:
                 )
         return costs
 
-    def _max_lengths(self, lengths: Tensor) -> Tensor:
-        """Return the maximum number of tokens of an answer to each instance, without END."""
-        most = [self.task.max_length(n) for n in lengths.tolist()]
-        return torch.tensor(most, device=lengths.device)
-
 
 def self_labelling_loss(log_probs: Tensor, lengths: Tensor) -> Tensor:
     """Return the mean negative log-likelihood per token of the cheapest answers.
@@ -129,7 +106,15 @@ def self_labelling_loss(log_probs: Tensor, lengths: Tensor) -> Tensor:
     return -log_probs.sum() / lengths.sum()
 
 
-def reinforce_loss(log_probs: SequenceLogProbs, samples: Samples, baseline: Tensor) -> Tensor:
+def cheapest(samples: Hypotheses, costs: Tensor) -> Hypotheses:
+    """Return only the answer to each instance with the lowest of its costs `(B, K)`."""
+    best = costs.argmin(1, keepdim=True)
+    return Hypotheses(*(gather_rows(part, best) for part in samples))
+
+
+def reinforce_loss(
+    log_probs: SequenceLogProbs, lengths: Tensor, costs: Tensor, baseline: Tensor
+) -> Tensor:
     """Return the loss of REINFORCE (Williams 1992).
 
     The loss is the sum of `advantage * log p - log a` over the samples, divided by the number of
@@ -144,15 +129,16 @@ def reinforce_loss(log_probs: SequenceLogProbs, samples: Samples, baseline: Tens
       product closer to 1, so the model learns which tokens are allowed.
 
     Args:
-        log_probs: log-probabilities of `samples`, `(B, K)` each.
-        samples: samples that the current model drew.
+        log_probs: log-probabilities of samples that the current model drew, `(B, K)` each.
+        lengths: `(B, K)` number of tokens of the samples, including END.
+        costs: `(B, K)` costs of the samples.
         baseline: costs to compare the samples' costs with. The shape broadcasts to `(B, K)`.
     """
-    advantages = samples.costs - baseline
+    advantages = costs - baseline
     scale = advantages.square().mean().sqrt()
     advantages = torch.where(scale > 0, advantages / scale, 0)
     allowed = log_probs.unconstrained - log_probs.constrained
-    return (advantages * log_probs.constrained - allowed).sum() / samples.lengths.sum()
+    return (advantages * log_probs.constrained - allowed).sum() / lengths.sum()
 
 
 def mean_of_others(costs: Tensor) -> Tensor:
@@ -182,17 +168,18 @@ class CostModule(TrainingModule):
     def forward(self, batch: Batch, step: int) -> dict[str, Tensor]:
         """Return the loss of a training batch after `step` steps, and the mean cost of samples."""
         seed = self.recipe.run.seed * SEED_STRIDE + step
-        samples = self.sampler.sample(batch, self.recipe.objective.samples, seed)
+        samples, costs = self.sampler.sample(batch, self.recipe.objective.samples, seed)
         if self.recipe.objective.learning == "self-labelling":
-            best = samples.cheapest()
-            log_probs = self.sampler.log_probs(batch, best).unconstrained
-            loss = self_labelling_loss(log_probs, best.lengths)
+            best = cheapest(samples, costs)
+            of_best = self.sampler.log_probs(batch, best).unconstrained
+            loss = self_labelling_loss(of_best, best.lengths + 1)
         else:
-            baseline = mean_of_others(samples.costs)
+            baseline = mean_of_others(costs)
             if self.recipe.objective.baseline == "greedy":
                 baseline = self.sampler.greedy_costs(batch)[:, None]
-            loss = reinforce_loss(self.sampler.log_probs(batch, samples), samples, baseline)
-        return {"loss": loss, "cost": samples.costs.mean()}
+            log_probs = self.sampler.log_probs(batch, samples)
+            loss = reinforce_loss(log_probs, samples.lengths + 1, costs, baseline)
+        return {"loss": loss, "cost": costs.mean()}
 
     def validate(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor | float]]:
         """Return the costs `(B,)` of greedy answers, and their mean."""
