@@ -18,13 +18,16 @@ import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
 import ptrnet
+from ptrnet import tasks
 from ptrnet.decoding import Beam, Greedy
+from ptrnet.tasks.reading_order import label_name
 
 SIZES = {
     "hull": (3, 5, 10, 20, 50),
     "delaunay": (3, 5, 8, 10, 15),
     "tsp": (5, 10, 20, 30),
     "sort": (2, 5, 10, 20),
+    "reading-order": (1, 6, 12, 40),
 }
 ASK = """async questions => {
   const { Onnx } = await import(new URL('page/sources/onnx.js', document.baseURI));
@@ -42,11 +45,25 @@ class Files(http.server.SimpleHTTPRequestHandler):
         """Print nothing."""
 
 
+def draw(name: str, rng: np.random.Generator, n: int) -> Any:
+    """Return a random instance `(n, d)`: a drawn page, or uniform points or numbers."""
+    if name == "reading-order":
+        return tasks.get(name).sample(rng, 1, n)[0][rng.permutation(n)]
+    return rng.random((n, 1 if name == "sort" else 2))
+
+
+def rows_of(name: str, instance: Any) -> list[Any]:
+    """Return an instance as the browser has it: boxes end with the name of a label, if any."""
+    if name != "reading-order":
+        return list(instance.tolist())
+    return [[*box[:4].tolist(), *filter(None, [label_name(box[4])])] for box in instance]
+
+
 def compare(tab: Page, name: str, instances: Sequence[Any], size: int) -> str:
     """Return the line to print for a model and a beam size."""
     decoder = "greedy" if size == 1 else "beam"
     asked = [
-        {"model": name, "instance": x.tolist(), "decoder": decoder, "beamSize": size}
+        {"model": name, "instance": rows_of(name, x), "decoder": decoder, "beamSize": size}
         for x in instances
     ]
     expected = ptrnet.load(name).answer(instances, Greedy() if size == 1 else Beam(size))
@@ -79,9 +96,8 @@ def main() -> None:
         tab.set_default_timeout(0)
         tab.goto(f"http://127.0.0.1:{server.server_address[1]}/")
         for name, sizes in SIZES.items():
-            d = 1 if name == "sort" else 2
             for size in (1, 4):
-                instances = [rng.random((n, d)) for n in sizes for _ in range(options.instances)]
+                instances = [draw(name, rng, n) for n in sizes for _ in range(options.instances)]
                 print(compare(tab, name, instances, size), flush=True)
         browser.close()
     server.shutdown()

@@ -23,10 +23,15 @@ from ptrnet.errors import InputError
 from ptrnet.export import page as export_folder
 from ptrnet.export.page import export_page
 from ptrnet.solver import Solver
+from ptrnet.tasks.reading_order import label_name
 
 TASKS = ("hull", "delaunay", "tsp", "sort")
 POINTS = "0.1,0.2;0.8,0.1;0.9,0.7;0.5,0.9;0.4,0.4;0.2,0.75"
 NUMBERS = "0.5;0.2;0.9;0.3"
+BOXES = (  # y down: a title, two columns, a caption below a picture, and a box without a label
+    "0.55,0.2,0.9,0.5,picture;0.1,0.05,0.9,0.1,title;0.55,0.52,0.9,0.56,caption;"
+    "0.1,0.2,0.45,0.9,text;0.55,0.6,0.9,0.9"
+)
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -55,8 +60,10 @@ def browser():
 
 @pytest.fixture(scope="session")
 def models():
-    """The shipped models of the four tasks. That of `sort` has a list of trained sizes."""
-    models = {name: ptrnet.load(name) for name in TASKS}
+    """The shipped models, that of pages in all directions. `sort` has a list of trained sizes."""
+    models = {name: ptrnet.load(name) for name in (*TASKS, "reading-order")}
+    for direction in ("rtl", "vertical"):
+        models[f"pages-{direction}"] = ptrnet.load("reading-order", direction=direction)
     sort = models["sort"]
     models["sort"] = Solver(sort.model, sort.task, {**sort.trained, "n": "1-4,20"})
     return models
@@ -163,10 +170,8 @@ class Page:
         self.wait()
 
     def wait(self):
-        """Wait until the page has compared the answer with the exact one."""
-        from playwright.sync_api import expect
-
-        expect(self.tab.locator("#facts")).to_contain_text("compared with")
+        """Wait for the answer. Except for pages, wait until it is compared with the exact one."""
+        self.see("#facts", "compared with|^(reading-order|pages-)")
 
     def see(self, selector, text):
         from playwright.sync_api import expect
@@ -177,7 +182,8 @@ class Page:
         """Return the instance in the link."""
         self.tab.wait_for_timeout(300)  # because the address may be out of date
         fields = self.tab.evaluate("location.hash.match(/elements=(.*)/)[1]")
-        return [list(map(float, text.split(","))) for text in fields.split(";") if text]
+        rows = [text.split(",") for text in fields.split(";") if text]
+        return [[*map(float, row[:4]), *row[4:]] for row in rows]  # a fifth word is a label
 
     def check(self):
         """Check that there were no errors, and no requests to other hosts."""
@@ -216,10 +222,15 @@ def open_page(browser):
 
 
 def fragment(task, **fields):
-    elements = NUMBERS if task == "sort" else POINTS
+    elements = {"sort": NUMBERS, "reading-order": BOXES}.get(task, POINTS)
     return "#" + "&".join(
         f"{k}={v}" for k, v in {"task": task, "elements": elements, **fields}.items()
     )
+
+
+def to_rows(page):
+    """Return the boxes `(n, 5)` of a page as the browser has them, with names as labels."""
+    return [[*box[:4].tolist(), *([label_name(box[4])] if box[4] else [])] for box in page]
 
 
 def place(page, x, y):

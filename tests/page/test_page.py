@@ -205,8 +205,10 @@ def test_the_page_works_by_keyboard_alone(page):
     assert "step 1 of 3" in page.tab.get_attribute("#position", "aria-valuetext")
 
 
-def test_every_control_has_a_name(page):
-    page.open(fragment("hull", decoder="beam"))
+@pytest.mark.parametrize("task", ["hull", "reading-order"])
+def test_every_control_has_a_name(page, task):
+    page.open(fragment(task, decoder="beam"))
+    page.tab.mouse.click(*place(page, 0.1, 0.2))  # shows the controls of the selected element
     nameless = page.tab.locator("button, input, select, textarea, svg[tabindex]").evaluate_all(
         "all => all.filter(e => !e.getAttribute('aria-label') && !e.textContent.trim())"
         ".filter(e => !e.labels?.length)"

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
+from ptrnet import tasks
 from ptrnet.decoding import Beam, Greedy
 from ptrnet.export.graphs import ENCODER, OnnxModel
 from ptrnet.export.page import export_page
 from ptrnet.solver import Solver
+from ptrnet.tasks.reading_order import label_number
 from ptrnet.types import Example
-from tests.page.conftest import TASKS, Page, served
+from tests.page.conftest import BOXES, TASKS, Page, served, to_rows
 
 SIZES = {
     "hull": (1, 5, 12),
@@ -16,6 +18,7 @@ SIZES = {
     "tsp": (1, 5, 12),
     "sort": (1, 5, 20),
 }
+PAGES = {"reading-order": "ltr", "pages-rtl": "rtl", "pages-vertical": "vertical"}
 ASK = """async questions => {
   const { Onnx } = await import(new URL('page/sources/onnx.js', document.baseURI));
   globalThis.onnx ??= new Onnx();
@@ -39,6 +42,20 @@ def questions():
                     "decoder": decoder,
                     "beamSize": 3,
                 }
+    for name, direction in PAGES.items():
+        task = tasks.get("reading-order", direction=direction)
+        for n, decoder in ((1, "greedy"), (7, "beam"), (30, "greedy")):
+            page = task.sample(rng, 1, n)[0][rng.permutation(n)] * [1000, 1400, 1000, 1400, n > 7]
+            yield {"model": name, "instance": to_rows(page), "decoder": decoder, "beamSize": 3}
+
+
+def array_of(question):
+    """Return the instance of a question, `(n, d)`."""
+    rows = question["instance"]
+    if question["model"] not in PAGES:
+        return np.array(rows)
+    labels = [label_number(row[4] if len(row) > 4 else None, "") for row in rows]
+    return np.column_stack([[row[:4] for row in rows], labels])
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +77,7 @@ def traces(static_page):
 def test_answers_equal_those_of_the_solver(traces, models):
     sent, answered = traces
     for question, trace in zip(sent, answered, strict=True):
-        solver, instance = models[question["model"]], np.array(question["instance"])
+        solver, instance = models[question["model"]], array_of(question)
         decoder = Beam(3) if question["decoder"] == "beam" else Greedy()
         expected = solver.answer(instance, decoder, improve=False)
         log_prob = trace["answer"]["log_likelihood"]
@@ -86,7 +103,8 @@ def test_nearly_equal_points_are_warned_of(static_page):
 
 
 def test_traces_equal_those_of_the_service(traces, page, service):
-    sent, answered = traces
+    shipped = [pair for pair in zip(*traces, strict=True) if "pages" not in pair[0]["model"]]
+    sent, answered = zip(*shipped, strict=True)
     page.tab.goto(service)
     others = page.tab.evaluate(SERVED, sent)
     for mine, other in zip(answered, others, strict=True):
@@ -129,6 +147,17 @@ def test_the_static_page_answers_without_a_service(static_page, task):
     static_page.see("#origin", "in this browser")
     static_page.tab.click("#back")
     static_page.see("#step-title", r"^Step \d+ of \d+$")
+    static_page.check()
+
+
+def test_the_static_page_reads_pages(static_page):
+    go(static_page, "reading-order", BOXES)
+    static_page.see("#facts", "^reading-order, greedy · log-probability")
+    static_page.see("#verdict", "^Read in this order, .* sure")
+    numbers = static_page.tab.locator(".point text:not(.label)").all_text_contents()
+    assert numbers == ["3.", "1.", "4.", "2.", "5."]
+    go(static_page, "reading-order", BOXES.replace("caption", "capton"))
+    static_page.see("#error", "box 3: unknown label 'capton'; known: text, ")
     static_page.check()
 
 

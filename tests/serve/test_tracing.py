@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
+import ptrnet
 from ptrnet import labellers, tasks
 from ptrnet import models as networks
 from ptrnet.decoding import Beam, Greedy
@@ -228,6 +229,28 @@ def test_a_task_without_labellers_has_no_exact_answer(send, models, small):
     models["own"] = small("custom", center=(0.5,), spread=(0.3,), kind="subset")
     trace = trace_of(send, "own", [[0.1], [0.7], [0.4]]).json()
     assert (trace["exact"], trace["pending"], trace["metrics"]) == (None, False, {})
+
+
+@pytest.mark.parametrize(("options", "decoder"), DECODERS, ids=("greedy", "beam"))
+def test_a_page_is_compared_with_no_rule_and_forbidden_tokens_are_null(
+    send, models, options, decoder
+):
+    """The network of pages obeys the task by itself: its search has no mask."""
+    models["reading-order"] = solver = ptrnet.load("reading-order")
+    boxes = [[55, 10, 95, 90], [5, 10, 45, 90], [5, 2, 95, 6]]
+    labels = ["text", None, "title"]
+    instance = {"boxes": boxes, "labels": labels}
+    trace = trace_of(send, "reading-order", instance, **options).json()
+    assert (trace["exact"], trace["pending"], trace["correct"]) == (None, False, None)
+    assert trace["metrics"] == {}
+    assert trace["answer"]["outputs"] == solver.solve(boxes, decoder, labels=labels).tolist()
+    for step, (rows, before) in enumerate(
+        zip(trace["steps"], [None, *trace["steps"]], strict=False)
+    ):
+        for k, row in enumerate(rows["probabilities"]):
+            chosen = tokens_of(trace["steps"], step - 1, k) if before else []
+            allowed = {1, 2, 3} - set(chosen) or {END}
+            assert {token for token, value in enumerate(row) if value is not None} == allowed
 
 
 @pytest.mark.parametrize(

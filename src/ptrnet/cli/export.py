@@ -28,7 +28,7 @@ def export(
             "--page",
             metavar="DIR",
             help="Write a web page instead, on which the models answer in the browser.  [hull, "
-            "delaunay, tsp and sort]",
+            "delaunay, tsp, sort and reading-order]",
         ),
     ] = None,
     runtime: Annotated[

@@ -24,7 +24,7 @@ from ptrnet.files import atomic_folder
 from ptrnet.solver import Solver
 from ptrnet.weights import facts
 
-TASKS = ("hull", "delaunay", "tsp", "sort")  # the tasks that the page can draw and check
+TASKS = ("hull", "delaunay", "tsp", "sort", "reading-order")  # the tasks that the page can draw
 MODELS, RUNTIME = "models", "runtime"
 PACKAGE, VERSION = "onnxruntime-web", "1.30.0"
 INTEGRITY = (  # SHA-512 of the package, as in npm's registry and lock files

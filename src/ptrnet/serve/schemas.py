@@ -169,7 +169,8 @@ class TraceResponse(Header):
     tokens: list[int]  # tokens of the answer
     steps: list[TraceStep]
     answer: Answer
-    exact: ExactAnswer | None  # null if pending, or if the task's first labeller has no answer
+    # null if pending, if the task's first labeller has no answer, or if no algorithm can know it
+    exact: ExactAnswer | None
     pending: bool  # true if the exact answer is still being computed: send the request again later
     # Whether the model's answer is as good as the exact answer; null if no exact answer is proved.
     correct: bool | None
@@ -185,6 +186,8 @@ class Model(BaseModel):
     model: str  # the architecture
     features: int  # numbers in an element
     fields: list[str]  # fields that the model reads if elements are objects; otherwise empty
+    labels: list[str]  # names of labels that boxes may have; empty if elements are not boxes
+    settings: dict[str, Any]  # such as the direction in which the model reads a page
     n: str | None  # sizes of the training instances
     scores: list[dict[str, Any]]
 

@@ -46,16 +46,19 @@ def steps_of(task: Task, example: Example, traced: Traced) -> tuple[list[int], l
 def _step(step: Step, count: int, from_read: Indices, to_read: Indices) -> TraceStep:
     """Convert a step of the search to a `TraceStep`. Drop prefixes that the constraint forbids.
 
-    Forbidden prefixes come last, so the indices of all other prefixes stay valid.
+    Forbidden tokens have probability 0. Their log-probability is -inf, or very low if the model
+    obeys the task by itself. Forbidden prefixes come last, so the indices of all other prefixes
+    stay valid.
     """
     log_probs = step.log_probs[0, :count].double().cpu().numpy()[:, to_read]
-    rounded = np.round(np.exp(log_probs), DIGITS).astype(object)
-    rounded[np.isneginf(log_probs)] = None
+    probabilities = np.exp(log_probs)
+    rounded = np.round(probabilities, DIGITS).astype(object)
+    rounded[probabilities == 0] = None
     scores, parents, tokens = (part[0].tolist() for part in step.selection)
     prefixes = [
         Prefix(parent=parent, token=int(from_read[token]), log_likelihood=score)
         for score, parent, token in zip(scores, parents, tokens, strict=True)
-        if isfinite(score)
+        if isfinite(score) and parent < count and probabilities[parent, from_read[token]] > 0
     ]
     # Skip pydantic's slow validation, because these lists are valid by construction.
     return TraceStep.model_construct(probabilities=rounded.tolist(), prefixes=prefixes)
@@ -91,7 +94,13 @@ def compare(
 
 
 def exact_of(task: Task, example: Example) -> ExactAnswer | None:
-    """Return the answer of the task's first labeller, or None if the labeller has no answer."""
+    """Return the answer of the task's first labeller.
+
+    Return None if the labeller has no answer, or if labellers only follow rules that are often
+    wrong, as those of pages.
+    """
+    if task.facts.drawn_in_order:
+        return None
     outputs, is_proved = reference_answer(task, example)
     if outputs is None:
         return None

@@ -99,6 +99,8 @@ def facts(name: str, solver: Solver) -> dict[str, Any]:
         "model": model_folder.registered_name(solver.model),
         "features": task.facts.num_features,
         "fields": list(task.facts.schema.fields) if task.facts.schema else [],
+        "labels": list((task.facts.instance_format or {}).get("labels", ())),
+        "settings": {key: getattr(task, key) for key in task.facts.free_settings},
         "n": None if n is None else str(n),
         "scores": solver.trained.get("scores", []),
     }

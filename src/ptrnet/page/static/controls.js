@@ -8,8 +8,8 @@ const byId = (id) => document.getElementById(id);
 export class Controls {
   /**
    * @param {object[]} models the source's models
-   * @param {object} host callbacks: `update(fields, {play})`, `undo()`, `remove()`, `task(name)`, and
-   *   `link()`, which returns the address
+   * @param {object} host callbacks: `update(fields, {play})`, `undo()`, `remove()`, `task(name)`,
+   *   `label(name)`, and `link()`, which returns the address
    */
   constructor(models, host) {
     this.models = models;
@@ -22,6 +22,7 @@ export class Controls {
     byId("clear").addEventListener("click", () => host.update({ instance: [] }));
     byId("undo").addEventListener("click", () => host.undo());
     byId("remove").addEventListener("click", () => host.remove());
+    byId("label").addEventListener("change", (event) => host.label(event.target.value));
     byId("copy").addEventListener("click", () => this.#copyLink());
     byId("text").addEventListener("input", () => this.#readText());
   }
@@ -43,14 +44,18 @@ export class Controls {
     this.task = task;
     byId(`task-${task}`).checked = true;
     byId("hint").textContent = TASKS[task].hint;
-    const options = this.modelsOf(task).map(({ name, n }) => {
-      const option = document.createElement("option");
-      option.value = name;
-      option.textContent = n ? `${name} (trained on ${n})` : name;
-      return option;
+    const models = this.modelsOf(task);
+    const options = models.map(({ name, n, settings: { direction } }) => {
+      const facts = [direction, n && `trained on ${n}`].filter(Boolean).join("; ");
+      return optionOf(name, facts ? `${name} (${facts})` : name);
     });
     byId("model").replaceChildren(...options);
     byId("model").value = model;
+    const labels = models.find(({ name }) => name === model)?.labels ?? [];
+    byId("label").replaceChildren(optionOf("", "none"), ...labels.map((label) => optionOf(label, label)));
+    byId("label").value = instance[selected]?.[4] ?? "";
+    byId("label-field").hidden = !labels.length || !(selected in instance);
+    byId("exact-field").hidden = !TASKS[task].isExact;
     byId("decoder").value = decoder;
     byId("beam-size").value = String(beamSize);
     byId("beam-label").hidden = decoder !== "beam";
@@ -58,9 +63,7 @@ export class Controls {
     byId("remove").disabled = selected < 0;
     byId("undo").disabled = !state.history.length;
     byId("clear").disabled = !instance.length;
-    const { features } = TASKS[task];
-    byId("text-label").textContent =
-      features === 1 ? "One number per line. You can paste your own." : "x and y in each line. You can paste your own.";
+    byId("text-label").textContent = `${TASKS[task].lines} You can paste your own.`;
     if (document.activeElement !== byId("text")) {
       byId("text").value = writeInstance(instance);
       this.#complain("");
@@ -120,4 +123,10 @@ export class Controls {
       button.textContent = "Copy link";
     }, 1500);
   }
+}
+
+function optionOf(value, text) {
+  const option = document.createElement("option");
+  [option.value, option.textContent] = [value, text];
+  return option;
 }

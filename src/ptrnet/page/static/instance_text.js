@@ -7,14 +7,14 @@ const LARGEST = 1e100; // so that squares and areas do not overflow
 /** Returns the elements in a text. Throws an Error with one line if the text is not an instance. */
 export function parseInstance(text, task) {
   const trimmed = text.trim();
-  const rows = trimmed.startsWith("[") ? parseJson(trimmed, task) : parseLines(text, task);
+  const rows = /^[[{]/.test(trimmed) ? parseJson(trimmed, task) : parseLines(text, task);
   if (rows.length > MAX_ELEMENTS) {
     throw new Error(`expected at most ${MAX_ELEMENTS} elements, got ${rows.length}`);
   }
   return rows;
 }
 
-/** Reads one element per line. */
+/** Writes one element per line. */
 export function writeInstance(instance) {
   return instance.map((element) => element.join(", ")).join("\n");
 }
@@ -32,13 +32,14 @@ function parseLines(text, task) {
   lines.forEach((line, k) => {
     const words = line.trim().split(/[\s,;]+/).filter((word) => word !== "");
     if (!words.length) return;
+    const label = features === 4 && isLabel(words[4]) ? words.splice(4, 1) : [];
     const numbers = words.map((word) => toNumber(word, `line ${k + 1}`));
     if (features === 1) {
       rows.push(...numbers.map((number) => [number])); // a line may have several numbers
       return;
     }
     check(numbers, features, `line ${k + 1}`);
-    rows.push(numbers);
+    rows.push([...numbers, ...label]);
   });
   return rows;
 }
@@ -51,15 +52,28 @@ function parseJson(text, task) {
   } catch {
     throw new Error("expected a JSON list of elements, such as [[0.1, 0.2], [0.3, 0.4]]");
   }
+  let labels = null;
+  if (features === 4 && rows.boxes) [rows, labels] = [rows.boxes, rows.labels ?? null];
+  if (!Array.isArray(rows)) throw new Error("expected a JSON list of elements");
+  if (labels && labels.length !== rows.length) {
+    throw new Error(`expected a label or null for each of ${rows.length} boxes, got ${labels.length}`);
+  }
   return rows.map((row, k) => {
     const numbers = Array.isArray(row) ? row : [row];
     check(numbers, features, `element ${k + 1}`);
     if (!numbers.every((number) => Number.isFinite(number) && Math.abs(number) <= LARGEST)) {
       throw new Error(`element ${k + 1}: expected numbers from ${-LARGEST} to ${LARGEST}`);
     }
-    return numbers;
+    const label = labels?.[k] ?? null;
+    if (label !== null && !isLabel(label)) {
+      throw new Error(`element ${k + 1}: expected a label such as title, or null, got ${JSON.stringify(label)}`);
+    }
+    return label === null ? numbers : [...numbers, label];
   });
 }
+
+/** Whether a value can be the name of a label. The source of answers knows which labels there are. */
+const isLabel = (value) => typeof value === "string" && /^[a-z]\w*$/i.test(value);
 
 /** Whether a line is one number, perhaps with a decimal comma. Several numbers have spaces between them. */
 function isNumberOfOneWord(line) {
@@ -80,4 +94,7 @@ function check(numbers, features, place) {
     const plural = features === 1 ? "number" : "numbers";
     throw new Error(`${place}: expected ${features} ${plural}, got ${numbers.length}`);
   }
+  const [left, top, right, bottom] = numbers;
+  if (left > right) throw new Error(`${place}: expected left <= right, got ${left} and ${right}`);
+  if (top > bottom) throw new Error(`${place}: expected top <= bottom, got ${top} and ${bottom}`);
 }

@@ -189,20 +189,43 @@ function changeTask(task) {
 function addElement(place) {
   if (state.instance.length >= MAX_ELEMENTS) {
     complain(`The page takes at most ${MAX_ELEMENTS} elements.`);
-    return -1;
+    return null;
   }
   remember();
-  const i = frame.index(place);
-  state.instance = state.instance.toSpliced(i, 0, frame.element(place));
-  state.selected = i;
-  if (!frame.isPlane) frame.count = state.instance.length;
+  const grip = frame.begin(place);
+  if (grip.element) {
+    state.instance = state.instance.toSpliced(grip.i, 0, grip.element);
+    if (!frame.isPlane) frame.count = state.instance.length;
+  }
+  state.selected = grip.element ? grip.i : -1; // a box joins the others when it is drawn
   refresh();
-  return i;
+  return grip;
 }
 
-function moveElement(i, place) {
-  if (i >= state.instance.length) return;
-  state.instance = state.instance.with(i, frame.element(place));
+function moveElement(grip, place) {
+  const { length } = state.instance;
+  if (grip.i > length || (grip.element && grip.i === length)) return; // it was removed meanwhile
+  state.instance = state.instance.toSpliced(grip.i, 1, frame.moved(grip, place));
+  state.selected = grip.i;
+  refresh();
+}
+
+function dropElement({ i, element }) {
+  const isDrawn = !element && i < state.instance.length;
+  if (isDrawn && frame.isTiny(state.instance[i], i)) {
+    undo();
+    return;
+  }
+  frame = new Frame(state.task, state.instance);
+  refresh();
+}
+
+function setLabel(label) {
+  const { instance, selected } = state;
+  if (!(selected in instance)) return;
+  remember();
+  const numbers = instance[selected].slice(0, 4);
+  state.instance = instance.with(selected, label ? [...numbers, label] : numbers);
   refresh();
 }
 
@@ -249,13 +272,10 @@ async function loadModels() {
 
 /** The pen's callbacks. */
 const hand = {
-  places: () => state.instance.map((element, i) => frame.place(element, i)),
+  find: (place, reach) => frame.find(state.instance, place, reach),
   add: addElement,
   move: moveElement,
-  drop: () => {
-    frame = new Frame(state.task, state.instance);
-    refresh();
-  },
+  drop: dropElement,
   remove: removeElement,
   select: (i) => {
     state.selected = i;
@@ -296,7 +316,7 @@ async function start() {
   const models = (await loadModels()).filter((model) => model.task in TASKS);
   if (!models.length) throw new Error("There is no model of a task that this page draws.");
   const remove = () => removeElement(state.selected);
-  controls = new Controls(models, { update, undo, link, remove, task: changeTask });
+  controls = new Controls(models, { update, undo, link, remove, task: changeTask, label: setLabel });
   byId("show-exact").addEventListener("change", draw);
   const follow = () => begin(readLink((followed = location.hash)));
   addEventListener("hashchange", follow);

@@ -1,5 +1,6 @@
 // Reads a trace step by step.
 
+import { TASKS } from "./tasks.js";
 import { NO_EDGES, append, frontOf } from "./search/open_edges.js";
 import { tokensOf } from "./search/answer.js";
 
@@ -57,13 +58,13 @@ export function shapeOf(task, tokens, numSpecials, ended) {
     const rest = elements.slice(rings.length * 3);
     return { rings, paths: rest.length ? [rest] : [], front: null };
   }
-  const isRing = ended && task !== "sort";
+  const isRing = ended && !TASKS[task].isRanked;
   return { rings: isRing ? [elements] : [], paths: isRing ? [] : [elements], front: null };
 }
 
 /** Returns the shape of a complete answer: indices, or triples of them. */
 export function answerShape(task, outputs) {
   if (task === "delaunay") return { rings: outputs, paths: [], front: null };
-  if (task === "sort") return { rings: [], paths: [outputs], front: null };
+  if (TASKS[task].isRanked) return { rings: [], paths: [outputs], front: null };
   return { rings: [outputs], paths: [], front: null };
 }

@@ -6,7 +6,8 @@ import { NO_EDGES, append } from "./open_edges.js";
  * Returns the elements as the model reads them. Elements outside the unit cube are scaled to fill it, and
  * so are elements that are too close to each other to be distinguished.
  */
-export function scale(instance, { smallest_range: minRange = 0 }) {
+export function scale(instance, { kind, smallest_range: minRange = 0, ...scaling }) {
+  if (kind === "boxes") return scaleBoxes(instance, scaling);
   const columns = instance[0].map((_, axis) => instance.map((element) => element[axis]));
   const low = columns.map((column) => Math.min(...column));
   const high = columns.map((column) => Math.max(...column));
@@ -17,6 +18,19 @@ export function scale(instance, { smallest_range: minRange = 0 }) {
   const clip = (value) => Math.min(1, Math.max(0, value));
   return instance.map((element) =>
     element.map((value, axis) => clip((value * part - low[axis] * part) / (width > 0 ? width : 1))),
+  );
+}
+
+/** Returns boxes in the unit square, turned so that lines run from left to right. */
+function scaleBoxes(boxes, { direction, labels }) {
+  const turned = boxes.map(([left, top, right, bottom, label]) => {
+    if (direction === "rtl") return [-right, top, -left, bottom, label];
+    return direction === "vertical" ? [top, -right, bottom, -left, label] : [left, top, right, bottom, label];
+  });
+  const low = [0, 1].map((axis) => Math.min(...turned.map((box) => box[axis])));
+  const extent = [0, 1].map((axis) => Math.max(...turned.map((box) => box[axis + 2])) - low[axis] || 1);
+  return turned.map((box) =>
+    box.map((value, k) => (k < 4 ? (value - low[k % 2]) / extent[k % 2] : value / labels)),
   );
 }
 

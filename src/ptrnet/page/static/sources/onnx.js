@@ -35,7 +35,7 @@ export class Onnx {
     const { manifest } = graphs;
     const numSpecials = manifest.tokens.specials.length;
     check(instance, manifest);
-    const read = scale(instance, manifest.inputs.scaling);
+    const read = scale(numbersOf(instance, manifest.inputs), manifest.inputs.scaling);
     const state = await graphs.encode(read);
     const constraint = buildConstraint(manifest.constraint, instance.length, numSpecials);
     const longest = maxTokens(manifest.answer.max_tokens, instance.length);
@@ -83,6 +83,18 @@ function check(instance, manifest) {
   if (manifest.task.name === "delaunay" && !label("delaunay", instance)) {
     throw new Error("all points lie on one line: they have no triangulation");
   }
+}
+
+/** Returns boxes with numbers of their labels, 0 if there is none; other instances as they are. */
+function numbersOf(instance, { instance: format }) {
+  if (format?.kind !== "boxes") return instance;
+  return instance.map(([left, top, right, bottom, label], i) => {
+    const number = label === undefined ? 0 : format.labels.indexOf(label) + 1;
+    if (label !== undefined && !number) {
+      throw new Error(`box ${i + 1}: unknown label '${label}'; known: ${format.labels.join(", ")}`);
+    }
+    return [left, top, right, bottom, number];
+  });
 }
 
 /** Returns warnings about how the scaled instance differs from the training. */

@@ -25,7 +25,7 @@ export class Service {
 
   /** Returns the answer to one instance, step by step: a `TraceResponse`. */
   trace({ model, instance, decoder, beamSize }, signal) {
-    const body = { instance, decoder };
+    const body = { instance: requestOf(instance), decoder };
     if (decoder === "beam") body.beam_size = beamSize;
     const path = `v1/models/${encodeURIComponent(model)}/trace`;
     const headers = { "Content-Type": "application/json" };
@@ -48,4 +48,13 @@ export class Service {
     }
     return content;
   }
+}
+
+/** Returns an instance as a request has it: boxes with their labels apart. */
+function requestOf(instance) {
+  if (instance[0].length < 4) return instance;
+  return {
+    boxes: instance.map((box) => box.slice(0, 4)),
+    labels: instance.map((box) => box[4] ?? null),
+  };
 }

@@ -1,5 +1,6 @@
 // Draws the elements, the answer up to the current step, the model's attention, and the exact answer.
 
+import { TASKS } from "../tasks.js";
 import { answerShape, distributionAt, shapeOf } from "../walk.js";
 import { SLOTS } from "./frame.js";
 import { node } from "./svg.js";
@@ -28,6 +29,7 @@ export class Board {
   draw(scene) {
     const { frame, instance, trace } = scene;
     this.places = instance.map((element, i) => frame.place(element, i));
+    this.sides = instance.map((element, i) => frame.sides(element, i));
     for (const name of ["exact", "shape", "looks", "other", "stems", "slots"]) {
       this.layers[name].replaceChildren();
     }
@@ -164,11 +166,18 @@ export class Board {
       if (i === last) names.push("last");
       if (i === selected) names.push("selected");
       const point = node("g", { class: names.join(" "), transform: `translate(${x} ${y})` });
-      if (i === selected) point.append(node("circle", { r: radius + 9, class: "halo" }));
-      point.append(node("circle", { r: radius }));
-      if (instance.length <= NUMBERED) {
-        const text = task === "sort" && rank.has(i) ? `${rank.get(i)}.` : `${i}`;
-        point.append(node("text", frame.isPlane ? outward([x, y], middle) : { y: -22 }, text));
+      const size = frame.isBoxes ? sizeOf(this.sides[i]) : null;
+      if (i === selected) point.append(outline(size, radius, 9, { class: "halo" }));
+      point.append(outline(size, radius, 0));
+      if (instance.length <= NUMBERED || size) {
+        const text = TASKS[task].isRanked && rank.has(i) ? `${rank.get(i)}.` : `${i}`;
+        const offset = size ? { y: 7 } : frame.isPlane ? outward([x, y], middle) : { y: -22 };
+        point.append(node("text", offset, text));
+      }
+      const label = size && instance[i][4];
+      if (label && hasRoom(size, label)) {
+        const corner = { x: 5 - size[0] / 2, y: 15 - size[1] / 2, class: "label" };
+        point.append(node("text", corner, label));
       }
       return point;
     });
@@ -179,6 +188,21 @@ export class Board {
     const places = indices.map((i) => this.places[i].map((value) => value.toFixed(1)).join(" "));
     return places.length ? `M${places.join("L")}${isClosed ? "Z" : ""}` : "";
   }
+}
+
+const sizeOf = ([left, top, right, bottom]) => [right - left, bottom - top];
+
+/** Whether a label fits into the corner of a box, above or left of its number. */
+function hasRoom([width, height], label) {
+  const length = 5 + 9 * label.length;
+  return length < (height > 44 ? width : width / 2 - 24) && height > 18;
+}
+
+/** Returns the outline of a box of a size around its center; if the size is null, that of a point. */
+function outline(size, radius, extra, attributes = {}) {
+  if (!size) return node("circle", { r: radius + extra, ...attributes });
+  const [width, height] = size.map((value) => value + 2 * extra);
+  return node("rect", { x: -width / 2, y: -height / 2, width, height, rx: 4, ...attributes });
 }
 
 /** Returns the place of a point's number, on the side away from the other points. */

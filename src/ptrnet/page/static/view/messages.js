@@ -5,6 +5,10 @@ import { TASKS } from "../tasks.js";
 /** Returns how good the answer is: a sentence, and "right", "wrong" or "open". */
 export function verdictOf(trace) {
   const { task, exact, correct, answer, metrics } = trace;
+  if (task === "reading-order") {
+    const text = `Read in this order, ${percent(Math.exp(answer.log_likelihood))} sure.`;
+    return { text, mood: "open" };
+  }
   if (!exact) {
     const text = trace.pending ? "Answered; the exact answer is still being computed." : "Answered.";
     return { text: exact === null && !trace.pending ? `${text} No exact answer is known.` : text, mood: "open" };

@@ -1,6 +1,7 @@
 // Draws by pointer and keyboard. It changes no elements itself, but calls the host.
 
 import { FOOT } from "./board.js";
+import { cursorOf } from "./frame.js";
 
 const REACH = 26; // the largest distance in pixels between the pointer and a point that it touches
 const STILL = 3; // shorter movements in pixels do not count as dragging
@@ -8,16 +9,16 @@ const TWICE = 350; // the most ms between the two presses of a double-click
 const STEP = 22; // how far an arrow key moves the cross; with Shift, five times as far
 
 export class Pen {
-  #dragged = -1;
+  #dragged = null; // the grip of the element that the pointer moves
   // The last press. Redrawing prevents `dblclick` events, so we detect double-clicks by it.
   #pressed = { i: -1, time: 0, x: 0, y: 0 };
-  #carried = -1; // the element that the keyboard moves
+  #carried = null; // the grip of the element that the keyboard moves
   #cross = null;
 
   /**
    * @param {SVGSVGElement} svg
-   * @param {object} host callbacks: `places()`, `add(place)`, which returns the new index,
-   *   `move(i, place)`, `drop(i)` at the end of a move, `remove(i)`, `select(i)`, `cross(place)`
+   * @param {object} host callbacks: `find(place, reach)` and `add(place)`, which return a grip or null,
+   *   `move(grip, place)`, `drop(grip)` at the end of a move, `remove(i)`, `select(i)`, `cross(place)`
    */
   constructor(svg, host) {
     [this.svg, this.host] = [svg, host];
@@ -34,27 +35,31 @@ export class Pen {
     if (event.button !== 0) return;
     const place = this.#placeOf(event);
     this.#hideCross();
-    let i = this.#nearest(place, REACH * this.#unit());
-    const isTwice = i >= 0 && i === this.#pressed.i && event.timeStamp - this.#pressed.time < TWICE;
+    let grip = this.host.find(place, REACH * this.#unit());
+    const i = grip?.i ?? -1;
+    const isTwice = grip && i === this.#pressed.i && event.timeStamp - this.#pressed.time < TWICE;
     const { timeStamp: time, clientX: x, clientY: y } = event;
     this.#pressed = { i: isTwice ? -1 : i, time, x, y };
     if (isTwice) {
       this.host.remove(i);
       return;
     }
-    if (i < 0) {
-      if (place[1] > FOOT) return;
-      i = this.host.add(place);
-      if (i < 0) return;
-    } else {
+    if (grip) {
       this.host.select(i);
+    } else {
+      if (place[1] > FOOT) return;
+      grip = this.host.add(place);
+      if (!grip) return;
     }
-    this.#dragged = i;
+    this.#dragged = grip;
     this.svg.setPointerCapture(event.pointerId);
   }
 
   #drag(event) {
-    if (this.#dragged < 0 || !event.buttons) return;
+    if (!this.#dragged || !event.buttons) {
+      this.svg.style.cursor = cursorOf(this.host.find(this.#placeOf(event), REACH * this.#unit()));
+      return;
+    }
     const { x, y } = this.#pressed;
     if (Math.hypot(event.clientX - x, event.clientY - y) < STILL) return;
     // This press is a drag now, so it is not the first of a double-click.
@@ -63,10 +68,10 @@ export class Pen {
   }
 
   #release() {
-    if (this.#dragged < 0) return;
-    const i = this.#dragged;
-    this.#dragged = -1;
-    this.host.drop(i);
+    if (!this.#dragged) return;
+    const grip = this.#dragged;
+    this.#dragged = null;
+    this.host.drop(grip);
   }
 
   #key(event) {
@@ -78,13 +83,13 @@ export class Pen {
       const clip = (value, most) => Math.min(most, Math.max(60, value));
       const [dx, dy] = arrows[event.key];
       this.#cross = [clip(x + dx * size, 940), clip(y + dy * size, 940)];
-      if (this.#carried >= 0) this.host.move(this.#carried, this.#cross);
+      if (this.#carried) this.host.move(this.#carried, this.#cross);
     } else if (event.key === "Enter" || event.key === " ") {
       this.#pickOrDrop();
     } else if (event.key === "Delete" || event.key === "Backspace") {
-      const i = this.#nearest(this.#cross ?? [-999, -999], 40);
-      this.#carried = -1;
-      if (i >= 0) this.host.remove(i);
+      const grip = this.#cross && this.host.find(this.#cross, 40);
+      this.#carried = null;
+      if (grip) this.host.remove(grip.i);
     } else if (event.key === "Escape") {
       this.#hideCross();
       return;
@@ -97,33 +102,25 @@ export class Pen {
 
   #pickOrDrop() {
     this.#cross ??= [500, 500];
-    if (this.#carried >= 0) {
+    if (this.#carried) {
       this.host.drop(this.#carried);
-      this.#carried = -1;
+      this.#carried = null;
       return;
     }
-    const i = this.#nearest(this.#cross, 30);
-    if (i >= 0) {
-      this.#carried = i;
-      this.host.select(i);
-    } else {
-      const added = this.host.add(this.#cross);
-      if (added >= 0) this.host.drop(added);
+    const grip = this.host.find(this.#cross, 30);
+    if (grip) {
+      this.#carried = grip;
+      this.host.select(grip.i);
+      return;
     }
+    const added = this.host.add(this.#cross);
+    if (added?.element) this.host.drop(added);
+    else this.#carried = added; // a box, whose other corner comes next
   }
 
   #hideCross() {
-    [this.#cross, this.#carried] = [null, -1];
+    [this.#cross, this.#carried] = [null, null];
     this.host.cross(null);
-  }
-
-  #nearest(place, reach) {
-    let [best, bestDistance] = [-1, reach];
-    this.host.places().forEach((other, i) => {
-      const distance = Math.hypot(other[0] - place[0], other[1] - place[1]);
-      if (distance <= bestDistance) [best, bestDistance] = [i, distance];
-    });
-    return best;
   }
 
   /** Returns the size of a pixel in units of the board. */
