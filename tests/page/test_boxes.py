@@ -119,7 +119,7 @@ def test_the_pointer_shows_what_it_would_do(page):
         (0.2, 0.2): "nwse-resize",
         (0.6, 0.2): "nesw-resize",
         (0.303, 0.35): "ew-resize",  # of the box inside the other one
-        (0.5, 0.5): "crosshair",
+        (0.5, 0.5): "move",
         (0.8, 0.8): "crosshair",
     }
     for point, expected in cursors.items():
@@ -146,6 +146,9 @@ def test_boxes_are_drawn_by_keyboard_alone(page):
     assert page.elements() == near([0.375, 0.5, 0.625, 0.625])
     page.tab.keyboard.press("Delete")
     page.see("#verdict", "Draw 1 more")
+    for key in ("Enter", "ArrowRight", "Tab"):  # left before the box has a height
+        page.tab.keyboard.press(key)
+    assert page.elements() == []
 
 
 def test_labels_are_chosen_for_the_selected_box(page, models):

@@ -128,9 +128,10 @@ function heldSides(sides, place, edge) {
   return near.includes(true) ? near : ALL;
 }
 
-/** Returns the mouse cursor for a grip. */
+/** Returns the mouse cursor over a grip; for points and empty ground, that of the board. */
 export function cursorOf(grip) {
-  if (!grip || grip.held === ALL) return "";
+  if (!grip || grip.element.length < 4) return "";
+  if (grip.held === ALL) return "move";
   const [left, top, right, bottom] = grip.held;
   if (!left && !right) return "ns-resize";
   if (!top && !bottom) return "ew-resize";

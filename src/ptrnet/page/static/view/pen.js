@@ -3,7 +3,7 @@
 import { FOOT } from "./board.js";
 import { cursorOf } from "./frame.js";
 
-const REACH = 26; // the largest distance in pixels between the pointer and a point that it touches
+const REACH = 26; // the largest distance in pixels between the pointer and an element that it touches
 const STILL = 3; // shorter movements in pixels do not count as dragging
 const TWICE = 350; // the most ms between the two presses of a double-click
 const STEP = 22; // how far an arrow key moves the cross; with Shift, five times as far
@@ -119,6 +119,7 @@ export class Pen {
   }
 
   #hideCross() {
+    if (this.#carried) this.host.drop(this.#carried);
     [this.#cross, this.#carried] = [null, null];
     this.host.cross(null);
   }
