@@ -38,7 +38,7 @@ def evaluate(
             metric of the task uses element scores.
     """
     scores = _scores(task, examples, answered, log_likelihoods, element_scores)
-    return _summarize(_moments(scores, examples.groups))
+    return _summarize(_moments(scores, examples.groups, examples.weights))
 
 
 def _scores(
@@ -61,33 +61,42 @@ def _no_scores(task: Task) -> dict[str, Scores]:
     return _scores(task, Dataset.of([]), Dataset.of([]), np.zeros(0), [])
 
 
-def _moments(scores: Mapping[str, Scores], groups: Indices | None = None) -> dict[str, Moments]:
+def _moments(
+    scores: Mapping[str, Scores], groups: Indices | None = None, weights: Floats | None = None
+) -> dict[str, Moments]:
     """Return each metric's moments, and those of `gaps_by_bin` if CONFIDENCE is a metric."""
     if CONFIDENCE in scores:
         right = scores["accuracy"] == 1
         gaps = calibration.gaps_by_bin(scores[CONFIDENCE].astype(np.float64), right)
-        return moments_of({**scores, **gaps}, groups)
-    return moments_of(scores, groups)
+        return moments_of({**scores, **gaps}, groups, weights)
+    return moments_of(scores, groups, weights)
 
 
 class Evaluation(Sink["Evaluation"]):
     """The metrics of any number of examples, which are read chunk by chunk. Also the sink of a run.
 
     The memory holds one chunk at a time, and sums for each size and each value of the field `by`.
-    If the examples have groups, it holds the scores of all examples instead of sums.
+    If the examples have groups or weights, it holds the scores of all examples instead of sums.
 
     Args:
         task: the task of the examples.
         chunks: examples with their scores in `extra`, from `with_scores`.
         by: a field of instances; see `shared_value`. `by_value` returns the metrics for each value
             of this field.
+        has_weights: whether some examples have another weight than 1.
 
     Attributes:
         groups: the codes of the groups of all examples. Empty if the examples have no groups.
     """
 
-    def __init__(self, task: Task, chunks: Iterable[Dataset] = (), by: str | None = None) -> None:
-        self._task, self._field = task, by
+    def __init__(
+        self,
+        task: Task,
+        chunks: Iterable[Dataset] = (),
+        by: str | None = None,
+        has_weights: bool = False,
+    ) -> None:
+        self._task, self._field, self._has_weights = task, by, has_weights
         self._no_scores = _no_scores(task)
         self._empty = _moments(self._no_scores)
         self._by_size = _ScoresByValue(self._empty)
@@ -110,10 +119,14 @@ class Evaluation(Sink["Evaluation"]):
             task, left = self._task, self._cannot_tell
             untold = [name for name in left if not summary.can_tell(task, name, example)]
             self._cannot_tell = untold
-        self._by_size.add(data.sizes.tolist(), scores, data.groups)
+        groups, weights = data.groups, data.weights if self._has_weights else None
+        if self._has_weights:
+            weights = np.ones(len(data)) if weights is None else weights
+            groups = np.arange(len(data)) + len(self) if groups is None else groups
+        self._by_size.add(data.sizes.tolist(), scores, groups, weights)
         if self._field is not None:
             by = [shared_value(example, self._field, "by") for example in data]
-            self._by_value.add(by, scores, data.groups)
+            self._by_value.add(by, scores, groups, weights)
         if data.groups is not None:
             self.groups.update(data.groups.tolist())
 
@@ -177,7 +190,7 @@ class _ScoresByValue:
     """The scores of examples for each value, such as each size. Scores are kept as moments.
 
     Moments of groups cannot be added chunk by chunk, because a group may be in several chunks. So
-    if there are groups, the scores themselves are kept.
+    if there are groups, the scores themselves are kept, with their weights.
 
     Args:
         empty: the moments of zero examples.
@@ -186,19 +199,27 @@ class _ScoresByValue:
     def __init__(self, empty: Mapping[str, Moments]) -> None:
         self.counts = Counter[Any]()
         self._empty, self._moments = empty, dict[Any, dict[str, Moments]]()
-        self._kept = dict[Any, list[tuple[dict[str, Scores], Indices]]]()
+        self._kept = dict[Any, list[tuple[dict[str, Scores], Indices, Floats | None]]]()
 
     def add(
-        self, values: Sequence[Any], scores: Mapping[str, Scores], groups: Indices | None
+        self,
+        values: Sequence[Any],
+        scores: Mapping[str, Scores],
+        groups: Indices | None,
+        weights: Floats | None,
     ) -> None:
-        """Add the scores of B examples. `values[k]` is the value of example k."""
+        """Add the scores of B examples. `values[k]` is the value of example k.
+
+        All calls have groups, or none has. The same holds for weights, which need groups.
+        """
         rows: dict[Any, list[int]] = {}
         for row, value in enumerate(values):
             rows.setdefault(value, []).append(row)
         for value, of_value in rows.items():
             part = {name: column[of_value] for name, column in scores.items()}
             if groups is not None:
-                self._kept.setdefault(value, []).append((part, groups[of_value]))
+                of_part = None if weights is None else weights[of_value]
+                self._kept.setdefault(value, []).append((part, groups[of_value], of_part))
                 continue
             moments = _moments(part)
             present = self._moments.setdefault(value, dict(self._empty))
@@ -209,9 +230,11 @@ class _ScoresByValue:
     def total(self, values: Iterable[Any]) -> dict[str, Moments]:
         """Return the moments over all examples with the given values."""
         if self._kept:
-            kept, groups = zip(*(row for value in values for row in self._kept[value]), strict=True)
+            rows = [row for value in values for row in self._kept[value]]
+            kept, groups, weights = zip(*rows, strict=True)
             scores = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
-            return _moments(scores, np.concatenate(groups))
+            of_all = None if weights[0] is None else np.concatenate(weights)
+            return _moments(scores, np.concatenate(groups), of_all)
         of_values = [self._moments[value] for value in values]
         return {
             name: sum((moments[name] for moments in of_values), start=empty)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptrnet.cli.options import Index, Plot, UnusedSeed, expand_option_groups
-from ptrnet.data.columns import Columns
+from ptrnet.data.columns import TableColumns
 from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def convert(
         str | None,
         typer.Option("--task", help="The task; not needed for a format of one task, such as .tsp."),
     ] = None,
-    columns: Columns,
+    columns: TableColumns,
     plot: Plot = None,
     index: Index = 0,
     seed: UnusedSeed = 0,
@@ -44,7 +44,8 @@ def convert(
 
     With --set-id, IN, OUT or both are long tables (.csv, .tsv, .dat, .txt, .parquet), in which rows
     are elements. A .svmlight file is always a long table. The columns of a table, except ids and
-    answers, become fields of the elements in a .jsonl file, and vice versa.
+    answers, become fields of the elements in a .jsonl file, and vice versa. With --alternatives, IN
+    is a wide table: each row is a set. OUT is then a long table or a .jsonl file.
 
     The command stops with an error if the format of OUT would lose a part of IN. A .tsp, and a .csv
     that is not a long table, hold no answers. A .txt or .csv does not hold TSPLIB's rounded
@@ -57,6 +58,7 @@ def convert(
         ptrnet convert berlin52.opt.tour berlin52.jsonl
         ptrnet convert berlin52.opt.tour --plot berlin52.png
         ptrnet convert offers.csv offers.jsonl --set-id order --rank place
+        ptrnet convert trips.csv long.csv --alternatives car,bus --chosen choice
     """
     from ptrnet import tasks
     from ptrnet.data import formats
@@ -72,6 +74,8 @@ def convert(
     if has_table:
         if task is not None:
             raise InputError("--task has no effect with a long table")
+        if columns.alternatives and not source_format.has("table"):
+            raise InputError("--alternatives is for a wide table, so IN has to be a table")
         if output is None or plot is not None:
             raise InputError(
                 "--plot: a long table is not of a task that draws its answers; to draw a model's "
@@ -121,7 +125,7 @@ def _plotting(path: Path, source: str, task: "Task", index: int) -> AbstractCont
     return plotting(path, task, examples[index], None, author="")
 
 
-def _convert_table(source: str, output: str, columns: Columns) -> None:
+def _convert_table(source: str, output: str, columns: TableColumns) -> None:
     """Convert a long table to .jsonl or to another table, or .jsonl to a table.
 
     Raises:
@@ -141,12 +145,12 @@ def _convert_table(source: str, output: str, columns: Columns) -> None:
     if source_format.extension != "jsonl":
         opened = formats.open_table(source, columns)
         assert opened is not None
-        table, columns = opened
-        sets = read_sets(table, columns)
-        if (formats.table_format(output) if columns else target).has("write_table"):
+        table, named = opened
+        sets = read_sets(table, named)
+        if (formats.table_format(output) if named else target).has("write_table"):
             formats.write_table(output, table)
         else:
-            formats.write(output, with_keys(table, columns, sets), loosest_task(1))
+            formats.write(output, with_keys(table, named, sets), loosest_task(1))
         return
     task = loosest_task(1)
     if not target.columns:

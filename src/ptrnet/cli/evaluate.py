@@ -24,7 +24,7 @@ from ptrnet.cli.options import (
     task_alone,
     task_and_file,
 )
-from ptrnet.data.columns import Columns
+from ptrnet.data.columns import WeightedColumns
 from ptrnet.decoding.options import AnswerOptions
 from ptrnet.errors import InputError
 from ptrnet.settings import numbers_of
@@ -44,7 +44,7 @@ def evaluate(
     arguments: Arguments = None,
     model: Model = None,
     decoding: AnswerOptions,
-    columns: Columns,
+    columns: WeightedColumns,
     output: Annotated[
         str | None,
         typer.Option(

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ptrnet.cli.options import Json, Seed, echo, expand_option_groups
-from ptrnet.data.columns import Columns
+from ptrnet.data.columns import WeightedColumns
 
 
 @expand_option_groups
@@ -20,7 +20,7 @@ def explain(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="Examples with answers.", show_default=False)
     ],
-    columns: Columns,
+    columns: WeightedColumns,
     repeats: Annotated[
         int, typer.Option("--repeats", min=1, help="How often to shuffle each field.")
     ] = 5,

@@ -185,12 +185,11 @@ class Document(Shown[Any]):
 def _rows(task: "Task", answered: "Dataset") -> list[dict[str, Any]]:
     from ptrnet.metrics import summary
 
-    return [
-        {
-            "outputs": example.outputs.tolist(),
-            "log_likelihood": example.log_prob,
-            **summary.answer_stats(task, example),
-        }
-        for example in answered
-        if example.outputs is not None
-    ]
+    rows = []
+    for example in answered:
+        assert example.outputs is not None
+        row = {"outputs": example.outputs.tolist(), "log_likelihood": example.log_prob}
+        if names := task.facts.layout.names_in(example.elements):
+            row["alternatives"] = names
+        rows.append({**row, **summary.answer_stats(task, example)})
+    return rows

@@ -290,6 +290,15 @@ def series_like(values: Floats, frame: Any, name: str) -> Any:
     return values
 
 
+def frame_like(columns: dict[str, Floats], frame: Any) -> Any:
+    """Return numbers for the rows of a frame as a frame of the same library; see `series_like`."""
+    if is_frame(frame) and hasattr(frame, "index"):
+        return sys.modules["pandas"].DataFrame(columns, frame.index)
+    if is_frame(frame) and hasattr(frame, "to_dicts"):
+        return sys.modules["polars"].DataFrame(columns)
+    return columns
+
+
 def is_categorical(dtype: Any) -> bool:
     """Whether a column's type says that its values are categories (pandas, polars, pyarrow)."""
     return str(dtype).startswith(("category", "Categorical", "Enum", "dictionary"))

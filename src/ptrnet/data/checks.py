@@ -153,9 +153,12 @@ def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -
 def from_dictionary(fields: Mapping[str, Any], task: Task, source: str) -> Any:
     """Convert a dictionary that a user gave, alone or as an item of a list.
 
-    If the task has `field_names`, return an array `(n, d)`, and refuse unknown keys. Otherwise
-    return the dictionary, because instances are lists with a dictionary for each element.
+    If the task has `field_names`, return an array `(n, d)`, and refuse unknown keys. If the
+    dictionary is a row of a wide table, return its elements. Otherwise return the dictionary,
+    because instances are lists with a dictionary for each element.
     """
+    if task.facts.layout.is_wide(fields):
+        return task.facts.layout.elements(fields, source)
     if not task.facts.field_names:
         return fields
     rest = dict(fields)

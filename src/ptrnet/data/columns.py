@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ptrnet.data.groups import GROUP_KEY
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 from ptrnet.settings import OWN_EXAMPLES, Settings, setting
 
 WIDE_TABLES = "see docs/own-examples.md#wide-tables"
@@ -52,10 +52,10 @@ class SetColumns(Settings):
         given = [name for name in ANSWERS if getattr(self, name)]
         if len(given) > 1:
             raise InputError(f"expected one of {', '.join(ANSWERS)}, got {' and '.join(given)}")
-        if given and not self.set_id:
+        if given and not self:
             raise InputError(
                 f"{given[0]}: needs set_id, the column that says which rows are a set (if each row "
-                f"is a set of its own: {WIDE_TABLES})"
+                f"is a set of its own, name the alternatives: {WIDE_TABLES})"
             )
 
     def __bool__(self) -> bool:
@@ -97,19 +97,116 @@ class Columns(SetColumns):
 
 
 @dataclass(frozen=True)
-class TrainingColumns(Columns):
-    """The columns of a table to train on.
+class WeightedColumns(Columns):
+    """The columns of a table of examples to measure a model on.
 
     Args: those of `Columns`, and
         weight: the weight of the set, the same number in all rows of the set.
     """
 
-    weight: str = setting("", "long table: the column with the weight of a set in the loss")
+    weight: str = setting(
+        "", "table: the column with the weight of a set, in the loss of a training and in metrics"
+    )
+
+
+@dataclass(frozen=True)
+class TableColumns(Columns):
+    """The columns of a table of any shape.
+
+    A trained model keeps what the settings below say about the table, in its `Layout`.
+
+    Args: those of `Columns`, and
+        alternatives: the names of the alternatives, such as "train,car" or a list of names, if each
+            row is a set and each alternative has columns of its own (a wide table). If the column
+            `chosen` has numbers, 1 is the first alternative.
+        pattern: how the columns of alternatives are named, such as "{alternative}_{field}". Several
+            patterns are separated by commas. `{number}` is the number of the alternative, from 1. A
+            pattern without `{field}` is that of a single field. By default, ptrnet finds the
+            columns.
+        available: the column that is 1 if an element can be chosen, and 0 if not. For a wide table,
+            a pattern such as "{alternative}_AV".
+        outside: the name of an answer "none of these", which all sets get.
+        interact: fields of the whole set in a wide table, such as "income,age" or a list of names.
+            Each alternative except the first gets a field such as "income of car", which is the
+            number in rows of this alternative, and 0 in other rows.
+    """
+
+    alternatives: str = setting(
+        "",
+        "wide table, in which a row is a set and each alternative has its own columns: the names "
+        "of the alternatives, such as train,car; if --chosen has numbers, 1 is the first",
+    )
+    pattern: str = setting(
+        "",
+        "wide table: the names of the columns, such as {alternative}_{field}, or p{alternative} "
+        "for one field; separate several by commas; {number} counts alternatives from 1  [found]",
+    )
+    available: str = setting(
+        "",
+        "table: the column that is 1 if an element can be chosen, 0 if not; for a wide table a "
+        "pattern such as {alternative}_AV",
+    )
+    outside: str = setting(
+        "",
+        'table: a name for the answer "none of these", such as none; sets in which nothing is '
+        "chosen have this answer",
+    )
+
+    interact: str = setting(
+        "",
+        "wide table: fields of the whole set, such as income,age, that get a coefficient for each "
+        "alternative; a conditional logit needs them, networks learn such effects anyway",
+    )
 
     def __post_init__(self) -> None:
+        for key in ("alternatives", "interact"):
+            names = getattr(self, key)
+            if isinstance(names, list | tuple):  # of Python
+                if not all(isinstance(n, str | int) and "," not in str(n) for n in names):
+                    raise InputError(f"{key}: expected names without commas, got {short(names)}")
+                object.__setattr__(self, key, ",".join(map(str, names)))
         super().__post_init__()
-        if self.weight and not self.set_id:
-            raise InputError("weight: needs set_id, the column that says which rows are a set")
+        names = [name.casefold() for name in (*self.names, *[self.outside] * bool(self.outside))]
+        if self.alternatives and (len(self.names) < 2 or "" in names):
+            raise InputError(
+                "alternatives: expected two names or more, such as train,car, got "
+                f"{short(self.alternatives)}"
+            )
+        if len({*names}) < len(names):
+            raise InputError(f"alternatives: expected different names, got {', '.join(names)}")
+        for name in ("pattern", "interact"):
+            if getattr(self, name) and not self.alternatives:
+                raise InputError(f"{name}: needs alternatives, the names of the alternatives")
+        for name in ("available", "outside", "weight"):
+            if getattr(self, name, "") and not self:
+                raise InputError(
+                    f"{name}: needs set_id, the column that says which rows are a set, or "
+                    "alternatives if each row is a set"
+                )
+        if self.outside and self.answer[0] not in ("", "chosen"):
+            raise InputError("outside: is for choices (chosen), because other answers may be empty")
+
+    def __bool__(self) -> bool:
+        return bool(self.set_id or self.alternatives)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the alternatives of a wide table."""
+        return _names_in(self.alternatives)
+
+    @property
+    def interacting(self) -> tuple[str, ...]:
+        """The names of the fields in `interact`."""
+        return _names_in(self.interact)
+
+
+def _names_in(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",")) if text else ()
+
+
+@dataclass(frozen=True)
+class TrainingColumns(TableColumns, WeightedColumns):
+    """The columns of a table to train on: those of `TableColumns` and of `WeightedColumns`."""
 
 
 NO_COLUMNS = TrainingColumns()  # for data that is not a long table

@@ -106,7 +106,7 @@ def infer_task_of_table(
             f"--{ANSWERS[-1]}"
         )
     schema, examples = infer_sets(table, columns, reading)
-    loosest = task_of(schema)
+    loosest = replace(task_of(schema), layout=table.layout)
     if examples.groups is None:
         names, sets = field_names(table, columns), examples.column("rows")
         found = ((name, _ids_in(table.columns[name], sets)) for name in names)
@@ -187,7 +187,7 @@ def open_for_task(path: str, task: Custom, columns: Columns | None = None) -> Da
     loosest = replace(task, kind="sequence", unknown="refuse", missing="fill")  # as `task_of`
     if stored.is_saved(path):
         examples = stored.open_folder(Path(path), loosest)
-    elif opened := formats.open_table(path, columns):
+    elif opened := formats.open_table(path, columns, task.layout):
         examples = sets_for_task(*opened, loosest)
     else:
         expected = task.facts.num_features

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 from numbers import Real
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from ptrnet.errors import AmbiguousInputWarning, InputError, listed, short
 from ptrnet.files import checksum
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Kind
+from ptrnet.tasks.layout import NO_LAYOUT, Layout, flags_of
 from ptrnet.tasks.schema import (
     Place,
     Schema,
@@ -41,8 +42,6 @@ from ptrnet.tasks.schema import (
     to_numbers,
 )
 from ptrnet.types import Dataset, Example, Floats, Indices, ranking
-
-_TRUE, _FALSE = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no", "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +56,7 @@ class Table:
         default: the value of a field that has no column; None refuses a missing column.
         arrow: the `pyarrow.Table` that the columns were read from, or None. A .parquet file that we
             write again gets the types of its columns from this table.
+        origin: the table that this one was made from, or None; see `ptrnet.data.reshape`.
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -65,6 +65,7 @@ class Table:
     is_text: bool = False
     default: float | None = None
     arrow: Any = None
+    origin: "Origin | None" = None
     _parsed: dict[str, Sequence[Any]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
@@ -87,6 +88,11 @@ class Table:
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
+
+    @property
+    def layout(self) -> Layout:
+        """How the rows of the original table hold sets; empty if they are elements as they are."""
+        return self.origin.layout if self.origin else NO_LAYOUT
 
     def take(self, rows: Indices) -> "Table":
         """Return the table with its rows in another order."""
@@ -135,6 +141,24 @@ class Table:
             return [{} for _ in range(len(self))]
         rows = zip(*map(self.values, names), strict=True)
         return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+class Origin(NamedTuple):
+    """The table from which a long table was made.
+
+    Args:
+        table: the table as it was read.
+        layout: how its rows hold sets.
+        slots: `(n,)`, for each row of the long table its row in a long original, or row * K + k for
+            alternative k of K in a wide one. -1: the row of an outside option in no row.
+        positions: `(n,)`, the position of each row among all rows of its set in the original, or
+            the alternative.
+    """
+
+    table: Table
+    layout: Layout
+    slots: Indices
+    positions: Indices
 
 
 def read_sets(table: Table, columns: Columns, with_answers: bool = True) -> Dataset:
@@ -385,7 +409,9 @@ def _answers(table: Table, columns: Columns, data: Dataset) -> tuple[list[Indice
         indices: list[Indices] = [np.flatnonzero(part) for part in flags]
         for k, chosen in enumerate(indices if role == "chosen" else ()):
             if len(chosen) != 1:
-                advice = "use --member if sets have several" if len(chosen) else "remove the set"
+                advice = "use --member if sets have several"
+                if not len(chosen):
+                    advice = "if none of them is an answer, name it, such as --outside none"
                 raise InputError(
                     f'{table.place(int(data.starts[k]))}: "{name}": expected one chosen row of '
                     f"{data[k].source}, got {len(chosen)}; {advice}"
@@ -408,17 +434,13 @@ def _answers(table: Table, columns: Columns, data: Dataset) -> tuple[list[Indice
 
 def _flags(table: Table, name: str, role: str) -> NDArray[np.bool_]:
     column = table.cells(name)
-    texts = ["" if is_empty(value) else str(value).strip().lower() for value in column]
-    others = [k for k, text in enumerate(texts) if text not in (*_TRUE, *_FALSE)]
-    if others:
+    try:
+        return flags_of(column, name, table.place)
+    except InputError as error:
         # Numbers of alternatives, or a name in each row. Other texts may be typing errors.
-        codes = [texts[k].removesuffix(".0").isdecimal() for k in others]
-        is_wide = role == "chosen" and (all(codes) or len(others) == len(texts))
-        raise InputError(
-            f'{table.place(others[0])}: "{name}": expected 1 or 0, got '
-            f"{short(column[others[0]])}" + is_wide * _reshaping(name)
-        )
-    return np.array([text in _TRUE for text in texts], bool)
+        texts = {str(value).strip().removesuffix(".0") for value in column if not is_empty(value)}
+        is_wide = all(map(str.isdecimal, texts)) or not any(map(str.isdecimal, texts))
+        raise InputError(f"{error}" + _WIDE_ADVICE * (role == "chosen" and is_wide)) from None
 
 
 def with_keys(table: Table, columns: Columns, data: Dataset) -> Dataset:
@@ -437,28 +459,52 @@ def with_keys(table: Table, columns: Columns, data: Dataset) -> Dataset:
 # Writing
 
 
-def answered(table: Table, columns: Columns, data: Dataset, kind: str) -> Table:
-    """Return a table with a column of the answers in `data`; see `answer_cells`.
+def answered(
+    table: Table,
+    columns: Columns,
+    data: Dataset,
+    kind: str,
+    probability: str = "",
+    probabilities: Sequence[Floats] | None = None,
+) -> Table:
+    """Return the table as it was read, with columns for the answers in `data`.
 
-    `kind` decides whether the new column is that of the setting `chosen`, `member` or `rank`.
-    If `columns` has this setting, it is the name of the new column.
+    A long table gets a column of answers (see `answer_cells`), whose name is that of the setting
+    `chosen`, `member` or `rank`. A wide table gets a column with the names of the chosen
+    alternatives; if answers are not choices, it gets a column of answers for each alternative.
+
+    Args:
+        table: the table from which `data` was made.
+        columns: the names of its columns.
+        data: the sets with their answers.
+        kind: the kind of the answers.
+        probability: the name of the column of probabilities, or its beginning; see `new_columns`.
+        probabilities: for each set the probabilities `(n,)` of its elements, or None.
 
     Raises:
         InputError: an element is in an answer twice, or the table already has a column with the
-            name of the new column.
+            name of a new column.
     """
-    name, role = answer_column(table, columns, kind), _ROLES.get(kind, "rank")
+    names, of_p = new_columns(table, columns, kind, probability)
+    role = _ROLES.get(kind, "rank")
     parts = [
         answer_cells(role, row.outputs, len(row.inputs), row.source)
         for row in data
         if row.outputs is not None
     ]
-    return with_column(table, name, data, parts)
-
-
-def with_column(table: Table, name: str, data: Dataset, values: Iterable[Iterable[Any]]) -> Table:
-    """Return a table with another column, given the values of each set's elements."""
-    return replace(table, columns={**table.columns, name: in_rows(data, values)})
+    layout, added = table.layout, list[list[Any]]()
+    if layout.alternatives and kind == "choice":
+        added.append([layout.names[int(k)] for (k,) in positions_of(table, data)])
+    else:
+        added += _in_original(table, in_rows(data, parts), 0 if role in _ROLES.values() else None)
+    if probabilities is not None:
+        column = in_rows(data, (p.tolist() for p in probabilities))
+        added += _in_original(table, column, 0.0)
+        if len(of_p) > 1 and not layout.alternatives:
+            added.append(_of_outside(table, columns, data, column))
+    original = table.origin.table if table.origin else table
+    new = dict(zip([*names, *of_p], added, strict=False))
+    return replace(original, columns={**original.columns, **new})
 
 
 def in_rows(data: Dataset, values: Iterable[Iterable[Any]]) -> list[Any]:
@@ -470,39 +516,106 @@ def in_rows(data: Dataset, values: Iterable[Iterable[Any]]) -> list[Any]:
     return column
 
 
-def answer_column(table: Table, columns: Columns, kind: str) -> str:
-    """Return the name of the column that `answered` adds for answers of a kind.
+def in_original_rows(table: Table, data: Dataset, values: Sequence[Floats], missing: float) -> Any:
+    """Return the values of all elements as an array for the rows of the table as it was read.
+
+    Elements that cannot be chosen have the value `missing`. The outside option of a long table has
+    no row, so its value is left out.
+
+    Returns:
+        `(rows,)` or, for a wide table, a dictionary with such an array for each alternative.
+    """
+    parts = [np.array(part) for part in _in_original(table, in_rows(data, values), missing)]
+    return dict(zip(table.layout.names, parts, strict=True)) if _is_wide(table) else parts[0]
+
+
+def positions_of(table: Table, data: Dataset) -> list[Indices]:
+    """Return each answer as positions among all rows of its set in the table as it was read.
+
+    An answer "none of these" is empty. In a wide table, positions are those of alternatives.
+    """
+    answers = data.all_outputs()
+    if table.origin is None:
+        return answers
+    found = []
+    for rows, outputs in zip(data.column("rows"), answers, strict=True):
+        positions = table.origin.positions[np.array(rows, np.int64)[outputs]]
+        found.append(positions[positions >= 0])
+    return found
+
+
+def _is_wide(table: Table) -> bool:
+    return bool(table.layout.alternatives)
+
+
+def _in_original(table: Table, column: list[Any], missing: Any) -> list[list[Any]]:
+    """Return the cells of a long table's rows as columns of the table as it was read.
+
+    The result has a single column or, for a wide table, one for each alternative.
+    """
+    if table.origin is None:
+        return [column]
+    width = len(table.layout.names) if _is_wide(table) else 1
+    cells = [missing] * (len(table.origin.table) * width)
+    for slot, value in zip(table.origin.slots.tolist(), column, strict=True):
+        if slot >= 0:
+            cells[slot] = value
+    return [cells[k::width] for k in range(width)]
+
+
+def _of_outside(table: Table, columns: Columns, data: Dataset, column: list[Any]) -> list[Any]:
+    """Return the value of the outside option of its set for each row of the original long table."""
+    assert table.origin is not None
+    of_sets = {}
+    for rows, extra in zip(data.column("rows"), data.column("extra"), strict=True):
+        of_sets[extra[columns.set_id]] = column[max(rows)]  # outside options are the last rows
+    return [of_sets[key] for key in table.origin.table.cells(columns.set_id)]
+
+
+def new_columns(
+    table: Table, columns: Columns, kind: str, probability: str
+) -> tuple[list[str], list[str]]:
+    """Return the names of the columns of answers and of probabilities that `answered` adds.
+
+    A wide table has a column of probabilities for each alternative, such as `probability_car`, or
+    `p_car` if `probability` is "p". A long table has one column if `probability` is not empty, and
+    another one if there is an outside option.
 
     Raises:
-        InputError: the table already has a column of this name.
+        InputError: the table already has a column of such a name.
     """
-    role = _ROLES.get(kind, "rank")
+    role, layout = _ROLES.get(kind, "rank"), table.layout
     given, name = columns.answer
     if given != role:
         name = "place" if role == "rank" else role
-    if name in table.columns:
-        raise InputError(
-            f'{table.source}: has a column "{name}" already; name another column for the '
-            f"answers (--{role})"
-        )
-    return name
+    names, of_p = [name], [probability] * bool(probability)
+    if layout.alternatives:
+        names = names if kind == "choice" else [f"{name}_{each}" for each in layout.names]
+        of_p = [f"{probability or 'probability'}_{each}" for each in layout.names]
+    elif probability and layout.outside:
+        of_p.append(f"{probability}_{layout.outside}")
+    known = table.origin.table.columns if table.origin else table.columns
+    for new in names:
+        if new in known:
+            advice = (
+                "rename it"
+                if layout.alternatives
+                else (f"name another column for the answers (--{role})")
+            )
+            raise InputError(f'{table.source}: has a column "{new}" already; {advice}')
+    for new in of_p:
+        if new in known or new in names:
+            raise InputError(
+                f'{table.source}: has a column "{new}" already; name another column for the '
+                "probabilities (--probability)"
+            )
+    return names, of_p
 
 
-def _reshaping(name: str) -> str:
-    """Return the advice to make a row of each alternative, for the end of an error message.
-
-    Args:
-        name: the column that has the number or the name of the chosen alternative.
-    """
-    return (
-        "; if each row is a set of its own, with columns such as CAR_TIME and BUS_TIME, and "
-        f'"{name}" has the number of an alternative, make a row of each alternative: '
-        'pandas.concat(wide.filter(regex=f"^{a}_").rename(columns=lambda c: c.split("_", 1)[1])'
-        f'.assign(set=wide.index, chosen=wide["{name}"].eq(k).astype(int)) '
-        f'for k, a in {{1: "CAR", 2: "BUS"}}.items()); {WIDE_TABLES}'
-    )
-
-
+_WIDE_ADVICE = (
+    "; if each row is a set of its own, with columns such as car_cost and bus_cost, leave out "
+    f"set_id and name the alternatives, such as --alternatives car,bus; {WIDE_TABLES}"
+)
 # The setting of `Columns` for a new column of answers, by the kind of the answers. For all other
 # kinds, the setting is "rank", because their answers are orders. This is also true for grades: a
 # model gives an order, not grades.

@@ -4,7 +4,8 @@ Metrics accept valid and invalid answers, so the caller need not check the answe
 
 Instances of a group, such as the choices of one person, are alike. If the groups are known, a
 standard error is computed from one sum for each group, because only groups are independent (Liang
-and Zeger 1986).
+and Zeger 1986). If instances have weights, means are weighted. An instance without a group is then
+a group of its own.
 """
 
 import math
@@ -83,10 +84,12 @@ class Moments:
     Args:
         is_flag: whether the scores are booleans (right or wrong). Their mean is the share of True.
         count: the number of scores that are not NaN.
-        total: the sum of the scores.
-        squares: the sum of the squared differences between scores and their mean.
-        groups: the number and the sum of the scores in each group, `(2, G)`. None if there are no
-            groups. Only add moments that have the same groups in the same order.
+        total: the weighted sum of the scores.
+        squares: the weighted sum of the squared differences between scores and their mean.
+        groups: the sum of the weights and the weighted sum of the scores in each group, `(2, G)`.
+            None if there are no groups. Only add moments that have the same groups in the same
+            order.
+        weight: the sum of the weights of the scores, by default their count.
     """
 
     is_flag: bool
@@ -94,20 +97,39 @@ class Moments:
     total: float = 0.0
     squares: float = 0.0
     groups: Floats | None = field(default=None, compare=False)
+    weight: float = math.nan
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.weight):
+            object.__setattr__(self, "weight", float(self.count))
 
     @classmethod
-    def of(cls, scores: Scores, groups: Indices | None = None) -> Self:
-        """Return the moments of `(B,)` scores. `groups` `(B,)` has the codes of their groups."""
-        known = ~np.isnan(scores)
-        values, sums = scores[known].astype(np.float64), None
+    def of(
+        cls, scores: Scores, groups: Indices | None = None, weights: Floats | None = None
+    ) -> Self:
+        """Return the moments of `(B,)` scores.
+
+        Args:
+            scores: the scores.
+            groups: `(B,)`, the codes of their groups, if known.
+            weights: `(B,)`, their weights, if they differ. A score of weight 0 does not count.
+        """
+        known: NDArray[np.bool_] = ~np.isnan(scores)
+        sums: Floats | None = None
+        if weights is not None:
+            known &= weights > 0
+            groups = np.arange(len(scores)) if groups is None else groups
+        values: Floats = scores[known].astype(np.float64)
+        of_values = np.ones(len(values)) if weights is None else weights[known]
         with np.errstate(over="ignore", invalid="ignore"):  # scores may be infinite
-            total = float(values.sum())
-            squares = float(np.square(values - total / max(1, len(values))).sum())
+            weight, total = float(of_values.sum()), float((of_values * values).sum())
+            squares = np.square(values - total / (weight or 1))
             if groups is not None:
                 codes, group = np.unique(groups, return_inverse=True)
-                parts = [np.bincount(group[known], w, len(codes)) for w in (None, values)]
-                sums = np.stack(parts).astype(np.float64)
-        return cls(scores.dtype == bool, len(values), total, squares, sums)
+                parts = (of_values, of_values * values)
+                sums = np.array([np.bincount(group[known], w, len(codes)) for w in parts])
+        spread = float((of_values * squares).sum())
+        return cls(scores.dtype == bool, len(values), total, spread, sums, weight)
 
     def __neg__(self) -> "Moments":
         """Return the moments of the scores with the opposite sign."""
@@ -118,14 +140,14 @@ class Moments:
         """Return the moments of both sets of scores together (Chan, Golub and LeVeque 1979)."""
         if not (self.count and other.count):
             return self if self.count else other
-        count = self.count + other.count
-        difference = other.total / other.count - self.total / self.count
+        count, weight = self.count + other.count, self.weight + other.weight
+        difference = other.total / other.weight - self.total / self.weight
         # ** would raise OverflowError if the square is infinite.
-        between = difference * difference * (self.count / count) * other.count
+        between = difference * difference * (self.weight / weight) * other.weight
         total, squares = self.total + other.total, self.squares + other.squares + between
         has_groups = self.groups is not None and other.groups is not None
         groups = self.groups + other.groups if has_groups else None  # type: ignore[operator]
-        return Moments(self.is_flag, count, total, squares, groups)
+        return Moments(self.is_flag, count, total, squares, groups, weight)
 
     def measure(self) -> Measure:
         """Return the mean with its normal interval. For flags, use Wilson's interval (1927).
@@ -136,7 +158,7 @@ class Moments:
         """
         if not self.count:
             return Measure(None, None, None, 0)
-        mean = self.total / self.count
+        mean = self.total / self.weight
         if self.is_flag:
             n = self._effective_count()
             center = (mean + Z**2 / (2 * n)) / (1 + Z**2 / n)
@@ -153,14 +175,15 @@ class Moments:
 
     def standard_error(self) -> float:
         """Return the standard error of the mean; 0 for a single score or a single group."""
-        n, squares = self._num_independent(), self.squares
+        n = self._num_independent()
         if n < 2:
             return 0.0
-        if self.groups is not None:
-            counts, totals = self.groups
-            with np.errstate(over="ignore", invalid="ignore"):
-                squares = float(np.square(totals - self.total / self.count * counts).sum())
-        return math.sqrt(squares / (n - 1) / n) * (n / self.count)
+        if self.groups is None:
+            return math.sqrt(self.squares / self.weight / (n - 1))
+        weights, totals = self.groups
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = float(np.square(totals - self.total / self.weight * weights).sum())
+        return math.sqrt(squares / (n - 1) * n) / self.weight
 
     def _effective_count(self) -> float:
         """Return the number of independent flags whose mean has the same standard error.
@@ -174,6 +197,8 @@ class Moments:
         return self.count * (alone / max(self.standard_error(), alone)) ** 2
 
 
-def moments_of(scores: Mapping[str, Scores], groups: Indices | None = None) -> dict[str, Moments]:
-    """Return the moments of each metric's scores. `groups` has the codes of the scores' groups."""
-    return {name: Moments.of(values, groups) for name, values in scores.items()}
+def moments_of(
+    scores: Mapping[str, Scores], groups: Indices | None = None, weights: Floats | None = None
+) -> dict[str, Moments]:
+    """Return the moments of each metric's scores; see `Moments.of` for the other arguments."""
+    return {name: Moments.of(values, groups, weights) for name, values in scores.items()}

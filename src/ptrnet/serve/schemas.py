@@ -14,7 +14,7 @@ DECODERS_TRACED = ["beam", "greedy"]  # their answer is the first prefix of the 
 
 # pydantic checks only the options. `requests.py` checks instances and answers, because their rules
 # depend on the task.
-Instance = SkipValidation[list[list[float]] | list[dict[str, Any]]]
+Instance = SkipValidation[list[list[float]] | list[dict[str, Any]] | dict[str, Any]]
 Outputs = list[int] | list[list[int]]  # 0-based; a triangulation is a list of triples
 
 
@@ -60,7 +60,8 @@ class SolveRequest(MethodOptions):
     """A list of `instances` or one `instance`, and how to decode them.
 
     An instance is a list of elements, or an object for a problem. An element is a list of numbers,
-    or an object if the model reads fields.
+    or an object if the model reads fields. If the model was trained on a wide table, an instance
+    may also be an object, a row of such a table.
     """
 
     instances: list[Instance] | None = None
@@ -106,6 +107,10 @@ class Answer(BaseModel):
     probabilities: list[float] | None = Field(
         description="The probability of each element, as `model.predict_proba` returns it. null if "
         "`scores` is null."
+    )
+    alternatives: list[str] | None = Field(
+        description="The name of each element, in the order of `scores`, if the model was trained "
+        "on a wide table: alternatives that cannot be chosen are left out. Otherwise null."
     )
 
 

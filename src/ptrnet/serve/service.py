@@ -191,6 +191,7 @@ def _answer(solver: Solver, method: Method, solved: Example) -> Answer:
         warnings=_warnings(solver, method, [solved]),
         scores=scores,
         probabilities=probabilities,
+        alternatives=solver.task.facts.layout.names_in(solved.elements),
     )
 
 

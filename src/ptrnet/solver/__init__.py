@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from ptrnet import model_folder, tasks
-from ptrnet.data.arrays import series_like
+from ptrnet.data.arrays import frame_like, is_frame, series_like
 from ptrnet.data.dataset import examples_of, has_answer, instances_of, one_example
 from ptrnet.decoding import Decoder
 from ptrnet.errors import InputError, ModelError, unknown
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from ptrnet.data.columns import Columns
+    from ptrnet.data.tables import Table
     from ptrnet.evaluation import Evaluation
     from ptrnet.solver.coefficients import Coefficients
 
@@ -172,12 +173,18 @@ class Solver:
             array([0, 1, 2, 3])
             >>> ptrnet.load("tsp").solve([square, square[:3]], ptrnet.Beam(8))  # a list of two
         """
-        instances = self._with_fields(self._read_sets(instances, set_id=set_id), fields)
-        data, is_one = instances_of(instances, self.task)
+        data, is_one, table = self._read(instances, set_id, fields)
         solved = self.predict(
             data, decoder, constrained=constrained, augment=augment, improve=improve
         )
         answers = solved.all_outputs()
+        if table is not None:
+            from ptrnet.data.tables import positions_of
+
+            answers = positions_of(table, solved)
+            if table.layout.alternatives and self.task.facts.kind == "choice":
+                names = np.array([table.layout.names[int(k)] for (k,) in answers])
+                return str(names[0]) if is_one else series_like(names, instances, "chosen")
         return answers[0] if is_one else answers
 
     def answer(
@@ -205,8 +212,7 @@ class Solver:
             >>> answer.outputs, answer.log_prob
             (array([0, 1, 2, 3]), -0.0010545653058215976)
         """
-        instances = self._with_fields(self._read_sets(instances, set_id=set_id), fields)
-        data, is_one = instances_of(instances, self.task)
+        data, is_one, _ = self._read(instances, set_id, fields)
         for example in data:
             self.trained_range.check_readable(example)
         began = perf_counter()
@@ -392,7 +398,7 @@ class Solver:
         """
         from ptrnet.solver.scoring import element_scores
 
-        return self._of_elements(element_scores, "score", instances, set_id)
+        return self._of_elements(element_scores, "score", -np.inf, instances, set_id)
 
     def predict_proba(self, instances: Any, *, set_id: str = "") -> Any:
         """Return a probability for each element.
@@ -413,7 +419,7 @@ class Solver:
         """
         from ptrnet.solver.scoring import element_probabilities
 
-        return self._of_elements(element_probabilities, "probability", instances, set_id)
+        return self._of_elements(element_probabilities, "probability", 0.0, instances, set_id)
 
     def explain(
         self, examples: Any, *, repeats: int = 5, seed: int = 0, group: Any = "", **columns: str
@@ -519,22 +525,30 @@ class Solver:
         self,
         compute: Callable[[PointerModel, Task, Dataset], list[Floats]],
         name: str,
+        impossible: float,
         instances: Any,
         set_id: str,
     ) -> Any:
         """Compute a number for each element. Return the numbers in the form of the instances.
 
+        Elements that cannot be chosen have the number `impossible`.
+
         Raises InputError if the model was not trained on the user's own examples.
         """
         task = self._own_task()
-        data, is_one = instances_of(self._read_sets(instances, set_id=set_id), task)
+        data, is_one, table = self._read(instances, set_id)
         self.trained_range.warn_of(data)
         numbers = compute(self._network, task, data)
-        if set_id:
-            from ptrnet.data.tables import in_rows
+        if table is None:
+            return series_like(numbers[0], instances, name) if is_one else numbers
+        from ptrnet.data.tables import in_original_rows
 
-            return series_like(np.array(in_rows(data, numbers)), instances, name)
-        return series_like(numbers[0], instances, name) if is_one else numbers
+        in_rows = in_original_rows(table, data, numbers, impossible)
+        if not isinstance(in_rows, dict):
+            return series_like(in_rows, instances, name)
+        if is_one:
+            return {alternative: float(of_rows[0]) for alternative, of_rows in in_rows.items()}
+        return frame_like(in_rows, instances)
 
     def _own_task(self) -> Task:
         from ptrnet.tasks.custom import own_task
@@ -641,8 +655,12 @@ class Solver:
         """Return examples with their groups, and warn if they should have some; see `evaluate`."""
         from ptrnet.data.groups import grouped, warned_of_ids
 
-        if any(columns.values()):
-            data = examples_of(self._read_sets(examples, **columns, group=group), self.task)[0]
+        named = {key: name for key, name in columns.items() if name}
+        if isinstance(group, str) and group:
+            named["group"] = group
+        opened = self._read_sets(examples, named, with_answers=True)
+        if opened is not None:
+            data = examples_of(opened[0], self.task)[0]
         else:
             data = grouped(examples_of(examples, self.task)[0], group)
         for _ in warned_of_ids(data):
@@ -662,16 +680,44 @@ class Solver:
             raise unknown("argument", field, others)
         return {name: values, **fields}
 
-    def _read_sets(self, values: Any, **columns: str) -> Any:
-        """Return the sets of a long table. If no column is named, return `values` as given."""
-        if not any(columns.values()):
-            return values
+    def _read(
+        self, values: Any, set_id: str, fields: Mapping[str, Any] = {}
+    ) -> tuple[Dataset, bool, "Table | None"]:
+        """Return instances, whether there is only one, and the table that they were read from."""
+        columns = {"set_id": set_id} if set_id else {}
+        opened = self._read_sets([values] if isinstance(values, Mapping) else values, columns)
+        if opened is None:
+            return *instances_of(self._with_fields(values, fields), self.task), None
+        return opened[0], isinstance(values, Mapping), opened[1]
+
+    def _read_sets(
+        self, values: Any, columns: Mapping[str, str], with_answers: bool = False
+    ) -> "tuple[Dataset, Table] | None":
+        """Return the sets of a table, and the table; None if `values` are not a table of sets.
+
+        They are one if columns are named, or if the model was trained on a wide table and the
+        values are one.
+        """
+        if columns.keys() <= {"group"} and not self._is_wide(values):
+            return None
         from ptrnet.data import formats
-        from ptrnet.data.columns import Columns
+        from ptrnet.data.columns import WeightedColumns
         from ptrnet.data.tables import sets_for_task
 
-        named = from_mapping(Columns, columns, "a table")
-        return sets_for_task(formats.table_of(values), named, self.task)
+        named = from_mapping(WeightedColumns, columns, "a table")
+        opened = formats.open_table(values, named, self.task.facts.layout, with_answers)
+        return None if opened is None else (sets_for_task(*opened, self.task), opened[0])
+
+    def _is_wide(self, values: Any) -> bool:
+        """Whether values are a wide table, as that of the training: a frame, or rows or a file."""
+        layout = self.task.facts.layout
+        if not layout.alternatives:
+            return False
+        if isinstance(values, list) and values and isinstance(values[0], Mapping):
+            return layout.is_wide(values[0])
+        return (
+            layout.is_wide(values.columns) if is_frame(values) else isinstance(values, str | Path)
+        )
 
     def _known(self, values: Any) -> tuple[Dataset, bool]:
         """Validate examples as `examples_of` does, and warn of them."""

@@ -47,7 +47,11 @@ def evaluate_file(
         columns.check_keys()
     if path != "-":
         formats.check_input(path)
-    examples = _known(warned_of_ids(formats.read(path, task, columns)), task, target, by)
+    if (opened := formats.open_table(path, columns, task.facts.layout)) is not None:
+        columns = opened[1]
+    weight = getattr(columns, "weight", "")
+    rows = warned_of_ids(formats.read(path, task, columns, opened))
+    examples = _known(rows, task, target, by, weight)
     chunks = trained_range.warned(chunks_of(examples, CHUNK), predictor.decoder)
     source = file_source(path, chunks, target)
     if columns:  # a line of a long table is an element, so `num_rows` does not count instances
@@ -56,7 +60,7 @@ def evaluate_file(
     key = {} if source.key is None else {**predictor.key(), **to_mapping(columns)}
     # A long table has groups only if the user named their column, whatever its other columns are.
     groups = None if columns and not columns.group else Columns(group=columns.group)
-    return _evaluation(task, function, source, target, key, jobs, backend, by, groups)
+    return _evaluation(task, function, source, target, key, jobs, backend, by, groups, weight)
 
 
 def evaluate_drawn(
@@ -101,22 +105,28 @@ def _evaluation(
     backend: str,
     by: str | None = None,
     groups: Columns | None = None,
+    weight: str = "",
 ) -> Evaluation:
     """Run an evaluation, in memory or with a file for the results, and return the measures.
 
-    `groups` has the field of groups in the file of results; None if there are no groups.
+    `groups` has the field of groups in the file of results; None if there are no groups. `weight`
+    is the key of weights in this file; empty if there are no weights.
     """
     if target is None:
-        return run(source, function, Evaluation(task, by=by), ACTIVITY, jobs, backend)
+        evaluation = Evaluation(task, by=by, has_weights=bool(weight))
+        return run(source, function, evaluation, ACTIVITY, jobs, backend)
     sink = file_sink(target, source, task, ACTIVITY, key)
     run(source, function, sink, ACTIVITY, jobs, backend)
-    return Evaluation(task, chunks_of(formats.read(target, task, groups), CHUNK), by)
+    examples = formats.read(target, task, groups)
+    if weight:
+        examples = (row.replace(weight=row.extra[weight]) for row in examples)
+    return Evaluation(task, chunks_of(examples, CHUNK), by, bool(weight))
 
 
 def _known(
-    examples: Iterable[Example], task: Task, target: str | None, by: str | None
+    examples: Iterable[Example], task: Task, target: str | None, by: str | None, weight: str
 ) -> Iterator[Example]:
-    """Check each example, and yield it.
+    """Check each example, and yield it. For a file of results, `extra` gets its weight.
 
     Raises:
         InputError: an example has no answer, no field `by`, or a key with the name of a score.
@@ -127,6 +137,8 @@ def _known(
             shared_value(example, by, "by")
         if target is not None:
             check_room_for_scores(task, [example])
+            if weight:
+                example = example.replace(extra={**example.extra, weight: example.weight})
         yield example
 
 

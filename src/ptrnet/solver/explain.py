@@ -65,9 +65,10 @@ def importance_of(
         rng = np.random.default_rng([seed, k, fields[field].start])
         shuffled = _shuffled(data, fields[field], rng)
         losses[field] += (complete - _metric_of(predictor, data, shuffled)) / repeats
-    measures = {field: Moments.of(loss, data.groups).measure() for field, loss in losses.items()}
+    groups, weights = data.groups, data.weights
+    measures = {f: Moments.of(loss, groups, weights).measure() for f, loss in losses.items()}
     by_loss = dict(sorted(measures.items(), key=lambda row: -(row[1].value or 0)))
-    return Importance(task.facts.metric, Moments.of(complete, data.groups).measure(), by_loss)
+    return Importance(task.facts.metric, Moments.of(complete, groups, weights).measure(), by_loss)
 
 
 def field_columns(task: Task) -> dict[str, slice]:

@@ -6,8 +6,7 @@ from typing import Any
 
 from ptrnet.data import formats
 from ptrnet.data.columns import Columns, check_no_probability
-from ptrnet.data.tables import Table, answer_column, answered, sets_for_task, with_column
-from ptrnet.errors import InputError
+from ptrnet.data.tables import Table, answered, new_columns, sets_for_task
 from ptrnet.run import CHUNK, Memory, Sink, Source, Whole
 from ptrnet.solver.predict import Predictor
 from ptrnet.solver.scoring import element_probabilities
@@ -47,7 +46,8 @@ def _writer(
 
     If the target is a table or standard output, the function writes the table with a column of
     answers. If `probability` is not empty, it also writes a column of this name, with the
-    probability of each element. For other targets, the function writes a line for each set.
+    probability of each element; see `answered` for wide tables. For other targets, the function
+    writes a line for each set.
 
     Raises:
         InputError: the table already has a column with the name of a new column, or the model or
@@ -59,20 +59,13 @@ def _writer(
         columns.check_keys()
         return lambda solved: formats.write(target, solved, task)
     kind = task.facts.kind
-    taken = (*table.columns, answer_column(table, columns, kind))
-    if probability:
+    _, of_p = new_columns(table, columns, kind, probability)
+    if of_p:
         own_task(task)  # refuses other tasks
-        if probability in taken:
-            raise InputError(
-                f'{table.source}: has a column "{probability}" already; name another column '
-                "for the probabilities (--probability)"
-            )
 
     def write(solved: Dataset) -> None:
-        result = answered(table, columns, solved, kind)
-        if probability:
-            of_sets = element_probabilities(predictor.model, task, solved)
-            result = with_column(result, probability, solved, (p.tolist() for p in of_sets))
+        probabilities = element_probabilities(predictor.model, task, solved) if of_p else None
+        result = answered(table, columns, solved, kind, probability, probabilities)
         formats.write_table(target, result)
 
     return write

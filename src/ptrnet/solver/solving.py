@@ -47,7 +47,7 @@ def open_file(
     formats.check_output(like, task)
     if path != "-":
         formats.check_input(path)
-    if opened := formats.open_table(path, columns):
+    if opened := formats.open_table(path, columns, task.facts.layout, with_answers=False):
         from ptrnet.solver import long_tables  # few files need its imports
 
         return long_tables.open_sets(predictor, *opened, path, target, ends, probability)

@@ -17,6 +17,7 @@ from ptrnet.errors import InputError
 from ptrnet.geometry import fit_unit_cube
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.settings import Settings, setting
+from ptrnet.tasks.layout import NO_LAYOUT, Layout
 from ptrnet.tasks.schema import Schema
 from ptrnet.types import END, Ends, Example, Floats, Indices, pad, real, trim
 
@@ -69,6 +70,7 @@ class Facts:
         exact_inputs: whether models get instances as float64.
         largest: the largest magnitude of the numbers of an instance.
         schema: how elements that are dictionaries become numbers; None if elements are numbers.
+        layout: how the rows of tables hold the instances; empty if readers need to be told.
         number_names: the names of an element's d numbers; empty if the numbers have no names.
         relative_range: the standard deviation and the smallest value of each feature, divided by
             the feature's mean. Both arrays are `(d,)`. If a feature is 0 or negative in some
@@ -140,6 +142,7 @@ class Facts:
     exact_inputs: bool = False
     largest: float = sys.float_info.max
     schema: Schema | None = None
+    layout: Layout = NO_LAYOUT
     number_names: tuple[str, ...] = ()
     relative_range: tuple[Floats, Floats] = None  # type: ignore[assignment]
     cost_name: str = ""

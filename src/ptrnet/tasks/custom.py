@@ -16,6 +16,7 @@ import numpy as np
 from ptrnet.errors import InputError, unknown
 from ptrnet.settings import check, setting
 from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error
+from ptrnet.tasks.layout import NO_LAYOUT, Layout
 from ptrnet.tasks.schema import Missing, Schema, Unknown, with_context, without_context
 from ptrnet.types import Example, Floats, Indices
 
@@ -85,6 +86,7 @@ class Custom(Task):
             "1", "0", or "out" (it is left out).
         longest_share: a sequence may also have this many indices for each element of the instance.
             The larger of these two limits applies, but never more than `MAX_LENGTH` indices.
+        layout: how the rows of tables hold the instances.
     """
 
     name: ClassVar[str] = "custom"
@@ -107,6 +109,7 @@ class Custom(Task):
     longest_share: float = setting(
         1.0, "the most indices of an answer, per element", ge=0, le=MAX_LENGTH
     )
+    layout: Layout = setting(NO_LAYOUT, "how the rows of tables hold the instances")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -146,6 +149,7 @@ class Custom(Task):
             answer="all" if self.is_ranking else "one" if is_one else "any",
             repeats=self.kind == "sequence",
             schema=self._schema(),
+            layout=self.layout,
             relative_range=self._relative_range(),
             kind=self.kind,
             cutoffs=self.at,

@@ -235,7 +235,9 @@ def _inferred(
     if columns:
         if not isinstance(group, str):
             raise InputError("group: expected the name of a column, because set_id names one, too")
-        return infer_task_of_table(formats.table_of(examples), columns, kind, reading), False
+        opened = formats.open_table(examples, columns)
+        assert opened is not None  # columns are given
+        return infer_task_of_table(*opened, kind, reading), False
     items = [] if is_frame(examples) else split(examples, "examples")
     has_rows = items and isinstance(items[0], Mapping) and "inputs" not in items[0]
     if is_frame(examples) or has_rows:

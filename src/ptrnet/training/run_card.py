@@ -214,7 +214,8 @@ def _measures(
                 _scored(solver, part, constrained, f"measuring, {name}")
                 for solver, part in zip(solvers, parts, strict=True)
             )
-            evaluation = Evaluation(saved.task, parts_scored)
+            has_weights = any(part.weights is not None for part in parts)
+            evaluation = Evaluation(saved.task, parts_scored, has_weights=has_weights)
             measures.append((evaluation.measures(), evaluation.telling_metrics()))
     return measures
 

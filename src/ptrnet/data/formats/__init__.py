@@ -29,7 +29,7 @@ MissingExtraError.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -53,6 +53,7 @@ from ptrnet.files import (
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT
 from ptrnet.plugins import Registry
 from ptrnet.tasks.base import Task
+from ptrnet.tasks.layout import NO_LAYOUT, Layout
 from ptrnet.types import Dataset, Document, Example
 
 if TYPE_CHECKING:
@@ -345,7 +346,12 @@ def output_format(path: str, like: str | None) -> Format:
 # Reading
 
 
-def read(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Example]:
+def read(
+    path: str,
+    task: Task,
+    columns: "Columns | None" = None,
+    opened: "tuple[Table, Columns] | None" = None,
+) -> Iterator[Example]:
     """Yield the examples of a file.
 
     Args:
@@ -353,10 +359,11 @@ def read(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Ex
         task: the task of the examples.
         columns: the columns of ids and answers, if the file is a long table; and the field of
             groups. If `columns` are None, groups are not read.
+        opened: the table of the file, if `open_table` has already read it.
     """
     source = input_format(path)
     source.check(path, task)
-    opened = open_table(path, columns)
+    opened = opened or open_table(path, columns, task.facts.layout)
     if opened is not None:
         from ptrnet.data.tables import sets_for_task
 
@@ -374,20 +381,40 @@ def read(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Ex
         raise InputError(f"{display_name(path)}: holds no instance")
 
 
-def open_table(path: str, columns: "Columns | None" = None) -> "tuple[Table, Columns] | None":
-    """Return a long table and the names of its columns; None if the file is not a long table.
+def open_table(
+    table: Any,
+    columns: "Columns | None" = None,
+    layout: Layout = NO_LAYOUT,
+    with_answers: bool = True,
+) -> "tuple[Table, Columns] | None":
+    """Return a long table and the names of its columns; None if there is no table of sets.
 
-    A file is a long table if `columns` are given, or if its format has `COLUMNS`. See
-    `table_format`.
+    There is one if `columns` are given, if the format of a file has `COLUMNS`, or if a table is
+    wide, as `layout` says. See `table_format` for files, and `ptrnet.data.reshape` for wide tables.
+
+    Args:
+        table: a file, a frame, or a list of dictionaries.
+        columns: the names of columns that the user gave.
+        layout: how the rows of tables hold sets, if a model knows it.
+        with_answers: whether to read the answers of wide tables.
     """
+    path = str(table) if isinstance(table, str | Path) else ""
     if path == "-" and columns:
         raise InputError("a long table cannot be read from standard input; name its file")
-    fixed = input_format(path).columns
-    if not columns:
-        if fixed is None:
-            return None
+    fixed = input_format(path).columns if path else None
+    if not columns and fixed is not None:
         columns = replace(fixed, group="" if columns is None else columns.group)
-    return table_of(path), columns
+    may_be_wide = bool(layout.alternatives) and path != "-"
+    if columns or (may_be_wide and (not path or table_format(path).has("table"))):
+        found = table_of(table)
+        if columns or layout.is_wide(found.columns):
+            from ptrnet.data.columns import NO_COLUMNS
+            from ptrnet.data.reshape import as_long
+
+            return as_long(found, columns or NO_COLUMNS, layout, with_answers)
+    if getattr(columns, "weight", ""):
+        raise InputError("weight: names a column of a table, so it needs set_id")
+    return None
 
 
 def table_of(values: Any) -> "Table":
@@ -406,12 +433,16 @@ def table_of(values: Any) -> "Table":
 def read_table(
     table: Any,
     *,
-    set_id: str,
+    set_id: str = "",
     chosen: str = "",
     rank: str = "",
     grade: str = "",
     member: str = "",
     weight: str = "",
+    alternatives: str | Sequence[str] = "",
+    pattern: str = "",
+    available: str = "",
+    outside: str = "",
 ) -> list[Example]:
     """Return an example for each set of a long table, in which each row is an element.
 
@@ -430,6 +461,13 @@ def read_table(
         grade: the column with the grade of each element, a number. The highest grade comes first.
         member: the column that is 1 for each element of the answer. The answer has no order.
         weight: the column with the weight of a set in the loss of a training; see `ptrnet.fit`.
+        alternatives: for a wide table, in which each row is a set and `chosen` has a name or a
+            number from 1: the names of the alternatives. No `set_id` is needed.
+        pattern: the names of the alternatives' columns, such as "{alternative}_{field}". By
+            default, ptrnet finds them.
+        available: the column that is 1 if an element can be chosen; elements with 0 are left out.
+            For a wide table a pattern, such as "{alternative}_AV".
+        outside: the name of an answer "none of these". Each set gets it as its last element.
 
     Raises:
         InputError: a file or column does not exist, or a cell cannot be used. For a cell, the
@@ -444,10 +482,23 @@ def read_table(
     from ptrnet.data.columns import TrainingColumns
     from ptrnet.data.tables import read_sets
 
+    names = alternatives if isinstance(alternatives, str) else ",".join(map(str, alternatives))
     columns = TrainingColumns(
-        set_id=set_id, chosen=chosen, rank=rank, grade=grade, member=member, weight=weight
+        set_id=set_id,
+        chosen=chosen,
+        rank=rank,
+        grade=grade,
+        member=member,
+        weight=weight,
+        alternatives=names,
+        pattern=pattern,
+        available=available,
+        outside=outside,
     )
-    return list(read_sets(table_of(table), columns))
+    opened = open_table(table, columns)
+    if opened is None:
+        raise InputError("expected set_id, the column that says which rows are a set")
+    return list(read_sets(*opened))
 
 
 def instances(path: str) -> Iterator[tuple[Any, str]]:
