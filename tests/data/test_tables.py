@@ -94,7 +94,9 @@ def test_member_column_gives_a_set_and_no_column_gives_no_answer(tmp_path):
 @pytest.mark.parametrize("answers", [["1", "2"], [1, 2], [1.0, 2.0], ["car", "bus"]], ids=repr)
 def test_a_wide_table_that_is_read_as_a_long_one_is_refused_with_the_option(answers):
     wide = [{"ID": k, "choice": answer} for k, answer in enumerate(answers)]
-    with pytest.raises(InputError, match="got .*; if each row is a set of its own.*--alternatives"):
+    with pytest.raises(
+        InputError, match=r"got .*; if each row is a set of its own.*--alternatives"
+    ):
         ptrnet.read_table(wide, set_id="ID", chosen="choice")
 
 
@@ -180,7 +182,7 @@ def test_refuses_ids_and_ranks_that_may_have_been_rounded():
         (
             "s,c\n1,0\n1,0\n",
             {"set_id": "s", "chosen": "c"},
-            "one chosen row of s '1', got 0; if none of them is an answer, name it, such as --outside none",
+            "got 0; if none of them is an answer, name it, such as --outside none",
         ),
         ("s,c\n1,1\n1,1\n", {"set_id": "s", "chosen": "c"}, "got 2; use --member"),
         ("s,c\n1,1\n1,x\n", {"set_id": "s", "chosen": "c"}, "expected 1 or 0, got 'x'"),

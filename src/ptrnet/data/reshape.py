@@ -342,7 +342,9 @@ def _of_long(
                 f'{table.place(k)}: "{answer}": the row was chosen, but "{layout.available[0]}" '
                 "says that it cannot be chosen"
             )
+    # Sets keep the order of their first rows, also if those cannot be chosen.
     slots: Indices = np.flatnonzero(can)
+    slots = slots[np.argsort(sets[slots], kind="stable")]
     rows = slots.tolist()
     made = {
         name: [cells[k] for k in rows]
@@ -356,9 +358,9 @@ def _of_long(
                 f'{table.source}: has a column "{layout.outside}" already; give the outside option '
                 "another name"
             )
+        shared = {*layout.shared, columns.set_id, columns.group, getattr(columns, "weight", "")}
         for name, cells in made.items():
-            is_shared = name in layout.shared or name == columns.set_id
-            cells += [table.columns[name][k] if is_shared else None for k in firsts]
+            cells += [table.columns[name][k] if name in shared else None for k in firsts]
         made[layout.outside] = [0] * len(rows) + [1] * len(firsts)
         if role == "chosen":
             has_chosen = np.bincount(sets[chosen], minlength=len(numbers)) > 0

@@ -443,6 +443,7 @@ def read_table(
     pattern: str = "",
     available: str = "",
     outside: str = "",
+    interact: str | Sequence[str] = "",
 ) -> list[Example]:
     """Return an example for each set of a long table, in which each row is an element.
 
@@ -468,6 +469,8 @@ def read_table(
         available: the column that is 1 if an element can be chosen; elements with 0 are left out.
             For a wide table a pattern, such as "{alternative}_AV".
         outside: the name of an answer "none of these". Each set gets it as its last element.
+        interact: for a wide table, fields of the whole set that each alternative gets as a field of
+            its own, such as "income of car".
 
     Raises:
         InputError: a file or column does not exist, or a cell cannot be used. For a cell, the
@@ -482,7 +485,10 @@ def read_table(
     from ptrnet.data.columns import TrainingColumns
     from ptrnet.data.tables import read_sets
 
-    names = alternatives if isinstance(alternatives, str) else ",".join(map(str, alternatives))
+    names, fields = (
+        value if isinstance(value, str) else ",".join(map(str, value))
+        for value in (alternatives, interact)
+    )
     columns = TrainingColumns(
         set_id=set_id,
         chosen=chosen,
@@ -494,6 +500,7 @@ def read_table(
         pattern=pattern,
         available=available,
         outside=outside,
+        interact=fields,
     )
     opened = open_table(table, columns)
     if opened is None:
