@@ -27,6 +27,9 @@ TABLE = "order,price,country,bought,place\n" + "".join(
     for k in range(20)
     for j in range(3)
 )
+WIDE = "income,car_cost,bus_cost,choice\n" + "".join(
+    f"{k % 4},{k * 7 % 11},{k * 5 % 7},{('car', 'bus')[k % 2]}\n" for k in range(20)
+)
 TSP = "NAME: berlin52\nTYPE: TSP\nDIMENSION: 4\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
 TOUR = "NAME: berlin52\nTYPE: TOUR\nDIMENSION: 4\nTOUR_SECTION\n1\n2\n3\n4\n-1\nEOF\n"
 
@@ -45,6 +48,7 @@ def files(ptrnet, tmp_path, monkeypatch):
     write("points.csv", "x,y\n" + "".join(f"{x},{y}\n" for x, y in rng.random((9, 2))))
     for name in ("new.csv", "test.csv", "offers.csv"):
         write(name, TABLE)
+    write("trips.csv", WIDE)
     write("berlin52.tsp", TSP + "1 0 0\n2 1 0\n3 1 1\n4 0 1\nEOF\n")
     write("berlin52.opt.tour", TOUR)
     assert ptrnet("generate", "hull", "--n", "5-9", "--count", "8", "--output", "test.txt")[0] == 0

@@ -53,7 +53,8 @@ def solve(
         str,
         typer.Option(
             "--probability",
-            help="Long table: add a column of this name with the probability of each row.",
+            help="Long table: add a column of this name with the probability of each row. Wide "
+            "table: the beginning of the names of such columns.  [probability]",
             rich_help_panel=OWN_EXAMPLES,
         ),
     ] = "",
@@ -94,7 +95,9 @@ def solve(
 
     With --set-id, FILE is a long table: each row is an element. The output is the same table with
     one more column for the answers. This column is named place, chosen or member, unless you give
-    another name by --rank, --chosen or --member. --probability adds a column of probabilities.
+    another name by --rank, --chosen or --member. --probability adds a column of probabilities. If
+    the model was trained on a wide table (--alternatives), so is FILE: the output has a column with
+    the chosen alternative, and one of probabilities for each alternative.
 
     Files are read, answered and written in chunks, except for long tables, which have to fit into
     memory. If the command is stopped, its finished chunks stay next to --output. Run the same

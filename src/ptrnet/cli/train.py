@@ -59,6 +59,7 @@ def train(
     Examples:
         ptrnet train --data mine.jsonl --output my-model
         ptrnet train --data test.csv --set-id order --chosen bought --model conditional-logit
+        ptrnet train --data trips.csv --alternatives car,bus --chosen choice
         ptrnet train hull --n 5-100 --output my-hull
         ptrnet train hull-ptr-net --steps 20000
         ptrnet train tsp --data tsp.txt --valid tsp-test.txt --n 5-20 --augment
@@ -72,8 +73,10 @@ def train(
     falling. If several sets are of one person or household, name its column by --group.
     For choices, --model conditional-logit fits no network, but a table of coefficients with
     standard errors.
-    ptrnet parses the file once, and stores the result in FILE.packed/ for later runs. Only long
-    tables (--set-id), and elements that are objects, are parsed in each run.
+    With --set-id, FILE is a long table: each row is an element. With --alternatives, it is a wide
+    table: each row is a set, and each alternative has its own columns, such as car_cost.
+    ptrnet parses the file once, and stores the result in FILE.packed/ for later runs. Only tables
+    (--set-id or --alternatives), and elements that are objects, are parsed in each run.
 
     The folder of --output gets the model, its recipe, its logs and the last checkpoint. --resume
     continues a stopped run, and gives the same weights as a run that was not stopped. Without
