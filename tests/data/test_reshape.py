@@ -4,7 +4,7 @@ import pytest
 
 import ptrnet
 from ptrnet.errors import InputError
-from ptrnet.tasks.layout import Layout
+from ptrnet.tasks.schema import Layout
 
 pandas = pytest.importorskip("pandas")
 

@@ -18,8 +18,7 @@ from ptrnet.data.cells import parse_column
 from ptrnet.data.columns import Columns, TableColumns, WeightedColumns
 from ptrnet.data.tables import Origin, Table
 from ptrnet.errors import AmbiguousInputWarning, InputError, listed, short
-from ptrnet.tasks.layout import NO_LAYOUT, Layout, flags_of
-from ptrnet.tasks.schema import category_of, is_empty
+from ptrnet.tasks.schema import NO_LAYOUT, Layout, category_of, flags_of, is_empty
 from ptrnet.types import Indices
 
 SET = "set"  # the column of the sets' numbers in a long table that was a wide one

@@ -33,10 +33,12 @@ from ptrnet.errors import AmbiguousInputWarning, InputError, listed, short
 from ptrnet.files import checksum
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Kind
-from ptrnet.tasks.layout import NO_LAYOUT, Layout, flags_of
 from ptrnet.tasks.schema import (
+    NO_LAYOUT,
+    Layout,
     Place,
     Schema,
+    flags_of,
     is_empty,
     is_missing,
     to_numbers,

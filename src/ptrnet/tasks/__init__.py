@@ -22,7 +22,7 @@ T = TypeVar("T", bound=TaskSettings)
 
 CUSTOM = "custom"  # for a user's own examples: no command takes this name
 PROBLEMS = "ptrnet.problems"  # the package with a module for each built-in problem
-_UNLISTED = ("base", "layout", "schema", CUSTOM)
+_UNLISTED = ("base", "schema", CUSTOM)
 _PARTS_OF_PROBLEMS = (
     "check",
     "moves",

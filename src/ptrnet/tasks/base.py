@@ -17,8 +17,7 @@ from ptrnet.errors import InputError
 from ptrnet.geometry import fit_unit_cube
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.settings import Settings, setting
-from ptrnet.tasks.layout import NO_LAYOUT, Layout
-from ptrnet.tasks.schema import Schema
+from ptrnet.tasks.schema import NO_LAYOUT, Layout, Schema
 from ptrnet.types import END, Ends, Example, Floats, Indices, pad, real, trim
 
 if TYPE_CHECKING:

@@ -16,8 +16,15 @@ import numpy as np
 from ptrnet.errors import InputError, unknown
 from ptrnet.settings import check, setting
 from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error
-from ptrnet.tasks.layout import NO_LAYOUT, Layout
-from ptrnet.tasks.schema import Missing, Schema, Unknown, with_context, without_context
+from ptrnet.tasks.schema import (
+    NO_LAYOUT,
+    Layout,
+    Missing,
+    Schema,
+    Unknown,
+    with_context,
+    without_context,
+)
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:

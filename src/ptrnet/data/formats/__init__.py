@@ -53,7 +53,7 @@ from ptrnet.files import (
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT
 from ptrnet.plugins import Registry
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.layout import NO_LAYOUT, Layout
+from ptrnet.tasks.schema import NO_LAYOUT, Layout
 from ptrnet.types import Dataset, Document, Example
 
 if TYPE_CHECKING:
