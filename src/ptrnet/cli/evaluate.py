@@ -125,7 +125,7 @@ def evaluate(
         ptrnet evaluate hull million.txt --output scores.jsonl --jobs -1
         ptrnet evaluate --model my-offers test.jsonl --by country --plot calibration.png
         ptrnet evaluate --model my-offers test.csv --set-id order --chosen bought
-        ptrnet evaluate --model my-search test.jsonl --at 3,20 --irrelevant out
+        ptrnet evaluate --model my-offers test.jsonl --at 1,2,4
     """
     from ptrnet import tasks
     from ptrnet.data import formats
