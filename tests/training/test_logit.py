@@ -74,10 +74,15 @@ def oracle():
     sums = np.array([scores[persons == p].sum(0) for p in np.unique(persons)])
 
     def sandwich(s):
-        return np.sqrt(np.diag(inverse @ s.T @ s @ inverse) * len(s) / (len(s) - 1))
+        return inverse @ s.T @ s @ inverse * len(s) / (len(s) - 1)
 
-    errors = {"classical": np.sqrt(np.diag(inverse)), "robust": sandwich(scores)}
-    errors["clustered"] = sandwich(sums)
+    covariances = {
+        "classical": inverse,
+        "robust": sandwich(scores),
+        "clustered": sandwich(sums),
+    }
+    errors = {kind: np.sqrt(np.diag(covariance)) for kind, covariance in covariances.items()}
+    errors["covariance"] = covariances["clustered"]
     return frame, found.x, -found.fun, errors
 
 
@@ -103,6 +108,12 @@ def test_standard_errors_equal_those_of_numerical_derivatives(oracle, kind):
     np.testing.assert_allclose(column(found, "p"), 2 * norm.sf(abs(z)), rtol=0.01)
     np.testing.assert_allclose(column(found, "low"), b - 1.959964 * errors[kind], rtol=1e-3)
     np.testing.assert_allclose(column(found, "high"), b + 1.959964 * errors[kind], rtol=1e-3)
+
+
+def test_the_covariance_is_that_of_the_default_errors(oracle):
+    frame, _, _, errors = oracle
+    found = fit(frame, group="person").coefficients("robust")
+    np.testing.assert_allclose(found.covariance, errors["covariance"], rtol=1e-3)
 
 
 def test_statistics_follow_from_the_likelihoods(oracle):

@@ -25,6 +25,8 @@ class Coefficients(list[dict[str, Any]]):
         references: for each categorical field the reference level, whose coefficient is 0.
         notes: a line about each coefficient that cannot be estimated.
         group: the name of the groups' field, if it is known.
+        covariance: the covariance `(k, k)` of the k rows' coefficients, of the kind that is shown
+            by default. Empty if it is unknown.
     """
 
     def __init__(
@@ -35,11 +37,13 @@ class Coefficients(list[dict[str, Any]]):
         references: Mapping[str, str],
         notes: Sequence[str],
         group: str = "",
+        covariance: Sequence[Sequence[float]] = (),
     ) -> None:
         super().__init__(_with_tests(row, errors) for row in rows)
         self.errors, self.group = errors, group
         self.statistics = _with_ratios(statistics)
         self.references, self.notes = dict(references), list(notes)
+        self.covariance = [list(row) for row in covariance]
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], errors: str = "") -> Self:

@@ -81,6 +81,16 @@ def field_columns(task: Task) -> dict[str, slice]:
     return dict(zip(task.facts.schema.fields, task.facts.schema.slices, strict=True))
 
 
+def feature_names(task: Task) -> list[str]:
+    """Return the names of the features, such as `price`, `mode = bus` or `mode is missing`."""
+    if task.facts.schema is None:
+        return list(field_columns(task))
+    return [
+        f"{name.removesuffix(' = ')} is missing" if name.endswith(" = ") else name
+        for name in task.facts.schema.feature_names
+    ]
+
+
 def _metric_of(predictor: Predictor, data: Dataset, instances: Dataset) -> Floats:
     """Return the main metric `(B,)` of answers to `instances`: those of `data`, or shuffled."""
     task = predictor.task

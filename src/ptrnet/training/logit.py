@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from ptrnet.errors import InputError, listed
 from ptrnet.files import atomic_path
 from ptrnet.models.conditional_logit import ConditionalLogit
 from ptrnet.solver.coefficients import Coefficients
-from ptrnet.solver.explain import field_columns
+from ptrnet.solver.explain import feature_names, field_columns
 from ptrnet.tasks.base import Task
 from ptrnet.training import run_folder
 from ptrnet.training.examples import open_stream, open_valid
@@ -127,7 +127,7 @@ def fit_coefficients(data: Dataset, task: Task, group: str = "") -> tuple[Floats
         InputError: no feature differs within a set, or no coefficient is finite.
     """
     x, sizes, starts = task.normalize(data.elements), data.sizes, data.starts[:-1]
-    groups, names = data.groups, _names(task)
+    groups, names = data.groups, feature_names(task)
     differs = (x != np.repeat(x[starts], sizes, axis=0)).any(0)
     if not differs.any():
         raise InputError(f"model {models.LOGIT}: no field differs within a set, so none can matter")
@@ -141,7 +141,8 @@ def fit_coefficients(data: Dataset, task: Task, group: str = "") -> tuple[Floats
     kept, notes = _identified(choices, differs, list(references.values()), names, task)
     choices = choices._replace(x=choices.x[:, kept])
     b, last_step = _maximum(choices)
-    errors = _standard_errors(*choices.derivatives(b), groups)
+    covariances = _covariances(*choices.derivatives(b), groups)
+    errors = _standard_errors(covariances)
     is_estimated, of_separation = _estimated(choices, last_step, errors, [names[k] for k in kept])
     kind, of_groups = _default_errors(errors, is_estimated, groups)
     notes += [*of_separation, *of_groups]
@@ -165,19 +166,19 @@ def fit_coefficients(data: Dataset, task: Task, group: str = "") -> tuple[Floats
         "log_likelihood_equal_shares": choices.log_likelihood(np.zeros(len(b))),
         "parameters": len(b),
     }
+    estimated = np.flatnonzero(is_estimated)
+    covariance = covariances[kind] / (units * units[:, None])
     levels = {field: names[k].removeprefix(f"{field} = ") for field, k in references.items()}
-    table = Coefficients(rows, kind, statistics, levels, notes, group)
+    table = Coefficients(
+        rows,
+        kind,
+        statistics,
+        levels,
+        notes,
+        group,
+        covariance[np.ix_(estimated, estimated)].tolist(),
+    )
     return _centered(weights, kept[~is_estimated], data, task), table
-
-
-def _names(task: Task) -> list[str]:
-    """Return the names of the features."""
-    if task.facts.schema is None:
-        return list(field_columns(task))
-    return [
-        f"{name.removesuffix(' = ')} is missing" if name.endswith(" = ") else name
-        for name in task.facts.schema.feature_names
-    ]
 
 
 def _references(
@@ -250,7 +251,8 @@ def _estimated(
     Raises:
         InputError: there is no such coefficient.
     """
-    equal_shares = _standard_errors(*choices.derivatives(np.zeros(len(names))), None)["classical"]
+    at_zero = _covariances(*choices.derivatives(np.zeros(len(names))), None)
+    equal_shares = _standard_errors(at_zero)["classical"]
     is_infinite = np.abs(last_step) * np.abs(choices.x).max(0) > MOVING
     is_lost = ~is_infinite & (errors["classical"] > LOST * equal_shares)
     notes = [
@@ -312,29 +314,34 @@ def _inverse(information: Floats) -> Floats:
     return inverse / (roots * roots[:, None])
 
 
-def _standard_errors(
+def _covariances(
     gradients: Floats, information: Floats, groups: Indices | None
 ) -> dict[str, Floats]:
-    """Return the standard errors `(k,)` of each kind.
+    """Return the covariance `(k, k)` of the coefficients of each kind.
 
-    Classical errors are those of the inverse information. Robust ones are those of the sandwich
-    (Huber 1967, White 1982), which takes each set as an observation. For clustered errors, each
-    group is an observation. Both have the factor G / (G - 1) for G observations, as in Stata.
+    The classical covariance is the inverse information. The robust one is the sandwich (Huber 1967,
+    White 1982), which takes each set as an observation. For the clustered one, each group is an
+    observation. Both have the factor G / (G - 1) for G observations, as in Stata.
     """
     inverse = _inverse(information)
 
     def sandwich(parts: Floats) -> Floats:
         factor = len(parts) / max(len(parts) - 1, 1)
-        return np.sqrt(factor * ((parts @ inverse) ** 2).sum(0))
+        influences = parts @ inverse
+        return factor * (influences.T @ influences)
 
-    classical = np.sqrt(np.maximum(np.diag(inverse), 0))
-    errors = {"classical": classical, "robust": sandwich(gradients)}
+    covariances = {"classical": inverse, "robust": sandwich(gradients)}
     if groups is not None:
         codes = np.unique(groups, return_inverse=True)[1]
         sums = np.zeros((codes.max() + 1, gradients.shape[1]))
         np.add.at(sums, codes, gradients)
-        errors["clustered"] = sandwich(sums)
-    return errors
+        covariances["clustered"] = sandwich(sums)
+    return covariances
+
+
+def _standard_errors(covariances: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return the standard errors `(k,)` of each kind."""
+    return {kind: np.sqrt(np.maximum(np.diag(c), 0)) for kind, c in covariances.items()}
 
 
 def _centered(weights: Floats, others: Indices, data: Dataset, task: Task) -> Floats:
