@@ -22,8 +22,9 @@ SHORTER = {
     "train hull-ptr-net": ["--steps", "2", "--batch-size", "4", "--valid-batches", "1"],
     "generate": ["--count", "20"],
 }
-TABLE = "order,price,country,bought,place\n" + "".join(
-    f"{k},{(k * 7 + j * 5) % 11},{'ab'[k % 2]},{int(j == k % 3)},{(j + k) % 3}\n"
+COLOURS = ("red", "green", "blue")
+TABLE = "order,price,colour,country,bought,place\n" + "".join(
+    f"{k},{(k * 7 + j * 5) % 11},{COLOURS[j]},{'ab'[k % 2]},{int(j == k % 3)},{(j + k) % 3}\n"
     for k in range(20)
     for j in range(3)
 )

@@ -22,6 +22,7 @@ VERBS = (
     "solve",
     "evaluate",
     "explain",
+    "simulate",
     "train",
     "generate",
     "label",
