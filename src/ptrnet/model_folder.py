@@ -60,7 +60,10 @@ def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None
         InputError: a value in a tensor is not finite, or the folder cannot be made. In both cases
             no file is written.
     """
-    tensors = {k: v.to(dtype).contiguous() for k, v in saved.model.state_dict().items()}
+    tensors = {
+        k: (v.to(dtype) if v.is_floating_point() else v).contiguous()
+        for k, v in saved.model.state_dict().items()
+    }
     for name, tensor in tensors.items():
         if not tensor.isfinite().all():
             raise InputError(f"{folder}: not saved: tensor {name!r} has values that are not finite")
@@ -123,7 +126,11 @@ def load(folder: Path) -> Saved:
     except SafetensorError as error:
         raise ModelError(f"{path}: not a whole safetensors file: {error}") from None
     _check_tensors(path, tensors, model)
-    model.load_state_dict({k: v.float() for k, v in tensors.items()}, assign=True)
+    tensors = {k: v.float() if v.is_floating_point() else v for k, v in tensors.items()}
+    model.load_state_dict(tensors, assign=True)
+    for network in model.networks():
+        if reason := network.weights_error():
+            raise ModelError(f"{path}: {reason}")
     return Saved(model.eval(), task, config["trained"])
 
 
@@ -193,8 +200,10 @@ def _check_tensors(path: Path, tensors: dict[str, torch.Tensor], model: PointerM
                 f"{path}: tensor {name!r} must be {tuple(expected[name].shape)}, "
                 f"got {tuple(tensor.shape)}"
             )
-        if tensor.dtype not in _DTYPES:
-            known, got = (", ".join(map(str, kinds)) for kinds in (_DTYPES, [tensor.dtype]))
+        is_float = expected[name].is_floating_point()
+        dtypes = _DTYPES if is_float else (expected[name].dtype,)
+        if tensor.dtype not in dtypes:
+            known, got = (", ".join(map(str, kinds)) for kinds in (dtypes, [tensor.dtype]))
             raise ModelError(f"{path}: tensor {name!r} must be of {known}, got {got}")
         if not tensor.float().isfinite().all():
             raise ModelError(f"{path}: tensor {name!r} has a value that is not finite")

@@ -1,8 +1,10 @@
 """Small untrained solvers, built in milliseconds."""
 
+import numpy as np
 import torch
 
 from ptrnet import models, tasks
+from ptrnet.models.parts.trees import DEPTH, LEAVES, Trees
 from ptrnet.solver import Solver
 
 # Sizes of the small models. Each model takes the settings that it has.
@@ -21,3 +23,22 @@ def small_solver(task="hull", model="ptr-net", seed=0, scale=1.0, **settings):
         for parameter in network.parameters():
             parameter.mul_(scale)
     return Solver(network, kind, {"n": "5", "steps": 0, "seed": seed})
+
+
+def random_trees(count, num_features, seed=0):
+    """Return trees that split random leaves at random features and thresholds."""
+    rng = np.random.default_rng(seed)
+    trees = Trees(count)
+    for tree in range(count):
+        leaves, size = {0: 0}, 1  # the depth of each leaf, by its node
+        for _ in range(int(rng.integers(2, LEAVES))):
+            node = int(rng.choice([leaf for leaf, depth in leaves.items() if depth < DEPTH]))
+            depth = leaves.pop(node) + 1
+            trees.features[tree, node] = int(rng.integers(num_features))
+            trees.thresholds[tree, node] = float(rng.normal())
+            trees.branches[tree, node] = torch.tensor([size, size + 1])
+            leaves |= {size: depth, size + 1: depth}
+            size += 2
+        for leaf in leaves:
+            trees.values[tree, leaf] = float(rng.normal())
+    return trees

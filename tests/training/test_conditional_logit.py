@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 import ptrnet
 from ptrnet import models, tasks
 from ptrnet.solver import Solver
-from ptrnet.training.conditional_logit import SHARES, best_share, fit_logit
+from ptrnet.training.conditional_logit import fit_logit
 from ptrnet.types import Example
 
 WEIGHTS = np.array([1.5, -2.0, 0.0])
@@ -68,29 +68,6 @@ def test_few_choices_by_a_logit_are_predicted_nearly_as_well_as_by_the_logit():
     expected = np.mean([log_softmax(x @ WEIGHTS)[y[0]] for x, y in new])
     assert expected - 0.03 < actual < expected
     assert model.model.networks()[0].logit_share > 0.5
-
-
-def test_the_network_needs_a_gain_of_more_than_one_standard_error():
-    """A mixture gains 0.1 on average, with a standard deviation of 1."""
-    gains = np.random.default_rng(0).normal(size=10_000)
-    gains = (gains - gains.mean()) / gains.std() + 0.1
-    log_likelihoods = np.full((len(SHARES), len(gains)), -3.0)
-    log_likelihoods[-1], log_likelihoods[4] = -2.0, -2.0 + gains
-    assert best_share(log_likelihoods) == SHARES[4]
-    few = np.where(np.arange(64) % 2, 1.1, -0.9)  # the standard error is 0.125
-    log_likelihoods = log_likelihoods[:, :64].copy()
-    log_likelihoods[4] = -2.0 + few
-    assert best_share(log_likelihoods) == 1
-
-
-def test_a_gain_of_a_few_persons_is_not_clear_however_many_choices_they_have():
-    """The gains of 4 persons, 0.1 on average, have a standard error of 0.11."""
-    persons = np.repeat(np.arange(4), 100)
-    log_likelihoods = np.full((len(SHARES), 400), -3.0)
-    log_likelihoods[-1] = -2.0
-    log_likelihoods[4] = -2.0 + np.array([0.4, 0.1, 0.0, -0.1])[persons]
-    assert best_share(log_likelihoods) == SHARES[4]
-    assert best_share(log_likelihoods, persons) == 1
 
 
 def test_choices_that_no_logit_predicts_have_hardly_any_share_of_it():

@@ -270,6 +270,7 @@ def write_graph(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, p
                 },
                 opset_version=RECORDED_OPSET,
                 dynamo=False,  # takes a second; the new exporter fails for some models
+                autograd_inlining=False,  # functions become the operators that they name
             )
     except torch.onnx.errors.OnnxExporterError as error:
         raise ModelError(

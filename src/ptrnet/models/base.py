@@ -65,6 +65,10 @@ class PointerModel(nn.Module, ABC):
         """The networks that are trained separately: this model, or the members of an ensemble."""
         return [self]
 
+    def weights_error(self) -> str:
+        """What is wrong with loaded weights of the right shapes; empty if nothing is."""
+        return ""
+
     def settings(self) -> dict[str, Any]:
         """The settings by name, as `ptrnet.models.build` takes them."""
         return asdict(self._settings)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -39,6 +40,9 @@ class Ensemble(PointerModel):
     def networks(self) -> list[PointerModel]:
         """The members."""
         return list(self.members)  # type: ignore[arg-type]
+
+    def settings(self) -> dict[str, Any]:
+        return self.networks()[0].settings()
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedByEach:
         encoded = [member.encode(inputs, lengths) for member in self.networks()]

@@ -1,6 +1,7 @@
 """A pointer network for sets: it scores each element once, and the highest score comes first."""
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -18,10 +19,17 @@ from ptrnet.models.parts.attention import (
     normal_vectors,
     with_deviations,
 )
-from ptrnet.models.parts.scores_once import ScoredSet, ScoresOnce, scored
+from ptrnet.models.parts.scores_once import (
+    ScoredSet,
+    ScoresOnce,
+    mixed_log_probs,
+    mixed_scores,
+    scored,
+)
 from ptrnet.models.settings import ModelSettings, SetSettings
 
 if TYPE_CHECKING:
+    from ptrnet.models.parts.trees import Trees
     from ptrnet.tasks.base import Task
 
 # docs/dev/own-data-defaults.md has the measurements behind these numbers.
@@ -45,16 +53,25 @@ class SetPtrNet(ScoresOnce):
     `v` is 0 at first. An optimiser such as Adam moves all weights about equally fast. So the factor
     `s = 20 / sqrt(D)` lets the linear part learn first. D is the size of `x_j`.
 
-    If an answer is one element (`answer` is "one"), an element's probability in evaluation mode is
-    `(1 - a) softmax(u) + a softmax(b' z)`: a mixture with a conditional logit (McFadden 1974). `z`
-    are the features without logarithms and differences. The buffers `logit_share` (a) and
-    `logit_weights` (b) are 0 in a new model, and `ptrnet.training.conditional_logit` sets them
-    after training.
+    In evaluation mode, the scores of elements are mixed with those of up to two other models, which
+    `ptrnet.training.mixture` fits after the training of the network:
+
+    - If an answer is one element (`answer` is "one"), a conditional logit (McFadden 1974) gives
+      element j the score `b' z_j`. `z` are the features without logarithms and differences. `b` is
+      the buffer `logit_weights`. The probability of an element is `(1 - a - c) softmax(u) + a
+      softmax(b' z) + c softmax(f(z))`. a and c are the buffers `logit_share` and
+      `trees.share`.
+    - With the setting `trees`, gradient-boosted trees give element j the score `f(z_j)`; see
+      `Trees`. Unless an answer is one element, `u` becomes the mean of both scores, standardised
+      within the set; see `mixed_scores`.
+
+    All shares are 0 in a new model.
     """
 
     Settings = SetSettings
     logit_weights: Tensor  # (d,)
     logit_share: Tensor  # ()
+    trees: "Trees | None"
 
     def __init__(self, features: int, num_specials: int, settings: SetSettings) -> None:
         super().__init__(features, num_specials, settings)
@@ -82,6 +99,11 @@ class SetPtrNet(ScoresOnce):
         if self.answer == "one":
             self.register_buffer("logit_weights", torch.zeros(features))
             self.register_buffer("logit_share", torch.zeros(()))
+        self.trees = None
+        if settings.trees:
+            from ptrnet.models.parts.trees import Trees
+
+            self.trees = Trees(settings.trees)
 
     @classmethod
     def for_task(cls, task: "Task", settings: ModelSettings) -> "SetPtrNet":
@@ -91,6 +113,11 @@ class SetPtrNet(ScoresOnce):
             known = task.facts.relative_range
             network.logs = Logs(*(torch.from_numpy(part).float() for part in known))
         return network
+
+    def weights_error(self) -> str:
+        if self.trees is None or self.trees.are_sound(self.features):
+            return ""
+        return "a tree has a feature or a child that does not exist"
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> ScoredSet:
         lengths = full_lengths(inputs) if lengths is None else lengths
@@ -108,29 +135,28 @@ class SetPtrNet(ScoresOnce):
             of_elements = self.linear(read)[..., 0] * self.linear_factor
         scores = scores + nn.functional.pad(of_elements, (self.num_specials, 0))
         scores = scores.masked_fill(~is_token, -torch.inf)
-        if self.answer == "one" and not self.training:
-            scores = torch.cat(
-                [
-                    scores[:, : self.num_specials],
-                    self._mix_with_logit(scores[:, self.num_specials :], inputs),
-                ],
-                1,
-            )
+        if not self.training and (self.answer == "one" or self.trees is not None):
+            special, of_elements = scores[:, : self.num_specials], scores[:, self.num_specials :]
+            with torch.autocast(inputs.device.type, enabled=False):
+                scores = torch.cat([special, self._mixed(of_elements, inputs)], 1)
         return scored(scores)
 
-    def _mix_with_logit(self, scores: Tensor, inputs: Tensor) -> Tensor:
-        """Log-probabilities `(B, N)` of the mixture, given the network's scores of elements."""
-        is_padding = scores == -torch.inf
-        with torch.autocast(inputs.device.type, enabled=False):
-            of_logit = (inputs @ self.logit_weights).masked_fill(is_padding, -torch.inf)
-        share = self.logit_share
-        own, other = (
-            (part.log_softmax(-1) + log_share).masked_fill(is_padding, 0)
-            for part, log_share in ((scores, (1 - share).log()), (of_logit, share.log()))
-        )
-        # Compute log(exp(own) + exp(other)). One of the two exponentials may be 0.
-        mixed = torch.maximum(own, other) + torch.log1p(torch.exp(-(own - other).abs()))
-        return mixed.masked_fill(is_padding, -torch.inf)
+    def _mixed(self, scores: Tensor, inputs: Tensor) -> Tensor:
+        """Mix the network's scores `(B, N)` of elements with those of the logit and the trees."""
+        of_trees = [] if self.trees is None else [(self.trees(inputs), self.trees.share)]
+        if self.answer == "one":
+            others = [(inputs @ self.logit_weights, self.logit_share), *of_trees]
+            parts, shares = zip(*others, strict=True)
+            return mixed_log_probs([scores, *parts], [1 - sum(shares), *shares])
+        for part, share in of_trees:
+            scores = mixed_scores(scores, part, share)
+        return scores
+
+    def set_trees(self, trees: "Trees | None") -> None:
+        """Replace the trees; None: have no trees."""
+        assert isinstance(self._settings, SetSettings)
+        self.trees = trees
+        self._settings = replace(self._settings, trees=0 if trees is None else len(trees))
 
     def _waves(self, inputs: Tensor) -> list[Tensor]:
         """A sine and a cosine `(B, N, d)` of features `(B, N, d)` for each octave."""

@@ -145,6 +145,13 @@ class SetSettings(EncoderSettings):
         "any", "set-ptr-net: number of elements in an answer"
     )
     repeats: bool = setting(False, "set-ptr-net: an answer may repeat elements")
+    trees: int = setting(
+        0,
+        "set-ptr-net: the most gradient-boosted trees to mix with the network, for answers of the "
+        "kinds choice and grades; 0: none; for your own examples, 300 with the extra trees",
+        ge=0,
+        le=10_000,
+    )
 
     @property
     def scores_once(self) -> bool:

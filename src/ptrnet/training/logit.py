@@ -21,6 +21,7 @@ from ptrnet.solver.explain import feature_names, field_columns
 from ptrnet.tasks.base import Task
 from ptrnet.training import run_folder
 from ptrnet.training.examples import open_stream, open_valid
+from ptrnet.training.mixture import Shares
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.reports import Hooks
 from ptrnet.training.run_card import write_card
@@ -71,7 +72,7 @@ def train_logit(
         with atomic_path(output / run_folder.COEFFICIENTS) as path:
             path.write_text(json.dumps(facts["coefficients"], indent=2) + "\n", encoding="utf-8")
         model_folder.save(output, saved)
-        write_card(output, saved, recipe, parts, 0.0)
+        write_card(output, saved, recipe, parts, Shares())
     print(coefficients, file=sys.stderr)
     return saved
 

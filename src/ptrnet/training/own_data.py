@@ -39,6 +39,7 @@ SIZES = (
 LARGE = {"weight_decay": 0.0, "learning_rate": 4e-3, "see_logs": True}
 ORDERS = ("permutation", "subset")
 NOISY = ("choice", "grades")  # judgements of people, which a network overfits after a few epochs
+MOST_TREES = 300
 OCTAVES = 5  # set-ptr-net also reads sines and cosines of features, in this many frequencies
 EPOCHS, FEWEST_STEPS, MOST_STEPS = 40, 150, 3_000
 MANY = 5_000  # with at least this many examples, we may use a decoder for answers of ORDERS
@@ -121,16 +122,29 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
     if not ordered:
         warn_of_positions(inferred.examples)
     of_task = {key: given.pop(key) for key in options_of(type(inferred.task)) if key in given}
-    return Recipe.of(
-        replace(inferred.task, **of_task),
-        {
-            **defaults(inferred, ordered, given),
-            **validation_defaults(given),
-            "n": Sizes.of(inferred.examples.sizes),
-            **given,
-            "data": data,
-        },
-    )
+    table = {
+        **defaults(inferred, ordered, given),
+        **validation_defaults(given),
+        "n": Sizes.of(inferred.examples.sizes),
+        **given,
+        "data": data,
+    }
+    if _can_mix_trees(inferred.task.kind, table) and _has_trees():
+        table.setdefault("trees", MOST_TREES)
+    return Recipe.of(replace(inferred.task, **of_task), table)
+
+
+def _can_mix_trees(kind: str, table: Mapping[str, Any]) -> bool:
+    """Whether trees can be mixed with the network of a flat recipe, for answers of a kind."""
+    validates = bool(table.get("valid") or table.get("valid_share"))
+    return kind in NOISY and table.get("model") == SETS and validates
+
+
+def _has_trees() -> bool:
+    """Whether the extra that grows trees is installed."""
+    from ptrnet.training.trees import is_installed
+
+    return is_installed()
 
 
 def field_names(key: str, fields: str | Sequence[str]) -> tuple[str, ...]:
@@ -192,6 +206,17 @@ def summary(inferred: "InferredTask", recipe: Recipe, is_guessed: bool) -> str:
         f"{len(sizes):,} examples{of_groups} of {sizes.min()} to {sizes.max()} elements of {d} "
         f"feature{'s' * (d > 1)}{fields}; answers of {lengths.min()} to {lengths.max()} indices, "
         f"taken as {inferred.task.kind}{hint}{_possible_codes(inferred)}\n{describe(recipe)}"
+        f"{_missing_extra(recipe)}"
+    )
+
+
+def _missing_extra(recipe: Recipe) -> str:
+    """Return a line that names the extra that grows trees, if it would be used; empty if not."""
+    if not _can_mix_trees(recipe.task.facts.kind, recipe.table()) or _has_trees():
+        return ""
+    return (
+        "\nno gradient-boosted trees, which often improve choices and rankings by grades, because "
+        'the extra "trees" is not installed: pip install "ptrnet[trees]"'
     )
 
 
@@ -314,6 +339,8 @@ def describe(recipe: Recipe) -> str:
     if dropout := getattr(network, "dropout", 0):
         parts.append(f"dropout {dropout:g}")
     parts.append(f"{recipe.run.steps:,} steps of {recipe.data.batch_size} examples")
+    if trees := getattr(network, "trees", 0):
+        parts.append(f"mixed with up to {trees} trees")
     if recipe.objective.loss == "gains":
         parts.append("learning gains 2^grade - 1")
     is_seen = network.sees_order and not recipe.data.augment

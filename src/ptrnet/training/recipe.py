@@ -470,6 +470,14 @@ def _check_answers(recipe: Recipe) -> None:
             raise InputError("recipe: loss gains needs answers of the kind grades")
         if not recipe.network.scores_once:
             raise InputError(f"recipe: loss gains needs the model set-ptr-net, got {recipe.model}")
+    if getattr(recipe.network, "trees", 0):
+        if task.facts.kind not in ("choice", "grades"):
+            raise InputError("recipe: trees are for answers of the kinds choice and grades")
+        if not (data.valid or data.valid_share):
+            raise InputError(
+                "recipe: trees need validation examples, which decide how much they count: give "
+                "valid or valid_share, or set trees to 0"
+            )
     if data.examples and data.data:
         raise InputError("recipe: examples counts fresh examples, so it cannot be used with data")
     if data.augment and not data.data:

@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,9 @@ from ptrnet.errors import InputError
 from ptrnet.kernels import use_compiled_kernels
 from ptrnet.models.base import PointerModel
 from ptrnet.models.parts import DrawFrom
+from ptrnet.models.settings import SetSettings
 from ptrnet.solver import Solver
 from ptrnet.training import checkpoint, run_folder
-from ptrnet.training.conditional_logit import forget_logits, mix_with_logits
 from ptrnet.training.examples import (
     fresh_test_examples,
     make_valid_batches,
@@ -29,6 +30,7 @@ from ptrnet.training.loop import (
     is_main_process,
     run_steps,
 )
+from ptrnet.training.mixture import Shares, forget_others, mix
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.reports import Hooks
@@ -69,6 +71,7 @@ def train(
         hooks: the caller's callbacks and loggers.
 
     Raises:
+        MissingExtraError: the recipe has trees, but the extra that grows them is not installed.
         InputError: `output` holds another run, has no run to resume, or is locked by another
             training. Nothing was written.
         DivergedError: the loss is not finite. The last good checkpoint is kept.
@@ -86,6 +89,10 @@ def train(
             from ptrnet.training.logit import train_logit
 
             return train_logit(recipe, output, resume, data, hooks or Hooks())
+        if getattr(recipe.network, "trees", 0):
+            from ptrnet.training.trees import check_extra
+
+            check_extra()
         if is_main_process():  # before the examples are read, which may take long
             if resume:
                 locks.enter_context(run_folder.locked(output))
@@ -150,41 +157,27 @@ def _train(
     saved = model_folder.Saved(model.cpu().eval(), recipe.task, _facts(recipe, step))
     if is_main_process():  # before the mixture and the card, which may take long
         model_folder.save(output, saved)
-    share = 0.0
-    if has_answers:
-        share = mix_with_logits(saved.model, recipe.task, stream, valid_parts)
+    shares = mix(saved.model, recipe, stream, valid_parts) if has_answers else Shares()
     if is_main_process():
-        _report_share(share)
+        if shares != Shares():
+            print(f"the validation examples chose what answers: {shares}", file=sys.stderr)
         model_folder.save(output, saved)
         fresh = None if valid_parts else fresh_test_examples(recipe)
         tested = valid_parts if fresh is None else [fresh]
-        write_card(output, saved, recipe, tested if has_answers else [], share)
+        write_card(output, saved, recipe, tested if has_answers else [], shares)
     return saved
-
-
-def _report_share(share: float) -> None:
-    """If a conditional logit has a share of the model's probabilities, say so on standard error."""
-    if share == 1:
-        text = (
-            "all probabilities come from a conditional logit, because no mixture with the network "
-            "clearly predicts the validation examples better"
-        )
-    else:
-        text = (
-            f"{share:.0%} of each probability comes from a conditional logit, because the mixture "
-            "predicts the validation examples better"
-        )
-    if share:
-        print(text, file=sys.stderr)
 
 
 def _network(recipe: Recipe) -> PointerModel:
     """Build the recipe's model with random weights, in float32 whatever PyTorch's default is.
 
-    The weights depend on the recipe's seed alone.
+    The weights depend on the recipe's seed alone. `mix` grows trees after the training.
     """
+    settings = recipe.network
+    if isinstance(settings, SetSettings):
+        settings = replace(settings, trees=0)
     with torch.device("cpu"), DrawFrom(torch.Generator().manual_seed(recipe.run.seed)):
-        return models.for_task(recipe.model, recipe.task, recipe.network).float()
+        return models.for_task(recipe.model, recipe.task, settings).float()
 
 
 def _load_weights(model: PointerModel, recipe: Recipe) -> None:
@@ -195,6 +188,7 @@ def _load_weights(model: PointerModel, recipe: Recipe) -> None:
             the recipe.
     """
     solver = _model_of(recipe.run.weights)
+    forget_others(solver.model)  # they fit the examples that the other model learned from
     name, settings = model_folder.registered_name(solver.model), solver.model.settings()
     expected = {"model": recipe.model, "features": model.features, **model.settings()}
     expected["special slots"] = model.num_specials
@@ -208,7 +202,6 @@ def _load_weights(model: PointerModel, recipe: Recipe) -> None:
                 f"weights: {recipe.run.weights} has {key} {actual.get(key)}, the recipe has {value}"
             )
     model.load_state_dict(solver.model.state_dict())
-    forget_logits(model)  # the logits fit the choices that the other model learned from
 
 
 def _model_of(name_or_path: str) -> Solver:

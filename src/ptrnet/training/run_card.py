@@ -18,6 +18,7 @@ from ptrnet.models.base import num_weights
 from ptrnet.solver import Solver
 from ptrnet.solver.scoring import scored
 from ptrnet.training import own_data
+from ptrnet.training.mixture import Shares
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Dataset, Example
 
@@ -82,7 +83,7 @@ def write_card(
     saved: model_folder.Saved,
     recipe: Recipe,
     parts: Sequence[Dataset],
-    logit_share: float,
+    shares: Shares,
 ) -> None:
     """Write the card of a run's model, with scores on examples that were not used for training.
 
@@ -96,7 +97,7 @@ def write_card(
         parts: test examples with answers. A single part is for all networks. If there are several
             parts, part k is for network k of an ensemble, which did not learn from these examples.
             Without examples the card has no scores.
-        logit_share: the share of a conditional logit in the model's probabilities.
+        shares: the mixture that answers.
     """
     count = sum(map(len, parts))
     scores, table = "Not measured: the training kept no examples with answers for this.", ""
@@ -120,7 +121,7 @@ def write_card(
     Card(
         title=folder.resolve().name,
         summary=f"A {recipe.model} for {_subject(saved)}.",
-        facts=_facts(saved, recipe, logit_share),
+        facts=_facts(saved, recipe, shares),
         scores=scores,
         table=table,
         usage=USAGE,
@@ -129,7 +130,7 @@ def write_card(
     ).write(folder, saved)
 
 
-def _facts(saved: model_folder.Saved, recipe: Recipe, logit_share: float) -> list[str]:
+def _facts(saved: model_folder.Saved, recipe: Recipe, shares: Shares) -> list[str]:
     """Return the facts about the model and its training."""
     is_logit, schema = recipe.model == models.LOGIT, saved.task.facts.schema
     facts = [
@@ -146,8 +147,8 @@ def _facts(saved: model_folder.Saved, recipe: Recipe, logit_share: float) -> lis
         facts.append(f"Reads: {schema.describe()}")
     if recipe.task.facts.kind:
         facts.append(f"Trained: {own_data.describe(recipe)}")
-    if logit_share:
-        facts.append(f"Probabilities: {logit_share:.0%} from a conditional logit")
+    if shares != Shares():
+        facts.append(f"Mixture: {shares}")
     if not is_logit:
         facts.append(
             f"Training: seed {recipe.run.seed}, batches of {recipe.data.batch_size}, weights of "

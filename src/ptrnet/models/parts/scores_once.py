@@ -1,7 +1,9 @@
-"""Models that score each element once, whatever the answer so far."""
+"""Models that score each element once, whatever the answer so far, and mixtures of scores."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import torch
 from torch import Tensor
@@ -82,3 +84,55 @@ class ScoresOnce(PointerModel):
             is_end = is_end[..., None]
             is_impossible = (is_element == is_end) | (is_impossible & ~is_end)
         return scores[:, None].masked_fill(is_impossible, -torch.inf).log_softmax(-1)
+
+
+def mixed_log_probs(scores: Sequence[Tensor], shares: Sequence[Tensor]) -> Tensor:
+    """Return `log sum_m share_m softmax(scores_m)`, `(B, N)`.
+
+    Args:
+        scores: the scores `(B, N)` of each model, of which the first ones are -inf on padding.
+        shares: the share `()` of each model. The sum of all shares is 1.
+    """
+    is_padding = scores[0] == -torch.inf
+    parts = [
+        (part.masked_fill(is_padding, -torch.inf).log_softmax(-1) + share.log()).masked_fill(
+            is_padding, 0
+        )
+        for part, share in zip(scores, shares, strict=True)
+    ]
+    return reduce(_log_add, parts).masked_fill(is_padding, -torch.inf)
+
+
+def _log_add(a: Tensor, b: Tensor) -> Tensor:
+    """Return `log(exp(a) + exp(b))`. One of the two exponentials may be 0."""
+    largest = torch.maximum(a, b)
+    # If both are 0, their logarithms have no difference.
+    difference = (a - b).abs().masked_fill(largest == -torch.inf, 0)
+    return largest + torch.log1p(torch.exp(-difference))
+
+
+def mixed_scores(scores: Tensor, others: Tensor, share: Tensor) -> Tensor:
+    """Return scores `(B, N)`: a mean of the scores of two models, standardised within each set.
+
+    The mean is `(1 - share) z + share z'`, where z and z' have the mean 0 and the standard
+    deviation 1. It is multiplied by the mean of the two former standard deviations. So a share of 0
+    or 1 gives the probabilities of one model.
+
+    Args:
+        scores: `(B, N)`, -inf on padding.
+        others: `(B, N)`, the scores of the other model.
+        share: `()`, the weight of the other model.
+    """
+    is_element = scores != -torch.inf
+    count = is_element.sum(-1, keepdim=True)
+
+    def standardised(part: Tensor) -> tuple[Tensor, Tensor]:
+        part = torch.where(is_element, part, 0)
+        part = torch.where(is_element, part - part.sum(-1, keepdim=True) / count, 0)
+        spread = (part.square().sum(-1, keepdim=True) / count).sqrt()
+        return part / torch.where(spread > 0, spread, 1), spread
+
+    (own, own_spread), (other, other_spread) = standardised(scores), standardised(others)
+    spread = (1 - share) * own_spread + share * other_spread
+    mixed = spread * ((1 - share) * own + share * other)
+    return mixed.masked_fill(~is_element, -torch.inf)

@@ -1,0 +1,332 @@
+"""Mixtures of networks, logits and trees: chosen, saved, resumed, exported, served, explained."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import ptrnet
+from ptrnet import models, tasks
+from ptrnet.cli import run
+from ptrnet.export.graphs import OnnxModel
+from ptrnet.models.parts.scores_once import mixed_log_probs, mixed_scores
+from ptrnet.solver import Solver
+from ptrnet.training import own_data
+from ptrnet.training import run as training
+from ptrnet.training.mixture import Shares, best_mixture
+from ptrnet.training.own_data import infer_recipe
+from ptrnet.training.reports import Hooks
+from tests.serve.conftest import client_of
+from tests.support.small_models import random_trees
+
+CASES = [
+    ("choice", Shares()),
+    ("choice", Shares(0.6, 0.4, 0)),
+    ("choice", Shares(0.5, 0, 0.5)),
+    ("choice", Shares(0.2, 0.3, 0.5)),
+    ("choice", Shares(0, 0, 1)),
+    ("grades", Shares()),
+    ("grades", Shares(0.3, 0, 0.7)),
+    ("grades", Shares(0, 0, 1)),
+]
+EVERY_CASE = pytest.mark.parametrize(("kind", "shares"), CASES)
+CENTER = (0.5, -1.0, 0.0)
+TINY = {"steps": 4, "hidden_size": 8, "batch_size": 8, "ensemble": 2, "valid_every": 2}
+
+
+def mixture(kind, shares, members=2):
+    """Return an ensemble whose members are mixtures with random logits and trees."""
+    torch.manual_seed(0)
+    task = tasks.get("custom", kind=kind, center=CENTER, spread=(1.0, 2.0, 1.0))
+    sizes = {"hidden_size": 8, "encoder_layers": 1, "feed_forward": 8, "ensemble": members}
+    model = models.build("set-ptr-net", 3, 1, answer=task.facts.answer, **sizes).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(4)
+    for k, network in enumerate(model.networks()):
+        if kind == "choice":
+            network.logit_weights.normal_()
+            network.logit_share.fill_(shares.logit)
+        if shares.trees:
+            network.set_trees(random_trees(5, 3, seed=k))
+            network.trees.share.fill_(shares.trees)
+    return Solver(model, task, {"n": "2-6"})
+
+
+def instances(count=6, seed=1):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(CENTER, (1.0, 2.0, 1.0), (int(rng.integers(2, 7)), 3)) for _ in range(count)]
+
+
+def examples(kind, count=6):
+    rng = np.random.default_rng(2)
+    if kind == "choice":
+        return [(x, [int(rng.integers(len(x)))]) for x in instances(count)]
+    return [
+        ptrnet.types.Example(x, rng.permutation(len(x)), grades=np.arange(len(x))[::-1] % 3.0)
+        for x in instances(count)
+    ]
+
+
+def assert_equal_scores(actual, expected):
+    for x in instances():
+        np.testing.assert_allclose(actual.scores(x), expected.scores(x), atol=2e-5)
+        assert actual.solve(x).tolist() == expected.solve(x).tolist()
+
+
+@EVERY_CASE
+def test_a_saved_mixture_answers_without_lightgbm(tmp_path, kind, shares):
+    solver = mixture(kind, shares)
+    solver.save_pretrained(tmp_path / "m")
+    assert_equal_scores(ptrnet.load(tmp_path / "m"), solver)
+    code = (
+        "import sys; sys.modules['lightgbm'] = None; import ptrnet, numpy;"
+        f"m = ptrnet.load({str(tmp_path / 'm')!r});"
+        f"print(m.scores(numpy.array({instances(1)[0].tolist()})).tolist())"
+    )
+    if shares.trees == 0.7 or shares.trees == 0.5:
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        np.testing.assert_allclose(eval(done.stdout), solver.scores(instances(1)[0]), atol=2e-5)
+
+
+@EVERY_CASE
+def test_an_exported_mixture_answers_like_the_model(tmp_path, kind, shares):
+    solver = mixture(kind, shares)
+    manifest = ptrnet.export_onnx(solver, tmp_path / "onnx", instances=30)
+    assert manifest["checked"]["same_answers"] + manifest["checked"]["ties"] == 30
+    graphs = Solver(OnnxModel(tmp_path / "onnx", solver.model), solver.task)
+    assert_equal_scores(graphs, solver)
+
+
+def test_trees_in_a_quantized_graph_are_not_rounded(tmp_path):
+    solver = mixture("choice", Shares(0, 0, 1))
+    ptrnet.export_onnx(solver, tmp_path / "onnx", weights="int8", instances=10)
+    graphs = Solver(OnnxModel(tmp_path / "onnx", solver.model), solver.task)
+    assert_equal_scores(graphs, solver)
+
+
+@EVERY_CASE
+def test_a_served_mixture_answers_like_the_model(kind, shares):
+    import asyncio
+
+    solver = mixture(kind, shares)
+
+    async def ask():
+        async with client_of({"mine": solver}) as client:
+            question = {"instances": [x.tolist() for x in instances()]}
+            return (await client.post("/v1/models/mine/solve", json=question)).json()
+
+    answers = [answer["outputs"] for answer in asyncio.run(ask())["answers"]]
+    assert answers == [solver.solve(x).tolist() for x in instances()]
+
+
+@EVERY_CASE
+def test_a_mixture_is_explained(kind, shares):
+    """Trees that read only the first feature lose nothing if others are shuffled."""
+    solver = mixture(kind, shares, members=1)
+    if shares.trees == 1:
+        solver.model.trees.features.zero_()
+    importance = solver.explain(examples(kind, 40))["importance"]
+    assert len(importance) == 3
+    if shares.trees == 1:
+        assert importance["feature 2"]["value"] == importance["feature 3"]["value"] == 0
+        assert importance["feature 1"]["value"] != 0
+
+
+@EVERY_CASE
+def test_padding_does_not_change_a_mixture(kind, shares):
+    solver = mixture(kind, shares)
+    together = solver.scores(instances())
+    for x, scores in zip(instances(), together, strict=True):
+        np.testing.assert_allclose(solver.scores(x), scores, atol=1e-5)
+
+
+def test_probabilities_of_choices_are_means_and_scores_of_rankings_are_standardised():
+    shares, parts = torch.tensor([0.2, 0.0, 0.8]), torch.randn(3, 4, 5, dtype=torch.float64)
+    expected = (shares[:, None, None] * parts.softmax(-1)).sum(0)
+    torch.testing.assert_close(mixed_log_probs([*parts], [*shares]).exp(), expected)
+    own, other = parts[0].numpy() * 3 + 1, parts[1].numpy()
+    z, others = ((x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True) for x in (own, other))
+    spreads = 0.75 * own.std(1, keepdims=True) + 0.25 * other.std(1, keepdims=True)
+    actual = mixed_scores(torch.from_numpy(own), parts[1], torch.tensor(0.25))
+    np.testing.assert_allclose(actual, spreads * (0.75 * z + 0.25 * others))
+    for share, alone in ((0.0, torch.from_numpy(own)), (1.0, parts[1])):
+        mixed = mixed_scores(torch.from_numpy(own), parts[1], torch.tensor(share))
+        torch.testing.assert_close(mixed.softmax(-1), alone.softmax(-1))
+
+
+def test_equal_scores_stay_equal():
+    mixed = mixed_scores(torch.ones(1, 3), torch.tensor([[1.0, 2.0, 4.0]]), torch.tensor(0.5))
+    assert mixed.isfinite().all() and mixed.argmax() == 2
+    assert not mixed_scores(torch.ones(1, 3), torch.ones(1, 3), torch.tensor(0.5)).any()
+
+
+def test_a_mixture_needs_a_gain_of_more_than_one_standard_error():
+    """The mixtures gain 0.1 on average, with a standard deviation of 1."""
+    gains = np.random.default_rng(0).normal(size=10_000)
+    gains = (gains - gains.mean()) / gains.std() + 0.1
+    values = np.stack([np.full(len(gains), -2.0), np.full(len(gains), -3.0), -2.0 + gains])
+    assert best_mixture(values, [1, 2]) == best_mixture(values, [1, 1, 1]) == 2
+    few = np.where(np.arange(64) % 2, 1.1, -0.9)  # the standard error is 0.125
+    values = values[:, :64].copy()
+    values[2] = -2.0 + few
+    assert best_mixture(values, [1, 2]) == best_mixture(values, [1, 1, 1]) == 0
+
+
+def test_a_gain_of_a_few_persons_is_not_clear_however_many_choices_they_have():
+    """The gains of 4 persons, 0.1 on average, have a standard error of 0.11."""
+    persons = np.repeat(np.arange(4), 100)
+    values = np.stack([np.full(400, -2.0), -2.0 + np.array([0.4, 0.1, 0.0, -0.1])[persons]])
+    assert best_mixture(values, [1, 1]) == 1
+    assert best_mixture(values, [1, 1], persons) == 0
+
+
+def jumps(count, kind, seed=0):
+    """Return sets whose best element is the one above 0.3 in the first feature, which tree sees."""
+    rng = np.random.default_rng(seed)
+    sets = []
+    for x in rng.normal(size=(count, 4, 3)):
+        utility = 4.0 * (np.floor(2 * x[:, 0]) % 2) + rng.gumbel(size=4)
+        if kind == "choice":
+            sets.append((x, [int(utility.argmax())]))
+        else:
+            grades = np.clip(np.round(utility), 0, 4)
+            sets.append(ptrnet.types.Example(x, np.argsort(-grades, kind="stable"), grades=grades))
+    return sets
+
+
+@pytest.mark.parametrize("kind", ["choice", "grades"])
+@pytest.mark.parametrize("valid", ["parts", "one part"])
+def test_trees_answer_if_they_predict_validation_examples_better(kind, valid, capsys):
+    """A few steps do not let a network learn jumps."""
+    ensemble = 2 if valid == "parts" else 1
+    options = {**TINY, "ensemble": ensemble, "valid_share": 0.3, "trees": 60, "seed": 1}
+    model = ptrnet.fit(jumps(200, kind), kind, **options)
+    for network in model.model.networks():
+        assert network.trees.share > 0.5 and len(network.trees) == network.settings()["trees"] > 5
+    assert "gradient-boosted trees" in capsys.readouterr().err
+    new = jumps(300, kind, seed=1)
+    metric = {"choice": "accuracy", "grades": "ndcg@1"}[kind]
+    without = ptrnet.fit(jumps(200, kind), kind, **{**options, "trees": 0})
+    assert model.evaluate(new)[metric]["value"] > without.evaluate(new)[metric]["value"] + 0.1
+
+
+def test_trees_that_learn_nothing_are_left_out():
+    rng = np.random.default_rng(0)
+    noise = [(x, [int(rng.integers(4))]) for x in rng.normal(size=(60, 4, 3))]
+    model = ptrnet.fit(noise, "choice", **TINY, trees=20, seed=1)
+    for network in model.model.networks():
+        assert network.trees is None and network.settings()["trees"] == 0
+
+
+@pytest.mark.parametrize("kind", ["choice", "grades"])
+@pytest.mark.parametrize("at", [2, 4])
+def test_a_resumed_training_gives_the_same_mixture(tmp_path, kind, at):
+    """The training stops after some steps, or after the last one, before trees are grown."""
+    data = ptrnet.types.Dataset.of(
+        e if isinstance(e, ptrnet.types.Example) else ptrnet.types.Example(e[0], np.array(e[1]))
+        for e in jumps(100, kind)
+    )
+    ptrnet.data.formats.write(
+        str(tmp_path / "d.jsonl"),
+        data,
+        tasks.get("custom", kind=kind, center=(0.0,) * 3, spread=(1.0,) * 3),
+    )
+    given = {"kind": kind, **TINY, "trees": 20, "valid_share": 0.3, "checkpoint_every": 2}
+    recipe, _, _ = infer_recipe(str(tmp_path / "d.jsonl"), given)
+
+    def stop(step, metrics):
+        if step == at:
+            raise KeyboardInterrupt
+
+    training.train(recipe, tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        training.train(recipe, tmp_path / "stopped", hooks=Hooks([stop]))
+    training.train(recipe, tmp_path / "stopped", resume=True)
+    whole, stopped = ((tmp_path / f / "model.safetensors") for f in ("whole", "stopped"))
+    assert whole.read_bytes() == stopped.read_bytes()
+    assert ptrnet.load(tmp_path / "whole").model.settings()["trees"] > 0
+
+
+def test_a_training_from_other_weights_grows_its_own_trees(tmp_path):
+    first = ptrnet.fit(
+        jumps(150, "choice"),
+        "choice",
+        output=tmp_path / "first",
+        trees=40,
+        seed=1,
+        **{**TINY, "valid_share": 0.3},
+    )
+    assert first.model.settings()["trees"] > 0
+    again = ptrnet.fit(
+        jumps(40, "choice", 3),
+        "choice",
+        weights=str(tmp_path / "first"),
+        **{**TINY, "valid_share": 0, "trees": 0},
+    )
+    for network in again.model.networks():
+        assert network.trees is None and network.logit_share == 0
+
+
+def lines(path, kind="choice"):
+    ptrnet.data.formats.write(
+        str(path),
+        ptrnet.types.Dataset.of(
+            ptrnet.types.Example(x, np.array(y)) for x, y in jumps(40, "choice")
+        ),
+        tasks.get("custom", kind="choice", center=(0.0,) * 3, spread=(1.0,) * 3),
+    )
+    return str(path)
+
+
+def test_trees_are_a_default_where_they_help_if_the_extra_is_installed(tmp_path, monkeypatch):
+    path = lines(tmp_path / "d.jsonl")
+
+    def recipe(**options):
+        return infer_recipe(path, options)[0].network
+
+    assert recipe(kind="choice").trees == own_data.MOST_TREES
+    assert recipe(kind="choice", trees=0).trees == 0
+    assert recipe(kind="set").trees == recipe(kind="choice", valid_share=0).trees == 0
+    assert not hasattr(recipe(kind="choice", ordered=True), "trees")
+    text = infer_recipe(path, {"kind": "choice"})[1]
+    assert "up to 300 trees" in text and "pip" not in text
+    monkeypatch.setattr("ptrnet.training.trees.find_spec", lambda name: None)
+    found, text, _ = infer_recipe(path, {"kind": "choice"})
+    assert found.network.trees == 0 and text.count('pip install "ptrnet[trees]"') == 1
+    assert "pip" not in infer_recipe(path, {"kind": "set"})[1]
+
+
+def test_trees_without_the_extra_are_refused_before_anything_is_written(
+    tmp_path, monkeypatch, capsys
+):
+    path = lines(tmp_path / "d.jsonl")
+    monkeypatch.setattr("ptrnet.training.trees.find_spec", lambda name: None)
+    command = ["train", "--data", path, "--kind", "choice", "--trees", "5"]
+    assert run([*command, "--output", str(tmp_path / "m")]) == 2
+    assert 'pip install "ptrnet[trees]"' in capsys.readouterr().err
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kind": "set"}, "trees are for answers of the kinds choice and grades"),
+        ({"kind": "choice", "valid_share": 0}, "trees need validation examples"),
+        ({"kind": "choice", "model": "ptr-net"}, "unknown setting of model ptr-net 'trees'"),
+    ],
+)
+def test_trees_are_refused_where_they_cannot_be_mixed(tmp_path, options, message):
+    with pytest.raises(ptrnet.InputError, match=message):
+        infer_recipe(lines(tmp_path / "d.jsonl"), {**options, "trees": 5})
+
+
+def test_a_damaged_tree_is_refused(tmp_path):
+    solver = mixture("choice", Shares(0, 0, 1))
+    solver.model.networks()[1].trees.branches[0, 0, 0] = 77
+    solver.save_pretrained(tmp_path / "m")
+    with pytest.raises(ptrnet.PtrnetError, match=r"a tree has a feature or a child that does not"):
+        ptrnet.load(tmp_path / "m")
