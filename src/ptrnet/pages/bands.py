@@ -95,6 +95,44 @@ def beside_figure(page: Page, region: Region) -> float:
     return region.top + height
 
 
+def wrapped_figure(page: Page, region: Region) -> float:
+    """A figure at the left that text flows around: the box of the last paragraph overlaps it."""
+    dice = page.dice
+    if region.width < 16 or region.height < 10:
+        return region.top
+    width = region.width * dice.between(0.3, 0.55)
+    frame = Region(region.left, region.top, region.left + width, region.bottom)
+    end = any_figure(page, frame.at(region.top, min(region.height - 3, width * 1.2)))
+    beside = Region(frame.right + dice.between(0.5, 2), region.top, region.right, region.bottom)
+    y = region.top
+    while end - y > 6 and dice.chance(0.7):
+        y = page.text(beside.below(y), min(dice.integer(2, 8), int(end - y - 3))) + page.style.gap
+    bottom = min(end + dice.integer(1, 5), region.bottom)
+    page.put(region.left, y, region.right, bottom, TEXT)
+    return bottom
+
+
+def stories(page: Page, region: Region) -> float:
+    """Stories beside each other, each with a headline over its columns, which end together."""
+    dice = page.dice
+    if region.width < 30 or region.height < 8:
+        return region.top
+    inner = dice.between(0.7, 2)
+    height = region.height * (1 if dice.chance(0.5) else dice.between(0.3, 1))
+    headline, size = dice.between(1, 3), dice.between(0.3, 1)
+    deepest = region.top
+    for part in page.cells(region, 2 if dice.chance(0.7) else 3, 0.6, inner + dice.between(0.8, 3)):
+        width = part.width * max(size * dice.between(0.5, 1), 0.2)
+        left = part.left + (part.width - width) / 2 * page.style.centred
+        page.put(left, part.top, left + width, part.top + headline, SECTION_HEADER)
+        y = part.top + headline + dice.between(0.3, 0.8)
+        body = part.at(y, max(height - headline - 1, 4) * dice.between(0.6, 1))
+        count = min(dice.integer(1, 3), max(1, int(body.width / 8)))
+        for cell in page.cells(body, count, 1, inner):
+            deepest = max(deepest, column(page, cell.at(y, body.height * dice.between(0.8, 1))))
+    return deepest
+
+
 def cards(page: Page, region: Region) -> float:
     """Cards in rows, read row by row: pictures, titles and texts. Each card is read to its end.
 
@@ -351,7 +389,9 @@ BANDS: tuple[tuple[float, Layout], ...] = (
     (0.02, lists_in_columns),
     (0.025, glossary),
     (0.02, form),
-    (0.035, beside_figure),
+    (0.03, beside_figure),
+    (0.015, wrapped_figure),
+    (0.03, stories),
     (0.04, spanning),
     (0.01, numbered),
     (0.01, questions),
