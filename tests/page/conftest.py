@@ -41,7 +41,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-SECONDS = 30_000  # ms that any action may take on a busy machine
+SECONDS = 90_000  # ms that any action may take on a busy machine
 
 
 @pytest.fixture(scope="module")

@@ -147,3 +147,13 @@ def test_the_extra_is_named_if_it_is_missing(monkeypatch):
     monkeypatch.setattr(grown, "find_spec", lambda name: None)
     with pytest.raises(grown.MissingExtraError, match=r'pip install "ptrnet\[trees\]"'):
         grown.check_extra()
+
+
+def test_no_trees_grow_where_none_could_split():
+    """Constant features, and fewer rows than two leaves need."""
+    constant = drawn_sets(50, 0)._replace(
+        features=np.ones((len(drawn_sets(50, 0).features), 3), "f4")
+    )
+    few = drawn_sets(4, 0)
+    for learned in (constant, few):
+        assert [len(trees) for trees in grow([learned], [drawn_sets(20, 1)], 50, 1)] == [0]

@@ -162,6 +162,8 @@ def _add_trees(
     from ptrnet.training.trees import Sets, grow
 
     task, largest = recipe.task, max(1, int(MAX_ROWS / stream.examples.sizes.mean()))
+    if not all(map(len, parts)):  # few groups may leave a network nothing to measure trees on
+        return False
     learned = [Sets.of(stream.learned_by(k, largest), task) for k in range(len(networks))]
     held_out = [Sets.of(part, task) for part in parts]
     for network, trees in zip(

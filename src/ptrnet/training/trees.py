@@ -102,7 +102,7 @@ def grow(learned: Sequence[Sets], held_out: Sequence[Sets], most: int, seed: int
     """Grow trees on each of several parts of the data. All of them get equally many trees.
 
     Each round grows one tree in every part. We keep the rounds until the sum of the log-likelihoods
-    of all sets that are held out is highest.
+    of all sets that are held out is highest. No trees grow if no tree could split a part.
 
     Args:
         learned: for each part, the sets to learn from.
@@ -115,7 +115,9 @@ def grow(learned: Sequence[Sets], held_out: Sequence[Sets], most: int, seed: int
     boosters: list[lightgbm.Booster] = []
     for k, (sets, others) in enumerate(zip(learned, held_out, strict=True)):
         settings = {**SETTINGS, **REPEATABLE, "objective": "none", "seed": (seed + k) % 2**31}
-        data = lightgbm.Dataset(sets.features, sets.targets, params=settings)
+        data = lightgbm.Dataset(sets.features, sets.targets, params=settings).construct()
+        if not any(data.feature_num_bin(feature) for feature in range(data.num_feature())):
+            return [Trees(0) for _ in learned]  # too few rows, or no feature that tells them apart
         booster = lightgbm.Booster(settings, data)
         booster.add_valid(data.create_valid(others.features, others.targets), "held out")
         boosters.append(booster)
