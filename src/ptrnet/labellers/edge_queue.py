@@ -19,7 +19,6 @@ from ptrnet.types import Floats, Indices
 NO_APEX = -1
 
 
-@jit
 def traverse(triangles: Indices, points: Floats) -> tuple[Indices, Indices]:
     """Traverse a triangulation by a queue that starts with the hull's edge at the smallest vertex.
 
@@ -33,10 +32,19 @@ def traverse(triangles: Indices, points: Floats) -> tuple[Indices, Indices]:
         The tail, head and apex of each triangle that is reached, `(num_reached, 3)`. And the first
         edge followed by an apex or NO_APEX for each step, at most `2 t + 3` indices.
     """
-    ordered, apexes = np.empty_like(triangles), np.empty(2 * len(triangles) + 3, np.int64)
     if not len(triangles):
-        return ordered, apexes[:0]
-    neighbours = _neighbours(triangles)
+        return np.empty_like(triangles), np.empty(0, np.int64)
+    # NumPy sorts, because compiling numba's merge sort takes two seconds and a half.
+    edges = _edges(triangles)
+    neighbours = _neighbours(edges, np.argsort(edges, kind="stable"))
+    found: tuple[Indices, Indices] = _traverse(triangles, points, neighbours)
+    return found
+
+
+@jit
+def _traverse(triangles: Indices, points: Floats, neighbours: Indices) -> tuple[Indices, Indices]:
+    """Return what `traverse` does, given the result of `_neighbours`."""
+    ordered, apexes = np.empty_like(triangles), np.empty(2 * len(triangles) + 3, np.int64)
     # The side to reach, its tail and its head. Side `3 t + k` is opposite to vertex k of triangle t
     side, tail, head = 2, triangles[0, 0], triangles[0, 1]
     if len(points):
@@ -81,24 +89,29 @@ def traverse(triangles: Indices, points: Floats) -> tuple[Indices, Indices]:
 
 
 @jit
-def _neighbours(triangles: Indices) -> Indices:
-    """Return `(3 T,)`: for each side of T triangles, the side of another triangle on the same edge.
-
-    The result is -1 for a side without another triangle.
-    """
+def _edges(triangles: Indices) -> Indices:
+    """Return `(3 T,)`, the number of the edge of each side of T triangles."""
     count = 3 * len(triangles)
-    keys = np.empty(count, np.int64)
+    edges = np.empty(count, np.int64)
     largest = triangles.max() + 1
     for side in range(count):
         t, k = divmod(side, 3)
         i, j = triangles[t, (k + 1) % 3], triangles[t, (k + 2) % 3]
-        keys[side] = min(i, j) * largest + max(i, j)
-    order = np.argsort(keys, kind="mergesort")
-    neighbours = np.full(count, -1, np.int64)
+        edges[side] = min(i, j) * largest + max(i, j)
+    return edges
+
+
+@jit
+def _neighbours(edges: Indices, order: Indices) -> Indices:
+    """Return `(3 T,)`: for each side of T triangles, the side of another triangle on the same edge.
+
+    `order` sorts the edges. The result is -1 for a side without another triangle.
+    """
+    neighbours = np.full(len(edges), -1, np.int64)
     position = 0
-    while position + 1 < count:
+    while position + 1 < len(edges):
         one, other = order[position], order[position + 1]
-        if keys[one] == keys[other]:
+        if edges[one] == edges[other]:
             neighbours[one], neighbours[other] = other, one
             position += 1
         position += 1
