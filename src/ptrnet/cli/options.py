@@ -9,7 +9,7 @@ from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
 
@@ -170,7 +170,9 @@ def parameter_of(
     def complete_choices(incomplete: str) -> list[str]:
         return [choice for choice in setting.choices if choice.startswith(incomplete)]
 
-    kind = setting.type if setting.type in (int, float, bool) else str
+    kind: Any = setting.type if setting.type in (int, float, bool) else str
+    if get_origin(setting.type) is tuple:  # an option that can be repeated
+        kind = list[get_args(setting.type)[0]]  # type: ignore[misc]
     flags = [_FLAGS[setting.name]] if setting.name in _FLAGS else []
     completion = completion or (complete_choices if setting.choices else None)
     option = typer.Option(

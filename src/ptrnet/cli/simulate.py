@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from ptrnet.cli.options import Json, Seed, echo, expand_option_groups
+from ptrnet.cli.options import Json, echo, expand_option_groups
 from ptrnet.data.columns import WeightedColumns
+from ptrnet.data.question import Question
 from ptrnet.errors import InputError
 
 
@@ -23,59 +24,7 @@ def simulate(
         typer.Argument(metavar="FILE", help="Sets, with or without answers.", show_default=False),
     ],
     columns: WeightedColumns,
-    change: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--change",
-            help='Change a field: "price * 1.1", or "price = cost + 2". Repeat it for several.',
-        ),
-    ] = None,
-    where: Annotated[
-        str, typer.Option("--where", help='With --change: the rows to change, "mode == train".')
-    ] = "",
-    drop: Annotated[
-        str, typer.Option("--drop", help='Remove the rows of a condition, "mode == bus".')
-    ] = "",
-    by: Annotated[
-        str,
-        typer.Option("--by", help="The column that names the alternatives.  [position in the set]"),
-    ] = "",
-    segment: Annotated[
-        str,
-        typer.Option(
-            "--segment",
-            help="Add rows for each value of a column that all rows of a set share.",
-        ),
-    ] = "",
-    elasticity: Annotated[
-        str,
-        typer.Option(
-            "--elasticity", help="Own and cross elasticities of all shares for a field of numbers."
-        ),
-    ] = "",
-    wtp: Annotated[
-        str,
-        typer.Option(
-            "--wtp", help="Willingness to pay: FIELD/COST, the ratio of marginal utilities."
-        ),
-    ] = "",
-    surplus: Annotated[
-        str,
-        typer.Option(
-            "--surplus", help="Change of the consumer surplus, in the unit of this field of costs."
-        ),
-    ] = "",
-    step: Annotated[
-        float,
-        typer.Option(
-            "--step",
-            help="Size of differences: share of a value (--elasticity) or standard deviation "
-            "(--wtp). Use 0.1 for trees.",
-        ),
-    ] = 0.01,
-    draws: Annotated[
-        int, typer.Option("--draws", min=1, help="Number of draws that intervals are made of.")
-    ] = 1000,
+    question: Question,
     output: Annotated[
         Path | None,
         typer.Option("--output", help="Write the tables: FILE.csv (all in one) or FILE.json."),
@@ -83,7 +32,6 @@ def simulate(
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Draw the shares: FILE.png or FILE.svg.")
     ] = None,
-    seed: Seed = 0,
     json: Json = False,
 ) -> None:
     """Answer what-if questions about choices: shares, elasticities, willingness to pay, ...
@@ -118,22 +66,7 @@ def simulate(
         check_writable(output)
     solver = load_solver(None, model)
     data = Dataset.of(list(formats.read(file, own_task(solver.task), columns)))
-    simulation = simulate(
-        solver,
-        data,
-        change=change or (),
-        where=where,
-        drop=drop,
-        by=by,
-        segment=segment,
-        elasticity=elasticity,
-        wtp=wtp,
-        surplus=surplus,
-        step=step,
-        draws=draws,
-        seed=seed,
-        activity=ACTIVITY,
-    )
+    simulation = simulate(solver, data, question, ACTIVITY)
     document = dumps({"model": model, **simulation.to_dict()})
     if output is not None:
         with atomic_path(output) as path:
@@ -143,8 +76,8 @@ def simulate(
                 simulation.to_frame().to_csv(path, index=False)
     if plot is not None:
         shares = simulation["shares"]
-        if segment:
-            shares = shares[shares[segment] == "all"]
+        if question.segment:
+            shares = shares[shares[question.segment] == "all"]
         with axes(plot, 6.0, shares_height(len(shares))) as ax:
-            draw_shares(ax, shares, by or "position")
+            draw_shares(ax, shares, question.by or "position")
     echo(document if json else str(simulation))

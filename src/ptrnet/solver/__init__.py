@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -18,7 +18,7 @@ from ptrnet.files import exists
 from ptrnet.models.base import PointerModel, num_weights
 from ptrnet.parallel import LOCAL
 from ptrnet.run import CHUNK, Memory, Sink, Source, run
-from ptrnet.settings import from_mapping
+from ptrnet.settings import from_mapping, options_of
 from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.predict import Predictor, predictor_of, sample_answers
 from ptrnet.solver.trained_range import TrainedRange
@@ -489,67 +489,19 @@ class Solver:
         self,
         sets: Any,
         *,
-        change: str | Sequence[str] = (),
-        where: str = "",
-        drop: str = "",
-        by: str = "",
-        segment: str = "",
-        elasticity: str = "",
-        wtp: str = "",
-        surplus: str = "",
-        step: float = 0.01,
-        draws: int = 1000,
-        seed: int = 0,
         group: Any = "",
-        **columns: str,
+        **question: Any,
     ) -> "Simulation":
         """Answer what-if questions about choices: shares, elasticities, willingness to pay, ...
 
-        The model must be one of choices (kind `choice`). `p_j` is the probability of an element in
-        its set, and `w` the weight of a set. Shares are weighted sums of probabilities: the share
-        of an alternative is `S = sum w p / sum w`.
-
-        Expressions are those of `pandas.DataFrame.eval`, over the columns of the table. A word that
-        is not a column is a text: `mode == train`.
+        The model must be one of choices (kind `choice`).
 
         Args:
             sets: the sets, in any form that `solve` takes. Answers are not needed.
-            change: an expression such as "price * 1.1", which changes the only field that it names,
-                or "price = cost + 2". Several expressions are a list, and each one sees the values
-                that earlier ones have changed.
-            where: a condition for the rows to change, such as "mode == train and income > 50".
-            drop: a condition for the rows to remove from their sets.
-            by: the column that names the alternatives. Without it, an alternative is a position in
-                its set.
-            segment: a column whose values all rows of a set share. All tables then also have rows
-                for each of its values.
-            elasticity: a numeric field. The table has the point elasticity `x_j / S_k dS_k / dx_j`
-                of each share with respect to the field of each alternative, which changes by the
-                same factor in all sets. So it is the mean of the sets' elasticities, weighted by
-                `w p_k`.
-            wtp: two numeric fields, "time/cost". The marginal utility `m_j` of a field is the
-                derivative of the log-odds of `p_j` with respect to the field of element j. In a
-                conditional logit this is the coefficient. The willingness to pay is the ratio of
-                the mean marginal utilities of both fields, where element j has the weight
-                `w p_j (1 - p_j)`. It is also computed for each set, with quantiles over the sets
-                whose choice is open, and for each alternative if `by` is given. A ratio of a good
-                and a cost is negative.
-            surplus: the field of the cost, in whose unit the table has the change of the consumer
-                surplus of a set. If nothing else changes, it is `-sum_j integral p_j dc_j` along
-                the straight path of the costs. This is exact for models without income effects.
-                Otherwise it is the change of the log-sum, `log P - log P'`, divided by minus the
-                mean marginal utility of the cost. P and P' are the probabilities of all elements
-                that stay as they are, before and after. This is exact for a conditional logit.
-            step: the size of symmetric differences in place of derivatives: a share of the value
-                for elasticities, and of the field's standard deviation in the training for `wtp`.
-                Use 0.1 for models that are not smooth, such as trees.
-            draws: how many draws the 95% intervals are made of. A draw resamples groups (or sets
-                if there are none), and varies the model: by the jackknife over the networks of an
-                ensemble, or by the covariance of the coefficients of a conditional logit. A single
-                network does not vary.
-            seed: the seed of the draws.
             group: as in `evaluate`.
-            columns: the columns of a long table: `set_id`, and `weight` for the weights of sets.
+            question: the settings of `ptrnet.data.question.Question`: `change`, `where`, `drop`,
+                `by`, `segment`, `elasticity`, `wtp`, `surplus`, `step`, `draws` and `seed`. And the
+                columns of a long table: `set_id`, and `weight` for the weights of sets.
 
         Returns:
             A dictionary of `pandas.DataFrame`s, which `print` shows as a text. Each number has two
@@ -572,29 +524,19 @@ class Solver:
             ...     where="mode == train")["shares"]
         """
         from ptrnet.data.groups import grouped
+        from ptrnet.data.question import Question
         from ptrnet.solver.simulate import simulate
 
-        named = {key: name for key, name in columns.items() if name}
+        asked = Question(
+            **{key: question.pop(key) for key in options_of(Question).keys() & question}
+        )
+        named = {key: name for key, name in question.items() if name}
         if isinstance(group, str) and group:
             named["group"] = group
         opened = self._read_sets(sets, named)
         data = grouped(instances_of(sets, self.task)[0], group) if opened is None else opened[0]
         self.model.eval()
-        return simulate(
-            self,
-            data,
-            change=change,
-            where=where,
-            drop=drop,
-            by=by,
-            segment=segment,
-            elasticity=elasticity,
-            wtp=wtp,
-            surplus=surplus,
-            step=step,
-            draws=draws,
-            seed=seed,
-        )
+        return simulate(self, data, asked)
 
     def plot_reliability(
         self, examples: Any, ax: Any = None, *, group: Any = "", **columns: str

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss
 
 from ptrnet.data.groups import warned_of_ids
-from ptrnet.errors import InputError, check_int
+from ptrnet.data.question import Question
+from ptrnet.errors import InputError
 from ptrnet.progress import track
 from ptrnet.solver.explain import field_columns
 from ptrnet.solver.scenario import Mask, changed, check_read, encoded, frame_of, selected
@@ -69,29 +70,14 @@ class Simulation(dict[str, Any]):
         return "\n".join([*lines, "", *self.notes])
 
 
-def simulate(
-    solver: "Solver",
-    data: Dataset,
-    *,
-    change: str | Sequence[str] = (),
-    where: str = "",
-    drop: str = "",
-    by: str = "",
-    segment: str = "",
-    elasticity: str = "",
-    wtp: str = "",
-    surplus: str = "",
-    step: float = 0.01,
-    draws: int = 1000,
-    seed: int = 0,
-    activity: str = "",
-) -> Simulation:
-    """Simulate choices. See `Solver.simulate` for the arguments that are not described here.
+def simulate(solver: "Solver", data: Dataset, question: Question, activity: str = "") -> Simulation:
+    """Simulate choices.
 
     Args:
         solver: the model, in evaluation mode. Everything is computed from the probabilities of
             `element_probabilities`, so the model need not have a gradient.
         data: the sets, with their elements, weights and groups.
+        question: what to compute.
         activity: the label of a progress bar. If the label is empty, there is no bar.
     """
     task = own_task(solver.task)
@@ -99,36 +85,33 @@ def simulate(
         raise InputError(f"simulate: expected a model of choices, got one of {task.facts.kind}")
     if not len(data):
         raise InputError("simulate: expected at least one set, got none")
-    check_int("draws", draws, 1)
-    check_int("seed", seed, 0)
-    if not 0 < step < 1:
-        raise InputError(f"step: expected a number above 0 and below 1, got {step}")
-    changes = [change] if isinstance(change, str) and change else list(change)
-    if where and not changes:
-        raise InputError("where: needs a change")
-    if surplus and not (changes or drop):
-        raise InputError("surplus: needs a change or a drop")
     frame = frame_of(data, task)
-    elements, is_changed, targets = changed(frame, data, task, changes, where)
+    elements, is_changed, targets = changed(frame, data, task, question.change, question.where)
     solver.trained_range.warn_of(warned_of_ids(data))
-    if changes:
+    if question.change:
         solver.trained_range.warn_of(Dataset(elements, data.starts))
+    drop, elasticity, surplus = question.drop, question.elasticity, question.surplus
     is_kept = ~selected(frame, drop, "drop") if drop else np.ones(len(frame), bool)
-    fields = [elasticity] * bool(elasticity), _pair(wtp), [surplus] * bool(surplus)
-    for option, names in zip(("elasticity", "wtp", "surplus"), fields, strict=True):
-        for name in names:
-            _check_numeric(task, name, option)
-    totals = Totals(solver, data, frame, by, segment, step, draws, seed, activity)
-    is_asked = bool(changes or drop)
-    tables = {"shares": _shares(totals, elements, is_kept, is_changed, is_asked)}
+    of_wtp = question.wtp_fields
+    numeric = [
+        ("elasticity", elasticity),
+        *(("wtp", name) for name in of_wtp),
+        ("surplus", surplus),
+    ]
+    for option, field in numeric:
+        if field:
+            _check_numeric(task, field, option)
+    totals = Totals(solver, data, frame, question, activity)
+    tables = {"shares": _shares(totals, elements, is_kept, is_changed)}
     notes = list(totals.notes)
     if elasticity:
         tables["elasticities"] = _elasticities(totals, elasticity)
-    if wtp:
-        tables["wtp"] = _willingness_to_pay(totals, *fields[1])
+    if of_wtp:
+        tables["wtp"] = _willingness_to_pay(totals, *of_wtp)
     if surplus:
+        is_of_cost = targets <= {surplus} and not drop
         tables["surplus"], note = _surplus(
-            totals, elements, is_kept, is_changed, surplus, targets <= {surplus} and not drop
+            totals, elements, is_kept, is_changed, surplus, is_of_cost
         )
         notes.append(note)
     groups = None if data.groups is None else len(np.unique(data.groups))
@@ -138,15 +121,13 @@ def simulate(
 # ---- Tables
 
 
-def _shares(
-    totals: Totals, elements: Floats, is_kept: Mask, is_changed: Mask, is_asked: bool
-) -> Any:
+def _shares(totals: Totals, elements: Floats, is_kept: Mask, is_changed: Mask) -> Any:
     """Return the shares before and after a change, and the diversion to other rows."""
     import pandas as pd
 
     sums = totals.by_label(totals.before)
     whole = sums.sum(2, keepdims=True)
-    before = sums / whole
+    before, is_asked = sums / whole, totals.question.is_counterfactual
     if is_asked:
         new = totals.probabilities(elements, is_kept)
         after = totals.by_label(new) / whole
@@ -182,9 +163,9 @@ def _elasticities(totals: Totals, field: str) -> Any:
     for j, label in enumerate(track(totals.labels, totals.activity, len(totals.labels))):
         of_label = (totals.label == j) & has_number
         slopes = [np.zeros(len(values)) for _ in totals.models]
-        for elements, sign in totals.moved(field, of_label, totals.step * values):
+        for elements, sign in totals.moved(field, of_label, totals.question.step * values):
             for slope, p in zip(slopes, totals.probabilities(elements), strict=True):
-                slope += sign * p / (2 * totals.step)
+                slope += sign * p / (2 * totals.question.step)
         sums = totals.by_label(slopes)
         with np.errstate(divide="ignore", invalid="ignore"):
             elasticity, diversion = sums / base, -sums / sums[:, :, j : j + 1]
@@ -204,7 +185,7 @@ def _elasticities(totals: Totals, field: str) -> Any:
 
 
 def _willingness_to_pay(totals: Totals, field: str, cost: str) -> Any:
-    """Return ratios of marginal utilities; see `Solver.simulate`."""
+    """Return ratios of marginal utilities; see `Question`."""
     import pandas as pd
 
     both = totals.has(field) & totals.has(cost)
@@ -228,7 +209,7 @@ def _willingness_to_pay(totals: Totals, field: str, cost: str) -> Any:
             for q, of_draws in zip(QUANTILES, quantiles.T, strict=True):
                 text = f"{100 * q:.0f}% of sets"
                 rows.append({**head, "statistic": text, **_cells("wtp", of_draws)})
-            for k, label in enumerate(totals.labels if totals.by else []):
+            for k, label in enumerate(totals.labels if totals.question.by else []):
                 ratio = of_labels[0][:, s, k] / of_labels[1][:, s, k]
                 head = {**totals.head(segment), name: label}
                 rows.append({**head, "statistic": "mean", **_cells("wtp", ratio)})
@@ -339,7 +320,7 @@ def _cells(name: str, draws: Floats) -> dict[str, float]:
 
 
 def _name(totals: Totals) -> str:
-    return totals.by or "position"
+    return totals.question.by or "position"
 
 
 def _with_brackets(frame: Any) -> Any:
@@ -352,17 +333,6 @@ def _with_brackets(frame: Any) -> Any:
         elif not name.endswith(("_low", "_high")):
             shown[name] = frame[name].tolist()
     return type(frame)(shown)
-
-
-# ---- Options
-
-
-def _pair(wtp: str) -> list[str]:
-    """Return the two fields of `A/B`."""
-    names = [name.strip() for name in wtp.split("/")]
-    if wtp and (len(names) != 2 or not all(names)):
-        raise InputError(f'wtp: expected two fields such as "time/cost", got {wtp!r}')
-    return names if wtp else []
 
 
 def _check_numeric(task: Task, field: str, option: str) -> None:

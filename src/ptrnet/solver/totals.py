@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from ptrnet.data.question import Question
 from ptrnet.errors import InputError, unknown
 from ptrnet.models.base import PointerModel
 from ptrnet.models.conditional_logit import ConditionalLogit
@@ -36,11 +37,7 @@ class Totals:
         solver: the model, which has to be one of choices.
         data: the sets.
         frame: the rows of the sets, by `frame_of`.
-        by: the column with the names of alternatives. If empty, positions in the sets.
-        segment: a column that sets share. If it is empty, there is one segment.
-        step: the relative step of all derivatives.
-        draws: R.
-        seed: the seed of the draws.
+        question: the settings of the question; R is `question.draws`.
         activity: the label of a progress bar.
     """
 
@@ -49,15 +46,11 @@ class Totals:
         solver: "Solver",
         data: Dataset,
         frame: Any,
-        by: str,
-        segment: str,
-        step: float,
-        draws: int,
-        seed: int,
+        question: Question,
         activity: str,
     ) -> None:
         self.task, self.data, self.frame = solver.task, data, frame
-        self.by, self.segment, self.step, self.activity = by, segment, step, activity
+        self.question, self.activity = question, activity
         self.owners = np.repeat(np.arange(len(data)), data.sizes)  # (n,), the set of each row
         self.place = np.arange(len(self.owners)) - data.starts[:-1][self.owners]
         self.labels, self.label = self._alternatives()
@@ -68,41 +61,41 @@ class Totals:
             raise InputError("simulate: expected a set whose weight is above 0")
         groups = np.arange(len(data)) if data.groups is None else data.groups
         self.group = np.unique(groups, return_inverse=True)[1]
-        rng, count = np.random.default_rng(seed), int(self.group.max()) + 1
-        self.counts = np.ones((draws + 1, count), np.int16)
+        rng, count = np.random.default_rng(question.seed), int(self.group.max()) + 1
+        self.counts = np.ones((question.draws + 1, count), np.int16)
         for row in self.counts[1:]:
             row[:] = np.bincount(rng.integers(count, size=count), minlength=count)
-        self.mixing = np.vstack([np.eye(1, len(self.models)), mix(rng, draws)])
+        self.mixing = np.vstack([np.eye(1, len(self.models)), mix(rng, question.draws)])
         every = np.ones(len(self.owners), bool)
         empty = [np.zeros(len(every)) for _ in self.models]
         self.before = self._probabilities(data.elements, every, every, empty)
 
     def _alternatives(self) -> tuple[list[str], Indices]:
         """Return the names of the alternatives, and the number `(n,)` of each row's one."""
-        if not self.by:
+        if not self.question.by:
             return [f"{k + 1}" for k in range(self.place.max() + 1)], self.place
-        labels, label = _labels(self.frame, self.by, "by")
+        labels, label = _labels(self.frame, self.question.by, "by")
         if (self.place > 0).any() and (label == self._first(label)).all():
             raise InputError(
-                f'by: "{self.by}" is the same in all rows of each set: expected a column that '
-                "names the alternatives; for a table of each part of the sets, use segment"
+                f'by: "{self.question.by}" is the same in all rows of each set: expected a column '
+                "that names the alternatives; for a table of each part of the sets, use segment"
             )
         return labels, label
 
     def _segments(self) -> tuple[list[str], Indices]:
         """Return the names of the segments, and the number `(B,)` of each set's one."""
-        if not self.segment:
+        if not self.question.segment:
             return ["all"], np.zeros(len(self.data), np.int64)
-        names, number = _labels(self.frame, self.segment, "segment")
+        names, number = _labels(self.frame, self.question.segment, "segment")
         differs = number != self._first(number)
         if differs.any():
             source = self.data.column("source")[self.owners[int(differs.argmax())]]
             raise InputError(
-                f'{source}: segment: "{self.segment}" differs between the rows of the set'
+                f'{source}: segment: "{self.question.segment}" differs between the rows of the set'
             )
         if len(names) > MAX_SEGMENTS:
             raise InputError(
-                f'segment: "{self.segment}" has {len(names):,} values, expected at most '
+                f'segment: "{self.question.segment}" has {len(names):,} values, expected at most '
                 f"{MAX_SEGMENTS}"
             )
         return names, number[self.data.starts[:-1]]
@@ -164,7 +157,7 @@ class Totals:
                 part = slice(first, first + BLOCK)
                 sums[part] += mixing[part, None] * (self.counts[part].astype(float) @ of_groups)
         of_segments: Floats = sums.reshape(len(sums), -1, count)
-        if not self.segment:
+        if not self.question.segment:
             return of_segments
         return np.concatenate([of_segments.sum(1, keepdims=True), of_segments], 1)
 
@@ -174,12 +167,12 @@ class Totals:
 
     def segments(self) -> list[tuple[str, int]]:
         """Return the name and the number of each segment in sums, the whole first."""
-        names = [*["all"] * bool(self.segment), *self.segment_names]
+        names = [*["all"] * bool(self.question.segment), *self.segment_names]
         return [(name, k) for k, name in enumerate(names)]
 
     def head(self, segment: str) -> dict[str, Any]:
         """Return the first cell of a row, if there are segments."""
-        return {self.segment: segment} if self.segment else {}
+        return {self.question.segment: segment} if self.question.segment else {}
 
     def moved(self, field: str, rows: Mask, by: Floats) -> Iterator[tuple[Floats, float]]:
         """Yield elements with a field that is larger and smaller by `(n,)` in some rows.
@@ -199,7 +192,7 @@ class Totals:
     def own_slopes(self, field: str, rows: Mask) -> list[Floats]:
         """Return for each model the derivatives `(n,)` of p_j with respect to a field of row j."""
         spread = self.task.facts.scaling["spread"][field_columns(self.task)[field].start]
-        size = self.step * spread
+        size = self.question.step * spread
         slopes = [np.zeros(len(rows)) for _ in self.models]
         for k in track(range(self.place.max() + 1), self.activity, int(self.place.max()) + 1):
             here = rows & (self.place == k)
