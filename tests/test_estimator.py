@@ -260,3 +260,199 @@ def test_groups_are_held_out_as_a_whole():
     assert not all(states[0][name].equal(value) for name, value in states[2].items())
     with pytest.raises(InputError, match="a group for each of the 40 examples, got 3"):
         by_group.fit(X, y, groups=groups[:3])
+
+
+# Frames
+
+
+QUICK = {"steps": 20, "hidden_size": 8, "recipe": {"ensemble": 1, "trees": 0}}
+
+
+def choices_in_rows(sets=60, seed=0):
+    """A shuffled frame of choices among 2 to 4 offers; its index is not the number of a row."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 5, sets)
+    order = np.repeat(np.arange(sets), sizes)
+    frame = pandas.DataFrame({"order": order, "person": order // 3})
+    frame["price"] = rng.normal(size=len(order)).round(3)
+    frame["colour"] = rng.choice(["red", "green"], len(order))
+    cheapest = frame.groupby("order")["price"].transform("min")
+    frame["bought"] = (frame["price"] == cheapest).astype(int)
+    frame.index = [f"row {k}" for k in range(len(order))]
+    return frame.sample(frac=1, random_state=seed)
+
+
+def of_offers(**changes):
+    names = {"set_id": "order", "chosen": "bought", "group": "person"}
+    return ptrnet.PointerEstimator(**{**QUICK, **names, **changes})
+
+
+def test_the_names_of_columns_are_those_of_the_command_line():
+    from ptrnet.data.columns import TrainingColumns
+    from ptrnet.settings import options_of
+
+    parameters = ptrnet.PointerEstimator().get_params()
+    assert options_of(TrainingColumns).keys() <= parameters.keys()
+    copy = clone(of_offers(alternatives=["train", "car"]))
+    assert (copy.set_id, copy.group, copy.alternatives) == ("order", "person", ["train", "car"])
+    with pytest.raises(TypeError, match="unexpected keyword argument 'setid'"):
+        ptrnet.PointerEstimator(setid="order")
+
+
+def test_results_are_series_in_the_order_of_the_rows():
+    frame = choices_in_rows()
+    before = frame.copy()
+    estimator = of_offers().fit(frame)
+    assert estimator.feature_names_in_.tolist() == ["price", "colour"]
+    assert estimator.n_features_in_ == 2 and frame.equals(before)
+    new = frame.drop(columns="bought")
+    chosen, p, scores = (getattr(estimator, m)(new) for m in ("predict", "predict_proba", "scores"))
+    assert all(values.index.equals(frame.index) for values in (chosen, p, scores))
+    assert p.equals(estimator.solver_.predict_proba(new, set_id="order"))
+    assert scores.equals(estimator.solver_.scores(new, set_id="order"))
+    for _, rows in new.groupby("order"):
+        assert p[rows.index].sum() == pytest.approx(1)
+        assert chosen[rows.index].tolist() == (p[rows.index] == p[rows.index].max()).tolist()
+    expected = estimator.solver_.evaluate(frame, set_id="order", chosen="bought", group="person")[
+        "accuracy"
+    ]
+    assert estimator.score(frame) == pytest.approx(expected["value"])
+    again = pickle.loads(pickle.dumps(estimator))
+    assert again.predict_proba(new).equals(p)
+    part = new[new["order"] < 20].sort_index()
+    assert np.allclose(again.predict_proba(part), p[part.index], atol=1e-6)
+
+
+def test_polars_frames_give_the_same_numbers():
+    polars = pytest.importorskip("polars")
+    frame = choices_in_rows()
+    estimator = of_offers().fit(frame)
+    theirs = of_offers().fit(polars.DataFrame(frame.to_dict("list")))
+    p = theirs.predict_proba(polars.DataFrame(frame.to_dict("list")))
+    assert isinstance(p, polars.Series)
+    assert p.to_list() == estimator.predict_proba(frame).tolist()
+    y = polars.Series(frame["bought"].to_list())
+    new = polars.DataFrame(frame.drop(columns="bought").to_dict("list"))
+    assert theirs.score(new, y) == estimator.score(frame)
+
+
+def test_y_weights_and_groups_of_rows_are_those_of_named_columns():
+    frame = choices_in_rows()
+    frame["w"] = frame["order"] % 3 + 1
+    named = of_offers(weight="w").fit(frame)
+    new = frame.drop(columns=["bought", "w"])
+    given = of_offers(kind="choice", chosen="", group="")
+    given.set_params(recipe={**QUICK["recipe"], "fields": "price,colour"})
+    given.fit(new, frame["bought"], sample_weight=frame["w"], groups=frame["person"])
+    assert named.predict_proba(frame).equals(given.predict_proba(new))
+    by_set = frame.groupby("order").first()["w"]
+    right = (named.predict(frame) == frame["bought"]).groupby(frame["order"]).all()
+    expected = np.average(right, weights=by_set)
+    assert named.score(frame) == pytest.approx(expected)
+    score = given.score(new, frame["bought"], sample_weight=frame["w"])
+    assert score == pytest.approx(expected)
+
+
+def test_cross_validation_and_search_use_folds_of_whole_sets():
+    from sklearn.model_selection import GroupKFold
+
+    frame, folds = choices_in_rows(), GroupKFold(2)
+    persons = frame["person"]
+    scores = cross_val_score(of_offers(), frame, groups=persons, cv=folds)
+    options = {key: value for key, value in QUICK.items() if key != "recipe"}
+    for score, (learned, tested) in zip(scores, folds.split(frame, groups=persons), strict=True):
+        model = ptrnet.fit(
+            frame.iloc[learned],
+            set_id="order",
+            chosen="bought",
+            group="person",
+            **options,
+            **QUICK["recipe"],
+        )
+        measured = model.evaluate(
+            frame.iloc[tested], set_id="order", chosen="bought", group="person"
+        )
+        assert score == pytest.approx(measured["accuracy"]["value"])
+    p = cross_val_predict(of_offers(), frame, groups=persons, cv=folds, method="predict_proba")
+    assert (p.shape, p.sum()) == ((len(frame),), pytest.approx(frame["order"].nunique()))
+    search = GridSearchCV(of_offers(), {"hidden_size": [4, 8]}, cv=folds)
+    best = search.fit(frame, groups=persons)
+    assert best.predict(frame).index.equals(frame.index)
+
+
+def test_grades_have_places_and_are_scored_by_ndcg():
+    frame = choices_in_rows()
+    frame["grade"] = (frame["price"] > 0).astype(int) + (frame["price"] > 1)
+    estimator = ptrnet.PointerEstimator(set_id="order", grade="grade", group="person", **QUICK)
+    estimator.set_params(recipe={**QUICK["recipe"], "fields": ["price", "colour"]}).fit(frame)
+    places = estimator.predict(frame)
+    columns = {"examples": frame, "set_id": "order", "grade": "grade", "group": "person"}
+    for _, rows in frame.groupby("order"):
+        assert sorted(places[rows.index]) == [*range(1, len(rows) + 1)]
+    expected = estimator.solver_.evaluate(**columns)["ndcg@10"]
+    assert places.dtype == int and estimator.score(frame) == pytest.approx(expected["value"])
+    # NaN, the metric of sets without a relevant element, does not count in the mean.
+    estimator.set_params(recipe={**estimator.recipe, "irrelevant": "out"}).fit(frame)
+    expected = estimator.solver_.evaluate(**columns)["ndcg@10"]
+    assert estimator.score(frame) == pytest.approx(expected["value"])
+
+
+def test_wide_frames_need_no_set_id():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    wide = pandas.DataFrame(rng.normal(size=(60, 2)), columns=["train_cost", "car_cost"])
+    wide["taken"] = np.where(wide["train_cost"] < wide["car_cost"], "train", "car")
+    wide.index += 7
+    estimator = ptrnet.PointerEstimator(alternatives=["train", "car"], chosen="taken", **QUICK)
+    estimator.fit(wide)
+    new = wide.drop(columns="taken")
+    names, p = estimator.predict(new), estimator.predict_proba(new)
+    assert names.index.equals(wide.index) and p.columns.tolist() == ["train", "car"]
+    assert names.tolist() == p.idxmax(axis=1).tolist()
+    assert estimator.score(wide) == np.mean(names == wide["taken"]) > 0.8
+    with_y = clone(estimator).fit(new, wide["taken"])
+    assert with_y.score(new, wide["taken"]) == estimator.score(wide)
+    assert cross_val_score(estimator, wide, cv=2).shape == (2,)
+
+
+def test_frames_that_cannot_be_used_are_refused():
+    frame = choices_in_rows(12)
+    new = frame.drop(columns="bought")
+    with pytest.raises(InputError, match="X: expected a frame"):
+        of_offers().fit(frame.to_numpy())
+    with pytest.raises(InputError, match="expected one chosen row"):  # a fold that cuts sets
+        of_offers().fit(frame[(frame["order"] > 0) | (frame["bought"] == 0)])
+    with pytest.raises(InputError, match="y: expected its kind"):
+        of_offers(chosen="").fit(new, frame["bought"])
+    with pytest.raises(InputError, match=f"for each of {len(new)} rows, got 3"):
+        of_offers().fit(new, [1, 0, 0])
+    with pytest.raises(InputError, match="recipe: chosen: set the estimator's own"):
+        of_offers(recipe={"chosen": "bought"}).fit(frame)
+    with pytest.raises(InputError, match='expected the column "bought"'):
+        of_offers(steps=2).fit(frame).score(new)
+
+
+# The checks of scikit-learn pass arrays as X. Those below do not read X, so they apply to an
+# estimator of frames, too. Tests above check the same for frames: pickles, the order and subsets of
+# rows, unchanged frames, weights and `score`.
+WITHOUT_X = {
+    "check_do_not_raise_errors_in_init_or_set_params",
+    "check_estimator_cloneable",
+    "check_estimator_repr",
+    "check_estimator_tags_renamed",
+    "check_estimators_unfitted",
+    "check_get_params_invariance",
+    "check_mixin_order",
+    "check_no_attributes_set_in_init",
+    "check_parameters_default_constructible",
+    "check_set_params",
+    "check_valid_tag_types",
+}
+
+
+def test_the_checks_of_scikit_learn_that_need_no_array_pass_for_frames():
+    checks = pytest.importorskip("sklearn.utils.estimator_checks")
+    results = checks.check_estimator(of_offers(), on_fail=None, on_skip=None)
+    outcomes = {r["check_name"]: r["status"] for r in results if r["check_name"] in WITHOUT_X}
+    assert outcomes == dict.fromkeys(WITHOUT_X, "passed")

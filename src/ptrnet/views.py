@@ -7,6 +7,7 @@ reads, the elements of each view are sorted into this order. See `augmented_view
 """
 
 from collections.abc import Sequence
+from itertools import groupby
 
 import numpy as np
 import torch
@@ -62,9 +63,12 @@ def views_of(
         Inputs `(B, N, d)`, lengths `(B,)`, the maximum number of tokens of each answer `(B,)`
         without END, and the orders: element i of view b is element `orders[b][i]` of instance b.
     """
-    views, orders = zip(
-        *(augmented_view(number, task, task.normalize(one)) for one in instances), strict=True
-    )
+    normalized = [
+        one
+        for _, of_one_size in groupby(instances, len)
+        for one in task.normalize(np.stack([*of_one_size]))
+    ]
+    views, orders = zip(*(augmented_view(number, task, one) for one in normalized), strict=True)
     padded, lengths = pad_instances(views, task.facts.exact_inputs)
     return (*as_parameters(model, padded, lengths, max_lengths_of(task, lengths)), orders)  # type: ignore[return-value]
 

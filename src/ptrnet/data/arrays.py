@@ -299,6 +299,27 @@ def frame_like(columns: dict[str, Floats], frame: Any) -> Any:
     return columns
 
 
+def frame_with(frame: Any, name: str, values: Any) -> Any:
+    """Return a frame of pandas or polars with one more column, or another one of this name.
+
+    Raises:
+        InputError: it is not such a frame, or has another number of rows than `values`.
+    """
+    if not hasattr(frame, "assign") and not hasattr(frame, "with_columns"):
+        got = type(frame).__name__
+        raise InputError(
+            f"expected a frame of pandas or polars, to which {name} is added, got {got}"
+        )
+    values = split(values, name)
+    if len(values) != len(frame):
+        raise InputError(
+            f"{name}: expected a value for each of {len(frame)} rows, got {len(values)}"
+        )
+    if hasattr(frame, "assign"):
+        return frame.assign(**{name: values})
+    return frame.with_columns(sys.modules["polars"].Series(name, values))
+
+
 def is_categorical(dtype: Any) -> bool:
     """Whether a column's type says that its values are categories (pandas, polars, pyarrow)."""
     return str(dtype).startswith(("category", "Categorical", "Enum", "dictionary"))

@@ -531,6 +531,35 @@ def in_original_rows(table: Table, data: Dataset, values: Sequence[Floats], miss
     return dict(zip(table.layout.names, parts, strict=True)) if _is_wide(table) else parts[0]
 
 
+def answers_in_rows(table: Table, data: Dataset, kind: str) -> Any:
+    """Return the answers in `data` as numbers for the rows of the table as it was read.
+
+    Choices and members are 1, and other elements 0. In orders, an element has its place, from 1, or
+    NaN if it has none.
+
+    Returns:
+        As `in_original_rows`; for a wide table of choices, the names of the chosen alternatives.
+
+    Raises:
+        InputError: an element is in an answer twice.
+    """
+    if _is_wide(table) and kind == "choice":
+        return np.array([table.layout.names[int(k)] for (k,) in positions_of(table, data)])
+    role = _ROLES.get(kind, "rank")
+    parts = [
+        np.array(answer_cells(role, outputs, n, source), np.float64)
+        for outputs, n, source in zip(
+            data.all_outputs(), data.sizes.tolist(), data.column("source"), strict=True
+        )
+    ]
+    columns = in_original_rows(table, data, parts, np.nan if role == "rank" else 0)
+    return {k: _whole(c) for k, c in columns.items()} if _is_wide(table) else _whole(columns)
+
+
+def _whole(numbers: Floats) -> NDArray[Any]:
+    return numbers if np.isnan(numbers).any() else numbers.astype(np.int64)
+
+
 def positions_of(table: Table, data: Dataset) -> list[Indices]:
     """Return each answer as positions among all rows of its set in the table as it was read.
 

@@ -1,6 +1,7 @@
 """`PointerEstimator`: a model with scikit-learn's conventions, for pipelines and grid search."""
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
@@ -8,11 +9,23 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.data.arrays import named_records_of, split, split_instances
+from ptrnet.data import formats
+from ptrnet.data.arrays import (
+    frame_like,
+    frame_with,
+    is_frame,
+    named_records_of,
+    series_like,
+    split,
+    split_instances,
+)
 from ptrnet.data.checks import check_grades, check_outputs, check_weights
+from ptrnet.data.columns import ANSWERS, TrainingColumns, WeightedColumns
 from ptrnet.data.dataset import checked_instances, pairs_of
+from ptrnet.data.tables import Table, answers_in_rows, sets_for_task
 from ptrnet.decoding import Decoder
 from ptrnet.errors import InputError, MissingExtraError, check_int
+from ptrnet.settings import options_of
 from ptrnet.solver import Solver
 from ptrnet.training.fit import fit
 from ptrnet.types import Dataset, Example, Floats, Indices, ranking
@@ -35,10 +48,24 @@ _OPTIONS = (
 )
 
 
+# The names of the columns of a frame, which are parameters of the constructor.
+_COLUMNS = {name: option.default for name, option in options_of(TrainingColumns).items()}
+# The column of answers of each kind, for a `y` that belongs to a frame.
+_ROLES = {"choice": "chosen", "set": "member", "grades": "grade"}
+_ROLES |= dict.fromkeys(("permutation", "subset"), "rank")
+
+
 class PointerEstimator(BaseEstimator):  # type: ignore[misc]
     """Learns answers that are positions of an instance's elements, as `ptrnet.fit` does.
 
-    A sample is an instance with all its elements, so cross-validation leaves out whole instances.
+    Samples are either of these:
+
+    - Instances, with all their elements. Cross-validation leaves out whole instances.
+    - Rows of a frame, if `set_id` names the column that says to which set a row belongs, or
+      `alternatives` the alternatives of a wide table. In a long frame, each row is an element, and
+      folds must have whole sets: split with scikit-learn's `GroupKFold`, whose groups are the sets,
+      or persons with several sets. ptrnet cannot see that a set is cut, unless its chosen row is
+      missing.
 
     The constructor only stores the parameters, as scikit-learn requires. `fit` checks the
     parameters. If a parameter is None, the default of `ptrnet.fit` is used.
@@ -57,14 +84,23 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
             None, the seed is 1, so that `fit` gives the same model again.
         decoder: the search of `predict` and `score`; None: greedy.
         recipe: other settings of the training, by their names in `ptrnet.fit`.
+        columns: the names of the columns of a frame, as in `ptrnet.fit`: `set_id`, one of `chosen`,
+            `rank`, `grade` and `member`, `group`, `weight`, `alternatives` and so on.
 
     Attributes:
         solver_: the trained model, a `ptrnet.Solver`.
-        n_features_in_: number of features of an element, d.
+        n_features_in_: number of features of an element, d; of a frame, the number of fields.
+        feature_names_in_: the fields of a frame that the model reads. Not set for instances.
 
     Examples:
         >>> estimator = ptrnet.PointerEstimator("permutation", steps=500)
         >>> estimator.fit(X, y).predict(X)
+
+        A frame with a row for each offer, in folds of whole orders:
+
+        >>> estimator = ptrnet.PointerEstimator(set_id="order", chosen="bought")
+        >>> cross_val_score(estimator, offers, groups=offers["order"], cv=GroupKFold(5))
+        >>> offers["p"] = estimator.fit(offers).predict_proba(offers)
     """
 
     def __init__(
@@ -81,7 +117,12 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         random_state: int | np.random.RandomState | None = None,
         decoder: Decoder | None = None,
         recipe: dict[str, Any] | None = None,
+        **columns: Any,
     ) -> None:
+        for name in columns.keys() - _COLUMNS.keys():
+            raise TypeError(f"PointerEstimator got an unexpected keyword argument '{name}'")
+        for name, default in _COLUMNS.items():
+            setattr(self, name, columns.get(name, default))
         self.kind = kind
         self.model = model
         self.hidden_size = hidden_size
@@ -97,22 +138,24 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
     def fit(
         self,
         X: Any,  # noqa: N803
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
     ) -> Self:
-        """Train a model on instances and their answers.
+        """Train a model on instances and their answers, or on a frame.
 
         Args:
             X: a list of instances `(n, d)` with equal d, or an array `(B, n, d)`. An array `(B, n)`
-                holds B instances of n numbers.
+                holds B instances of n numbers. With `set_id` or `alternatives`, a frame of pandas
+                or polars.
             y: the answers `(m,)` as 0-based indices, in a list or an array `(B, m)`. For the kind
                 "grades", the grades `(n,)` of the elements. For the kind "choice", also the chosen
-                elements `(B,)`.
+                elements `(B,)`. For a frame, the cells of its column of answers, which is not
+                needed if the frame has this column.
             sample_weight: the weights `(B,)` of the instances in the losses, as `weight` in
-                `ptrnet.fit`. If None, all weights are 1.
+                `ptrnet.fit`. If None, all weights are 1. For a frame, a weight for each row.
             groups: the group of each instance, such as a person: B names or numbers. The training
-                holds out whole groups for validation.
+                holds out whole groups for validation. For a frame, a group for each row.
 
         Raises:
             InputError: an example or a parameter is invalid.
@@ -131,9 +174,21 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
             seed = check_int("random_state", seed, 0)
         given = {name: getattr(self, name) for name in _OPTIONS} | {"seed": seed}
         options = {name: value for name, value in given.items() if value is not None}
+        columns = self._columns()
         for key in self.recipe or {}:
-            if key in ("kind", "constraint", "weight", *given):
+            if key in ("kind", "constraint", *_COLUMNS, *given):
                 raise InputError(f"recipe: {key}: set the estimator's own parameters instead")
+        if TrainingColumns(**columns):
+            frame, columns = self._with_answers(X, y, columns)
+            frame = self._with_rows(frame, columns, weight=sample_weight, group=groups)
+            self.solver_: Solver = fit(
+                frame, kind=self.kind, **options, **columns, **(self.recipe or {})
+            )
+            schema = self.solver_.task.facts.schema
+            assert schema is not None  # columns of frames have names
+            self.feature_names_in_ = _column(schema.fields)
+            self.n_features_in_ = len(self.feature_names_in_)
+            return self
         if y is None:
             raise InputError("PointerEstimator requires y to be passed, but the target y is None")
         examples: Any = list(pairs_of(_checked_array(X, least=2), self._answers(y), "X"))
@@ -142,41 +197,68 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
             sample_weight = check_weights(sample_weight, names, "sample_weight")
         if self.kind == "grades":
             examples = [_graded(x, grades, k) for k, (x, grades) in enumerate(examples)]
-        self.solver_: Solver = fit(
+        group = columns.pop("group", "") if groups is None else groups
+        self.solver_ = fit(
             examples,
             kind=self.kind,
             weight=sample_weight,
-            group="" if groups is None else groups,
+            group=group,
             **options,
+            **columns,
             **(self.recipe or {}),
         )
         self.n_features_in_ = self.solver_.task.facts.num_features
         return self
 
-    def predict(self, X: Any) -> NDArray[np.object_]:  # noqa: N803
+    def predict(self, X: Any) -> Any:  # noqa: N803
         """Return the answers to instances: an array `(B,)` of arrays `(m,)` of 0-based indices.
 
         The outer array has the dtype `object`, so that answers may have different lengths, also in
         `cross_val_predict`. If all lengths are equal, `np.stack` of the result is `(B, m)`.
+
+        For a frame, return a series with its index, in the order of its rows: 1 for rows that are
+        chosen or members, and 0 for others; for orders and grades, the row's place in its set, from
+        1, and NaN for a row without one. A wide table of choices has the names of alternatives;
+        those of other answers have a frame with a column for each alternative.
 
         Raises:
             NotFittedError: `fit` has not been called.
             InputError: an instance is invalid.
         """
         check_is_fitted(self)
+        if self._reads_frames():
+            table, data = self._sets(X, {})
+            kind = self.solver_.task.facts.kind
+            solved = self.solver_.predict(data, self.decoder)
+            answers = answers_in_rows(table, solved, kind)
+            if isinstance(answers, dict):
+                return frame_like(answers, X)
+            return series_like(answers, X, _ROLES[kind] if kind in ("choice", "set") else "place")
         solved = self.solver_.predict(self._instances(X), self.decoder)
         return _column([example.outputs for example in solved])
 
-    def predict_proba(self, X: Any) -> NDArray[np.object_]:  # noqa: N803
+    def predict_proba(self, X: Any) -> Any:  # noqa: N803
         """Return a probability for each element: an array `(B,)` of arrays `(n,)`.
 
-        See `Solver.predict_proba`. Raises the same errors as `predict`.
+        For a frame, return a series with its index, in the order of its rows; for a wide table, a
+        frame with a column for each alternative. See `Solver.predict_proba`. Raises the same errors
+        as `predict`.
 
-        scikit-learn's `cross_val_predict(..., method="predict_proba")` is only for classifiers,
-        because it puts columns of classes in order. Call this method for each split instead.
+        If `y` is given, scikit-learn's `cross_val_predict(..., method="predict_proba")` is only for
+        classifiers, because it puts columns of classes in order. Call this method for each split
+        instead, or name the column of answers of a frame.
         """
         check_is_fitted(self)
+        if self._reads_frames():
+            return self.solver_.predict_proba(X, set_id=self._set_id())
         return _column(self.solver_.predict_proba(self._instances(X)))
+
+    def scores(self, X: Any) -> Any:  # noqa: N803
+        """Return a score for each element, in the form of `predict_proba`; see `Solver.scores`."""
+        check_is_fitted(self)
+        if self._reads_frames():
+            return self.solver_.scores(X, set_id=self._set_id())
+        return _column(self.solver_.scores(self._instances(X)))
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -187,8 +269,10 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
             "for each split of cv.split(X)"
         )
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: N803
         """Return the mean of the main metric for the kind of answers. Higher is better.
+
+        A frame is weighted by its column `weight`, if there is one.
 
         The metric is `kendall_tau` for permutations, `f1` for subsets and sets, `in_place` for
         sequences, `accuracy` for choices and `ndcg@10` for grades.
@@ -196,7 +280,8 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         Args:
             X: as in `fit`.
             y: as in `fit`.
-            sample_weight: the weights `(B,)` of the instances in the mean. If None, all are 1.
+            sample_weight: the weights `(B,)` of the instances in the mean, or of a frame's rows. If
+                None, all are 1.
 
         Raises:
             NotFittedError: `fit` has not been called.
@@ -204,6 +289,21 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
                 and answers differ.
         """
         check_is_fitted(self)
+        known = self._sets_with_answers(X, y, sample_weight) if self._reads_frames() else None
+        if known is None:
+            known = self._instances_with_answers(X, y)
+            if sample_weight is not None:
+                names = [example.source for example in known]
+                weights = check_weights(sample_weight, names, "sample_weight")
+                known = known.with_columns(weight=weights.tolist())
+        task = self.solver_.task
+        solved = self.solver_.predict(known, self.decoder)
+        values = task.score(known, solved.all_outputs())[task.facts.metric].astype(float)
+        weights = np.ones(len(known)) if known.weights is None else known.weights
+        is_measured = ~np.isnan(values)  # a metric may leave out sets, such as those without grades
+        return float(np.average(values[is_measured], weights=weights[is_measured]))
+
+    def _instances_with_answers(self, X: Any, y: Any) -> Dataset:  # noqa: N803
         task = self.solver_.task
         pairs = list(pairs_of(_checked_array(X), self._answers(y), "X"))
         if not pairs:
@@ -217,17 +317,82 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
             else:
                 answers.append(check_outputs(answer, n, task, f"y: answer {k}"))
         known = known.with_answers(answers)
-        if grades:
-            known = replace(known, grades=np.concatenate(grades))
-        if sample_weight is not None:
-            names = [example.source for example in known]
-            sample_weight = check_weights(sample_weight, names, "sample_weight")
-        values = task.score(known, self.predict(known))[task.facts.metric]
-        return float(np.average(values, weights=sample_weight))
+        return replace(known, grades=np.concatenate(grades)) if grades else known
+
+    def _columns(self) -> dict[str, Any]:
+        """Return the names of columns that the user gave."""
+        given = {name: getattr(self, name) for name in _COLUMNS}
+        return {name: value for name, value in given.items() if value is not None and len(value)}
+
+    def _reads_frames(self) -> bool:
+        return bool(TrainingColumns(**self._columns()))
+
+    def _set_id(self) -> str:
+        return str(self._columns().get("set_id", ""))
+
+    def _with_answers(
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        columns: Mapping[str, Any],
+    ) -> tuple[Any, dict[str, Any]]:
+        """Return a frame with `y` as its column of answers, and the names of its columns."""
+        if not is_frame(X):
+            raise InputError(
+                f"X: expected a frame, because set_id or alternatives names its columns, got "
+                f"{type(X).__name__}"
+            )
+        columns = dict(columns)
+        if y is None:
+            return X, columns
+        role = next((name for name in ANSWERS if name in columns), _ROLES.get(self.kind or "", ""))
+        if not role:
+            raise InputError(
+                "y: expected its kind, such as kind=choice, or the name of a column: "
+                f"{', '.join(ANSWERS)}"
+            )
+        if "{" in columns.get(role, ""):
+            raise InputError(f"y: expected no y, because {role} is a pattern of several columns")
+        return self._with_rows(X, columns, **{role: y}), columns
+
+    def _with_rows(
+        self,
+        X: Any,  # noqa: N803
+        columns: dict[str, Any],
+        **values: Any,
+    ) -> Any:
+        """Return a frame with more columns, and add their names to `columns`. None: no column."""
+        for key, cells in values.items():
+            if cells is not None:
+                columns[key] = columns.get(key) or _new_name(key, X)
+                X = frame_with(X, columns[key], cells)  # noqa: N806
+        return X
+
+    def _sets(self, X: Any, columns: Mapping[str, str]) -> tuple[Table, Dataset]:  # noqa: N803
+        """Return the table of a frame, and its sets. `columns` name those other than the id.
+
+        A model of wide tables knows the columns of its answers.
+        """
+        task, layout = self.solver_.task, self.solver_.task.facts.layout
+        has_answers = bool(columns.keys() & {*ANSWERS})
+        if layout.alternatives:
+            named = WeightedColumns(weight=columns.get("weight", ""))
+        else:
+            named = WeightedColumns(**{"set_id": self._set_id(), **columns})
+        opened = formats.open_table(X, named, layout, has_answers)
+        if opened is None:
+            raise InputError("X: expected a wide table, as that of the training")
+        return opened[0], sets_for_task(*opened, task)
+
+    def _sets_with_answers(self, X: Any, y: Any, sample_weight: Any) -> Dataset:  # noqa: N803
+        frame, columns = self._with_answers(X, y, self._columns())
+        frame = self._with_rows(frame, columns, weight=sample_weight)
+        names = {key: columns[key] for key in (*ANSWERS, "weight") if key in columns}
+        return self._sets(frame, names)[1]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
+        tags.target_tags.required = not self._reads_frames()
         tags.input_tags.three_d_array = True
         return tags
 
@@ -241,6 +406,23 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
     def _checked(self, instances: list[Any]) -> Dataset:
         names = [f"X: instance {k}" for k in range(len(instances))]
         return checked_instances(instances, names, self.solver_.task)
+
+
+# scikit-learn reads the names of parameters from the signature. The columns come from the settings.
+_init = PointerEstimator.__init__
+_parameters = [*inspect.signature(_init).parameters.values()][:-1]
+_parameters += [
+    inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+    for name, default in _COLUMNS.items()
+]
+_init.__signature__ = inspect.Signature(_parameters)  # type: ignore[attr-defined]
+
+
+def _new_name(name: str, frame: Any) -> str:
+    """Return the name, with underscores if the frame has a column of this name."""
+    while name in list(frame.columns):
+        name += "_"
+    return name
 
 
 def _checked_array(X: Any, least: int = 1) -> Any:  # noqa: N803

@@ -164,9 +164,10 @@ class _Tally:
         for k in np.flatnonzero(largest > MAX_DEVIATIONS).tolist():
             self._far[k] += 1
             self._largest[k] = max(self._largest.get(k, 0), float(largest[k]))
-        seen = first_equal(normalized.astype(np.float32).astype(float))
-        if len({*seen.tolist()}) == len(seen):
+        read = normalized.astype(np.float32) + np.float32(0)  # -0 becomes 0
+        if len({row.tobytes() for row in read}) == len(read):
             return  # no elements are equal in float32
+        seen = first_equal(read.astype(float))
         hidden = np.flatnonzero(seen != first_equal(inputs))
         if len(hidden):
             self._num_equal += 1

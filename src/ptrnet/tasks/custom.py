@@ -214,10 +214,14 @@ class Custom(Task):
     def normalize(self, inputs: Floats) -> Floats:
         """Return instances `(..., n, d)` as the model reads them: each feature standardized."""
         # Halve before subtracting, because the difference of 1e308 and -1e308 is not finite.
-        half_deviations = inputs / 2 - np.array(self.center) / 2
+        half_center, half_spread = self._half_scaling
         with np.errstate(over="ignore"):
-            standardized = half_deviations / (np.array(self.spread) / 2)
+            standardized = (inputs / 2 - half_center) / half_spread
             return np.clip(standardized, -MAX_NORMALIZED, MAX_NORMALIZED)
+
+    @cached_property
+    def _half_scaling(self) -> tuple[Floats, Floats]:
+        return np.array(self.center) / 2, np.array(self.spread) / 2
 
     def _relative_range(self) -> tuple[Floats, Floats]:
         center, spread = np.array(self.center), np.array(self.spread)

@@ -221,9 +221,12 @@ class Schema:
             The name of a field, and a text. The text is empty for missing values.
         """
         fills = dict(self.fills)
+        fields = [*zip(self.fields, self._codes, strict=True)]
         for element in elements:
-            for name, codes in zip(self.fields, self._codes, strict=True):
+            for name, codes in fields:
                 value = element.get(name, 0)  # 0: a column of .svmlight that is not there
+                if type(value) is float and value == value and not codes:
+                    continue  # a fast path for the usual case: a number that is not NaN
                 if codes and _text_of(value, codes) not in codes:
                     yield name, "" if is_empty(value) else str(value)
                 elif not codes and name not in fills and is_missing(value):
