@@ -433,3 +433,61 @@ def test_arrays_have_numbered_features():
     np.testing.assert_allclose(column(found, "coefficient"), [1, -1], atol=0.3)
     estimator = ptrnet.PointerEstimator("choice", model=models.LOGIT).fit(list(X), list(y))
     assert estimator.solver_.coefficients() == found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_coefficients_with_signs_are_the_bounded_optimum(seed):
+    """Against scipy's SLSQP. Correlated fields make bounds depend on each other."""
+    rng = np.random.default_rng(seed)
+    frame = choices(60, seed)
+    names = ["price", "quality", "a", "b"]
+    frame["a"] = frame["price"] * rng.normal() + rng.normal(size=len(frame))
+    frame["b"] = frame["quality"] - frame["a"] + 0.3 * rng.normal(size=len(frame))
+    signs = rng.permutation([1, 1, -1, 0]).tolist()
+    lists = {
+        key: [name for name, s in zip(names, signs, strict=True) if s == sign]
+        for key, sign in (("increasing", 1), ("decreasing", -1))
+    }
+    model = fit(frame, fields=names, **lists)
+    sets = [
+        (part[names].to_numpy(), int(part["chosen"].to_numpy().argmax()))
+        for _, part in frame.groupby("set")
+    ]
+    best = minimize(
+        lambda b: -log_likelihoods(b, sets).sum(),
+        np.zeros(4),
+        method="SLSQP",
+        bounds=[(0 if s > 0 else None, 0 if s < 0 else None) for s in signs],
+        options={"ftol": 1e-12, "maxiter": 500},
+    )
+    found = model.coefficients()
+    assert found.statistics["log_likelihood"] == pytest.approx(-best.fun, abs=1e-5)
+    of_names = {row["name"]: row["coefficient"] for row in found}
+    actual = [of_names.get(name, 0) for name in names]
+    np.testing.assert_allclose(actual, best.x, atol=2e-3)
+    assert all(s * b >= 0 for s, b in zip(signs, actual, strict=True))
+    at_bound = {name for name in names if name not in of_names}
+    assert all(any(name in note for note in found.notes) for name in at_bound)
+
+
+def test_errors_next_to_a_coefficient_at_its_bound_are_those_without_its_field():
+    frame = choices(120, seed=1)
+    bound = fit(frame, fields=["price", "quality"], decreasing="quality").coefficients()
+    without = fit(frame, fields=["price"]).coefficients()
+    assert [row["name"] for row in bound] == ["price"]
+    for key in ("coefficient", "std_error"):
+        assert bound[0][key] == pytest.approx(without[0][key], rel=1e-9)
+    assert bound.statistics == without.statistics
+    (note,) = bound.notes
+    assert note == (
+        "quality: 0, at the bound of decreasing, because the data prefer a positive coefficient; "
+        "there is no error at a bound, and other errors take it as known"
+    )
+    assert note in str(bound)
+
+
+def test_signs_that_leave_nothing_to_estimate_are_refused(tmp_path):
+    frame = choices(80, seed=1)
+    with pytest.raises(InputError, match=r"no coefficient can be estimated; price: 0, at the boun"):
+        fit(frame, fields=["price"], increasing="price", output=tmp_path / "m")
+    assert not (tmp_path / "m").exists()

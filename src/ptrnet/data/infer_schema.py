@@ -44,7 +44,10 @@ class Reading(NamedTuple):
         context: the fields that have one value in all elements of an instance; inferred if empty.
         group: the field of groups, which the model does not read. Empty if there is none.
         categories: the fields that are categories, even if their values are numbers.
-        marks_common: whether each common number of a field has a feature of its own.
+        marks_common: whether each common number of a field has a feature of its own. Fields with a
+            sign never have such features, because their effects could have any sign.
+        increasing: the fields of which a higher number never makes an element less probable.
+        decreasing: the fields of which a higher number never makes an element more probable.
     """
 
     fields: Sequence[str] = ()
@@ -53,9 +56,13 @@ class Reading(NamedTuple):
     group: str = ""
     categories: Sequence[str] = ()
     marks_common: bool = True
+    increasing: Sequence[str] = ()
+    decreasing: Sequence[str] = ()
 
 
 AS_IT_IS = Reading()
+# The names of fields that a user may list.
+OF_FIELDS = ("fields", "context", "categories", "increasing", "decreasing")
 
 
 class CountedNumbers:
@@ -251,6 +258,7 @@ def schema_of(fields: Sequence[Field], reading: Reading = AS_IT_IS) -> Schema:
         _warn(f"{empty}: no training example has a value, so the model does not read {those}")
         fields = read
     categories = tuple(field.categories() for field in fields)
+    has_sign = {*reading.increasing, *reading.decreasing}
     if foreign := [field for field in fields if field.has_foreign_numbers]:
         names = listed(f'"{field.name}"' for field in foreign)
         _warn(
@@ -261,7 +269,12 @@ def schema_of(fields: Sequence[Field], reading: Reading = AS_IT_IS) -> Schema:
         tuple(field.name for field in fields),
         categories,
         fills=tuple((field.name, field.mean) for field in gaps),
-        common=tuple(field.common if reading.marks_common else () for field in fields),
+        increasing=tuple(reading.increasing),
+        decreasing=tuple(reading.decreasing),
+        common=tuple(
+            field.common if reading.marks_common and field.name not in has_sign else ()
+            for field in fields
+        ),
     )
 
 

@@ -22,7 +22,7 @@ from ptrnet.data.arrays import records_of
 from ptrnet.data.columns import ANSWERS, Columns
 from ptrnet.data.formats.parts.json_values import num_features, records
 from ptrnet.data.groups import SharedFields, common_id, warn_of_ids
-from ptrnet.data.infer_schema import AS_IT_IS, Reading, context_of, infer_schema
+from ptrnet.data.infer_schema import AS_IT_IS, OF_FIELDS, Reading, context_of, infer_schema
 from ptrnet.data.tables import Table, field_names, infer_sets, kind_of_sets, sets_for_task
 from ptrnet.errors import AmbiguousInputWarning, InputError, listed, short
 from ptrnet.tasks.custom import MAX_LENGTH, MIN_SPREAD, Custom, Kind
@@ -83,7 +83,7 @@ def infer_task(
         loosest = task_of(schema)
     else:
         loosest = loosest_task(num_features(first, place))
-        for name in ("fields", "context", "categories"):
+        for name in OF_FIELDS:
             if getattr(reading, name):
                 raise InputError(
                     f"{path}: {name} needs elements with named fields, got rows of numbers"
@@ -220,6 +220,8 @@ def task_of(schema: Schema) -> Custom:
         filled=tuple(field for field, _ in schema.fills),
         common=schema.common if any(schema.common) else (),
         context=schema.context,
+        increasing=schema.increasing,
+        decreasing=schema.decreasing,
         unknown="refuse",
         center=tuple(center.tolist()),
     )

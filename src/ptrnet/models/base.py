@@ -50,6 +50,7 @@ class PointerModel(nn.Module, ABC):
     exact_inputs: bool = False  # whether inputs stay float64 if the weights are float32
     one_size: bool = False  # whether the instances of a batch must have equal sizes
     obeys_task: bool = False  # whether tokens that the task forbids have probability 0 in the model
+    adds_scores: bool = False  # whether an ensemble averages log-probabilities, not probabilities
     n: int | None = None  # the only size that the model accepts; None: any size
 
     def __init__(self, features: int, num_specials: int, settings: ModelSettings) -> None:

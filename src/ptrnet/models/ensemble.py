@@ -1,7 +1,7 @@
 """An ensemble: several networks of one kind whose probabilities are averaged at each step."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any
@@ -25,6 +25,9 @@ class Ensemble(PointerModel):
 
     The members have separate states and read the same tokens.
 
+    If members have `adds_scores`, `log p` is the mean of all `log p_k`, normalised. Members that
+    score each element once are then one model of this kind, whose scores are the mean scores.
+
     Args:
         members: two or more networks of one kind with equal settings.
     """
@@ -35,7 +38,7 @@ class Ensemble(PointerModel):
         self.members = nn.ModuleList(members)
         self.n = first.n
         self.exact_inputs, self.one_size = first.exact_inputs, first.one_size
-        self.obeys_task = first.obeys_task
+        self.obeys_task, self.adds_scores = first.obeys_task, first.adds_scores
 
     def networks(self) -> list[PointerModel]:
         """The members."""
@@ -65,7 +68,7 @@ class Ensemble(PointerModel):
             of_member, next_state = member.step(part, tuple(islice(rest, size)), tokens)
             log_probs.append(of_member)
             after += next_state
-        return _log_mean(log_probs), tuple(after)
+        return self._mean(log_probs), tuple(after)
 
     def log_probs(
         self,
@@ -75,7 +78,7 @@ class Ensemble(PointerModel):
         target_lengths: Tensor | None = None,
     ) -> Tensor:
         arguments = (inputs, lengths, targets, target_lengths)
-        return _log_mean(member.log_probs(*arguments) for member in self.networks())
+        return self._mean(member.log_probs(*arguments) for member in self.networks())
 
     def rest_log_probs(
         self,
@@ -86,7 +89,12 @@ class Ensemble(PointerModel):
         num_known: int,
     ) -> Tensor:
         arguments = (inputs, lengths, targets, target_lengths, num_known)
-        return _log_mean(member.rest_log_probs(*arguments) for member in self.networks())
+        return self._mean(member.rest_log_probs(*arguments) for member in self.networks())
+
+    def _mean(self, log_probs: Iterable[Tensor]) -> Tensor:
+        """The log-probabilities of the ensemble, given those of the members."""
+        every = torch.stack(list(log_probs))
+        return every.mean(0).log_softmax(-1) if self.adds_scores else _log_mean(every)
 
 
 def _without_state(encoded: Encoded) -> Encoded:
@@ -98,9 +106,8 @@ def _without_state(encoded: Encoded) -> Encoded:
     return replace(encoded, state=(), num_tokens=encoded.num_tokens if is_number else 0)
 
 
-def _log_mean(log_probs: Sequence[Tensor] | Iterator[Tensor]) -> Tensor:
-    """The logarithm of the mean probability, given the log-probabilities of the members."""
-    every = torch.stack(list(log_probs))
+def _log_mean(every: Tensor) -> Tensor:
+    """The logarithm of the mean probability, given log-probabilities `(members, ...)`."""
     is_impossible = (every == -torch.inf).all(0)
     # The gradient of log(0) is not finite. So fill entries that are impossible for all members
     # before the sum, and set them to -inf afterwards.

@@ -22,6 +22,7 @@ from ptrnet.models.parts.attention import (
 from ptrnet.models.parts.scores_once import (
     ScoredSet,
     ScoresOnce,
+    added_scores,
     mixed_log_probs,
     mixed_scores,
     scored,
@@ -29,6 +30,7 @@ from ptrnet.models.parts.scores_once import (
 from ptrnet.models.settings import ModelSettings, SetSettings
 
 if TYPE_CHECKING:
+    from ptrnet.models.parts.signed import SignedFeatures
     from ptrnet.models.parts.trees import Trees
     from ptrnet.tasks.base import Task
 
@@ -66,12 +68,20 @@ class SetPtrNet(ScoresOnce):
       within the set; see `mixed_scores`.
 
     All shares are 0 in a new model.
+
+    If the task's schema has signs, such as that of a price that never makes an element more
+    probable, the network reads the features that have one only through `SignedFeatures`. Then no
+    score depends on the prices of other elements, and the own score never rises with the price, in
+    each of the three models. So the same holds for probabilities: softmax, the mean of
+    probabilities and the mean of scores are monotone in each score. For orders, trees are mixed by
+    `added_scores`, and an ensemble averages scores (`adds_scores`).
     """
 
     Settings = SetSettings
     logit_weights: Tensor  # (d,)
     logit_share: Tensor  # ()
     trees: "Trees | None"
+    signed: "SignedFeatures | None"
 
     def __init__(self, features: int, num_specials: int, settings: SetSettings) -> None:
         super().__init__(features, num_specials, settings)
@@ -99,7 +109,7 @@ class SetPtrNet(ScoresOnce):
         if self.answer == "one":
             self.register_buffer("logit_weights", torch.zeros(features))
             self.register_buffer("logit_share", torch.zeros(()))
-        self.trees = None
+        self.signed, self.trees = None, None
         if settings.trees:
             from ptrnet.models.parts.trees import Trees
 
@@ -112,6 +122,13 @@ class SetPtrNet(ScoresOnce):
         if network.logs is not None:
             known = task.facts.relative_range
             network.logs = Logs(*(torch.from_numpy(part).float() for part in known))
+        signs = task.facts.signs
+        if signs.any():
+            from ptrnet.models.parts.signed import SignedFeatures
+
+            units = network.elements.map.out_features
+            network.signed = SignedFeatures(torch.from_numpy(signs), units)
+            network.adds_scores = network.answer != "one"
         return network
 
     def weights_error(self) -> str:
@@ -122,9 +139,10 @@ class SetPtrNet(ScoresOnce):
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> ScoredSet:
         lengths = full_lengths(inputs) if lengths is None else lengths
         special = self.special_inputs.expand(inputs.shape[0], -1, -1)
-        read = inputs if self.logs is None else torch.cat([inputs, self.logs(inputs)], -1)
+        others = inputs if self.signed is None else self.signed.others(inputs)
+        read = others if self.logs is None else torch.cat([others, self.logs(others)], -1)
         read = with_deviations(read, lengths)
-        rows = torch.cat([special, self.elements(torch.cat([read, *self._waves(inputs)], -1))], 1)
+        rows = torch.cat([special, self.elements(torch.cat([read, *self._waves(others)], -1))], 1)
         is_token = length_mask(lengths + self.num_specials, rows.shape[1])
         bias = attention_bias(is_token, rows.dtype)[:, None, None]
         for layer in self.encoder:
@@ -133,6 +151,9 @@ class SetPtrNet(ScoresOnce):
         with torch.autocast(inputs.device.type, enabled=False):
             scores = self.head(states.to(inputs.dtype))[..., 0]
             of_elements = self.linear(read)[..., 0] * self.linear_factor
+            if self.signed is not None:
+                of_states = states[:, self.num_specials :].to(inputs.dtype)
+                of_elements = of_elements + self.signed(inputs, of_states)
         scores = scores + nn.functional.pad(of_elements, (self.num_specials, 0))
         scores = scores.masked_fill(~is_token, -torch.inf)
         if not self.training and (self.answer == "one" or self.trees is not None):
@@ -149,8 +170,12 @@ class SetPtrNet(ScoresOnce):
             parts, shares = zip(*others, strict=True)
             return mixed_log_probs([scores, *parts], [1 - sum(shares), *shares])
         for part, share in of_trees:
-            scores = mixed_scores(scores, part, share)
+            scores = self.join(scores, part, share)
         return scores
+
+    def join(self, scores: Tensor, others: Tensor, share: Tensor) -> Tensor:
+        """Mix the network's scores `(B, N)` of elements in an order with those of the trees."""
+        return (added_scores if self.adds_scores else mixed_scores)(scores, others, share)
 
     def set_trees(self, trees: "Trees | None") -> None:
         """Replace the trees; None: have no trees."""

@@ -36,6 +36,11 @@ class ModelSettings(Settings):
         """Whether the scores of elements are independent of the previous tokens."""
         return False
 
+    @property
+    def keeps_signs(self) -> bool:
+        """Whether the model guarantees the signs of `Schema.signs`."""
+        return False
+
 
 @dataclass(frozen=True, kw_only=True)
 class RecurrentSettings(ModelSettings):
@@ -157,6 +162,10 @@ class SetSettings(EncoderSettings):
     def scores_once(self) -> bool:
         return True
 
+    @property
+    def keeps_signs(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True, kw_only=True)
 class BoxSettings(LayerSettings):
@@ -185,6 +194,10 @@ class LogitSettings(ModelSettings):
 
     @property
     def scores_once(self) -> bool:
+        return True
+
+    @property
+    def keeps_signs(self) -> bool:
         return True
 
 

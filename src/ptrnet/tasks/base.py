@@ -180,6 +180,11 @@ class Facts:
         return bool(self.cost_name)
 
     @property
+    def signs(self) -> Indices:
+        """`(d,)`: the sign of each feature; see `Schema.signs`. 0: it has none."""
+        return np.zeros(self.num_features, int) if self.schema is None else self.schema.signs
+
+    @property
     def num_specials(self) -> int:
         """The number of special slots of the pointer, S."""
         return len(self.special_names)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
 
-from ptrnet.errors import InputError, unknown
+from ptrnet.errors import InputError, short, unknown
 from ptrnet.settings import check, setting
 from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error
 from ptrnet.tasks.schema import (
@@ -76,6 +76,10 @@ class Custom(Task):
         common: for each field, the numbers that many elements have; empty if no field has any. One
             more feature marks each of these numbers.
         context: the fields that have one value in all elements of an instance.
+        increasing: the fields whose numbers may only make an element more probable if they rise.
+            `docs/own-examples.md` says what that means for each kind. Such a field is a number that
+            differs within an instance.
+        decreasing: the fields whose numbers may only make an element less probable if they rise.
         unknown: whether texts that are not in `categories`, and missing numbers of fields that are
             not in `filled`, are treated as `missing`, or are errors (`refuse`).
         missing: whether missing values may be replaced (`fill`), or are errors (`refuse`).
@@ -104,6 +108,8 @@ class Custom(Task):
     filled: tuple[str, ...] = setting((), "the fields whose numbers may be missing")
     common: tuple[tuple[float, ...], ...] = setting((), "the common numbers of each field")
     context: tuple[str, ...] = setting((), "the fields that all elements of an instance share")
+    increasing: tuple[str, ...] = setting((), "the fields that raise probabilities")
+    decreasing: tuple[str, ...] = setting((), "the fields that lower probabilities")
     unknown: Unknown = setting("missing", "what to do with values that no example had")
     missing: Missing = setting("fill", "whether to replace missing values")
     center: tuple[float, ...] = setting((), "the mean of each feature")
@@ -133,6 +139,25 @@ class Custom(Task):
             self.fields and len(self._schema_without_fills.is_category) != len(self.center)
         ):
             raise InputError("categories: expected a list of texts for each field")
+        self._check_signs()
+
+    def _check_signs(self) -> None:
+        """Raise InputError if a field with a sign is not a number of single elements."""
+        categories = {
+            field for field, texts in zip(self.fields, self.categories, strict=True) if texts
+        }
+        for key, others in (("increasing", self.decreasing), ("decreasing", self.increasing)):
+            for field in getattr(self, key):
+                if field not in self.fields:
+                    known = short(", ".join(self.fields)) or "numbers without names"
+                    raise unknown(f"field in {key} (the model reads {known}):", field, self.fields)
+                for fields, reason in (
+                    (categories, "its values are categories, which have no order"),
+                    (self.context, "all elements of a set have the same, so it favours none"),
+                    (others, "it is both increasing and decreasing"),
+                ):
+                    if field in fields:
+                        raise InputError(f'{key}: "{field}" cannot have a sign: {reason}')
 
     @property
     def _schema_without_fills(self) -> Schema:
@@ -143,6 +168,8 @@ class Custom(Task):
             self.missing,
             tuple((field, 0.0) for field in self.filled),
             self.context,
+            self.increasing,
+            self.decreasing,
             self.common,
         )
 

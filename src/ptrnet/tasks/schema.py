@@ -60,6 +60,8 @@ class Schema:
         missing: whether a missing text that training did not see is an error.
         fills: for each field whose number may be missing, the number that replaces a missing one.
         context: the fields that have one value in all elements of an instance.
+        increasing: the fields of which a higher number never makes an element less probable.
+        decreasing: the fields of which a higher number never makes an element more probable.
         common: for each field, the numbers that count as common. Without this argument, no field
             has common numbers.
         means: for each field, the number that replaces a missing one, in fields without `fills`.
@@ -77,6 +79,8 @@ class Schema:
     missing: Missing = "fill"
     fills: tuple[tuple[str, float], ...] = ()
     context: tuple[str, ...] = ()
+    increasing: tuple[str, ...] = ()
+    decreasing: tuple[str, ...] = ()
     common: tuple[tuple[float, ...], ...] = ()
     means: tuple[float, ...] = ()
 
@@ -101,6 +105,15 @@ class Schema:
         """`(d,)` booleans: whether a feature is a number that may be missing."""
         fills = dict(self.fills)
         return self._first_features([field in fills for field in self.fields])
+
+    @property
+    def signs(self) -> NDArray[np.int64]:
+        """`(d,)`: 1 for the numbers of `increasing` fields, -1 for those of `decreasing` ones."""
+        rises, falls = (
+            self._first_features([field in named for field in self.fields]).astype(int)
+            for named in (self.increasing, self.decreasing)
+        )
+        return rises - falls
 
     def _first_features(self, chosen: Sequence[bool]) -> NDArray[np.bool_]:
         """Return `(d,)`: whether a feature is the first one of a chosen field."""
@@ -143,6 +156,8 @@ class Schema:
             what += ", if there is one" * (field in fills)
             what += f", often {_listed(map(_written, common))}" * bool(common)
             what += ", of the whole set" * (field in self.context)
+            what += ", the higher the better" * (field in self.increasing)
+            what += ", the lower the better" * (field in self.decreasing)
             words.append(f"{field} ({what})")
         return listed(words, most or len(words))
 

@@ -7,7 +7,7 @@ fit one to orders, to see whether a linear score explains them.
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 
 from ptrnet.data.checks import required_answer
 from ptrnet.tasks.base import Task
@@ -36,7 +36,8 @@ def fit_logit(examples: Sequence[Example], task: Task) -> Floats:
     x = np.concatenate([task.normalize(example.inputs) for example in examples])
     sizes = np.array([len(example.inputs) for example in examples])
     chosen = np.concatenate([required_answer(example, task) for example in examples])
-    return fit_weights(x, sizes, chosen, np.array([example.weight for example in examples]))
+    counts = np.array([example.weight for example in examples])
+    return fit_weights(x, sizes, chosen, counts, task.facts.signs)
 
 
 def has_linear_order(task: Task, examples: Dataset) -> bool:
@@ -65,7 +66,13 @@ def has_linear_order(task: Task, examples: Dataset) -> bool:
     return bool((tested @ weights > 0).mean() >= LINEAR)
 
 
-def fit_weights(x: Floats, sizes: Indices, chosen: Indices, counts: Floats | None = None) -> Floats:
+def fit_weights(
+    x: Floats,
+    sizes: Indices,
+    chosen: Indices,
+    counts: Floats | None = None,
+    signs: Indices | None = None,
+) -> Floats:
     """Return the weights `(d,)` of a conditional logit, fitted to choices by maximum likelihood.
 
     The probability of an element is `softmax(x b)` over the elements of its instance, where `b` are
@@ -77,6 +84,7 @@ def fit_weights(x: Floats, sizes: Indices, chosen: Indices, counts: Floats | Non
         sizes: `(B,)`, the number of elements of each instance.
         chosen: `(B,)`, the index of the chosen element in each instance.
         counts: `(B,)`, how often each instance counts. None if each counts once.
+        signs: `(d,)`, the signs that weights must have if they are not 0; see `Schema.signs`.
     """
     counts = np.ones(len(sizes)) if counts is None else counts
     of_elements = np.repeat(counts, sizes)
@@ -92,5 +100,12 @@ def fit_weights(x: Floats, sizes: Indices, chosen: Indices, counts: Floats | Non
         value = (counts * np.log(sums)).sum() - utilities @ of_chosen + RIDGE * weights @ weights
         return value, x.T @ (of_elements * p - of_chosen) + 2 * RIDGE * weights
 
-    found: Floats = minimize(loss, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B").x
+    start = np.zeros(x.shape[1])
+    bounds = None if signs is None else bounds_of(signs)
+    found: Floats = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
     return found
+
+
+def bounds_of(signs: Indices) -> Bounds:
+    """Return the bounds of weights with given signs; see `Schema.signs`."""
+    return Bounds(np.where(signs > 0, 0, -np.inf), np.where(signs < 0, 0, np.inf))

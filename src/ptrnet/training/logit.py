@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.linalg import lstsq, solve_triangular
+from scipy.optimize import minimize
 
 from ptrnet import model_folder, models
 from ptrnet.data.streams import DatasetStream
@@ -20,6 +21,7 @@ from ptrnet.solver.coefficients import Coefficients
 from ptrnet.solver.explain import feature_names, field_columns
 from ptrnet.tasks.base import Task
 from ptrnet.training import run_folder
+from ptrnet.training.conditional_logit import bounds_of
 from ptrnet.training.examples import open_stream, open_valid
 from ptrnet.training.mixture import Shares
 from ptrnet.training.recipe import Recipe
@@ -140,6 +142,8 @@ def fit_coefficients(data: Dataset, task: Task, group: str = "") -> tuple[Floats
     is_contested: NDArray[np.bool_] = (of_chosen.min(0) < 0) & (of_chosen.max(0) > 0)
     references = _references(task, differs, is_contested)
     kept, notes = _identified(choices, differs, list(references.values()), names, task)
+    kept, of_bounds = _inside(choices, kept, names, task)
+    notes += of_bounds
     choices = choices._replace(x=choices.x[:, kept])
     b, last_step = _maximum(choices)
     covariances = _covariances(*choices.derivatives(b), groups)
@@ -240,6 +244,42 @@ def _identified(
             "within sets"
         )
     return np.array(kept), notes
+
+
+def _inside(
+    choices: Choices, kept: Indices, names: Sequence[str], task: Task
+) -> tuple[Indices, list[str]]:
+    """Return the features of `kept` whose coefficients are not at a bound, and notes on all others.
+
+    A coefficient at its bound is 0. The likelihood is concave. So if it would rise beyond a bound,
+    its maximum within the bounds is at the bound.
+    """
+    choices, signs = choices._replace(x=choices.x[:, kept]), task.facts.signs[kept]
+    if (signs * _maximum(choices)[0] >= 0).all():
+        return kept, []
+
+    def loss(b: Floats) -> tuple[float, Floats]:
+        return -choices.log_likelihood(b), -choices.derivatives(b)[0].sum(0)
+
+    start = np.zeros(len(kept))
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds_of(signs)).x
+    inside = (signs == 0) | (found != 0)
+    while inside.any():  # L-BFGS-B may stop next to a bound, beyond which Newton's method would go
+        b = np.zeros(len(kept))
+        b[inside] = _maximum(choices._replace(x=choices.x[:, inside]))[0]
+        if (signs * b >= 0).all():
+            break
+        inside &= signs * b >= 0
+    notes = []
+    for sign, key, other in ((1, "increasing", "negative"), (-1, "decreasing", "positive")):
+        if at_bound := [names[k] for k in kept[~inside & (signs == sign)]]:
+            notes.append(
+                f"{listed(at_bound)}: 0, at the bound of {key}, because the data prefer a {other} "
+                "coefficient; there is no error at a bound, and other errors take it as known"
+            )
+    if not inside.any():
+        raise InputError(f"model {models.LOGIT}: no coefficient can be estimated; {notes[0]}")
+    return kept[inside], notes
 
 
 def _estimated(

@@ -17,7 +17,6 @@ from ptrnet.data.groups import codes_of
 from ptrnet.data.streams import BatchStream, DatasetStream
 from ptrnet.metrics import Moments
 from ptrnet.models.base import PointerModel
-from ptrnet.models.parts.scores_once import mixed_scores
 from ptrnet.models.set_ptr_net import SetPtrNet
 from ptrnet.solver.scoring import element_scores, log_likelihoods_of
 from ptrnet.tasks.base import Task
@@ -198,7 +197,7 @@ def _ranking_measures(network: SetPtrNet, task: Task, part: Dataset, candidates:
         of_models.append(pad_sequence([*scores], True, -torch.inf))
     rows = []
     for share in candidates[:, 2].tolist():
-        orders = mixed_scores(of_models[0], of_models[1], torch.tensor(share)).argsort(
+        orders = network.join(of_models[0], of_models[1], torch.tensor(share)).argsort(
             -1, descending=True
         )
         answers = [order[:n].numpy() for order, n in zip(orders, part.sizes.tolist(), strict=True)]

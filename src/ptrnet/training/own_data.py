@@ -75,7 +75,7 @@ def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, 
 
 def kind_and_reading(overrides: Mapping[str, Any]) -> tuple[Kind | None, "Reading"]:
     """Return the kind of the answers, and how to read the examples, given a recipe's values."""
-    from ptrnet.data.infer_task import Reading
+    from ptrnet.data.infer_schema import OF_FIELDS, Reading
 
     kind = kind_of(overrides.get("kind"), overrides.get("constraint"))
     reading = Reading(
@@ -86,8 +86,10 @@ def kind_and_reading(overrides: Mapping[str, Any]) -> tuple[Kind | None, "Readin
         field_names("categories", overrides.get("categories", ())),
         # The table of a logit has the user's fields, and no fields that we think of.
         marks_common=overrides.get("model") != models.LOGIT,
+        increasing=field_names("increasing", overrides.get("increasing", ())),
+        decreasing=field_names("decreasing", overrides.get("decreasing", ())),
     )
-    for key in ("fields", "context", "categories"):
+    for key in OF_FIELDS:
         if reading.group and reading.group in getattr(reading, key):
             raise InputError(
                 f'{key}: "{reading.group}" is the id of a group, which the model must not read'
@@ -104,10 +106,11 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
         overrides: values of a recipe, by key. They take precedence over values that follow from the
             examples.
     """
+    from ptrnet.data.infer_schema import OF_FIELDS
     from ptrnet.data.infer_task import warn_of_positions
     from ptrnet.metrics.ranking import grades_of_gains
 
-    in_task = {"kind", "constraint", "fields", "context", "categories"}  # of the inferred task
+    in_task = {"kind", "constraint", *OF_FIELDS}  # of the inferred task
     given = {key: value for key, value in overrides.items() if key not in in_task}
     for key in ("steps", "batch_size", "cycles"):  # defaults of other keys depend on these
         if key in given:
@@ -301,7 +304,8 @@ def _model(
     needed.
     """
     kind, count = inferred.task.kind, len(inferred.examples)
-    needs_decoder = kind in ORDERS and count >= MANY and not is_exact
+    has_signs = bool(inferred.task.increasing or inferred.task.decreasing)  # SETS guarantees them
+    needs_decoder = kind in ORDERS and count >= MANY and not (is_exact or has_signs)
     best = SEQUENCES if ordered or kind == "sequence" or needs_decoder else SETS
     needed = given.keys() & every_setting().keys()
     for model in (best, "ptr-net", *models.names()):

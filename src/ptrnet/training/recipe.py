@@ -427,6 +427,17 @@ def _check_combination(recipe: Recipe) -> None:
             f"recipe: examples: expected a multiple of batch_size {data.batch_size}, got "
             f"{data.examples}"
         )
+    if recipe.task.facts.signs.any():
+        if recipe.task.facts.repeats:
+            raise InputError(
+                "recipe: increasing, decreasing: no model guarantees signs for answers of the kind "
+                "sequence, which may repeat elements"
+            )
+        if not recipe.network.keeps_signs:
+            raise InputError(
+                f"recipe: increasing, decreasing: model {recipe.model} guarantees no signs; "
+                "set-ptr-net does (without ordered), and for choices conditional-logit"
+            )
     if run.steps % cycles:
         raise InputError(f"recipe: steps: expected a multiple of cycles {cycles}, got {run.steps}")
     largest = data.n[-1]
@@ -581,6 +592,20 @@ def _task_options(of_recipe: Mapping[str, Option], of_tasks: Sequence[str]) -> d
             default="texts",
             help="fields that are categories, even if their values are numbers, such as "
             "purpose,origin",
+        ),
+        "increasing": replace(
+            custom["increasing"],
+            type=str,
+            default="none",
+            help="fields of which a higher number never makes an element less probable, such as "
+            "rating,comfort",
+        ),
+        "decreasing": replace(
+            custom["decreasing"],
+            type=str,
+            default="none",
+            help="fields of which a higher number never makes an element more probable, such as "
+            "price,time",
         ),
         "gains": replace(
             custom["gains"],

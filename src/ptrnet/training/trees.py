@@ -44,6 +44,7 @@ class Sets(NamedTuple):
     sizes: Indices  # (num_sets,)
     targets: Floats  # (num_elements,) probabilities, which sum to 1 in each set
     weights: Floats  # (num_sets,)
+    signs: Indices = np.zeros(0, int)  # (d,), as `Schema.signs`; empty: no feature has a sign
 
     @classmethod
     def of(cls, data: Dataset, task: Task) -> "Sets":
@@ -63,7 +64,8 @@ class Sets(NamedTuple):
                 of_set /= of_set.sum()
         features = np.concatenate([task.normalize(example.inputs) for example in data])
         weights = np.array([example.weight for example in data], float)
-        return cls(features.astype(np.float32), data.sizes, targets, weights)
+        features = features.astype(np.float32)
+        return cls(features, data.sizes, targets, weights, task.facts.signs)
 
     def log_probabilities(self, scores: Floats) -> Floats:
         """Return the log-softmax `(num_elements,)` of scores over each set."""
@@ -115,6 +117,10 @@ def grow(learned: Sequence[Sets], held_out: Sequence[Sets], most: int, seed: int
     boosters: list[lightgbm.Booster] = []
     for k, (sets, others) in enumerate(zip(learned, held_out, strict=True)):
         settings = {**SETTINGS, **REPEATABLE, "objective": "none", "seed": (seed + k) % 2**31}
+        if sets.signs.any():
+            # A tree splits by the features of the element itself, so it keeps the sign for every
+            # set. So does the sum of all trees.
+            settings["monotone_constraints"] = sets.signs.tolist()
         data = lightgbm.Dataset(sets.features, sets.targets, params=settings).construct()
         if not any(data.feature_num_bin(feature) for feature in range(data.num_feature())):
             return [Trees(0) for _ in learned]  # too few rows, or no feature that tells them apart

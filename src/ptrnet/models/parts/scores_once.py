@@ -111,6 +111,16 @@ def _log_add(a: Tensor, b: Tensor) -> Tensor:
     return largest + torch.log1p(torch.exp(-difference))
 
 
+def added_scores(scores: Tensor, others: Tensor, share: Tensor) -> Tensor:
+    """Return `(1 - share) u + share u'`, a mean of the scores `(B, N)` of two models.
+
+    The first scores are -inf on padding. If one score of a model rises, only this one rises in the
+    mean. `mixed_scores` lacks this property: if the score of an element is far above all others,
+    and rises, standardising moves it closer to the lowest ones.
+    """
+    return torch.where(scores == -torch.inf, scores, (1 - share) * scores + share * others)
+
+
 def mixed_scores(scores: Tensor, others: Tensor, share: Tensor) -> Tensor:
     """Return scores `(B, N)`: a mean of the scores of two models, standardised within each set.
 
