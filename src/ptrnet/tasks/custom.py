@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
 
-from ptrnet.errors import InputError, short, unknown
+from ptrnet.errors import InputError, unknown
 from ptrnet.settings import check, setting
 from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error
 from ptrnet.tasks.schema import (
@@ -149,8 +149,8 @@ class Custom(Task):
         for key, others in (("increasing", self.decreasing), ("decreasing", self.increasing)):
             for field in getattr(self, key):
                 if field not in self.fields:
-                    known = short(", ".join(self.fields)) or "numbers without names"
-                    raise unknown(f"field in {key} (the model reads {known}):", field, self.fields)
+                    option = f"field in {key} (expected one that the model reads):"
+                    raise unknown(option, field, self.fields)
                 for fields, reason in (
                     (categories, "its values are categories, which have no order"),
                     (self.context, "all elements of a set have the same, so it favours none"),
