@@ -27,7 +27,7 @@ def test_log_probs_and_gradients_equal_those_of_the_cpu(name, options, precision
     ends = torch.tensor([5, 2, 3, 1])
     real = (torch.arange(5) < ends[:, None])[..., None]
     on_gpu = copy.deepcopy(model).cuda()
-    tolerance = {"float32": 1e-4, "tf32": 1e-2, "bfloat16": 3e-2}[precision]
+    tolerance = {"float32": 1e-4, "tf32": 2e-2, "bfloat16": 3e-2}[precision]
     for mode in (True, False):
         results = []
         for module, device in ((model, "cpu"), (on_gpu, "cuda")):
