@@ -406,6 +406,17 @@ def test_signs_of_numbers_without_names_are_refused(tmp_path):
         ptrnet.fit([([[1.0, 2], [2, 1]], [0])] * 20, "choice", increasing="price", steps=1)
 
 
+def test_weights_of_a_model_with_other_signs_are_refused(tmp_path):
+    path = write_table(tmp_path / "d.csv", "chosen", 30)
+    given = {"set_id": "set", "chosen": "chosen", **TINY}
+    ptrnet.fit(path, decreasing="price", output=tmp_path / "m", **given)
+    given["weights"] = str(tmp_path / "m")
+    for signs in ({}, {"decreasing": "rating"}):
+        with pytest.raises(ptrnet.InputError, match=r"has decreasing \('price',\), the recipe has"):
+            ptrnet.fit(path, **given, **signs)
+    assert ptrnet.fit(path, **given, decreasing="price").task.decreasing == ("price",)
+
+
 def test_many_orders_with_signs_are_learned_by_the_model_that_keeps_them(tmp_path, monkeypatch):
     monkeypatch.setattr("ptrnet.training.own_data.MANY", 50)
     path = write_table(tmp_path / "d.csv", "rank")

@@ -194,7 +194,8 @@ def _load_weights(model: PointerModel, recipe: Recipe) -> None:
     expected["special slots"] = model.num_specials
     actual = {"model": name, "features": solver.model.features, **settings}
     actual["special slots"] = solver.model.num_specials
-    for key in ("fields", "categories"):  # they define what each feature means
+    # These define what each feature means, and which ones only a monotone path reads.
+    for key in ("fields", "categories", "increasing", "decreasing"):
         expected[key], actual[key] = (getattr(t, key, ()) for t in (recipe.task, solver.task))
     for key, value in expected.items():
         if actual.get(key) != value:
