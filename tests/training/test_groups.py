@@ -80,7 +80,7 @@ def test_a_taste_that_only_a_persons_mark_tells_is_not_claimed_for_new_persons(t
     accuracy, low, high = scores_of(by_person)["accuracy"]
     assert low <= 0.25 <= high and accuracy < 0.45
     assert -1.6 < scores_of(by_person)["log_likelihood"][0] < -1.3
-    assert "split by group (`person`): they belong to 12 groups" in card(by_person)
+    assert "split by group (`person`): they belong to 24 groups" in card(by_person)
     measured = model.evaluate(new, **COLUMNS, group="person")["accuracy"]
     right = round(30 * measured["value"])  # each person is right or wrong as a whole
     expected = stats.binomtest(right, 30).proportion_ci(method="wilson")
@@ -180,7 +180,7 @@ def test_a_run_of_fit_keeps_its_groups(tmp_path):
     recipe = Recipe.read(model / "recipe.toml")
     groups = open_stream(recipe).examples.groups.tolist()
     assert groups == [code_of(person) for person in persons]
-    assert "they belong to 2 groups" in card(model)
+    assert "they belong to 4 groups" in card(model)
 
 
 def test_a_validation_file_must_have_other_groups(tmp_path, capsys):

@@ -472,4 +472,4 @@ def test_an_ensemble_warns_in_one_line_of_the_examples_that_its_networks_hold_ou
         warnings.simplefilter("always")
         ptrnet.fit(table, set_id="s", chosen="y", steps=1, ensemble=3)
     lines = [str(w.message) for w in caught if w.category is ptrnet.OutOfDistributionWarning]
-    assert len(lines) == 1 and "of 120 instances" in lines[0]
+    assert len(lines) == 1 and "of 240 instances" in lines[0]

@@ -15,7 +15,7 @@ from ptrnet.models.parts.scores_once import mixed_log_probs, mixed_scores
 from ptrnet.solver import Solver
 from ptrnet.training import own_data
 from ptrnet.training import run as training
-from ptrnet.training.mixture import Shares, best_mixture
+from ptrnet.training.mixture import Shares, _stages, best_mixture
 from ptrnet.training.own_data import infer_recipe
 from ptrnet.training.reports import Hooks
 from tests.serve.conftest import client_of
@@ -222,21 +222,21 @@ def test_trees_that_learn_nothing_are_left_out():
         assert network.trees is None and network.settings()["trees"] == 0
 
 
+def lines(path, kind="choice", count=40):
+    examples = jumps(count, kind)
+    if kind == "choice":
+        examples = [ptrnet.types.Example(x, np.array(y)) for x, y in examples]
+    task = tasks.get("custom", kind=kind, center=(0.0,) * 3, spread=(1.0,) * 3)
+    ptrnet.data.formats.write(str(path), ptrnet.types.Dataset.of(examples), task)
+    return str(path)
+
+
 @pytest.mark.parametrize("kind", ["choice", "grades"])
 @pytest.mark.parametrize("at", [2, 4])
 def test_a_resumed_training_gives_the_same_mixture(tmp_path, kind, at):
     """The training stops after some steps, or after the last one, before trees are grown."""
-    data = ptrnet.types.Dataset.of(
-        e if isinstance(e, ptrnet.types.Example) else ptrnet.types.Example(e[0], np.array(e[1]))
-        for e in jumps(100, kind)
-    )
-    ptrnet.data.formats.write(
-        str(tmp_path / "d.jsonl"),
-        data,
-        tasks.get("custom", kind=kind, center=(0.0,) * 3, spread=(1.0,) * 3),
-    )
     given = {"kind": kind, **TINY, "trees": 20, "valid_share": 0.3, "checkpoint_every": 2}
-    recipe, _, _ = infer_recipe(str(tmp_path / "d.jsonl"), given)
+    recipe, _, _ = infer_recipe(lines(tmp_path / "d.jsonl", kind, 100), given)
 
     def stop(step, metrics):
         if step == at:
@@ -249,6 +249,46 @@ def test_a_resumed_training_gives_the_same_mixture(tmp_path, kind, at):
     whole, stopped = ((tmp_path / f / "model.safetensors") for f in ("whole", "stopped"))
     assert whole.read_bytes() == stopped.read_bytes()
     assert ptrnet.load(tmp_path / "whole").model.settings()["trees"] > 0
+
+
+@pytest.mark.parametrize(("at", "share"), [(1, 1.0), (3, 0.5)])
+def test_a_stopped_training_leaves_its_trees(tmp_path, at, share):
+    """Before the first validation trees answer alone, and later together with the network."""
+
+    def stop(step, metrics):
+        if step == at:
+            raise KeyboardInterrupt
+
+    path = lines(tmp_path / "d.jsonl", count=200)
+    recipe, _, _ = infer_recipe(path, {"kind": "choice", **TINY, "trees": 20, "seed": 1})
+    with pytest.raises(KeyboardInterrupt):
+        training.train(recipe, tmp_path / "m", hooks=Hooks([stop]))
+    for network in ptrnet.load(tmp_path / "m").model.networks():
+        assert len(network.trees) > 0 and network.trees.share == share
+        assert network.logit_share == 0
+
+
+def test_trees_are_saved_before_the_network_takes_its_first_step(tmp_path):
+    def look(step, metrics):
+        assert step > 1 or ptrnet.load(tmp_path / "m").model.networks()[0].trees.share == 1
+
+    path = lines(tmp_path / "d.jsonl", count=200)
+    recipe, _, _ = infer_recipe(path, {"kind": "choice", **TINY, "trees": 20, "seed": 1})
+    training.train(recipe, tmp_path / "m", hooks=Hooks([look]))
+
+
+def test_trees_are_chosen_before_a_network_that_is_not_clearly_better():
+    for has_trees, firsts in (
+        (True, [Shares(0, 1), Shares(0, 0.95, 0.05)]),
+        (False, [Shares(0, 1)]),
+    ):
+        *simple, with_network = _stages(True, has_trees)
+        assert [stage[0] for stage in simple] == firsts
+        assert all(shares.network for shares in with_network)
+        count = sum(map(len, [*simple, with_network]))
+        assert count == (231 if has_trees else 21)  # all pairs of multiples of 5%
+    assert _stages(False, True)[0] == [Shares(0, 0, 1)] and Shares() in _stages(False, True)[1]
+    assert _stages(False, False) == [[Shares()]]
 
 
 def test_a_training_from_other_weights_grows_its_own_trees(tmp_path):
@@ -269,17 +309,6 @@ def test_a_training_from_other_weights_grows_its_own_trees(tmp_path):
     )
     for network in again.model.networks():
         assert network.trees is None and network.logit_share == 0
-
-
-def lines(path, kind="choice"):
-    ptrnet.data.formats.write(
-        str(path),
-        ptrnet.types.Dataset.of(
-            ptrnet.types.Example(x, np.array(y)) for x, y in jumps(40, "choice")
-        ),
-        tasks.get("custom", kind="choice", center=(0.0,) * 3, spread=(1.0,) * 3),
-    )
-    return str(path)
 
 
 def test_trees_are_a_default_where_they_help_if_the_extra_is_installed(tmp_path, monkeypatch):

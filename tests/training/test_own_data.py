@@ -9,6 +9,7 @@ import pytest
 import ptrnet
 from ptrnet.data.infer_task import infer_task_of, loosest_task
 from ptrnet.errors import AmbiguousInputWarning, InputError
+from ptrnet.training import own_data
 from ptrnet.training.own_data import infer_recipe, recipe_of
 from ptrnet.types import Dataset, Example
 
@@ -86,9 +87,35 @@ def test_small_data_has_more_dropout_and_several_networks(file_of, kind):
     small, _, _ = infer_recipe(file_of(kind, 100), {"kind": kind})
     large, summary, _ = infer_recipe(file_of(kind, 6_000), {"kind": kind})
     assert small.network.dropout > 0 and small.network.ensemble > 1
-    assert large.network.ensemble == 1 and large.data.batch_size > small.data.batch_size
+    assert large.network.ensemble == (3 if kind == "choice" else 1)
+    assert large.data.batch_size > small.data.batch_size
     assert large.model == ("transformer-ptr-net" if kind == "permutation" else "set-ptr-net")
     assert "times" not in summary
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "share"),
+    [
+        ("choice", {}, 0.2),
+        ("grades", {"ensemble": 10}, 0.1),
+        ("choice", {"ensemble": 1}, 0.1),
+        ("choice", {"valid_share": 0.3}, 0.3),
+        ("set", {}, 0.1),
+    ],
+)
+def test_ensembles_for_judgements_of_people_validate_on_all_examples(file_of, kind, options, share):
+    recipe, _, _ = infer_recipe(file_of(kind, 100), {"kind": kind, **options})
+    assert recipe.data.valid_share == share
+
+
+def test_one_network_without_waves_reads_many_numbers(file_of, monkeypatch):
+    monkeypatch.setattr(own_data, "MANY_NUMBERS", 999)  # 100 sets of 5 elements have 1,000
+    for kind in ("choice", "grades"):
+        network = infer_recipe(file_of(kind, 100), {"kind": kind})[0].network
+        assert network.ensemble == 1 and network.octaves == 0 and network.see_logs
+    monkeypatch.setattr(own_data, "MANY_NUMBERS", 1_000)
+    network = infer_recipe(file_of("choice", 100), {"kind": "choice"})[0].network
+    assert network.ensemble == 5 and network.octaves == own_data.OCTAVES
 
 
 def test_options_of_the_user_override_defaults(file_of):

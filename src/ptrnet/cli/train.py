@@ -69,8 +69,9 @@ def train(
     train the papers' network instead.
 
     With --data alone, the examples determine the kind of the answers, the features and the network.
-    A tenth of the examples is kept for validation, and training ends when the validation loss stops
-    falling. If several sets are of one person or household, name its column by --group.
+    Each network keeps a tenth of the examples for validation (a fifth for choices and grades), and
+    training ends when the validation loss stops falling. If several sets are of one person or
+    household, name its column by --group.
     For choices, --model conditional-logit fits no network, but a table of coefficients with
     standard errors.
     With --set-id, FILE is a long table: each row is an element. With --alternatives, it is a wide

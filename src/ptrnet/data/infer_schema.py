@@ -3,6 +3,7 @@
 import warnings
 from array import array
 from collections.abc import Iterable, Sequence
+from operator import eq
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,7 +124,12 @@ class Field:
         """
         if self.is_category:
             values = [self._level(value, place, k) for k, value in enumerate(values)]
-        for k, value in enumerate(values):
+        # A fast path for the usual case: numbers without gaps.
+        is_plain = {*map(type, values)} <= {int, float} and all(map(eq, values, values))
+        is_plain &= self._kind != "a text"
+        if is_plain and len(values):
+            self._kind = "a number"
+        for k, value in enumerate(() if is_plain else values):
             kind = "a text" if isinstance(value, str) else "a number"
             if is_missing(value):
                 self.missing = self.missing or place(k)

@@ -205,7 +205,9 @@ class Schema:
                         "no training example had"
                     )
             return one_hot
-        numbers = to_numbers([*map(_boolean_of, values)], name, place)
+        if any(issubclass(kind, str) for kind in {*map(type, values)}):
+            values = [*map(_boolean_of, values)]
+        numbers = to_numbers(values, name, place)
         is_missing, fill = np.isnan(numbers), self.fill(field)
         if fill is None and is_missing.any():
             k = int(is_missing.argmax())

@@ -102,12 +102,13 @@ def fit(
             metrics to files.
         recipe: fields of a recipe, named like the options of `ptrnet train`: `steps`,
             `hidden_size`, `seed` and so on. By default each network of an ensemble uses its own
-            tenth of the examples for validation. Training stops after `patience` validations
-            without a lower loss. The model gets the weights of the latest validation whose loss is
-            at most one standard error above the lowest loss. If elements are dictionaries, the
-            model reads `fields`, or all fields by default. Fields in `categories` are categories,
-            even if their values are numbers, such as codes. Later, the model treats texts that were
-            not in the training examples as missing. With `unknown="refuse"`, it refuses them.
+            tenth of the examples for validation, and its own fifth for choices and grades. Training
+            stops after `patience` validations without a lower loss. The model gets the weights of
+            the latest validation whose loss is at most one standard error above the lowest loss. If
+            elements are dictionaries, the model reads `fields`, or all fields by default. Fields in
+            `categories` are categories, even if their values are numbers, such as codes. Later, the
+            model treats texts that were not in the training examples as missing. With
+            `unknown="refuse"`, it refuses them.
 
     Returns:
         The trained model, ready to `solve`.

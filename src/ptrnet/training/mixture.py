@@ -6,8 +6,9 @@ data, so the validation examples decide how much each of them counts.
 `docs/dev/own-data-defaults.md` has the measurements.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -22,6 +23,9 @@ from ptrnet.solver.scoring import element_scores, log_likelihoods_of
 from ptrnet.tasks.base import Task
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Dataset, Floats, Indices
+
+if TYPE_CHECKING:
+    from ptrnet.models.parts.trees import Trees
 
 STEPS = 20  # shares are multiples of 1 / STEPS
 MAX_EXAMPLES = 20_000  # more examples would not change the few weights of a logit
@@ -42,45 +46,84 @@ class Shares(NamedTuple):
         return ", ".join(f"{share:.0%} {name}" for share, name in parts if share)
 
 
-def mix(
+def grow_trees(
     model: PointerModel, recipe: Recipe, stream: BatchStream, parts: Sequence[Dataset]
+) -> "list[Trees]":
+    """Grow trees for each network of a model, on what the network learns from, but no others.
+
+    Args:
+        model: the model. A network that is a `SetPtrNet` can be mixed with other models.
+        recipe: the recipe of the training.
+        stream: the batches that the model learns from.
+        parts: the validation examples; see `ptrnet.training.examples.open_valid`.
+
+    Returns:
+        The trees of each network. Empty if the recipe has no trees, or if none grew.
+    """
+    networks, most = _networks(model), getattr(recipe.network, "trees", 0)
+    # Few groups may leave a network nothing to measure trees on.
+    if not (
+        networks and parts and most and isinstance(stream, DatasetStream) and all(map(len, parts))
+    ):
+        return []
+    from ptrnet.training.trees import Sets, grow
+
+    task, largest = recipe.task, max(1, int(MAX_ROWS / stream.examples.sizes.mean()))
+    learned = [Sets.of(stream.learned_by(k, largest), task) for k in range(len(networks))]
+    held_out = [Sets.of(part, task) for part in _of_networks(parts, networks)]
+    grown = grow(learned, held_out, most, recipe.run.seed)
+    return grown if len(grown[0]) else []
+
+
+@contextmanager
+def mixed_with(model: PointerModel, trees: "Sequence[Trees]", share: float) -> Iterator[None]:
+    """In this context, a share of the answers of each network is that of its trees, if any."""
+    networks = _networks(model) if trees else []
+    for network, own in zip(networks, trees, strict=True):
+        network.set_trees(own)
+        _set_shares(network, Shares(1 - share, 0, share))
+    yield
+    for network in networks:
+        network.set_trees(None)
+
+
+def mix(
+    model: PointerModel,
+    recipe: Recipe,
+    stream: BatchStream,
+    parts: Sequence[Dataset],
+    trees: "Sequence[Trees]",
 ) -> Shares:
-    """Fit the other models of the mixture for each network of a model, and set their shares.
+    """Mix each network of a model with a conditional logit and its trees, and set their shares.
 
     The shares are the same for all networks. We measure each mixture on examples that none of its
     models learned from; see `best_mixture`.
 
     Args:
-        model: the model. A network that is a `SetPtrNet` can be mixed with other models.
-        recipe: the recipe of the training.
-        stream: the batches that the model learned from.
-        parts: the validation examples; see `ptrnet.training.examples.open_valid`.
+        model, recipe, stream, parts: as in `grow_trees`.
+        trees: the trees of each network, if any.
 
     Returns:
         The shares. Without validation examples, the network answers alone.
     """
-    networks = [network for network in model.networks() if isinstance(network, SetPtrNet)]
-    is_choice, most = recipe.task.facts.kind == "choice", getattr(recipe.network, "trees", 0)
-    has_data = bool(networks and parts) and isinstance(stream, DatasetStream)
-    if not has_data or not (is_choice or most):
+    networks, is_choice = _networks(model), recipe.task.facts.kind == "choice"
+    if not (networks and parts and isinstance(stream, DatasetStream) and (is_choice or trees)):
         return Shares()
-    assert isinstance(stream, DatasetStream)
     is_shared = len(parts) == 1
     groups = codes_of(example for part in parts for example in part)
-    parts = [*parts] * len(networks) if is_shared else parts
-    if is_choice:
-        from ptrnet.training.conditional_logit import fit_logit
+    for k, network in enumerate(networks):
+        network.set_trees(trees[k] if trees else None)
+        if is_choice:
+            from ptrnet.training.conditional_logit import fit_logit
 
-        for k, network in enumerate(networks):
             weights = fit_logit(stream.learned_by(k, MAX_EXAMPLES), recipe.task)
             network.logit_weights.copy_(network.logit_weights.new_tensor(weights))
-    has_trees = bool(most) and _add_trees(networks, recipe, stream, parts, most)
-    stages = _stages(is_choice, has_trees)
+    stages = _stages(is_choice, bool(trees))
     candidates = np.array([shares for stage in stages for shares in stage])
     measure = _log_likelihoods if is_choice else _ranking_measures
     values = [
         measure(network, recipe.task, part, candidates)
-        for network, part in zip(networks, parts, strict=True)
+        for network, part in zip(networks, _of_networks(parts, networks), strict=True)
     ]
     of_examples = np.mean(values, 0) if is_shared else np.concatenate(values, 1)
     best = Shares(*candidates[best_mixture(of_examples, [*map(len, stages)], groups)].tolist())
@@ -118,29 +161,26 @@ def best_mixture(values: Floats, stages: Sequence[int], groups: Indices | None =
 
 def forget_others(model: PointerModel) -> None:
     """Let the networks of a model answer alone."""
-    for network in model.networks():
-        if isinstance(network, SetPtrNet):
-            network.set_trees(None)
-            _set_shares(network, Shares())
+    for network in _networks(model):
+        network.set_trees(None)
+        _set_shares(network, Shares())
 
 
 def _stages(is_choice: bool, has_trees: bool) -> list[list[Shares]]:
     """Return the mixtures to choose from, in stages: the simplest ones first.
 
-    For choices, the simplest one is the logit alone.
+    A logit is simpler than trees, and trees are simpler than a network, which may overfit most.
     """
-    grid = [k / STEPS for k in range(STEPS + 1)]
-    if not is_choice:
-        of_trees = [Shares(1 - share, 0, share) for share in grid[1:] if has_trees]
-        return [[Shares()], *([of_trees] if of_trees else [])]
-    with_logit = [Shares(1 - share, share) for share in grid[:-1]]
-    with_trees = [
-        Shares(max(0, 1 - logit - trees), logit, trees)
-        for trees in grid[1:]
-        for logit in grid
-        if has_trees and logit + trees < 1 + 1e-9
+    mixtures = [
+        Shares((STEPS - logit - trees) / STEPS, logit / STEPS, trees / STEPS)
+        for trees in range(STEPS + 1 if has_trees else 1)
+        for logit in range(STEPS + 1 - trees if is_choice else 1)
     ]
-    return [[Shares(0, 1)], with_logit, *([with_trees] if with_trees else [])]
+    simplest = Shares(0, 1) if is_choice else Shares(0, 0, 1)
+    without_network = [shares for shares in mixtures if not shares.network and shares != simplest]
+    with_network = [shares for shares in mixtures if shares.network]
+    stages = [[simplest] if simplest in mixtures else [], without_network, with_network]
+    return [stage for stage in stages if stage]
 
 
 def _set_shares(network: SetPtrNet, shares: Shares) -> None:
@@ -150,26 +190,14 @@ def _set_shares(network: SetPtrNet, shares: Shares) -> None:
         network.trees.share.fill_(shares.trees)
 
 
-def _add_trees(
-    networks: Sequence[SetPtrNet],
-    recipe: Recipe,
-    stream: DatasetStream,
-    parts: Sequence[Dataset],
-    most: int,
-) -> bool:
-    """Grow trees for each network, on what it learned from. Return whether any grew."""
-    from ptrnet.training.trees import Sets, grow
+def _networks(model: PointerModel) -> list[SetPtrNet]:
+    """Return the networks that can be mixed with other models."""
+    return [network for network in model.networks() if isinstance(network, SetPtrNet)]
 
-    task, largest = recipe.task, max(1, int(MAX_ROWS / stream.examples.sizes.mean()))
-    if not all(map(len, parts)):  # few groups may leave a network nothing to measure trees on
-        return False
-    learned = [Sets.of(stream.learned_by(k, largest), task) for k in range(len(networks))]
-    held_out = [Sets.of(part, task) for part in parts]
-    for network, trees in zip(
-        networks, grow(learned, held_out, most, recipe.run.seed), strict=True
-    ):
-        network.set_trees(trees if len(trees) else None)
-    return networks[0].trees is not None
+
+def _of_networks(parts: Sequence[Dataset], networks: Sequence[SetPtrNet]) -> Sequence[Dataset]:
+    """Return the validation examples of each network. A single part is for all of them."""
+    return [*parts] * len(networks) if len(parts) == 1 else parts
 
 
 def _log_likelihoods(network: SetPtrNet, task: Task, part: Dataset, candidates: Floats) -> Floats:

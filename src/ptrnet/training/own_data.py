@@ -25,23 +25,36 @@ if TYPE_CHECKING:
 
 SETS, SEQUENCES = "set-ptr-net", "transformer-ptr-net"
 VALIDATIONS, PATIENCE, VALID_SHARE = 20, 10, 0.1
+# If answers are NOISY, the networks of an ensemble together hold out all examples, each of them at
+# most this share. So all examples choose the mixture (`ptrnet.training.mixture`).
+NOISY_VALID_SHARE = 0.2
+EPOCHS, FEWEST_STEPS, MOST_STEPS = 40, 150, 3_000
 # Defaults that depend on the number of examples. The first column is the largest number of examples
 # that a row is for. The other columns are the batch size, the dropout, the number of layers, the
-# number of networks, and the number of epochs for NOISY kinds of answers.
+# number of networks, and the number of epochs.
 SIZES = (
+    (500, 16, 0.3, 1, 5, EPOCHS),
+    (2_000, 32, 0.3, 1, 5, EPOCHS),
+    (5_000, 64, 0.3, 1, 5, EPOCHS),
+    (20_000, 128, 0.2, 2, 1, EPOCHS),
+    (float("inf"), 256, 0.0, 2, 1, EPOCHS),
+)
+NOISY_SIZES = (
     (500, 16, 0.3, 1, 5, 20),
     (2_000, 32, 0.3, 1, 5, 20),
     (5_000, 64, 0.3, 1, 5, 10),
-    (20_000, 128, 0.2, 2, 1, 10),
+    (20_000, 128, 0.2, 1, 3, 5),
     (float("inf"), 256, 0.0, 2, 1, 10),
 )
+# With more numbers (elements times features) than this, ptrnet trains one network for NOISY
+# answers, which reads logarithms instead of waves, in at most FEW_EPOCHS.
+MANY_NUMBERS, FEW_EPOCHS = 5_000_000, 5
 # Further values for the last row, which has no dropout.
 LARGE = {"weight_decay": 0.0, "learning_rate": 4e-3, "see_logs": True}
 ORDERS = ("permutation", "subset")
 NOISY = ("choice", "grades")  # judgements of people, which a network overfits after a few epochs
 MOST_TREES = 300
 OCTAVES = 5  # set-ptr-net also reads sines and cosines of features, in this many frequencies
-EPOCHS, FEWEST_STEPS, MOST_STEPS = 40, 150, 3_000
 MANY = 5_000  # with at least this many examples, we may use a decoder for answers of ORDERS
 # We use gains 2^grade - 1 only if no grade is larger than this. The gain of a larger grade would
 # make the gains of all other grades negligible.
@@ -112,9 +125,10 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
 
     in_task = {"kind", "constraint", *OF_FIELDS}  # of the inferred task
     given = {key: value for key, value in overrides.items() if key not in in_task}
-    for key in ("steps", "batch_size", "cycles"):  # defaults of other keys depend on these
+    known = {**part_options(), **every_setting()}
+    for key in ("steps", "batch_size", "cycles", "ensemble"):  # defaults of others depend on these
         if key in given:
-            given[key] = part_options()[key].check(given[key])
+            given[key] = known[key].check(given[key])
     if isinstance(given.get("gains"), str):
         given["gains"] = numbers_of("gains", given["gains"])
     if given.get("gains") and inferred.examples.grades is not None:
@@ -125,9 +139,12 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
     if not ordered:
         warn_of_positions(inferred.examples)
     of_task = {key: given.pop(key) for key in options_of(type(inferred.task)) if key in given}
+    chosen = {**defaults(inferred, ordered, given), **validation_defaults(given)}
+    networks = given.get("ensemble", chosen.get("ensemble", 1))
+    if chosen.get("valid_share") and networks > 1 and inferred.task.kind in NOISY:
+        chosen["valid_share"] = min(NOISY_VALID_SHARE, 1 / networks)
     table = {
-        **defaults(inferred, ordered, given),
-        **validation_defaults(given),
+        **chosen,
         "n": Sizes.of(inferred.examples.sizes),
         **given,
         "data": data,
@@ -261,16 +278,21 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
     if model not in (SETS, SEQUENCES):  # keep the default hidden_size; patience ends training early
         chosen |= {"steps": in_cycles(20_000, given), "valid_every": 500}
     else:
-        rows = SIZES[-1:] if is_exact else SIZES
-        batch_size, dropout, layers, networks, noisy_epochs = next(
+        is_noisy = task.kind in NOISY
+        rows = SIZES[-1:] if is_exact else NOISY_SIZES if is_noisy else SIZES
+        batch_size, dropout, layers, networks, epochs = next(
             row for most, *row in rows if count <= most
         )
+        validations = VALIDATIONS
+        has_many_numbers = is_noisy and inferred.examples.elements.size > MANY_NUMBERS
+        if has_many_numbers:
+            networks, epochs = 1, FEW_EPOCHS
         if model == SEQUENCES:
             batch_size = min(batch_size, 128)
         batch_size = given.get("batch_size", batch_size)
         if model == SETS:
-            epochs = noisy_epochs if task.kind in NOISY else EPOCHS
             steps = min(max(epochs * count // batch_size, FEWEST_STEPS), MOST_STEPS)
+            validations = min(VALIDATIONS, int(2 * epochs))
             chosen |= {"dropout": dropout, "ensemble": networks}
             chosen |= {"encoder_layers": layers, "precision": "float32"}
             # Dropout and weight decay reduce overfitting if there are few examples. With many
@@ -278,13 +300,15 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
             # Sines and cosines of the features help if examples are few and answers are choices of
             # people. Logarithms help if answers depend on ratios or products of features.
             chosen |= {"weight_decay": 0.02, "octaves": OCTAVES} if dropout else LARGE
+            if has_many_numbers:
+                chosen |= {"octaves": 0, "see_logs": True, "dropout": min(dropout, 0.1)}
         else:
             steps = MOST_STEPS
             chosen |= {"hidden_size": 64, "feed_forward": 256, "clip": 1.0, "see_deviations": True}
             chosen |= {"encoder_layers": 2, "decoder_layers": 1, "see_indices": ordered}
         steps = given.get("steps", in_cycles(steps, given))
         chosen |= {"batch_size": batch_size, "steps": steps}
-        chosen["valid_every"] = max(1, steps // VALIDATIONS)
+        chosen["valid_every"] = max(1, steps // validations)
     if not ordered and (model not in (SETS, SEQUENCES) or given.get("see_indices")):
         chosen["augment"] = True
     if task.kind == "grades" and model == SETS and _are_gains(inferred):

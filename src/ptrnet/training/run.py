@@ -30,7 +30,7 @@ from ptrnet.training.loop import (
     is_main_process,
     run_steps,
 )
-from ptrnet.training.mixture import Shares, forget_others, mix
+from ptrnet.training.mixture import Shares, forget_others, grow_trees, mix, mixed_with
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.reports import Hooks
@@ -130,10 +130,15 @@ def _train(
     for batch in valid_batches:
         model.check_lengths(batch.lengths)
 
+    # Trees grow in seconds, and a network learns for minutes. So grow them first: then a training
+    # that is stopped leaves a useful model, however early.
+    trees = grow_trees(model, recipe, stream, valid_parts) if has_answers else []
+
     def save(step: int) -> None:
         if is_main_process():
-            saved = model_folder.Saved(model, recipe.task, _facts(recipe, step))
-            model_folder.save(output, saved)
+            with mixed_with(model, trees, 0.5 if best.step else 1.0):
+                saved = model_folder.Saved(model, recipe.task, _facts(recipe, step))
+                model_folder.save(output, saved)
 
     best = BestWeights(recipe.run.patience, save, valid_groups(valid_parts))
     if is_main_process():
@@ -148,6 +153,8 @@ def _train(
     if begun:
         model.load_state_dict(begun.content["state_dict"])
         best.load_state_dict(begun.content["best"])
+    if trees and not model_folder.is_there(output):
+        save(0)
     if step < recipe.run.steps and not best.has_ended:
         step = run_steps(recipe, fabric, module, stream, valid_batches, best, output, begun, hooks)
 
@@ -155,9 +162,8 @@ def _train(
         model.load_state_dict(best.weights)
         step = best.step
     saved = model_folder.Saved(model.cpu().eval(), recipe.task, _facts(recipe, step))
-    if is_main_process():  # before the mixture and the card, which may take long
-        model_folder.save(output, saved)
-    shares = mix(saved.model, recipe, stream, valid_parts) if has_answers else Shares()
+    save(step)  # before the mixture and the card, which may take long
+    shares = mix(saved.model, recipe, stream, valid_parts, trees) if has_answers else Shares()
     if is_main_process():
         if shares != Shares():
             print(f"the validation examples chose what answers: {shares}", file=sys.stderr)

@@ -28,9 +28,13 @@ SETTINGS = {
     "num_leaves": LEAVES,
     "max_depth": DEPTH,
     "min_data_in_leaf": 20,
-    "bagging_fraction": 0.8,
     "bagging_freq": 1,
 }
+# The share of the features that each tree sees. Of fewer than FEW features it sees all, because
+# otherwise it would miss most interactions.
+FEATURE_SHARE, FEW = 0.6, 6
+# The share of the rows that each tree sees, which are at most about MANY_ROWS.
+ROW_SHARE, MANY_ROWS = 0.8, 50_000
 # With these settings, the same seed grows the same trees on any number of cores.
 REPEATABLE = {"num_threads": 1, "deterministic": True, "force_row_wise": True, "verbosity": -1}
 PATIENCE = 30  # stop after this many rounds without a higher likelihood of the validation sets
@@ -121,6 +125,9 @@ def grow(learned: Sequence[Sets], held_out: Sequence[Sets], most: int, seed: int
             # A tree splits by the features of the element itself, so it keeps the sign for every
             # set. So does the sum of all trees.
             settings["monotone_constraints"] = sets.signs.tolist()
+        rows, width = sets.features.shape
+        settings["bagging_fraction"] = min(ROW_SHARE, MANY_ROWS / rows)
+        settings["feature_fraction"] = FEATURE_SHARE if width >= FEW else 1.0
         data = lightgbm.Dataset(sets.features, sets.targets, params=settings).construct()
         if not any(data.feature_num_bin(feature) for feature in range(data.num_feature())):
             return [Trees(0) for _ in learned]  # too few rows, or no feature that tells them apart
