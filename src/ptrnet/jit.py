@@ -28,9 +28,12 @@ def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 # Without the GIL, training continues while another thread labels.
 jit = cached(nogil=True)
-# For small functions in hot loops, and for functions with one caller: a call that is not inlined
-# passes each array of a tuple as seven numbers, which takes as long as a small loop.
-inlined = cached(nogil=True, forceinline=True)
+# For functions that only compiled functions call. If Python calls one, the process crashes, because
+# there is no code that takes Python's arguments. Such code takes a fifth of the compilation.
+inner = cached(nogil=True, no_cpython_wrapper=True)
+# The same for small functions in hot loops, and for functions with one caller: a call that is not
+# inlined passes each array of a tuple as seven numbers, which takes as long as a small loop.
+inlined = cached(nogil=True, forceinline=True, no_cpython_wrapper=True)
 
 
 @jit

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ptrnet.errors import InputError
 from ptrnet.geometry import distances, hilbert_order, scale_by_power_of_two
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT
-from ptrnet.jit import assign, inlined, jit
+from ptrnet.jit import assign, inlined, inner, jit
 from ptrnet.labellers import is_plain
 from ptrnet.labellers.held_karp import shortest_tour
 from ptrnet.labellers.rules import Problem, with_fixed_edges
@@ -51,11 +51,10 @@ def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) 
     return label_tours(inputs, distance, _write_tours, rules, lambda p: solve(p, MATRIX_KICKS))
 
 
-@jit
 def _write_tours(dist: Floats, tours: Indices) -> None:
-    for b in range(len(dist)):
-        assign(tours[b], np.arange(dist.shape[1]))
-        search_tour(dist[b], tours[b], KICKS, False)
+    for matrix, tour in zip(dist, tours, strict=True):
+        tour[:] = np.arange(len(matrix))
+        search_tour(matrix, tour, KICKS, False)
 
 
 def solve(problem: Problem, kicks: int) -> Indices:
@@ -65,14 +64,13 @@ def solve(problem: Problem, kicks: int) -> Indices:
     return tour
 
 
-@jit
 def search_tour(dist: Floats, tour: Indices, kicks: int, directed: bool) -> None:
     """Improve a tour in place by `kicks` kicks per city, or by dynamic programming if n is small.
 
     `directed` is as in `iterated_local_search`.
     """
     if len(tour) < MIN_CITIES:
-        assign(tour, shortest_tour(dist))
+        tour[:] = shortest_tour(dist)
     else:
         iterated_local_search(dist, tour, kicks * len(tour), directed)
 
@@ -94,14 +92,15 @@ def improved(dist: Floats, tour: Indices) -> Indices:
     if len(tour) < MIN_CITIES:
         better = shortest_tour(dist)
     else:
-        _descend_from(dist, better)
+        near = all_cities(dist) if len(better) <= ALL_NEAR else near_cities(dist)
+        descend_from(dist, near, better)
     saved = tour_length(dist, tour) - tour_length(dist, better)
     return better if saved > ROUNDING * dist.max() else tour
 
 
 @jit
-def _descend_from(dist: Floats, cities: Indices) -> None:
-    near = all_cities(dist) if len(cities) <= ALL_NEAR else near_cities(dist)
+def descend_from(dist: Floats, near: Indices, cities: Indices) -> None:
+    """Improve a tour `(n,)` in place, by moves alone; `near` is as in `Search`."""
     descend(new_search(dist, near, cities), len(cities), False)
 
 
@@ -172,7 +171,7 @@ class Search(NamedTuple):
     touched: Indices  # (6,) the cities whose edges the last move changed
 
 
-@jit
+@inner
 def new_search(dist: Floats, near: Indices, cities: Indices) -> Search:
     """Return a search with all cities in its queue. Moves change the array `cities` in place."""
     n = len(cities)
@@ -234,7 +233,7 @@ def iterated_local_search(dist: Floats, cities: Indices, kicks: int, directed: b
             assign(position, best_position)
 
 
-@jit
+@inner
 def _double_bridge(search: Search, start: int, size_1: int, size_2: int) -> float:
     """Exchange the `size_1` cities after position `start` with the next `size_2` cities.
 
@@ -256,13 +255,13 @@ def _double_bridge(search: Search, start: int, size_1: int, size_2: int) -> floa
     return dist[a, b] + dist[c, d] + dist[e, f] - dist[a, d] - dist[e, b] - dist[c, f]
 
 
-@jit
+@inner
 def _below(random: np.uint64, limit: int) -> int:
     """Return a number from 0 to `limit` - 1, made of random bits."""
     return np.int64(random % np.uint64(limit))  # type: ignore[return-value]
 
 
-@jit
+@inner
 def _xorshift(random: np.uint64) -> np.uint64:
     """Return the next random number (Marsaglia 2003), which is the same on every machine."""
     random ^= random << np.uint64(13)
@@ -275,7 +274,7 @@ def _xorshift(random: np.uint64) -> np.uint64:
 # Ostheimer 1995).
 
 
-@jit
+@inner
 def neighbour(cities: Indices, position: Indices, city: int, forward: bool) -> int:
     """Return the city after `city` in the tour if `forward`, else the city before `city`."""
     k = position[city]
@@ -284,7 +283,7 @@ def neighbour(cities: Indices, position: Indices, city: int, forward: bool) -> i
     return cities[k - 1] if k > 0 else cities[-1]
 
 
-@jit
+@inner
 def reverse(cities: Indices, position: Indices, start: int, end: int, mirrored: bool) -> bool:
     """Reverse the path from city `start` to city `end`, in at most n/2 steps.
 
@@ -337,18 +336,12 @@ MAX_SEGMENT = 3  # the most cities that an Or-opt move carries
 ROUNDING = 1e-12
 
 
-@jit
 def all_cities(dist: Floats) -> Indices:
     """Return all other cities `(n, n - 1)` of each city, nearest first."""
     n = len(dist)
-    near = np.empty((n, n - 1), np.int64)
-    for i in range(n):
-        size = 0
-        for j in np.argsort(dist[i]):
-            if j != i:
-                near[i, size] = j
-                size += 1
-    return near
+    near = np.argsort(dist, axis=1, kind="stable")
+    others: Indices = near[near != np.arange(n)[:, None]].reshape(n, n - 1)
+    return others
 
 
 @jit
@@ -382,7 +375,7 @@ def near_cities(dist: Floats) -> Indices:
     return near
 
 
-@jit
+@inner
 def _insert(
     cities: Indices, lengths: Floats, row: int, count: int, city: int, length: float
 ) -> None:
@@ -394,7 +387,7 @@ def _insert(
     cities[row, k], lengths[row, k] = city, length
 
 
-@jit
+@inner
 def _plane(dist: Floats) -> tuple[Floats, Floats]:
     """Lay the cities in a plane by their distances alone (FastMap, Faloutsos and Lin 1995).
 
@@ -413,14 +406,14 @@ def _plane(dist: Floats) -> tuple[Floats, Floats]:
     return x + TURN * y, y - TURN * x
 
 
-@jit
+@inner
 def _squares(dist: Floats, x: Floats, city: int) -> Floats:
     """Return the squared distances `(n,)` from a city, without the parts along `x`."""
     lengths = np.maximum(dist[city], 0)
     return lengths * lengths - (x - x[city]) ** 2  # type: ignore[no-any-return]
 
 
-@jit
+@inner
 def descend(search: Search, size: int, directed: bool) -> float:
     """Improve the tour of n >= 5 cities, until no queued city has a move that shortens it.
 
@@ -562,7 +555,7 @@ def _exchange_paths(search: Search, a: int) -> tuple[float, int]:
     return 0.0, 0
 
 
-@jit
+@inner
 def _steps(cities: Indices, position: Indices, start: int, end: int, forward: bool) -> int:
     """Return the number of edges from city `start` to city `end`, in one direction of the tour."""
     steps = position[end] - position[start]
@@ -571,7 +564,7 @@ def _steps(cities: Indices, position: Indices, start: int, end: int, forward: bo
     return steps + len(cities) if steps < 0 else steps
 
 
-@jit
+@inner
 def _move_segment(
     cities: Indices,
     position: Indices,

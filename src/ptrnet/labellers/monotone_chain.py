@@ -16,7 +16,7 @@ import numpy as np
 from ptrnet.geometry import lexicographic_order, scale_by_power_of_two
 from ptrnet.geometry import predicates as exact
 from ptrnet.geometry.predicates import ROUNDING, TURN_ERROR, UNDERFLOW
-from ptrnet.jit import assign, jit
+from ptrnet.jit import assign, inner, jit
 from ptrnet.labellers.compiled import (
     is_between,
     is_rounded,
@@ -127,7 +127,7 @@ def _write_hulls(inputs: Floats, points: Floats, order: Indices, hulls: Indices)
     return lengths
 
 
-@jit
+@inner
 def _distinct(points: Floats, order: Indices) -> Indices:
     """Return `order` without the points that equal the point before them."""
     distinct, size = np.empty(len(order), np.int64), 0
@@ -139,7 +139,7 @@ def _distinct(points: Floats, order: Indices) -> Indices:
     return distinct[:size]
 
 
-@jit
+@inner
 def _extend(inputs: Floats, points: Floats, path: Indices, stack: Indices, base: int) -> int:
     """Walk along `path` and keep on the stack the points where the chain turns left.
 
@@ -160,7 +160,7 @@ def _extend(inputs: Floats, points: Floats, path: Indices, stack: Indices, base:
     return size
 
 
-@jit
+@inner
 def _turn(inputs: Floats, points: Floats, i: int, j: int, k: int) -> int:
     """Return _LEFT if the path from i over j to k turns left by more than rounding, else _RIGHT.
 
@@ -185,14 +185,14 @@ def _turn(inputs: Floats, points: Floats, i: int, j: int, k: int) -> int:
     return _LEFT if beyond > 0 else _RIGHT
 
 
-@jit
+@inner
 def _is_small(inputs: Floats, i: int) -> bool:
     """Whether a point's coordinates are whole numbers whose determinants are exact in floats."""
     x, y = pair(inputs, i)
     return x == np.rint(x) and y == np.rint(y) and abs(x) <= _SMALL and abs(y) <= _SMALL
 
 
-@jit
+@inner
 def _rounded(inputs: Floats, i: int) -> tuple[bool, bool]:
     """Return for each coordinate of a point whether it may be off by rounding."""
     x, y = pair(inputs, i)

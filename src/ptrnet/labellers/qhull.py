@@ -26,7 +26,7 @@ from ptrnet.geometry.predicates import (
     Predicates,
     as_integers,
 )
-from ptrnet.jit import assign, jit
+from ptrnet.jit import assign, inner, jit
 from ptrnet.labellers.compiled import (
     in_circle,
     in_circle_terms,
@@ -158,7 +158,7 @@ def unresolved(
     return glued, flat[:num_triangles], corners[:num_corners], edges[:num_edges]
 
 
-@jit
+@inner
 def _apex(triangles: Indices, neighbors: Indices, other: int, triangle: int, i: int, j: int) -> int:
     """Return the vertex of the triangle `other` that is opposite to the edge from j to i.
 
@@ -171,14 +171,14 @@ def _apex(triangles: Indices, neighbors: Indices, other: int, triangle: int, i: 
     return -1
 
 
-@jit
+@inner
 def _turns_left(points: Floats, i: int, j: int, k: int) -> bool:
     """Whether floats are sure that the path from i over j to k turns left."""
     a, b, c = pair(points, i), pair(points, j), pair(points, k)
     return turn(a, b, c) > TURN_ERROR * turn_terms(a, b, c) + UNDERFLOW
 
 
-@jit
+@inner
 def _is_outside(points: Floats, i: int, j: int, k: int, p: int) -> bool:
     """Whether floats are sure that p is outside the circle of i, j, k, which turn left."""
     a, b, c, d = pair(points, i), pair(points, j), pair(points, k), pair(points, p)

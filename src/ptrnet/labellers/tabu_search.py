@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ptrnet.jit import assign, inlined, jit
+from ptrnet.jit import assign, inlined, inner, jit
 from ptrnet.types import Floats, Indices
 
 HEURISTIC = True
@@ -124,7 +124,7 @@ def search(machine: Indices, duration: Floats, job: Indices, moves: int) -> tupl
     return now.order, now.start
 
 
-@jit
+@inner
 def link(now: Schedule, first: int, second: int) -> None:
     """Let operation `second` follow `first` on their machine. Either operation may be NONE."""
     if first != NONE:
@@ -133,7 +133,7 @@ def link(now: Schedule, first: int, second: int) -> None:
         now.before[second] = first
 
 
-@jit
+@inner
 def first_schedule(machine: Indices, duration: Floats, job: Indices) -> Schedule:
     """Build a schedule step by step. Each step starts the operation that can start earliest.
 
@@ -198,7 +198,7 @@ def rest(now: Schedule, op: int, by_job: bool) -> float:
     return now.tail[after] + now.duration[after] if after != NONE else 0.0
 
 
-@jit
+@inner
 def update_times(now: Schedule) -> float:
     """Compute starts, tails and an order of all operations; return the makespan."""
     count = len(now.job)
@@ -225,7 +225,7 @@ def update_times(now: Schedule) -> float:
     return makespan
 
 
-@jit
+@inner
 def critical_path(now: Schedule, makespan: float, path: Indices) -> int:
     """Write the operations of a random critical path into `path`; return their number."""
     op, count = NONE, 0
@@ -248,7 +248,7 @@ def critical_path(now: Schedule, makespan: float, path: Indices) -> int:
     return length
 
 
-@jit
+@inner
 def choose_move(
     now: Schedule,
     path: Indices,

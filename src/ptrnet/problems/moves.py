@@ -7,7 +7,7 @@ move may change one route or two. Every move keeps the capacity.
 
 import numpy as np
 
-from ptrnet.jit import assign, jit
+from ptrnet.jit import assign, inner, jit
 from ptrnet.types import Floats, Indices
 
 MAX_SEGMENT = 3  # the most customers that a move carries to another place
@@ -37,7 +37,7 @@ def improve_routes(dist: Floats, demand: Floats, capacity: float, tour: Indices)
                     improves = True
 
 
-@jit
+@inner
 def _improve_at(
     dist: Floats,
     demand: Floats,
@@ -85,14 +85,14 @@ def _improve_at(
     return False
 
 
-@jit
+@inner
 def _reverse(tour: Indices, i: int, j: int, trial: Indices) -> None:
     assign(trial, tour)
     for k in range(i, j + 1):
         trial[k] = tour[i + j - k]
 
 
-@jit
+@inner
 def _move(tour: Indices, i: int, size: int, j: int, flips: bool, trial: Indices) -> None:
     """Write the tour with the `size` elements at position i moved behind the one at position j."""
     place = 0
@@ -106,7 +106,7 @@ def _move(tour: Indices, i: int, size: int, j: int, flips: bool, trial: Indices)
                 place += 1
 
 
-@jit
+@inner
 def _fits(demand: Floats, capacity: float, tour: Indices) -> bool:
     load = 0.0
     for k in tour:
