@@ -233,7 +233,7 @@ def test_intervals_by_group_are_the_same_in_all_ways_to_evaluate(tmp_path, capsy
     evaluate = ["evaluate", "--model", model, data, *NAMED, "--group=person", "--json"]
     output = str(tmp_path / "scores.jsonl")
     capsys.readouterr()
-    for options in ([], ["--jobs=2"], ["--output", output], ["--output", output, "--jobs=2"]):
+    for options in ([], ["--output", output, "--jobs=2"], ["--output", output]):
         assert run([*evaluate, *options]) == 0
         measured = json.loads(capsys.readouterr().out)
         assert (measured["instances"], measured["groups"]) == (270, 9)

@@ -86,7 +86,7 @@ def test_a_saved_mixture_answers_without_lightgbm(tmp_path, kind, shares):
         f"m = ptrnet.load({str(tmp_path / 'm')!r});"
         f"print(m.scores(numpy.array({instances(1)[0].tolist()})).tolist())"
     )
-    if shares.trees == 0.7 or shares.trees == 0.5:
+    if shares == Shares(0.2, 0.3, 0.5):  # of all parts, so that one process is enough
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         np.testing.assert_allclose(eval(done.stdout), solver.scores(instances(1)[0]), atol=2e-5)
