@@ -79,19 +79,17 @@ def _write_proved(dist: Floats, tours: Indices) -> NDArray[np.bool_]:
     for b, (matrix, tour) in enumerate(zip(dist, tours, strict=True)):
         tour[:] = np.arange(n)
         search_tour(matrix, tour, KICKS, False)
-        slack = slack_of(tour_length(matrix, tour), whole_numbers)
-        proved[b] = n < MIN_CITIES or _prove(
-            matrix, undecided(matrix), tour, slack, min(EASY, WORK) // n**2
-        )
+        proved[b] = n < MIN_CITIES or _prove(matrix, tour, whole_numbers, min(EASY, WORK) // n**2)
     for b in np.flatnonzero(~proved).tolist():
         proved[b] = _prove_hard(dist[b], tours[b], whole_numbers)
     return proved
 
 
 @jit
-def _prove(dist: Floats, cost: Floats, tour: Indices, slack: float, max_nodes: int) -> bool:
-    """Do a new search, and return whether the tour is proved; see `search_of` and `resume`."""
-    return resume(search_of(dist, cost), tour, slack, max_nodes)  # type: ignore[no-any-return]
+def _prove(dist: Floats, tour: Indices, whole_numbers: bool, max_nodes: int) -> bool:
+    """Do a new search, and return whether the tour is proved; see `resume`."""
+    slack = slack_of(tour_length(dist, tour), whole_numbers)
+    return resume(search_of(dist, undecided(dist)), tour, slack, max_nodes)  # type: ignore[no-any-return]
 
 
 def _solve(problem: Problem) -> tuple[Indices, bool]:
@@ -109,7 +107,7 @@ def _solve(problem: Problem) -> tuple[Indices, bool]:
     cost[is_excluded] = EXCLUDED
     for i, j in problem.fixed:
         cost[i, j] = cost[j, i] = REQUIRED
-    proved = _prove(dist, cost, tour, slack, EASY // len(dist) ** 2)
+    proved = resume(search_of(dist, cost), tour, slack, EASY // len(dist) ** 2)
     proved = proved or _search_from_relaxation(dist, cost, tour, slack)
     return (halved(tour) if directed else tour), proved
 
@@ -119,6 +117,7 @@ def are_whole(dist: Floats) -> bool:
     return bool((dist == np.rint(dist)).all())
 
 
+@jit
 def slack_of(length: float, whole_numbers: bool) -> float:
     """Return the `slack` of searches for tours shorter than a tour of the given length.
 
