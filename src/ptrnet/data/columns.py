@@ -206,7 +206,28 @@ def _names_in(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class TrainingColumns(TableColumns, WeightedColumns):
-    """The columns of a table to train on: those of `TableColumns` and of `WeightedColumns`."""
+    """The columns of a table to train on.
+
+    Args: those of `TableColumns` and of `WeightedColumns`, and
+        position: the place at which an element was shown, if answers are clicks in a shown list.
+            The training learns how much each place adds to the score, and predictions leave it out.
+    """
+
+    position: str = setting(
+        "",
+        "table of clicks: the column with the place at which an element was shown; training learns "
+        "its effect, and predictions leave it out",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.position and not self:
+            raise InputError(
+                "position: needs set_id, the column that says which rows are a set, or "
+                "alternatives if each row is a set"
+            )
+        if self.position and self.outside:
+            raise InputError("position: expected no outside option, which is shown at no position")
 
 
 NO_COLUMNS = TrainingColumns()  # for data that is not a long table

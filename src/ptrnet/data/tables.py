@@ -228,11 +228,14 @@ def infer_sets(
     table, sets = _sets(table, columns)
     source, known = table.source, field_names(table, columns)
     fields, categories = reading.fields, reading.categories
+    position = getattr(columns, "position", "")
     names = list(fields) or [
         name
         for name in known
         if name in categories or (not cells.is_id(name) and name != columns.group)
     ]
+    if position:  # the last field, so that the marks of positions are the last features
+        names = [*(name for name in names if name != position), position]
     check_names(names, source)
     check_read("categories", categories, names)
     codes = np.repeat(np.arange(len(sets)), sets.sizes)
@@ -243,10 +246,14 @@ def infer_sets(
                 f'{source}: expected the column "{name}" to be a field, got '
                 f"{short(', '.join(known))}"
             )
-        summary = Field(name, name in categories)
+        summary = Field(name, name in categories or name == position)
         is_raw = summary.is_category and name in table.columns  # as in `Table.encode`
         values = table.columns[name] if is_raw else table.values(name)
         summary.add(values, codes, table.place)
+        if name == position and (summary.missing or len(summary.texts) < 2):
+            got = "none" if summary.missing else "one in all rows"
+            where = summary.missing or source
+            raise InputError(f'{where}: "{name}": expected the position of an element, got {got}')
         if not (summary.is_number or summary.is_category):
             of_texts.append(name)
         if fields or summary.is_category or not summary.is_like_names:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 # docs/dev/own-data-defaults.md has the measurements behind these numbers.
 LINEAR_FACTOR = 20.0
+POSITION_FACTOR = 10.0  # lets the effects of positions learn as fast as the linear part
 LOWEST_FREQUENCY = math.pi / 4  # a standardised feature, from -2 to 2, covers half a wave
 AMPLITUDE = 0.5  # amplitude of waves; if examples are few, a model with amplitude 1 overfits
 
@@ -51,6 +52,11 @@ class SetPtrNet(ScoresOnce):
     The linear part `s v' x_j` learns scores that are linear functions of `x_j`. `x_j` has the
     features of element j, and with `see_logs` also their logarithms. `x_j` also has the differences
     of all these numbers from their means over the instance. Special slots have no linear part.
+
+    With the setting `positions`, the last K features mark the position at which an element was
+    shown, 1 at its position and 0 elsewhere. `u_j` gets the effect `t_k - mean(t)` of position k,
+    and the rest of the network reads the other features only. `ptrnet.training.positions` removes
+    these K features and `t` after the training. Trees are not mixed with such a network.
 
     `v` is 0 at first. An optimiser such as Adam moves all weights about equally fast. So the factor
     `s = 20 / sqrt(D)` lets the linear part learn first. D is the size of `x_j`.
@@ -86,6 +92,10 @@ class SetPtrNet(ScoresOnce):
     def __init__(self, features: int, num_specials: int, settings: SetSettings) -> None:
         super().__init__(features, num_specials, settings)
         units, heads = settings.hidden_size, settings.heads
+        self.positions = None
+        if settings.positions:
+            self.positions = nn.Parameter(torch.zeros(settings.positions))
+        num_features, features = features, features - settings.positions
         self.answer, self.repeats = settings.answer, settings.repeats
         self.logs = Logs(torch.zeros(features), torch.ones(features)) if settings.see_logs else None
         num_read = 2 * features * (1 + settings.see_logs)
@@ -107,7 +117,7 @@ class SetPtrNet(ScoresOnce):
         self.linear_factor = LINEAR_FACTOR / math.sqrt(num_read)
         nn.init.zeros_(self.linear.weight)
         if self.answer == "one":
-            self.register_buffer("logit_weights", torch.zeros(features))
+            self.register_buffer("logit_weights", torch.zeros(num_features))
             self.register_buffer("logit_share", torch.zeros(()))
         self.signed, self.trees = None, None
         if settings.trees:
@@ -118,11 +128,11 @@ class SetPtrNet(ScoresOnce):
     @classmethod
     def for_task(cls, task: "Task", settings: ModelSettings) -> "SetPtrNet":
         network = super().for_task(task, settings)
-        assert isinstance(network, SetPtrNet)
+        assert isinstance(network, SetPtrNet) and isinstance(settings, SetSettings)
         if network.logs is not None:
-            known = task.facts.relative_range
+            known = (part[: len(network.logs.spread)] for part in task.facts.relative_range)
             network.logs = Logs(*(torch.from_numpy(part).float() for part in known))
-        signs = task.facts.signs
+        signs = task.facts.signs[: task.facts.num_features - settings.positions]
         if signs.any():
             from ptrnet.models.parts.signed import SignedFeatures
 
@@ -138,6 +148,9 @@ class SetPtrNet(ScoresOnce):
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> ScoredSet:
         lengths = full_lengths(inputs) if lengths is None else lengths
+        every, effects = inputs, self.position_effects()
+        if effects is not None:
+            inputs, shown = inputs[..., : -len(effects)], inputs[..., -len(effects) :]
         special = self.special_inputs.expand(inputs.shape[0], -1, -1)
         others = inputs if self.signed is None else self.signed.others(inputs)
         read = others if self.logs is None else torch.cat([others, self.logs(others)], -1)
@@ -154,12 +167,14 @@ class SetPtrNet(ScoresOnce):
             if self.signed is not None:
                 of_states = states[:, self.num_specials :].to(inputs.dtype)
                 of_elements = of_elements + self.signed(inputs, of_states)
+            if effects is not None:
+                of_elements = of_elements + shown @ effects
         scores = scores + nn.functional.pad(of_elements, (self.num_specials, 0))
         scores = scores.masked_fill(~is_token, -torch.inf)
         if not self.training and (self.answer == "one" or self.trees is not None):
             special, of_elements = scores[:, : self.num_specials], scores[:, self.num_specials :]
             with torch.autocast(inputs.device.type, enabled=False):
-                scores = torch.cat([special, self._mixed(of_elements, inputs)], 1)
+                scores = torch.cat([special, self._mixed(of_elements, every)], 1)
         return scored(scores)
 
     def _mixed(self, scores: Tensor, inputs: Tensor) -> Tensor:
@@ -176,6 +191,12 @@ class SetPtrNet(ScoresOnce):
     def join(self, scores: Tensor, others: Tensor, share: Tensor) -> Tensor:
         """Mix the network's scores `(B, N)` of elements in an order with those of the trees."""
         return (added_scores if self.adds_scores else mixed_scores)(scores, others, share)
+
+    def position_effects(self) -> Tensor | None:
+        """Return what each position `(K,)` adds to the score; None without positions."""
+        if self.positions is None:
+            return None
+        return POSITION_FACTOR * (self.positions - self.positions.mean())
 
     def set_trees(self, trees: "Trees | None") -> None:
         """Replace the trees; None: have no trees."""

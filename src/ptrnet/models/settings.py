@@ -150,6 +150,12 @@ class SetSettings(EncoderSettings):
         "any", "set-ptr-net: number of elements in an answer"
     )
     repeats: bool = setting(False, "set-ptr-net: an answer may repeat elements")
+    positions: int = setting(
+        0,
+        "set-ptr-net: the last features, which mark where an element was shown; follows from "
+        "--position",
+        ge=0,
+    )
     trees: int = setting(
         0,
         "set-ptr-net: the most gradient-boosted trees to mix with the network, for answers of the "

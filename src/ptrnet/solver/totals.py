@@ -249,8 +249,11 @@ def _variants(
         return [model, *networks], mix, [note]
     if isinstance(model, ConditionalLogit) and known.get("covariance"):
         names = feature_names(task)
-        features = [names.index(row["name"]) for row in known["rows"]]
-        values, vectors = np.linalg.eigh(np.array(known["covariance"]))
+        # The model does not read the positions of clicks, which also have coefficients.
+        rows = [k for k, row in enumerate(known["rows"]) if row["name"] in names]
+        features = [names.index(known["rows"][k]["name"]) for k in rows]
+        covariance = np.array(known["covariance"])[np.ix_(rows, rows)]
+        values, vectors = np.linalg.eigh(covariance)
         roots = np.sqrt(np.maximum(values, 0)) * vectors
         spread = np.array(task.facts.scaling["spread"])[features]
         moved = [_with_weights(model, features, SMALL * spread * root) for root in roots.T]

@@ -24,6 +24,7 @@ from ptrnet.training import run_folder
 from ptrnet.training.conditional_logit import bounds_of
 from ptrnet.training.examples import open_stream, open_valid
 from ptrnet.training.mixture import Shares
+from ptrnet.training.positions import features_read, without_positions
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.reports import Hooks
 from ptrnet.training.run_card import write_card
@@ -67,7 +68,8 @@ def train_logit(
     with torch.no_grad():
         model.weights.copy_(torch.from_numpy(weights))
     facts = {"n": str(recipe.data.n), "coefficients": coefficients.to_dict()}
-    saved = model_folder.Saved(model, recipe.task, facts)
+    saved = without_positions(model_folder.Saved(model, recipe.task, facts), recipe)
+    parts = [features_read(part, saved) for part in parts]
     run_folder.create(output)
     with run_folder.locked(output):
         run_folder.write_recipe(output, recipe)

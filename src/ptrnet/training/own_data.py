@@ -157,7 +157,8 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
 def _can_mix_trees(kind: str, table: Mapping[str, Any]) -> bool:
     """Whether trees can be mixed with the network of a flat recipe, for answers of a kind."""
     validates = bool(table.get("valid") or table.get("valid_share"))
-    return kind in NOISY and table.get("model") == SETS and validates
+    is_read = table.get("model") == SETS and not table.get("positions")
+    return kind in NOISY and is_read and validates
 
 
 def _has_trees() -> bool:
@@ -274,6 +275,8 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
         is_exact = has_linear_order(task, inferred.examples)
     model = given.get("model") or _model(inferred, ordered, is_exact, given)
     chosen: dict[str, Any] = {"model": model}
+    if given.get("position"):
+        chosen["positions"] = _count_positions(inferred, model)
     names = models.setting_names(model)
     if model not in (SETS, SEQUENCES):  # keep the default hidden_size; patience ends training early
         chosen |= {"steps": in_cycles(20_000, given), "valid_every": 500}
@@ -315,6 +318,16 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
         chosen["loss"] = "gains"
     settings = every_setting()  # of all models
     return {key: value for key, value in chosen.items() if key in names or key not in settings}
+
+
+def _count_positions(inferred: "InferredTask", model: str) -> int:
+    """Return the number of positions. Refuse models and kinds that cannot learn their effect."""
+    kinds = (*NOISY, "set")
+    if model != SETS:
+        raise InputError(f"position: expected model {SETS} or {models.LOGIT}, got {model}")
+    if inferred.task.kind not in kinds:
+        raise InputError(f"position: is for {', '.join(kinds)}, got {inferred.task.kind}")
+    return len(inferred.task.categories[-1])
 
 
 def _model(

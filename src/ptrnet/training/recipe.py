@@ -484,6 +484,10 @@ def _check_answers(recipe: Recipe) -> None:
     if getattr(recipe.network, "trees", 0):
         if task.facts.kind not in ("choice", "grades"):
             raise InputError("recipe: trees are for answers of the kinds choice and grades")
+        if getattr(recipe.network, "positions", 0):
+            raise InputError(
+                "recipe: position: set trees to 0, because trees would learn the positions"
+            )
         if not (data.valid or data.valid_share):
             raise InputError(
                 "recipe: trees need validation examples, which decide how much they count: give "

@@ -11,7 +11,7 @@ import torch
 from ptrnet import model_folder, models
 from ptrnet.data.groups import codes_of
 from ptrnet.decoding import Greedy
-from ptrnet.errors import OutOfDistributionWarning
+from ptrnet.errors import OutOfDistributionWarning, listed
 from ptrnet.evaluation import Evaluation
 from ptrnet.metrics import Measure
 from ptrnet.models.base import num_weights
@@ -147,6 +147,12 @@ def _facts(saved: model_folder.Saved, recipe: Recipe, shares: Shares) -> list[st
         facts.append(f"Reads: {schema.describe()}")
     if recipe.task.facts.kind:
         facts.append(f"Trained: {own_data.describe(recipe)}")
+    if effects := saved.trained.get("positions"):
+        shown = listed(f"{effect:+.2f} at {level}" for level, effect in effects.items())
+        facts.append(
+            f"Left out of answers: what the position `{recipe.columns.position}` adds to the score "
+            f"of an element, {shown}"
+        )
     if shares != Shares():
         facts.append(f"Mixture: {shares}")
     if not is_logit:
