@@ -5,12 +5,14 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 import ptrnet
 from ptrnet.data.infer_task import infer_task_of, loosest_task
 from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.training import own_data
 from ptrnet.training.own_data import infer_recipe, recipe_of
+from ptrnet.training.run import SMALL_STEP
 from ptrnet.types import Dataset, Example
 
 
@@ -242,3 +244,23 @@ def test_a_messy_table_gives_a_line_for_each_kind_of_doubt_and_a_short_summary(t
     first, _ = summary.splitlines()
     assert "features from 28 fields: typo0 (0.5.1, 1, 10, " in first
     assert first.endswith(", and 23 more; answers of 1 to 1 indices, taken as choice")
+
+
+@pytest.mark.parametrize(("most", "threads"), [(SMALL_STEP, 1), (100, 2)])
+def test_small_steps_use_one_thread(most, threads, monkeypatch):
+    """A second thread would make them slower on a busy machine. The caller's setting comes back."""
+    monkeypatch.setattr("ptrnet.training.run.SMALL_STEP", most)
+    before, seen = torch.get_num_threads(), []
+    torch.set_num_threads(2)
+    try:
+        ptrnet.fit(
+            [(np.eye(5)[:, :2], [k % 5]) for k in range(20)],
+            kind="choice",
+            steps=1,
+            ensemble=1,
+            batch_size=16,
+            callbacks=[lambda step, metrics: seen.append(torch.get_num_threads())],
+        )
+        assert (seen, torch.get_num_threads()) == ([threads], 2)
+    finally:
+        torch.set_num_threads(before)

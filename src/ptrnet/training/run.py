@@ -11,6 +11,7 @@ import torch
 from ptrnet import model_folder, models
 from ptrnet.errors import InputError
 from ptrnet.kernels import use_compiled_kernels
+from ptrnet.kernels.threads import one_thread
 from ptrnet.models.base import PointerModel
 from ptrnet.models.parts import DrawFrom
 from ptrnet.models.settings import SetSettings
@@ -39,6 +40,12 @@ from ptrnet.types import Dataset
 
 if TYPE_CHECKING:
     from ptrnet.training.costs import Costs
+
+
+# The steps of a network that scores each element once use one thread if a batch has at most this
+# many elements times units. A second thread makes larger steps faster. On a busy machine it makes
+# these steps several times as slow, because each operation waits for it.
+SMALL_STEP = 200_000
 
 
 def train(
@@ -93,6 +100,8 @@ def train(
             from ptrnet.training.trees import check_extra
 
             check_extra()
+        if _has_small_steps(recipe):
+            locks.enter_context(one_thread())
         if is_main_process():  # before the examples are read, which may take long
             if resume:
                 locks.enter_context(run_folder.locked(output))
@@ -100,6 +109,12 @@ def train(
             else:
                 run_folder.check_unused(output)
         return _train(recipe, output, resume, data, costs, hooks or Hooks(), locks)
+
+
+def _has_small_steps(recipe: Recipe) -> bool:
+    elements = recipe.data.batch_size * recipe.data.n[-1]
+    is_small = elements * recipe.network.hidden_size <= SMALL_STEP
+    return recipe.network.scores_once and is_small
 
 
 def _train(
