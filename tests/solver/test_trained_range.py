@@ -146,6 +146,15 @@ def test_the_command_line_prints_warnings_on_standard_error(small, tmp_path, cap
     assert matches(capsys.readouterr().err, "...; a table ... ptrnet convert --set-id ...")
 
 
+def test_a_long_table_of_own_examples_needs_the_column_of_its_sets(small, tmp_path, capsys):
+    small("custom", kind="permutation", center=(0.0, 0.0), spread=(1.0, 1.0)).save_pretrained(
+        tmp_path
+    )
+    (tmp_path / "long.csv").write_text("x,y\n" + "0,1\n" * 50)
+    assert run(["solve", "--model", str(tmp_path), str(tmp_path / "long.csv")]) == 0
+    assert matches(capsys.readouterr().err, "...; a table ... unless --set-id ...")
+
+
 def test_a_warning_is_printed_once_for_any_number_of_processes(small, tmp_path, capfd):
     small().save_pretrained(tmp_path)
     line = '{"inputs": [[0, 1], [0.5, 0.2], [0.7, 0.7]]}\n'

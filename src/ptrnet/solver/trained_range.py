@@ -190,7 +190,11 @@ class _Tally:
             text = f"the model was trained on instances of {self._trained.sizes_text} elements, "
             text += f"{' and '.join(map(self._have, self._sizes.values()))}{advice}"
             if self._has_table:
-                text += "; a table is one instance unless --set-id names the column of its sets"
+                text += (
+                    "; a table is one instance unless --set-id names the column of its sets"
+                    if self._task.facts.kind
+                    else "; a table is read as one instance: ptrnet convert --set-id splits it"
+                )
             yield Message("sizes", frozenset(self._sizes), text)
         if self._far:
             yield Message("far", frozenset(self._far), self._far_text())
