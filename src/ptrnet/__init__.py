@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ptrnet.solver import Solver
     from ptrnet.solver.answer import Answer
     from ptrnet.training.fit import fit
+    from ptrnet.training.tuning import tune
     from ptrnet.weights import load
 
 __version__ = "0.1.0"  # must equal the version in `pyproject.toml`
@@ -49,6 +50,7 @@ __all__ = [
     "label",
     "load",
     "read_table",
+    "tune",
 ]
 
 # Modules are imported when a name is first used, so that `ptrnet --help` need not import torch.
@@ -74,6 +76,7 @@ _HOMES = {
     "label": "labels",
     "load": "weights",
     "read_table": "data.formats",
+    "tune": "training.tuning",
 }
 
 

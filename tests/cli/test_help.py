@@ -55,7 +55,7 @@ def test_a_shell_completes_verbs_and_options(capfd, monkeypatch):
 
 def options_in(text):
     """Return the options in a help by section."""
-    sections = re.findall(r"^(\w.*):\n((?:  .*\n?)+)", text.partition("\nArguments:")[2], re.M)
+    sections = re.findall(r"^(\w.*):\n((?:  .*\n?)+)", text, re.M)
     found = {name: re.findall(r"^  --([\w-]+)", rows, re.M) for name, rows in sections}
     return {name: options for name, options in found.items() if name.startswith("Options")}
 
@@ -65,6 +65,14 @@ HELPS = {
     "train": {"Options for your own examples": ["set-id", "kind", "fields", "loss"]},
     "train --data none.csv": {
         "Options for your own examples": ["grade", "context"],
+        NETWORK: ["dropout", "decoder-layers"],
+    },
+    "tune": {
+        "Options for your own examples": ["set-id", "grade", "group"],
+        "Options": ["data", "output", "trials", "folds", "seconds", "steps", "seed"],
+    },
+    "tune --data none.csv": {
+        "Options for your own examples": ["fields"],
         NETWORK: ["dropout", "decoder-layers"],
     },
     "train --model ptr-net": {"Options for your own examples": ["group"], NETWORK: ["cell"]},
@@ -126,6 +134,8 @@ def test_help_says_how_to_see_the_other_options(ptrnet):
     assert "ptrnet train --data FILE --help options for the networks of your own examples" in text
     text = ptrnet("train", "hull", "--help")[1].partition("More options:")[2]
     assert text.split()[:3] == ["ptrnet", "train", "--help"]
+    text = " ".join(ptrnet("tune", "--help")[1].partition("More options:")[2].split())
+    assert text.startswith("ptrnet tune --data FILE --help options for the networks of your own")
     text = ptrnet("label", "--help")[1].partition("More options:")[2]
     assert text.split() == ["ptrnet", "label", "tsp", "--help", "options", "for", "tsp"]
 

@@ -20,6 +20,7 @@ SHORTER = {
     "train": [*SHORT, "--valid-batches", "1"],
     "train --data": ["--steps", "2"],
     "train hull-ptr-net": ["--steps", "2", "--batch-size", "4", "--valid-batches", "1"],
+    "tune": ["--steps", "2", "--ensemble", "1", "--trials", "2", "--folds", "2"],
     "generate": ["--count", "20"],
 }
 COLOURS = ("red", "green", "blue")
@@ -68,6 +69,8 @@ def files(ptrnet, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("verb", [verb for verb in cli.names() if verb not in ELSEWHERE])
 def test_the_examples_of_help_run(ptrnet, files, verb):
+    if verb == "tune":
+        pytest.importorskip("optuna")
     out = ptrnet(verb, "--help")[1]
     commands = [line.strip() for line in out.splitlines() if line.startswith("      ptrnet ")]
     assert commands

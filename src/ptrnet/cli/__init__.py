@@ -24,6 +24,7 @@ VERBS = (
     "explain",
     "simulate",
     "train",
+    "tune",
     "generate",
     "label",
     "convert",
@@ -156,7 +157,7 @@ def _usage_message(error: Any) -> str:
     suggests `--learning-rate`.
     """
     option = getattr(error, "option_name", "").lstrip("-")
-    if option and getattr(error.ctx, "info_name", "") == "train":
+    if option and getattr(error.ctx, "info_name", "") in ("train", "tune"):
         from ptrnet.training.recipe import ELSEWHERE
 
         if meant := ELSEWHERE.get(option.replace("-", "_")):

@@ -42,7 +42,8 @@ class GroupedCommand(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each owner that the arguments name, and say how to see others."""
-        named = owners_named(self.make_parser(ctx).parse_args(ctx.meta.get(_WORDS, []))[0])
+        given = self.make_parser(ctx).parse_args(ctx.meta.get(_WORDS, []))[0]
+        named = owners_named(str(ctx.info_name), given)
         first = [OWN_EXAMPLES] if OWN_EXAMPLES in named else []
         sections: dict[str, list[Any]] = {key: [] for key in ("Arguments", *first, "", *named)}
         hidden: set[str] = set()

@@ -249,10 +249,11 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     return expanded
 
 
-def owners_named(given: Mapping[str, Any]) -> dict[str, set[str] | None]:
+def owners_named(command: str, given: Mapping[str, Any]) -> dict[str, set[str] | None]:
     """Return the owners of settings (`Option.owners`) that the arguments of a command name.
 
     Args:
+        command: the name of the command.
         given: the arguments and options that the user gave, by name. They need not be valid.
 
     Returns:
@@ -262,7 +263,7 @@ def owners_named(given: Mapping[str, Any]) -> dict[str, set[str] | None]:
     words = (given.get(name) for name in ("task_or_recipe", "arguments", "task"))
     firsts = (word[0] if isinstance(word, tuple) and word else word for word in words)
     word = next((word for word in firsts if isinstance(word, str)), None)
-    if "task_or_recipe" in given:
+    if command in ("train", "tune"):
         return _owners_of_training(word, given)
     if word is None and "model" not in given:  # import no tasks and no plug-ins
         return {OWN_EXAMPLES: None}
@@ -276,7 +277,7 @@ def owners_named(given: Mapping[str, Any]) -> dict[str, set[str] | None]:
 
 
 def _owners_of_training(word: str | None, given: Mapping[str, Any]) -> dict[str, set[str] | None]:
-    """Return the owners for `ptrnet train`; see `owners_named`. `word` is TASK, MODEL or RECIPE."""
+    """Return the owners for `train` and `tune`. `word` is TASK, MODEL or RECIPE."""
     from ptrnet import models
     from ptrnet.training.own_data import SEQUENCES, SETS
     from ptrnet.training.recipe import Recipe

@@ -42,6 +42,9 @@ OF_MACHINE = ("devices", "precision")
 # The settings of a conditional logit, besides those of the task and the names of columns. The seed
 # draws the examples that are kept for validation.
 OF_LOGIT = ("model", "data", "n", "valid", "valid_share", "valid_batches", "seed")
+# Settings that a search (`ptrnet tune`) cannot have: weights of another model fit networks of one
+# size, folds have examples of all sizes, and trials run in one process and keep no checkpoint.
+NOT_TUNED = ("n", "weights", "devices", "nodes", "checkpoint_every")
 # Names of settings in other libraries, with the key that an error message suggests instead.
 _STEPS = "'steps', the updates of the weights (an epoch has as many as there are batches)"
 ELSEWHERE = {
