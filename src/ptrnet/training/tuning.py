@@ -353,10 +353,16 @@ class _Search:
     def _place(self, trial: "FrozenTrial") -> int:
         return [other.number for other in self._ended()].index(trial.number)
 
+    @property
+    def _defaults(self) -> dict[str, Any]:
+        """The parameters of the first trial."""
+        table = self.recipe.table()
+        return {key: table[key] for key in self.space}
+
     def _options(self, params: Mapping[str, Any]) -> dict[str, int | float]:
         """Return the parameters of a trial that differ from the defaults."""
-        table = self.recipe.table()
-        return {key: value for key, value in params.items() if value != table[key]}
+        defaults = self._defaults
+        return {key: value for key, value in params.items() if value != defaults[key]}
 
     def _run_trial(self, place: int, until: float | None) -> str | None:
         """Run a trial. Return its outcome in words, or None if it did not end in time."""
@@ -403,8 +409,7 @@ class _Search:
         from optuna.trial import TrialState
 
         if not place and not self._trials("WAITING"):
-            table = self.recipe.table()
-            self.study.enqueue_trial({key: table[key] for key in self.space})
+            self.study.enqueue_trial(self._defaults)
         space = {key: CategoricalDistribution(values) for key, values in self.space.items()}
         tried = [trial.params for trial in self._ended()]
         for attempt in count():
@@ -436,19 +441,27 @@ class _Search:
         return scores
 
     def _known(self, params: Mapping[str, Any], fold: int) -> Floats | None:
+        """Return the scores of a fold in the first trial with these parameters that has them."""
         for trial in self.study.get_trials(deepcopy=False):
             if trial.params == params and _key(fold) in trial.user_attrs:
                 return np.array(trial.user_attrs[_key(fold)], float)
         return None
 
     def _report(self, trial: "Trial", scores: Floats, fold: int) -> None:
-        """Report the mean score of each block of a fold to the pruner. A block has whole groups."""
+        """Report the mean gain over the defaults in each block of a fold, for the pruner.
+
+        It compares means of all blocks so far, so they must not depend on how difficult a fold is.
+        A block has whole groups.
+        """
         rows, groups, weights = self.parts[fold], self.data.groups, self.data.weights
         _, units = np.unique(rows if groups is None else groups[rows], return_inverse=True)
         of_rows = np.ones(len(rows)) if weights is None else weights[rows]
+        of_defaults = self._known(self._defaults, fold)
+        assert of_defaults is not None  # the first trial was not stopped
+        gains = scores - of_defaults
         for block in range(BLOCKS):
             chosen = units * BLOCKS // (units.max() + 1) == block
-            mean = Moments.of(scores[chosen], weights=of_rows[chosen]).measure().value
+            mean = Moments.of(gains[chosen], weights=of_rows[chosen]).measure().value
             if mean is not None and np.isfinite(mean):
                 trial.report(mean, fold * BLOCKS + block)
 
