@@ -404,19 +404,19 @@ class _Search:
         The settings depend only on the seed, the place and the trials that ended. So a search that
         was stopped has the same trials as one that was not.
         """
-        from optuna.distributions import CategoricalDistribution
         from optuna.samplers import RandomSampler, TPESampler
         from optuna.trial import TrialState
 
         if not place and not self._trials("WAITING"):
             self.study.enqueue_trial(self._defaults)
-        space = {key: CategoricalDistribution(values) for key, values in self.space.items()}
         tried = [trial.params for trial in self._ended()]
         for attempt in count():
             seed = np.random.default_rng([self.recipe.run.seed, place, attempt]).integers(2**31)
             sampler = TPESampler if attempt < ATTEMPTS else RandomSampler
             self.study.sampler = sampler(seed=int(seed))
-            trial = self.study.ask(space)
+            trial = self.study.ask()
+            for key, values in self.space.items():
+                trial.suggest_categorical(key, values)
             if trial.params not in tried:
                 break
             self.study.tell(trial, state=TrialState.FAIL)
