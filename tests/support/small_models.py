@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from ptrnet import models, tasks
+from ptrnet.models.parts.spaces import Spaces
 from ptrnet.models.parts.trees import DEPTH, LEAVES, Trees
 from ptrnet.solver import Solver
 
@@ -23,6 +24,15 @@ def small_solver(task="hull", model="ptr-net", seed=0, scale=1.0, **settings):
         for parameter in network.parameters():
             parameter.mul_(scale)
     return Solver(network, kind, {"n": "5", "steps": 0, "seed": seed})
+
+
+def random_spaces(num_features, num_rows, seed=0):
+    """Return spaces whose numbers are all random."""
+    random = torch.Generator().manual_seed(seed)
+    spaces = Spaces(num_features, num_rows)
+    for value in spaces.state_dict().values():
+        value.copy_(torch.randn(value.shape, generator=random))
+    return spaces
 
 
 def random_trees(count, num_features, seed=0):

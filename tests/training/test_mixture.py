@@ -15,11 +15,11 @@ from ptrnet.models.parts.scores_once import mixed_log_probs, mixed_scores
 from ptrnet.solver import Solver
 from ptrnet.training import own_data
 from ptrnet.training import run as training
-from ptrnet.training.mixture import Shares, _stages, best_mixture
+from ptrnet.training.mixture import Shares, _set_shares, _stages, best_mixture
 from ptrnet.training.own_data import infer_recipe
 from ptrnet.training.reports import Hooks
 from tests.serve.conftest import client_of
-from tests.support.small_models import random_trees
+from tests.support.small_models import random_spaces, random_trees
 
 CASES = [
     ("choice", Shares()),
@@ -27,13 +27,16 @@ CASES = [
     ("choice", Shares(0.5, 0, 0.5)),
     ("choice", Shares(0.2, 0.3, 0.5)),
     ("choice", Shares(0, 0, 1)),
+    ("choice", Shares(0, 0, 0, 1)),
+    ("choice", Shares(0.1, 0.2, 0.3, 0.4)),
     ("grades", Shares()),
     ("grades", Shares(0.3, 0, 0.7)),
     ("grades", Shares(0, 0, 1)),
+    ("grades", Shares(0.2, 0, 0.3, 0.5)),
 ]
 EVERY_CASE = pytest.mark.parametrize(("kind", "shares"), CASES)
 CENTER = (0.5, -1.0, 0.0)
-TINY = {"steps": 4, "hidden_size": 8, "batch_size": 8, "ensemble": 2, "valid_every": 2}
+TINY = {"steps": 4, "hidden_size": 8, "batch_size": 8, "ensemble": 2, "valid_every": 2, "spaces": 0}
 
 
 def mixture(kind, shares, members=2):
@@ -48,10 +51,9 @@ def mixture(kind, shares, members=2):
     for k, network in enumerate(model.networks()):
         if kind == "choice":
             network.logit_weights.normal_()
-            network.logit_share.fill_(shares.logit)
-        if shares.trees:
-            network.set_trees(random_trees(5, 3, seed=k))
-            network.trees.share.fill_(shares.trees)
+        trees = random_trees(5, 3, seed=k) if shares.trees else None
+        network.set_others(trees, random_spaces(3, 6, seed=k) if shares.spaces else None)
+        _set_shares(network, shares)
     return Solver(model, task, {"n": "2-6"})
 
 
@@ -86,7 +88,7 @@ def test_a_saved_mixture_answers_without_lightgbm(tmp_path, kind, shares):
         f"m = ptrnet.load({str(tmp_path / 'm')!r});"
         f"print(m.scores(numpy.array({instances(1)[0].tolist()})).tolist())"
     )
-    if shares == Shares(0.2, 0.3, 0.5):  # of all parts, so that one process is enough
+    if shares == Shares(0.1, 0.2, 0.3, 0.4):  # of all parts, so that one process is enough
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         np.testing.assert_allclose(eval(done.stdout), solver.scores(instances(1)[0]), atol=2e-5)
@@ -151,17 +153,18 @@ def test_probabilities_of_choices_are_means_and_scores_of_rankings_are_standardi
     own, other = parts[0].numpy() * 3 + 1, parts[1].numpy()
     z, others = ((x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True) for x in (own, other))
     spreads = 0.75 * own.std(1, keepdims=True) + 0.25 * other.std(1, keepdims=True)
-    actual = mixed_scores(torch.from_numpy(own), parts[1], torch.tensor(0.25))
+    actual = mixed_scores([torch.from_numpy(own), parts[1]], torch.tensor([0.75, 0.25]))
     np.testing.assert_allclose(actual, spreads * (0.75 * z + 0.25 * others))
     for share, alone in ((0.0, torch.from_numpy(own)), (1.0, parts[1])):
-        mixed = mixed_scores(torch.from_numpy(own), parts[1], torch.tensor(share))
+        mixed = mixed_scores([torch.from_numpy(own), parts[1]], torch.tensor([1 - share, share]))
         torch.testing.assert_close(mixed.softmax(-1), alone.softmax(-1))
 
 
 def test_equal_scores_stay_equal():
-    mixed = mixed_scores(torch.ones(1, 3), torch.tensor([[1.0, 2.0, 4.0]]), torch.tensor(0.5))
+    half, equal = torch.tensor([0.5, 0.5]), torch.ones(1, 3)
+    mixed = mixed_scores([equal, torch.tensor([[1.0, 2.0, 4.0]])], half)
     assert mixed.isfinite().all() and mixed.argmax() == 2
-    assert not mixed_scores(torch.ones(1, 3), torch.ones(1, 3), torch.tensor(0.5)).any()
+    assert not mixed_scores([equal, equal], half).any()
 
 
 def test_a_mixture_needs_a_gain_of_more_than_one_standard_error():
@@ -282,13 +285,15 @@ def test_trees_are_chosen_before_a_network_that_is_not_clearly_better():
         (True, [Shares(0, 1), Shares(0, 0.95, 0.05)]),
         (False, [Shares(0, 1)]),
     ):
-        *simple, with_network = _stages(True, has_trees)
+        *simple, with_network = _stages(True, has_trees, False)
         assert [stage[0] for stage in simple] == firsts
         assert all(shares.network for shares in with_network)
         count = sum(map(len, [*simple, with_network]))
         assert count == (231 if has_trees else 21)  # all pairs of multiples of 5%
-    assert _stages(False, True)[0] == [Shares(0, 0, 1)] and Shares() in _stages(False, True)[1]
-    assert _stages(False, False) == [[Shares()]]
+    first, *_, last = _stages(False, True, False)
+    assert first == [Shares(0, 0, 1)] and Shares() in last
+    assert _stages(False, False, False) == [[Shares()]]
+    assert _stages(True, True, True)[0] == _stages(False, False, True)[0] == [Shares(0, 0, 0, 1)]
 
 
 def test_a_training_from_other_weights_grows_its_own_trees(tmp_path):

@@ -263,7 +263,7 @@ def test_every_key_of_a_recipe_is_an_option():
 def test_the_values_of_an_option_are_in_its_help():
     options = recipe_options(TASKS)
     assert options["cell"].help.endswith(": lstm | gru")
-    assert options["model"].help.endswith(" | ".join([*models.names(), models.LOGIT]))
+    assert options["model"].help.endswith(" | ".join([*models.names(), *models.AT_ONCE]))
 
 
 def test_options_have_the_owners_that_the_help_groups_them_by():

@@ -97,7 +97,7 @@ def signed_mixture(kind, shares, seed=0, members=2):
             network.logit_weights.copy_(torch.where(signs == 0, weights, signs * weights.abs()))
             network.logit_share.fill_(shares.logit)
         if shares.trees:
-            network.set_trees(monotone_trees(task, seed + k))
+            network.set_others(monotone_trees(task, seed + k))
             network.trees.share.fill_(shares.trees)
     return Solver(model, task, {"n": "2-6"})
 
@@ -238,7 +238,7 @@ def test_an_order_by_standardised_scores_would_lose_the_sign():
     gaps = []
     for rise in (0, 30):
         own[0, 0] += rise
-        mixed = mixed_scores(own, others, torch.tensor(0.5))[0]
+        mixed = mixed_scores([own, others], torch.tensor([0.5, 0.5]))[0]
         gaps.append(float((mixed[0] - mixed[1]) / (mixed.std())))
     assert gaps[1] < gaps[0]
 
@@ -316,7 +316,7 @@ def test_each_part_of_a_trained_mixture_keeps_signs(tmp_path):
         assert (network.logit_weights.numpy() * signs >= 0).all()
         assert network.logit_weights[signs < 0] == 0  # buyers like high prices
         if network.trees is None:
-            network.set_trees(monotone_trees(solver.task, 0))
+            network.set_others(monotone_trees(solver.task, 0))
     for shares in (Shares(), Shares(0, 1, 0), Shares(0, 0, 1), Shares(0.3, 0.3, 0.4)):
         for network in solver.model.networks():
             network.logit_share.fill_(shares.logit)

@@ -58,6 +58,23 @@ def solve(
             rich_help_panel=OWN_EXAMPLES,
         ),
     ] = "",
+    examples: Annotated[
+        str,
+        typer.Option(
+            "--examples",
+            help="chooser: the file of answered sets, such as a table with --set-id and --chosen.",
+            rich_help_panel=OWN_EXAMPLES,
+        ),
+    ] = "",
+    group: Annotated[
+        str,
+        typer.Option(
+            "--group",
+            help="chooser: the column of --examples that says to which person or household a set "
+            "belongs.",
+            rich_help_panel=OWN_EXAMPLES,
+        ),
+    ] = "",
     doubt: Annotated[
         float,
         typer.Option(
@@ -99,6 +116,9 @@ def solve(
     the model was trained on a wide table (--alternatives), so is FILE: the output has a column with
     the chosen alternative, and one of probabilities for each alternative.
 
+    With chooser as TASK, nothing is trained: --examples names a file with some 20 to 2,000 answered
+    choices or grades, and ptrnet answers FILE as they say.
+
     Files are read, answered and written in chunks, except for long tables, which have to fit into
     memory. If the command is stopped, its finished chunks stay next to --output. Run the same
     command again to continue. Lines of standard input are answered as they arrive. Lines that begin
@@ -111,7 +131,9 @@ def solve(
         ptrnet solve reading-order examples/newspaper.xml --output ordered.xml --doubt 0.5
         ptrnet solve --model my-offers new.csv --set-id order --output answered.csv
         ptrnet solve --model my-offers new.csv --set-id order --probability share
+        ptrnet solve chooser new.csv --examples offers.csv --set-id order --chosen bought
     """
+    from ptrnet.models import CHOOSER
     from ptrnet.solver import solve_source
     from ptrnet.solver.predict import predictor_of
     from ptrnet.solver.solving import ACTIVITY, open_drawn, open_file
@@ -119,12 +141,27 @@ def solve(
 
     if random is None and points is not None:
         raise InputError("--points needs --random")
-    if random is None:
-        name, path = task_and_file(arguments, model)
-    else:
-        name, path = task_alone(arguments, model), ""
     decoder = decoding.build(seed, flag_of)
-    solver = load_solver(name, model, {"direction": direction})
+    if arguments and arguments[0] == CHOOSER:
+        if model is not None or random is not None or not examples or len(arguments) != 2:
+            raise InputError(
+                f"expected {CHOOSER} FILE --examples OLD, where OLD has answered sets and FILE new "
+                "ones"
+            )
+        from ptrnet.weights.chooser import Chooser
+
+        path = arguments[1]
+        solver = Chooser().given(examples, **_named(set_columns, group))
+    else:
+        if examples or group:
+            raise InputError(
+                f"--examples and --group are for {CHOOSER}: ptrnet solve {CHOOSER} FILE"
+            )
+        if random is None:
+            name, path = task_and_file(arguments, model)
+        else:
+            name, path = task_alone(arguments, model), ""
+        solver = load_solver(name, model, {"direction": direction})
     task, trained_range = solver.task, solver.trained_range
     if plot is not None:
         from ptrnet.plots.answer import Picture, check_plot
@@ -149,6 +186,11 @@ def solve(
     if doubt:
         sink = Doubts(sink, doubt)
     solve_source(predictor, trained_range, source, sink, ACTIVITY, jobs, backend)
+
+
+def _named(columns: SetColumns, group: str) -> dict[str, str]:
+    """Return the names of columns that the user gave, by setting."""
+    return {key: name for key, name in {**vars(columns), "group": group}.items() if name}
 
 
 def _random_instance(task: "Task", points: str | None, n: int, seed: int) -> "Floats":

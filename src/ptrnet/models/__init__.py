@@ -23,7 +23,9 @@ if TYPE_CHECKING:  # names and settings must not import torch
 STATES = "state-ptr-net"  # for `ptrnet.problems`
 BOXES = "box-ptr-net"  # for `reading-order`
 LOGIT = "conditional-logit"  # for choices, and not trained in steps
-UNLISTED = (STATES, BOXES, LOGIT)
+CHOOSER = "chooser"  # for choices and grades, and not trained on them
+UNLISTED = (STATES, BOXES, LOGIT, CHOOSER)
+AT_ONCE = (LOGIT, CHOOSER)  # not trained in steps
 
 
 def _check(name: str, cls: Any) -> None:
@@ -68,7 +70,7 @@ def kind(name: str) -> "type[PointerModel]":
     """The class of a model. Raises InputError with the nearest name if there is no such model."""
     is_unlisted = name in UNLISTED
     if not is_unlisted and name not in _registry:
-        raise unknown("model", name, [*names(), LOGIT])
+        raise unknown("model", name, [*names(), *AT_ONCE])
     cls: type[PointerModel] = _registry.builtin(name) if is_unlisted else _registry.get(name)
     return cls
 

@@ -1,6 +1,7 @@
 """A pointer network for sets: it scores each element once, and the highest score comes first."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ from ptrnet.models.settings import ModelSettings, SetSettings
 
 if TYPE_CHECKING:
     from ptrnet.models.parts.signed import SignedFeatures
+    from ptrnet.models.parts.spaces import Spaces
     from ptrnet.models.parts.trees import Trees
     from ptrnet.tasks.base import Task
 
@@ -61,32 +63,34 @@ class SetPtrNet(ScoresOnce):
     `v` is 0 at first. An optimiser such as Adam moves all weights about equally fast. So the factor
     `s = 20 / sqrt(D)` lets the linear part learn first. D is the size of `x_j`.
 
-    In evaluation mode, the scores of elements are mixed with those of up to two other models, which
-    `ptrnet.training.mixture` fits after the training of the network:
+    In evaluation mode, the scores of elements are mixed with those of up to three other models,
+    which `ptrnet.training.mixture` fits after the training of the network:
 
     - If an answer is one element (`answer` is "one"), a conditional logit (McFadden 1974) gives
       element j the score `b' z_j`. `z` are the features without logarithms and differences. `b` is
-      the buffer `logit_weights`. The probability of an element is `(1 - a - c) softmax(u) + a
-      softmax(b' z) + c softmax(f(z))`. a and c are the buffers `logit_share` and
-      `trees.share`.
+      the buffer `logit_weights`, and the share of the logit is `logit_share`.
     - With the setting `trees`, gradient-boosted trees give element j the score `f(z_j)`; see
-      `Trees`. Unless an answer is one element, `u` becomes the mean of both scores, standardised
-      within the set; see `mixed_scores`.
+      `Trees`.
+    - With the setting `spaces`, a model for few examples gives element j the score `g(z_j)`; see
+      `Spaces`.
 
-    All shares are 0 in a new model.
+    The probability of an element is `sum_m share_m softmax(scores of model m)`, where the network
+    has the share that the others leave. Unless an answer is one element, `u` becomes the mean of
+    the scores, standardised within the set; see `mixed_scores`. All shares are 0 in a new model.
 
     If the task's schema has signs, such as that of a price that never makes an element more
     probable, the network reads the features that have one only through `SignedFeatures`. Then no
     score depends on the prices of other elements, and the own score never rises with the price, in
-    each of the three models. So the same holds for probabilities: softmax, the mean of
+    the network, the logit and the trees. So the same holds for probabilities: softmax, the mean of
     probabilities and the mean of scores are monotone in each score. For orders, trees are mixed by
-    `added_scores`, and an ensemble averages scores (`adds_scores`).
+    `added_scores`, and an ensemble averages scores (`adds_scores`). `Spaces` keep no signs.
     """
 
     Settings = SetSettings
     logit_weights: Tensor  # (d,)
     logit_share: Tensor  # ()
     trees: "Trees | None"
+    spaces: "Spaces | None"
     signed: "SignedFeatures | None"
 
     def __init__(self, features: int, num_specials: int, settings: SetSettings) -> None:
@@ -119,11 +123,15 @@ class SetPtrNet(ScoresOnce):
         if self.answer == "one":
             self.register_buffer("logit_weights", torch.zeros(num_features))
             self.register_buffer("logit_share", torch.zeros(()))
-        self.signed, self.trees = None, None
+        self.signed, self.trees, self.spaces = None, None, None
         if settings.trees:
             from ptrnet.models.parts.trees import Trees
 
             self.trees = Trees(settings.trees)
+        if settings.spaces:
+            from ptrnet.models.parts.spaces import Spaces
+
+            self.spaces = Spaces(num_features, settings.spaces)
 
     @classmethod
     def for_task(cls, task: "Task", settings: ModelSettings) -> "SetPtrNet":
@@ -171,26 +179,31 @@ class SetPtrNet(ScoresOnce):
                 of_elements = of_elements + shown @ effects
         scores = scores + nn.functional.pad(of_elements, (self.num_specials, 0))
         scores = scores.masked_fill(~is_token, -torch.inf)
-        if not self.training and (self.answer == "one" or self.trees is not None):
+        if not self.training:
             special, of_elements = scores[:, : self.num_specials], scores[:, self.num_specials :]
             with torch.autocast(inputs.device.type, enabled=False):
                 scores = torch.cat([special, self._mixed(of_elements, every)], 1)
         return scored(scores)
 
     def _mixed(self, scores: Tensor, inputs: Tensor) -> Tensor:
-        """Mix the network's scores `(B, N)` of elements with those of the logit and the trees."""
-        of_trees = [] if self.trees is None else [(self.trees(inputs), self.trees.share)]
+        """Mix the network's scores `(B, N)` of elements with those of the other models."""
+        others = []
         if self.answer == "one":
-            others = [(inputs @ self.logit_weights, self.logit_share), *of_trees]
-            parts, shares = zip(*others, strict=True)
-            return mixed_log_probs([scores, *parts], [1 - sum(shares), *shares])
-        for part, share in of_trees:
-            scores = self.join(scores, part, share)
-        return scores
+            others.append((inputs @ self.logit_weights, self.logit_share))
+        if self.trees is not None:
+            others.append((self.trees(inputs), self.trees.share))
+        if self.spaces is not None:
+            others.append((self.spaces(inputs, scores != -torch.inf), self.spaces.share))
+        if not others:
+            return scores
+        parts, shares = zip(*others, strict=True)
+        return self.join([scores, *parts], [1 - sum(shares), *shares])
 
-    def join(self, scores: Tensor, others: Tensor, share: Tensor) -> Tensor:
-        """Mix the network's scores `(B, N)` of elements in an order with those of the trees."""
-        return (added_scores if self.adds_scores else mixed_scores)(scores, others, share)
+    def join(self, scores: Sequence[Tensor], shares: Sequence[Tensor]) -> Tensor:
+        """Mix the scores `(B, N)` of elements of several models, the network's first."""
+        if self.answer == "one":
+            return mixed_log_probs(scores, shares)
+        return (added_scores if self.adds_scores else mixed_scores)(scores, shares)
 
     def position_effects(self) -> Tensor | None:
         """Return what each position `(K,)` adds to the score; None without positions."""
@@ -198,11 +211,12 @@ class SetPtrNet(ScoresOnce):
             return None
         return POSITION_FACTOR * (self.positions - self.positions.mean())
 
-    def set_trees(self, trees: "Trees | None") -> None:
-        """Replace the trees; None: have no trees."""
+    def set_others(self, trees: "Trees | None" = None, spaces: "Spaces | None" = None) -> None:
+        """Replace the trees and the spaces; None: have none."""
         assert isinstance(self._settings, SetSettings)
-        self.trees = trees
-        self._settings = replace(self._settings, trees=0 if trees is None else len(trees))
+        self.trees, self.spaces = trees, spaces
+        counts = [0 if part is None else len(part) for part in (trees, spaces)]
+        self._settings = replace(self._settings, trees=counts[0], spaces=counts[1])
 
     def _waves(self, inputs: Tensor) -> list[Tensor]:
         """A sine and a cosine `(B, N, d)` of features `(B, N, d)` for each octave."""

@@ -133,6 +133,13 @@ class RemainingSettings(EncoderSettings):
     )
 
 
+_SPACES = (
+    "set-ptr-net: mix a chooser with the network, which compares elements with at most this many "
+    "of the examples, for answers of the kinds choice and grades; 0: none; 400 for fewer than 500 "
+    "of your own examples"
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class SetSettings(EncoderSettings):
     """Settings of the model that scores each element of a set once."""
@@ -163,6 +170,7 @@ class SetSettings(EncoderSettings):
         ge=0,
         le=10_000,
     )
+    spaces: int = setting(0, _SPACES, ge=0, le=10_000)
 
     @property
     def scores_once(self) -> bool:
@@ -204,6 +212,24 @@ class LogitSettings(ModelSettings):
 
     @property
     def keeps_signs(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChooserSettings(ModelSettings):
+    """Settings of the model that is fitted to a few hundred examples. It has no units."""
+
+    hidden_size: int = setting(1, "the model has no network", ge=1, le=1)
+    ensemble: int = setting(1, "the model is fitted at once, so there is one", ge=1, le=1)
+    spaces: int = setting(0, _SPACES, ge=0, le=10_000)
+    answer: Literal["all", "one"] = setting("one", "chooser: number of elements in an answer")
+
+    @property
+    def sees_order(self) -> bool:
+        return False
+
+    @property
+    def scores_once(self) -> bool:
         return True
 
 

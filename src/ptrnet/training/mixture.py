@@ -1,8 +1,9 @@
-"""Mix a network with a conditional logit and with gradient-boosted trees.
+"""Mix a network with a conditional logit, with gradient-boosted trees, and with a chooser.
 
 A network overfits a few hundred choices. A conditional logit is linear in the features, so it does
-not. Trees learn jumps that a network smooths. Which of them predicts new sets best depends on the
-data, so the validation examples decide how much each of them counts.
+not. Trees learn jumps that a network smooths. A chooser (`Spaces`) needs the fewest examples. Which
+of them predicts new sets best depends on the data, so the validation examples decide how much each
+of them counts.
 `docs/dev/own-data-defaults.md` has the measurements.
 """
 
@@ -25,6 +26,7 @@ from ptrnet.training.recipe import Recipe
 from ptrnet.types import Dataset, Floats, Indices
 
 if TYPE_CHECKING:
+    from ptrnet.models.parts.spaces import Spaces
     from ptrnet.models.parts.trees import Trees
 
 STEPS = 20  # shares are multiples of 1 / STEPS
@@ -38,10 +40,11 @@ class Shares(NamedTuple):
     network: float = 1.0
     logit: float = 0.0
     trees: float = 0.0
+    spaces: float = 0.0
 
     def __str__(self) -> str:
         """The models in words, such as `30% the network, 70% gradient-boosted trees`."""
-        names = ("the network", "a conditional logit", "gradient-boosted trees")
+        names = ("the network", "a conditional logit", "gradient-boosted trees", "a chooser")
         parts = zip(self, names, strict=True)
         return ", ".join(f"{share:.0%} {name}" for share, name in parts if share)
 
@@ -80,11 +83,11 @@ def mixed_with(model: PointerModel, trees: "Sequence[Trees]", share: float) -> I
     """In this context, a share of the answers of each network is that of its trees, if any."""
     networks = _networks(model) if trees else []
     for network, own in zip(networks, trees, strict=True):
-        network.set_trees(own)
+        network.set_others(own)
         _set_shares(network, Shares(1 - share, 0, share))
     yield
     for network in networks:
-        network.set_trees(None)
+        network.set_others()
 
 
 def mix(
@@ -94,10 +97,11 @@ def mix(
     parts: Sequence[Dataset],
     trees: "Sequence[Trees]",
 ) -> Shares:
-    """Mix each network of a model with a conditional logit and its trees, and set their shares.
+    """Mix each network of a model with other models, and set their shares.
 
-    The shares are the same for all networks. We measure each mixture on examples that none of its
-    models learned from; see `best_mixture`.
+    The other models are a conditional logit for choices, the trees, and a chooser if the recipe has
+    one. The shares are the same for all networks. We measure each mixture on examples that none of
+    its models learned from; see `best_mixture`.
 
     Args:
         model, recipe, stream, parts: as in `grow_trees`.
@@ -107,18 +111,30 @@ def mix(
         The shares. Without validation examples, the network answers alone.
     """
     networks, is_choice = _networks(model), recipe.task.facts.kind == "choice"
-    if not (networks and parts and isinstance(stream, DatasetStream) and (is_choice or trees)):
+    most = getattr(recipe.network, "spaces", 0)
+    if not (
+        networks and parts and isinstance(stream, DatasetStream) and (is_choice or trees or most)
+    ):
         return Shares()
     is_shared = len(parts) == 1
     groups = codes_of(example for part in parts for example in part)
-    for k, network in enumerate(networks):
-        network.set_trees(trees[k] if trees else None)
-        if is_choice:
-            from ptrnet.training.conditional_logit import fit_logit
+    parts_learned = [stream.learned_by(k, MAX_EXAMPLES) for k in range(len(networks))]
+    if is_choice:
+        from ptrnet.training.conditional_logit import fit_logit
 
-            weights = fit_logit(stream.learned_by(k, MAX_EXAMPLES), recipe.task)
+        for network, learned in zip(networks, parts_learned, strict=True):
+            weights = fit_logit(learned, recipe.task)
             network.logit_weights.copy_(network.logit_weights.new_tensor(weights))
-    stages = _stages(is_choice, bool(trees))
+    spaces: list[Spaces] = []
+    if most:
+        from ptrnet.training.spaces import fit_spaces
+
+        spaces = [fit_spaces(learned, recipe.task, most) for learned in parts_learned]
+        for part in spaces:
+            part.resize(max(map(len, spaces)))
+    for k, network in enumerate(networks):
+        network.set_others(trees[k] if trees else None, spaces[k] if spaces else None)
+    stages = _stages(is_choice, bool(trees), most > 0)
     candidates = np.array([shares for stage in stages for shares in stage])
     measure = _log_likelihoods if is_choice else _ranking_measures
     values = [
@@ -128,9 +144,10 @@ def mix(
     of_examples = np.mean(values, 0) if is_shared else np.concatenate(values, 1)
     best = Shares(*candidates[best_mixture(of_examples, [*map(len, stages)], groups)].tolist())
     for network in networks:
+        network.set_others(
+            network.trees if best.trees else None, network.spaces if best.spaces else None
+        )
         _set_shares(network, best)
-        if not best.trees:
-            network.set_trees(None)
     return best
 
 
@@ -162,24 +179,30 @@ def best_mixture(values: Floats, stages: Sequence[int], groups: Indices | None =
 def forget_others(model: PointerModel) -> None:
     """Let the networks of a model answer alone."""
     for network in _networks(model):
-        network.set_trees(None)
+        network.set_others()
         _set_shares(network, Shares())
 
 
-def _stages(is_choice: bool, has_trees: bool) -> list[list[Shares]]:
+def _stages(is_choice: bool, has_trees: bool, has_spaces: bool) -> list[list[Shares]]:
     """Return the mixtures to choose from, in stages: the simplest ones first.
 
-    A logit is simpler than trees, and trees are simpler than a network, which may overfit most.
+    A logit is simpler than trees, and trees are simpler than a network, which may overfit most. A
+    chooser is a mean over strengths of ridges, which the examples hardly choose. So it comes first.
     """
+    others = [has_spaces, is_choice, has_trees]
     mixtures = [
-        Shares((STEPS - logit - trees) / STEPS, logit / STEPS, trees / STEPS)
-        for trees in range(STEPS + 1 if has_trees else 1)
-        for logit in range(STEPS + 1 - trees if is_choice else 1)
+        Shares(*(count / STEPS for count in (STEPS - logit - trees - spaces, logit, trees, spaces)))
+        for spaces in range(STEPS + 1 if has_spaces else 1)
+        for trees in range(STEPS + 1 - spaces if has_trees else 1)
+        for logit in range(STEPS + 1 - spaces - trees if is_choice else 1)
     ]
-    simplest = Shares(0, 1) if is_choice else Shares(0, 0, 1)
-    without_network = [shares for shares in mixtures if not shares.network and shares != simplest]
+    alone = (Shares(0, 0, 0, 1), Shares(0, 1), Shares(0, 0, 1))
+    there = [shares for shares, is_there in zip(alone, others, strict=True) if is_there]
+    without_network = [
+        shares for shares in mixtures if not shares.network and shares not in there[:1]
+    ]
     with_network = [shares for shares in mixtures if shares.network]
-    stages = [[simplest] if simplest in mixtures else [], without_network, with_network]
+    stages = [there[:1], without_network, with_network]
     return [stage for stage in stages if stage]
 
 
@@ -188,6 +211,8 @@ def _set_shares(network: SetPtrNet, shares: Shares) -> None:
         network.logit_share.fill_(shares.logit)
     if network.trees is not None:
         network.trees.share.fill_(shares.trees)
+    if network.spaces is not None:
+        network.spaces.share.fill_(shares.spaces)
 
 
 def _networks(model: PointerModel) -> list[SetPtrNet]:
@@ -202,33 +227,34 @@ def _of_networks(parts: Sequence[Dataset], networks: Sequence[SetPtrNet]) -> Seq
 
 def _log_likelihoods(network: SetPtrNet, task: Task, part: Dataset, candidates: Floats) -> Floats:
     """Return the log-likelihoods `(mixtures, examples)` of choices, times the examples' weights."""
-    of_models = []
-    for alone in (Shares(), Shares(0, 1), Shares(0, 0, 1)):
-        if alone.trees and network.trees is None:
-            break
+    p = np.zeros((len(Shares()), len(part)))
+    for k, alone in _alone(network):
         _set_shares(network, alone)
-        of_models.append(log_likelihoods_of(network, task, part))
-    p = np.exp(of_models)
+        p[k] = np.exp(log_likelihoods_of(network, task, part))
     with np.errstate(divide="ignore"):
-        mixed = np.log(candidates[:, : len(p)] @ p)
+        mixed = np.log(candidates @ p)
     return mixed * np.array([example.weight for example in part])
 
 
 def _ranking_measures(network: SetPtrNet, task: Task, part: Dataset, candidates: Floats) -> Floats:
     """Return the task's main metric `(mixtures, examples)` of rankings, times their weights."""
-    if network.trees is None:
-        return np.zeros((1, len(part)))
-    of_models = []
-    for alone in (Shares(), Shares(0, 0, 1)):
+    of_models, models = [], []
+    for k, alone in _alone(network):
         _set_shares(network, alone)
         scores = map(torch.from_numpy, element_scores(network, task, part))
         of_models.append(pad_sequence([*scores], True, -torch.inf))
+        models.append(k)
     rows = []
-    for share in candidates[:, 2].tolist():
-        orders = network.join(of_models[0], of_models[1], torch.tensor(share)).argsort(
-            -1, descending=True
-        )
+    for shares in candidates[:, models]:
+        orders = network.join(of_models, [*torch.tensor(shares)]).argsort(-1, descending=True)
         answers = [order[:n].numpy() for order, n in zip(orders, part.sizes.tolist(), strict=True)]
         values = task.score(part, answers)[task.facts.metric].astype(float)
         rows.append(np.nan_to_num(values))  # the metric may leave sets out, in all mixtures alike
     return np.stack(rows) * np.array([example.weight for example in part])
+
+
+def _alone(network: SetPtrNet) -> list[tuple[int, Shares]]:
+    """Return the models of a mixture: the number of each in `Shares`, and its share of 1."""
+    are_there = (True, network.answer == "one", network.trees, network.spaces)
+    alone = (Shares(), Shares(0, 1), Shares(0, 0, 1), Shares(0, 0, 0, 1))
+    return [(k, alone[k]) for k, part in enumerate(are_there) if part not in (None, False)]

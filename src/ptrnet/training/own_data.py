@@ -54,6 +54,8 @@ LARGE = {"weight_decay": 0.0, "learning_rate": 4e-3, "see_logs": True}
 ORDERS = ("permutation", "subset")
 NOISY = ("choice", "grades")  # judgements of people, which a network overfits after a few epochs
 MOST_TREES = 300
+MAX_ROWS = 400  # of a chooser, which is mixed with networks of fewer examples than these:
+FEW_FOR_CHOOSER = 500
 OCTAVES = 5  # set-ptr-net also reads sines and cosines of features, in this many frequencies
 MANY = 5_000  # with at least this many examples, we may use a decoder for answers of ORDERS
 # We use gains 2^grade - 1 only if no grade is larger than this. The gain of a larger grade would
@@ -134,8 +136,8 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
     if given.get("gains") and inferred.examples.grades is not None:
         grades_of_gains(inferred.examples.grades, given["gains"])  # refuses other grades
     ordered = check("ordered", given.pop("ordered", False), bool)
-    if ordered and given.get("model") == models.LOGIT:
-        raise InputError(f"ordered: model {models.LOGIT} does not see the order of the elements")
+    if ordered and given.get("model") in models.AT_ONCE:
+        raise InputError(f"ordered: model {given['model']} does not see the order of the elements")
     if not ordered:
         warn_of_positions(inferred.examples)
     of_task = {key: given.pop(key) for key in options_of(type(inferred.task)) if key in given}
@@ -149,13 +151,17 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
         **given,
         "data": data,
     }
-    if _can_mix_trees(inferred.task.kind, table) and _has_trees():
-        table.setdefault("trees", MOST_TREES)
+    if _can_mix(inferred.task.kind, table):
+        if _has_trees():
+            table.setdefault("trees", MOST_TREES)
+        has_signs = inferred.task.facts.signs.any()
+        if len(inferred.examples) < FEW_FOR_CHOOSER and not has_signs:
+            table.setdefault("spaces", MAX_ROWS)
     return Recipe.of(replace(inferred.task, **of_task), table)
 
 
-def _can_mix_trees(kind: str, table: Mapping[str, Any]) -> bool:
-    """Whether trees can be mixed with the network of a flat recipe, for answers of a kind."""
+def _can_mix(kind: str, table: Mapping[str, Any]) -> bool:
+    """Whether other models can be mixed with the network of a flat recipe, by kind of answers."""
     validates = bool(table.get("valid") or table.get("valid_share"))
     is_read = table.get("model") == SETS and not table.get("positions")
     return kind in NOISY and is_read and validates
@@ -190,10 +196,10 @@ def validation_defaults(overrides: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         InputError: `valid_batches` is given, but `valid_share` is 0 and there is no `valid` file.
     """
-    is_logit = overrides.get("model") == models.LOGIT
-    if is_logit and (overrides.get("valid") or overrides.get("valid_share")):
+    at_once = overrides.get("model") in models.AT_ONCE
+    if at_once and (overrides.get("valid") or overrides.get("valid_share")):
         return {}
-    if is_logit:
+    if at_once:
         overrides = {**overrides, "valid_share": 0}
     if overrides.get("valid"):
         return {"patience": PATIENCE}
@@ -233,7 +239,7 @@ def summary(inferred: "InferredTask", recipe: Recipe, is_guessed: bool) -> str:
 
 def _missing_extra(recipe: Recipe) -> str:
     """Return a line that names the extra that grows trees, if it would be used; empty if not."""
-    if not _can_mix_trees(recipe.task.facts.kind, recipe.table()) or _has_trees():
+    if not _can_mix(recipe.task.facts.kind, recipe.table()) or _has_trees():
         return ""
     return (
         "\nno gradient-boosted trees, which often improve choices and rankings by grades, because "
@@ -266,7 +272,7 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
             values. The caller replaces defaults in the result by these values.
     """
     task, count = inferred.task, len(inferred.examples)
-    if given.get("model") == models.LOGIT:
+    if given.get("model") in models.AT_ONCE:
         return {}
     is_exact = count >= MANY and not ordered and task.kind in ORDERS
     if is_exact:
@@ -368,10 +374,12 @@ def _are_gains(inferred: "InferredTask") -> bool:
 def describe(recipe: Recipe) -> str:
     """Return a line: the network, the training's length, and whether the network sees the order.
 
-    A conditional logit has neither.
+    A model that is not trained in steps has neither.
     """
     if recipe.model == models.LOGIT:
         return "a conditional logit, fitted by Newton's method"
+    if recipe.model == models.CHOOSER:
+        return "a chooser, fitted to all examples at once"
     network = recipe.network
     layers = getattr(network, "encoder_layers", 0)
     size = f"{recipe.model} of {network.hidden_size} units"
@@ -382,6 +390,8 @@ def describe(recipe: Recipe) -> str:
     parts.append(f"{recipe.run.steps:,} steps of {recipe.data.batch_size} examples")
     if trees := getattr(network, "trees", 0):
         parts.append(f"mixed with up to {trees} trees")
+    if getattr(network, "spaces", 0):
+        parts.append("mixed with a chooser")
     if recipe.objective.loss == "gains":
         parts.append("learning gains 2^grade - 1")
     is_seen = network.sees_order and not recipe.data.augment

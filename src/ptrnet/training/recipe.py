@@ -39,9 +39,9 @@ RECIPES = Path(str(files("ptrnet") / "recipes"))  # NAME.toml of each shipped mo
 LARGEST_BATCH = 2**24  # elements, padding included
 # Settings of a shipped model's recipe that suit the machine on which we trained it.
 OF_MACHINE = ("devices", "precision")
-# The settings of a conditional logit, besides those of the task and the names of columns. The seed
-# draws the examples that are kept for validation.
-OF_LOGIT = ("model", "data", "n", "valid", "valid_share", "valid_batches", "seed")
+# The settings of models that are not trained in steps, besides those of the task and the names of
+# columns. The seed draws the examples that are kept for validation.
+AT_ONCE = ("model", "data", "n", "valid", "valid_share", "valid_batches", "seed")
 # Settings that a search (`ptrnet tune`) cannot have: weights of another model fit networks of one
 # size, folds have examples of all sizes, and trials run in one process and keep no checkpoint.
 NOT_TUNED = ("n", "weights", "devices", "nodes", "checkpoint_every")
@@ -296,8 +296,8 @@ class Recipe(Settings):
             raise InputError(
                 f"recipe: problem {task.name} needs model {models.STATES}, got {model}"
             )
-        if model == models.LOGIT:
-            _check_logit(task, table)
+        if model in models.AT_ONCE:
+            _check_at_once(model, task, table)
         own = ["model", *part_options()]
         of_model = [key for key in models.setting_names(model) if key not in own]
         for key in table:
@@ -376,8 +376,8 @@ class Recipe(Settings):
         columns = options_of(TrainingColumns)
         own = {k: v for k, v in own.items() if v or k not in columns}
         of_network = to_mapping(self.network)
-        if self.model == models.LOGIT:
-            own = {k: v for k, v in own.items() if k in ("task", *OF_LOGIT, *columns)}
+        if self.model in models.AT_ONCE:
+            own = {k: v for k, v in own.items() if k in ("task", *AT_ONCE, *columns)}
             of_network = {}
         return {**own, **tasks.settings_of(self.task), **of_network, **own}
 
@@ -484,18 +484,22 @@ def _check_answers(recipe: Recipe) -> None:
             raise InputError("recipe: loss gains needs answers of the kind grades")
         if not recipe.network.scores_once:
             raise InputError(f"recipe: loss gains needs the model set-ptr-net, got {recipe.model}")
-    if getattr(recipe.network, "trees", 0):
+    for name in ("trees", "spaces"):
+        if not getattr(recipe.network, name, 0):
+            continue
         if task.facts.kind not in ("choice", "grades"):
-            raise InputError("recipe: trees are for answers of the kinds choice and grades")
+            raise InputError(f"recipe: {name} are for answers of the kinds choice and grades")
         if getattr(recipe.network, "positions", 0):
             raise InputError(
-                "recipe: position: set trees to 0, because trees would learn the positions"
+                f"recipe: position: set {name} to 0, because they would learn the positions"
             )
         if not (data.valid or data.valid_share):
             raise InputError(
-                "recipe: trees need validation examples, which decide how much they count: give "
-                "valid or valid_share, or set trees to 0"
+                f"recipe: {name} need validation examples, which decide how much they count: give "
+                f"valid or valid_share, or set {name} to 0"
             )
+        if name == "spaces" and task.facts.signs.any():
+            raise InputError("recipe: increasing, decreasing: set spaces to 0; they keep no signs")
     if data.examples and data.data:
         raise InputError("recipe: examples counts fresh examples, so it cannot be used with data")
     if data.augment and not data.data:
@@ -509,19 +513,19 @@ def _check_answers(recipe: Recipe) -> None:
         labellers.check_max_elements(task, data.labeller or None, data.n[-1])
 
 
-def _check_logit(task: Task, table: Mapping[str, Any]) -> None:
-    """Raise InputError if answers are not choices, or an option has no effect on a logit."""
-    if task.facts.kind != "choice":
+def _check_at_once(model: str, task: Task, table: Mapping[str, Any]) -> None:
+    """Raise InputError if a model without steps is not for the answers, or ignores an option."""
+    kinds = ("choice",) if model == models.LOGIT else ("choice", "grades")
+    if task.facts.kind not in kinds:
         raise InputError(
-            f"recipe: model {models.LOGIT} is for your own examples of the kind choice, got "
+            f"recipe: model {model} is for your own examples of the kind {' or '.join(kinds)}, got "
             f"{task.facts.kind or f'task {task.name}'}"
         )
     options = {**every_setting(), **part_options()}
-    for key in table.keys() & options.keys() - {*OF_LOGIT, *options_of(TrainingColumns)}:
+    for key in table.keys() & options.keys() - {*AT_ONCE, *options_of(TrainingColumns)}:
         if table[key] != options[key].default:
             raise InputError(
-                f"recipe: {key} has no effect on model {models.LOGIT}, which has no network and is "
-                "not trained in steps"
+                f"recipe: {key} has no effect on model {model}, which is not trained in steps"
             )
 
 
@@ -551,7 +555,7 @@ def recipe_options(of_tasks: Sequence[str]) -> dict[str, Option]:
     own = {**options_of(Recipe), **part_options()}
     options = {**_task_options(own, of_tasks), **own, **_model_options(own)}
     names = {
-        "model": " | ".join([*models.names(), models.LOGIT]),
+        "model": " | ".join([*models.names(), *models.AT_ONCE]),
         "labeller": _labellers(of_tasks),
         "optimizer": " | ".join(optimizers.names()),
     }

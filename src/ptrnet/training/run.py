@@ -96,6 +96,10 @@ def train(
             from ptrnet.training.logit import train_logit
 
             return train_logit(recipe, output, resume, data, hooks or Hooks())
+        if recipe.model == models.CHOOSER:
+            from ptrnet.training.chooser import train_chooser
+
+            return train_chooser(recipe, output, resume, data, hooks or Hooks())
         if getattr(recipe.network, "trees", 0):
             from ptrnet.training.trees import check_extra
 
@@ -206,11 +210,11 @@ def _as_saved(saved: model_folder.Saved, recipe: Recipe) -> model_folder.Saved:
 def _network(recipe: Recipe) -> PointerModel:
     """Build the recipe's model with random weights, in float32 whatever PyTorch's default is.
 
-    The weights depend on the recipe's seed alone. `mix` grows trees after the training.
+    The weights depend on the recipe's seed alone. `mix` adds other models after the training.
     """
     settings = recipe.network
     if isinstance(settings, SetSettings):
-        settings = replace(settings, trees=0)
+        settings = replace(settings, trees=0, spaces=0)
     with torch.device("cpu"), DrawFrom(torch.Generator().manual_seed(recipe.run.seed)):
         return models.for_task(recipe.model, recipe.task, settings).float()
 

@@ -132,12 +132,12 @@ def write_card(
 
 def _facts(saved: model_folder.Saved, recipe: Recipe, shares: Shares) -> list[str]:
     """Return the facts about the model and its training."""
-    is_logit, schema = recipe.model == models.LOGIT, saved.task.facts.schema
+    in_steps, schema = recipe.model not in models.AT_ONCE, saved.task.facts.schema
     facts = [
         f"Trained on: {Path(recipe.data.data).name or 'random instances'}, with "
         f"{_sizes(str(recipe.data.n))} elements each"
     ]
-    if not is_logit:
+    if in_steps:
         facts.insert(
             0,
             f"Network: {num_weights(saved.model):,} weights, encoder and decoder with "
@@ -155,7 +155,7 @@ def _facts(saved: model_folder.Saved, recipe: Recipe, shares: Shares) -> list[st
         )
     if shares != Shares():
         facts.append(f"Mixture: {shares}")
-    if not is_logit:
+    if in_steps:
         facts.append(
             f"Training: seed {recipe.run.seed}, batches of {recipe.data.batch_size}, weights of "
             f"step {saved.trained['steps']:,} of at most {recipe.run.steps:,}; see also "

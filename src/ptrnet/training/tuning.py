@@ -204,7 +204,7 @@ def search_space(recipe: Recipe, given: Mapping[str, Any]) -> Space:
         if key == "hidden_size" and "heads" in table:
             rounded = {size for size in rounded if size % table["heads"] == 0}
         space[key] = sorted(rounded)
-    if not space or recipe.model == models.LOGIT:
+    if not space or recipe.model in models.AT_ONCE:
         raise InputError(f"tune: there is no setting of model {recipe.model} to search")
     return space
 

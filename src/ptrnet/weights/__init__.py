@@ -4,11 +4,15 @@ import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ptrnet import model_folder
 from ptrnet.errors import InputError, unknown
+from ptrnet.models import CHOOSER
 from ptrnet.solver import Solver
+
+if TYPE_CHECKING:
+    from ptrnet.weights.chooser import Chooser
 
 _FOLDER = Path(__file__).parent
 
@@ -39,13 +43,17 @@ def summary(name: str) -> dict[str, Any]:
     }
 
 
-def load(name: str | Path, **settings: Any) -> Solver:
-    """Return a trained model.
+@overload
+def load(name: Literal["chooser"]) -> "Chooser": ...  # type: ignore[overload-overlap]
+@overload
+def load(name: str | Path, **settings: Any) -> Solver: ...
+def load(name: str | Path, **settings: Any) -> "Solver | Chooser":
+    """Return a trained model, or the chooser, which takes examples and returns a model.
 
     Args:
-        name: a shipped model ("hull"), a folder that `save_pretrained` or a training wrote, or
-            the id of a repository on the Hugging Face hub, "owner/name". The id may end with
-            a branch, a tag or a commit: "owner/name@revision".
+        name: "chooser", a shipped model ("hull"), a folder that `save_pretrained` or a training
+            wrote, or the id of a repository on the Hugging Face hub, "owner/name". The id may end
+            with a branch, a tag or a commit: "owner/name@revision".
         settings: settings of the task that one network serves alike (`Facts.free_settings`), such
             as `direction` of a page.
 
@@ -58,6 +66,10 @@ def load(name: str | Path, **settings: Any) -> Solver:
         >>> model.solve([[0, 0], [1, 0], [0, 1], [0.2, 0.2]])
         array([0, 1, 2])
     """
+    if name == CHOOSER:
+        from ptrnet.weights.chooser import Chooser
+
+        return Chooser()
     solver = _load(name)
     return solver._with_settings(settings) if settings else solver
 

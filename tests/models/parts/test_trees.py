@@ -62,7 +62,7 @@ def test_gradients_and_vmap_agree_with_plain_calls():
     x = torch.randn(4, 5, 2)
     torch.testing.assert_close(torch.func.vmap(trees)(x), trees(x))
     network = models.build("set-ptr-net", 2, 1, hidden_size=8, answer="one").eval()
-    network.set_trees(trees)
+    network.set_others(trees)
     trees.share.fill_(1.0)
     scores = network.encode(x.requires_grad_()).scores
     (gradient,) = torch.autograd.grad(scores[:, 1:].sum(), x)

@@ -1,7 +1,7 @@
 """Models that score each element once, whatever the answer so far, and mixtures of scores."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -111,38 +111,40 @@ def _log_add(a: Tensor, b: Tensor) -> Tensor:
     return largest + torch.log1p(torch.exp(-difference))
 
 
-def added_scores(scores: Tensor, others: Tensor, share: Tensor) -> Tensor:
-    """Return `(1 - share) u + share u'`, a mean of the scores `(B, N)` of two models.
+def added_scores(scores: Sequence[Tensor], shares: Sequence[Tensor]) -> Tensor:
+    """Return `sum_m share_m u_m`, a mean of the scores `(B, N)` of several models.
 
     The first scores are -inf on padding. If one score of a model rises, only this one rises in the
     mean. `mixed_scores` lacks this property: if the score of an element is far above all others,
     and rises, standardising moves it closer to the lowest ones.
     """
-    return torch.where(scores == -torch.inf, scores, (1 - share) * scores + share * others)
+    is_element = scores[0] != -torch.inf
+    parts = (share * part.masked_fill(~is_element, 0) for part, share in _pairs(scores, shares))
+    return sum(parts).masked_fill(~is_element, -torch.inf)  # type: ignore[union-attr]
 
 
-def mixed_scores(scores: Tensor, others: Tensor, share: Tensor) -> Tensor:
-    """Return scores `(B, N)`: a mean of the scores of two models, standardised within each set.
+def mixed_scores(scores: Sequence[Tensor], shares: Sequence[Tensor]) -> Tensor:
+    """Return scores `(B, N)`: a mean of the scores of models, standardised within each set.
 
-    The mean is `(1 - share) z + share z'`, where z and z' have the mean 0 and the standard
-    deviation 1. It is multiplied by the mean of the two former standard deviations. So a share of 0
-    or 1 gives the probabilities of one model.
+    The mean is `sum_m share_m z_m`, where each z has the mean 0 and the standard deviation 1. It is
+    multiplied by the same mean of the former standard deviations. So a share of 1 gives the
+    probabilities of one model.
 
     Args:
-        scores: `(B, N)`, -inf on padding.
-        others: `(B, N)`, the scores of the other model.
-        share: `()`, the weight of the other model.
+        scores: the scores `(B, N)` of each model, of which the first ones are -inf on padding.
+        shares: the share `()` of each model. The sum of all shares is 1.
     """
-    is_element = scores != -torch.inf
+    is_element = scores[0] != -torch.inf
     count = is_element.sum(-1, keepdim=True)
-
-    def standardised(part: Tensor) -> tuple[Tensor, Tensor]:
+    mixed = spreads = torch.zeros((), device=count.device)
+    for part, share in _pairs(scores, shares):
         part = torch.where(is_element, part, 0)
         part = torch.where(is_element, part - part.sum(-1, keepdim=True) / count, 0)
         spread = (part.square().sum(-1, keepdim=True) / count).sqrt()
-        return part / torch.where(spread > 0, spread, 1), spread
+        mixed = mixed + share * part / torch.where(spread > 0, spread, 1)
+        spreads = spreads + share * spread
+    return (spreads * mixed).masked_fill(~is_element, -torch.inf)
 
-    (own, own_spread), (other, other_spread) = standardised(scores), standardised(others)
-    spread = (1 - share) * own_spread + share * other_spread
-    mixed = spread * ((1 - share) * own + share * other)
-    return mixed.masked_fill(~is_element, -torch.inf)
+
+def _pairs(scores: Sequence[Tensor], shares: Sequence[Tensor]) -> Iterator[tuple[Tensor, Tensor]]:
+    return zip(scores, shares, strict=True)

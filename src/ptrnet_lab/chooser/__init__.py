@@ -1,0 +1,1 @@
+"""How the settings of the model `chooser` were chosen."""
