@@ -12,6 +12,7 @@ from ptrnet.errors import InputError
 from ptrnet.export.graphs import OnnxModel
 from ptrnet.models.chooser import Chooser
 from ptrnet.solver import Solver
+from ptrnet.training import own_data
 from ptrnet.training.own_data import infer_recipe
 from tests.serve.conftest import client_of
 
@@ -167,8 +168,8 @@ def test_a_weight_of_2_counts_as_two_examples_of_the_same_person():
     np.testing.assert_allclose(found, expected, atol=0.02)
 
 
-def test_fewer_than_500_examples_are_mixed_with_a_chooser_by_default(tmp_path):
-    """If no field has a sign, because a chooser keeps none."""
+def test_examples_are_mixed_with_a_chooser_by_default(tmp_path, monkeypatch):
+    """If they are few, and no field has a sign, because a chooser keeps none."""
     path = str(tmp_path / "old.csv")
     table(40).to_csv(path, index=False)
 
@@ -178,7 +179,7 @@ def test_fewer_than_500_examples_are_mixed_with_a_chooser_by_default(tmp_path):
 
     assert spaces() == 400
     assert spaces(spaces=0) == spaces(increasing="price") == spaces(valid_share=0) == 0
-    table(520).to_csv(path, index=False)
+    monkeypatch.setattr(own_data, "FEW_ELEMENTS", 50)
     assert spaces() == 0
 
 

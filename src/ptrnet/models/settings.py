@@ -135,8 +135,8 @@ class RemainingSettings(EncoderSettings):
 
 _SPACES = (
     "set-ptr-net: mix a chooser with the network, which compares elements with at most this many "
-    "of the examples, for answers of the kinds choice and grades; 0: none; 400 for fewer than 500 "
-    "of your own examples"
+    "of the examples, for answers of the kinds choice and grades; 0: none; 400 if your "
+    "own examples have fewer than 50,000 elements together"
 )
 
 

@@ -10,14 +10,12 @@ from ptrnet.models.chooser import Chooser
 from ptrnet.training import run_folder
 from ptrnet.training.examples import open_stream, open_valid
 from ptrnet.training.mixture import Shares
-from ptrnet.training.own_data import MAX_ROWS
+from ptrnet.training.own_data import FEW_ELEMENTS, MAX_ROWS
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.reports import Hooks
 from ptrnet.training.run_card import write_card
 from ptrnet.training.spaces import fit_spaces
 from ptrnet.types import Dataset
-
-MANY = 2000  # examples; more cost time and memory, and ptrnet's defaults learn more from them
 
 
 def train_chooser(
@@ -53,10 +51,10 @@ def train_chooser(
         run_folder.write_recipe(output, recipe)
         model_folder.save(output, saved)
         write_card(output, saved, recipe, parts, Shares())
-    if len(learned) > MANY:
+    if len(learned.elements) > FEW_ELEMENTS:
         print(
-            f"{len(learned):,} examples: model {models.CHOOSER} is for up to {MANY:,}; a model "
-            "that ptrnet trains by default predicts better",
+            f"{len(learned.elements):,} elements: model {models.CHOOSER} is for fewer than "
+            f"{FEW_ELEMENTS:,}; from so many a model that ptrnet trains by default learns more",
             file=sys.stderr,
         )
     return saved

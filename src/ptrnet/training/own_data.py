@@ -54,8 +54,8 @@ LARGE = {"weight_decay": 0.0, "learning_rate": 4e-3, "see_logs": True}
 ORDERS = ("permutation", "subset")
 NOISY = ("choice", "grades")  # judgements of people, which a network overfits after a few epochs
 MOST_TREES = 300
-MAX_ROWS = 400  # of a chooser, which is mixed with networks of fewer examples than these:
-FEW_FOR_CHOOSER = 500
+MAX_ROWS = 400  # of a chooser, which is mixed with the network if all examples together have fewer
+FEW_ELEMENTS = 50_000  # elements than these
 OCTAVES = 5  # set-ptr-net also reads sines and cosines of features, in this many frequencies
 MANY = 5_000  # with at least this many examples, we may use a decoder for answers of ORDERS
 # We use gains 2^grade - 1 only if no grade is larger than this. The gain of a larger grade would
@@ -155,7 +155,7 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
         if _has_trees():
             table.setdefault("trees", MOST_TREES)
         has_signs = inferred.task.facts.signs.any()
-        if len(inferred.examples) < FEW_FOR_CHOOSER and not has_signs:
+        if inferred.examples.sizes.sum() < FEW_ELEMENTS and not has_signs:
             table.setdefault("spaces", MAX_ROWS)
     return Recipe.of(replace(inferred.task, **of_task), table)
 
