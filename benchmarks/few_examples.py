@@ -182,8 +182,10 @@ defaults take longer, so other counts have at most {SLOW_DRAWS} draws of them. I
 draws than the chooser's, their number is in brackets. Compare such values by the rows *ahead of*.
 
 *ahead* is the chooser's value minus the other method's on the same draws, with its 95% t-interval
-over these draws. Draws share sets, so the interval does not cover other data of the same kind. We
-left out a count if fewer than {LEAST_SHARE:.0%} of the sets would be questions.
+over these draws. The best other method is the best one on these draws, which favours it a little.
+Draws share sets, so the interval does not cover other data of the same kind. *Not clearly
+different* means that the interval includes 0. We left out a count if fewer than {LEAST_SHARE:.0%}
+of the sets would be questions.
 
 - *chooser* is `ptrnet.fit(..., model="chooser")`.
 - *ptrnet* is `ptrnet train --data FILE --kind KIND`, with the extra `trees`. It refuses examples of
@@ -197,9 +199,9 @@ Seconds are processor time, from elements in memory to the scores of all questio
 the draws. Those of *ptrnet* include the start of its command. The other methods ran in a process
 that had imported their libraries."""
 TIMES = f"""\
-The first column is the time from elements in memory to the model, the second one that from
-{QUESTIONS:,} questions to their scores. Both are medians of three measurements. If a draw has fewer
-questions, we asked some of them again."""
+*fit* is the processor time from elements in memory to the model, and *questions* that from
+questions to their scores. Both are medians of three measurements. If a draw has fewer than
+{QUESTIONS:,} questions, we asked some of them again."""
 
 
 def read_draws(runs: Path, name: str, sets: Sets) -> Any:
@@ -248,45 +250,46 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def best_other(draws: Any, metric: str, count: int) -> tuple[str, Measure]:
-    others = [m for m in METHODS if m != CHOOSER and (metric, m, count) in draws]
+    """Return the best method that has been measured on all draws, and how far it is behind."""
+    known = [m for m in METHODS if (metric, m, count) in draws]
+    all_of_ours = draws[metric, CHOOSER, count].count()
+    others = [m for m in known[1:] if draws[metric, m, count].count() == all_of_ours]
     best = min(others, key=lambda m: ahead(draws, metric, m, count).value)
     return best, ahead(draws, metric, best, count)
 
 
 def summary(all_draws: dict[str, Any], metric: str, shown: str) -> list[str]:
     """Compare with the best of the methods that have the metric, for the main count of examples."""
+    also = [shown] if shown != metric else []
     head = ["data set", metric, "best other", f"its {metric}", "ahead"]
-    head += [shown, f"its {shown}"] if shown != metric else []
+    head += [title for m in also for title in (m, f"its {m}")]
     head += [f"{method}: {shown}" for method in (XENDCG, LAMBDARANK)] + ["seconds", "its seconds"]
     rows = []
     for name, draws in all_draws.items():
         count = main_count(name)
         best, by = best_other(draws, metric, count)
-        asked = [(metric, CHOOSER), (metric, best)]
-        asked += [(shown, CHOOSER), (shown, best)] if shown != metric else []
+        asked = [(m, method) for m in (metric, *also) for method in (CHOOSER, best)]
         asked += [(shown, XENDCG), (shown, LAMBDARANK), ("seconds", CHOOSER), ("seconds", best)]
-        ours, other, *cells = (mean(draws, *key, count) for key in asked)
-        rows.append([name, ours, best, other, by.text(3), *cells])
-    said = [line for key in dict.fromkeys((metric, shown)) for line in verdict(all_draws, key)]
-    lead = "Compared with the best other method for each data set and metric:"
-    return [*table(head, rows), lead, "", *said, ""]
+        ours, *cells = (mean(draws, *key, count) for key in asked)
+        rows.append([name, ours, best, cells[0], by.text(3), *cells[1:]])
+    return [*table(head, rows), *(line for m in (metric, *also) for line in verdict(all_draws, m))]
 
 
 def verdict(all_draws: dict[str, Any], metric: str) -> list[str]:
     """Say where the chooser is better than the best other method, and where it is not."""
-    parts: dict[str, list[str]] = {"higher": [], "lower": [], "not clearly different": []}
+    parts: dict[str, str] = dict.fromkeys(("higher", "lower", "not clearly different"), "")
     for name, draws in all_draws.items():
         best, by = best_other(draws, metric, main_count(name))
         low, high = by.low or 0, by.high or 0
         word = "higher" if low > 0 else "lower" if high < 0 else "not clearly different"
-        parts[word].append(f"  - `{name}`: {by.text(3)} ahead of {best}")
-    said = (
-        [f"- The chooser's {metric} is {word}{' (the interval includes 0)' * (word[0] == 'n')}:"]
-        + names
-        for word, names in parts.items()
-        if names
-    )
-    return [line for lines in said for line in lines]
+        parts[word] += f"\n  - `{name}`: {by.text(3)} against {best}"
+    said = [f"- {word}:{names}" for word, names in parts.items() if names]
+    return [
+        f"The chooser's {metric} compared with the highest one of other methods:",
+        "",
+        *said,
+        "",
+    ]
 
 
 def curves(draws: Any, name: str, sets: Sets, metrics: Sequence[str]) -> list[str]:
@@ -307,10 +310,11 @@ def page(runs: Path, all_sets: dict[str, Sets], machine: str, commit: str) -> st
     choices = {name: draws for name, draws in all_draws.items() if name != "rank"}
     ranked = {name: draws for name, draws in all_draws.items() if name == "rank"}
     lines = ["# Choices and rankings of few examples", ""]
-    lines += [INTRODUCTION.format(commit=commit, machine=machine), "", "## 100 examples", ""]
-    lines += summary(choices, *CHOICE_METRICS)
+    lines += [INTRODUCTION.format(commit=commit, machine=machine), ""]
+    if choices:
+        lines += ["## 100 examples of choices", *summary(choices, *CHOICE_METRICS)]
     if ranked:
-        lines += ["## 50 examples of a ranking", "", *summary(ranked, *RANK_METRICS * 2)]
+        lines += ["## 50 examples of a ranking", *summary(ranked, *RANK_METRICS * 2)]
     lines += ["## Seconds of the chooser", "", TIMES]
     rows = []
     for name in all_sets:
