@@ -182,10 +182,10 @@ defaults take longer, so other counts have at most {SLOW_DRAWS} draws of them. I
 draws than the chooser's, their number is in brackets. Compare such values by the rows *ahead of*.
 
 *ahead* is the chooser's value minus the other method's on the same draws, with its 95% t-interval
-over these draws. The best other method is the best one on these draws, which favours it a little.
-Draws share sets, so the interval does not cover other data of the same kind. *Not clearly
-different* means that the interval includes 0. We left out a count if fewer than {LEAST_SHARE:.0%}
-of the sets would be questions.
+over these draws. A difference on a single draw has no interval. The best other method is the best
+one on these draws, which favours it a little. Draws share sets, so the interval does not cover
+other data of the same kind. *Not clearly different* means that the interval includes 0. We left
+out a count if fewer than {LEAST_SHARE:.0%} of the sets would be questions.
 
 - *chooser* is `ptrnet.fit(..., model="chooser")`.
 - *ptrnet* is `ptrnet train --data FILE --kind KIND`, with the extra `trees`. It refuses examples of
