@@ -79,7 +79,7 @@ def test_choices_that_no_logit_predicts_have_hardly_any_share_of_it():
 
 def test_a_training_that_starts_with_other_weights_forgets_their_logit(tmp_path):
     """The logit fits the examples of the other training, so validation must not use it."""
-    few = {"ensemble": 1, "hidden_size": 8}
+    few = {"ensemble": 1, "hidden_size": 8, "spaces": 0}
     first = ptrnet.fit(choices(200, seed=2), "choice", output=tmp_path / "first", steps=2, **few)
     assert first.model.logit_share > 0.5
     again = ptrnet.fit(
