@@ -36,7 +36,7 @@ def test_each_notebook_runs(path, tmp_path, monkeypatch, capsys):
 
 def test_stored_outputs_are_those_of_a_run():
     """The cells ran in order, without errors. A cell that ends with a value shows it."""
-    assert len(NOTEBOOKS) == 5
+    assert len(NOTEBOOKS) == 6
     for path in NOTEBOOKS:
         code = [cell for cell in cells(path) if cell["cell_type"] == "code"]
         assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
