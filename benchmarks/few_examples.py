@@ -35,6 +35,7 @@ CHOOSER, TUNED = "chooser", "conditional logit, tuned ridge"
 METHODS = (CHOOSER, OURS, LOGIT, TUNED, XENDCG, LAMBDARANK)
 NAMES = ("mode", "heating", "travel", "fishing", "yogurt", "car")
 CHOICE_METRICS, RANK_METRICS = ("log-likelihood", "accuracy"), ("NDCG@10",)
+CONFIDENCE = "overconfidence"
 RIDGES = (1e-4, 0.1, 1.0, 10.0, 100.0)
 COUNTS = (20, 50, 100, 200, 500)
 QUESTIONS, LEAST_SHARE = 1000, 0.3  # the most questions; the least share of sets for questions
@@ -195,6 +196,9 @@ out a count if fewer than {LEAST_SHARE:.0%} of the sets would be questions.
 - *LightGBM* has its defaults, with two objectives. Its scores are not log-probabilities, so they
   have no log-likelihood.
 
+*Overconfidence* is the mean probability of the most probable element, minus the accuracy: 0 is
+calibrated.
+
 Seconds are processor time, from elements in memory to the scores of all questions: the median over
 the draws. Those of *ptrnet* include the start of its command. The other methods ran in a process
 that had imported their libraries."""
@@ -219,6 +223,9 @@ def read_draws(runs: Path, name: str, sets: Sets) -> Any:
                 with np.load(file) as read:
                     scores, seconds = real_data.split(read["scores"], test), read["seconds"][1]
                 metrics = real_data.measured(test, method, scores)
+                if "log-likelihood" in metrics:
+                    tops = [float(np.exp(of_set.max())) for of_set in scores]
+                    metrics[CONFIDENCE] = [np.mean(tops) - np.mean(metrics["accuracy"])]
                 for metric, of_sets in {**metrics, "seconds": [seconds]}.items():
                     values.setdefault((metric, method, count), {})[seed] = float(np.mean(of_sets))
     return pd.DataFrame(values)
@@ -322,7 +329,7 @@ def page(runs: Path, all_sets: dict[str, Sets], machine: str, commit: str) -> st
         rows.append([name, str(main_count(name)), *(f"{value:.2f}" for value in seconds)])
     lines += table(["data set", "examples", "fit", f"{QUESTIONS:,} questions"], rows)
     for name, draws in all_draws.items():
-        metrics = RANK_METRICS if name == "rank" else CHOICE_METRICS
+        metrics = RANK_METRICS if name == "rank" else (*CHOICE_METRICS, CONFIDENCE)
         lines += curves(draws, name, all_sets[name], metrics)
     return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip() + "\n"
 
