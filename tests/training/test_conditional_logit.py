@@ -61,7 +61,7 @@ def test_probabilities_are_the_mixture(choice_task):
 
 def test_few_choices_by_a_logit_are_predicted_nearly_as_well_as_by_the_logit():
     """The network alone overfits 200 examples by about 0.1."""
-    model = ptrnet.fit(choices(200, seed=2), "choice", seed=1, steps=150, ensemble=2)
+    model = ptrnet.fit(choices(200, seed=2), "choice", seed=1, steps=150, ensemble=2, spaces=0)
     new = list(choices(2000, seed=3))
     scores = model.scores([x for x, _ in new])
     actual = np.mean([s[y[0]] for s, (_, y) in zip(scores, new, strict=True)])
@@ -73,7 +73,7 @@ def test_few_choices_by_a_logit_are_predicted_nearly_as_well_as_by_the_logit():
 def test_choices_that_no_logit_predicts_have_hardly_any_share_of_it():
     """Utilities depend on the distance from 1, so no direction is better than another."""
     pairs = choices(600, 4, lambda x: -8 * np.abs(np.linalg.norm(x, axis=1) - 1))
-    model = ptrnet.fit(pairs, "choice", seed=1, hidden_size=16, steps=200, ensemble=2)
+    model = ptrnet.fit(pairs, "choice", seed=1, hidden_size=16, steps=200, ensemble=2, spaces=0)
     assert model.model.networks()[0].logit_share < 0.2
 
 

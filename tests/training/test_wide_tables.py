@@ -82,8 +82,9 @@ def test_interactions_are_the_columns_that_a_user_would_add():
     long = melted(wide)
     for name in NAMES[1:]:
         long[f"income of {name}"] = long["income"].where(long["alternative"] == name, 0)
-    fields = ["alternative", "time", "cost", "income of ship", "income of car"]
+    fields = ["alternative", "time", "cost"]
     ours = ptrnet.fit(wide, **COLUMNS, interact=["income"], fields=fields, **LOGIT)
+    fields += ["income of ship", "income of car"]  # `fields` need not name them
     theirs = ptrnet.fit(long, set_id="set", chosen="won", fields=fields, **LOGIT)
     assert coefficients(ours) == pytest.approx(coefficients(theirs), rel=1e-9)
     assert "std_error of income of car" in coefficients(ours)

@@ -195,6 +195,13 @@ class TableColumns(Columns):
         return _names_in(self.alternatives)
 
     @property
+    def interactions(self) -> tuple[str, ...]:
+        """The names of the fields that alternatives get because of `interact`."""
+        from ptrnet.tasks.schema import interaction  # imports numpy, which `--help` does without
+
+        return tuple(interaction(name, of) for name in self.interacting for of in self.names[1:])
+
+    @property
     def interacting(self) -> tuple[str, ...]:
         """The names of the fields in `interact`."""
         return _names_in(self.interact)

@@ -408,6 +408,11 @@ ALTERNATIVE = "alternative"  # the field with the name of an alternative of a wi
 _TRUE, _FALSE = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no", "")
 
 
+def interaction(name: str, alternative: str) -> str:
+    """The name of the field that an alternative gets from a field of the whole set."""
+    return f"{name} of {alternative}"
+
+
 @dataclass(frozen=True)
 class Layout:
     """How the rows of a table hold sets of elements.
@@ -497,8 +502,8 @@ class Layout:
                 long[name] = [cell for cell in cells for _ in names]
         for name in self.interact:
             for own in names[1:]:
-                of_rows = zip(long[name], long[ALTERNATIVE], strict=True)
-                long[f"{name} of {own}"] = [cell if each == own else 0 for cell, each in of_rows]
+                rows = zip(long[name], long[ALTERNATIVE], strict=True)
+                long[interaction(name, own)] = [cell if each == own else 0 for cell, each in rows]
         return long
 
     def _check_columns(self, columns: Mapping[str, Any], source: str) -> None:

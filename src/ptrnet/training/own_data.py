@@ -80,12 +80,17 @@ def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, 
     from ptrnet.data.infer_task import infer_task
 
     kind, reading = kind_and_reading(overrides)
-    names = options_of(TrainingColumns).keys() & overrides.keys()
-    columns = TrainingColumns(**{key: overrides[key] for key in names})
+    columns = columns_of(overrides)
     inferred = infer_task(path, kind, reading, columns)
     recipe = recipe_of(inferred, path, overrides)
     is_guessed = kind is None and not columns
     return recipe, summary(inferred, recipe, is_guessed), inferred.examples
+
+
+def columns_of(overrides: Mapping[str, Any]) -> TrainingColumns:
+    """Return the names of columns among a recipe's values."""
+    names = options_of(TrainingColumns).keys() & overrides.keys()
+    return TrainingColumns(**{key: overrides[key] for key in names})
 
 
 def kind_and_reading(overrides: Mapping[str, Any]) -> tuple[Kind | None, "Reading"]:
@@ -93,8 +98,11 @@ def kind_and_reading(overrides: Mapping[str, Any]) -> tuple[Kind | None, "Readin
     from ptrnet.data.infer_schema import OF_FIELDS, Reading
 
     kind = kind_of(overrides.get("kind"), overrides.get("constraint"))
+    fields = field_names("fields", overrides.get("fields", ()))
+    if fields:  # a user who asks for interactions wants them read
+        fields = tuple(dict.fromkeys((*fields, *columns_of(overrides).interactions)))
     reading = Reading(
-        field_names("fields", overrides.get("fields", ())),
+        fields,
         check("missing", overrides.get("missing", "fill"), Missing),
         field_names("context", overrides.get("context", ())),
         overrides.get("group", ""),
