@@ -186,7 +186,8 @@ draws than the chooser's, their number is in brackets. Compare such values by th
 over these draws. A difference on a single draw has no interval. The best other method is the best
 one on these draws, which favours it a little. Draws share sets, so the interval does not cover
 other data of the same kind. Some settings of the chooser were tried on other draws of the same
-sets, which favours it a little (`docs/dev/own-data-defaults.md`). *Not clearly different* means that the interval includes 0. We left
+sets, which favours it a little (`docs/dev/own-data-defaults.md`). *Not clearly different* means
+that the interval includes 0. We left
 out a count if fewer than {LEAST_SHARE:.0%} of the sets would be questions.
 
 - *chooser* is `ptrnet.fit(..., model="chooser")`.
