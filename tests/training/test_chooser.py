@@ -118,6 +118,8 @@ def test_the_command_answers_like_python(tmp_path, capsys):
         ("solve chooser new.csv --set-id order", "--examples OLD"),
         ("solve chooser --examples old.csv --set-id order --chosen chosen", "--examples OLD"),
         ("solve chooser new.csv --model m --examples old.csv", "--examples OLD"),
+        ("solve chooser new.csv --examples old.csv --direction rtl", "--examples OLD"),
+        ("solve chooser new.csv old.csv --examples old.csv", "--examples OLD"),
         ("solve hull new.csv --examples old.csv", "--examples and --group are for chooser"),
         ("solve hull new.csv --group customer", "--examples and --group are for chooser"),
         ("solve chooser new.csv --examples no.csv --set-id order --chosen chosen", "no.csv"),

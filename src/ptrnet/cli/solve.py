@@ -35,8 +35,11 @@ from ptrnet.settings import OWN_EXAMPLES
 from ptrnet.sinks import Doubts, Shown
 
 if TYPE_CHECKING:
+    from ptrnet.solver import Solver
     from ptrnet.tasks.base import Task
     from ptrnet.types import Dataset, Floats
+
+EXPECTED = "chooser FILE --examples OLD, where OLD has answered sets and FILE new ones"
 
 
 @expand_option_groups
@@ -143,20 +146,12 @@ def solve(
         raise InputError("--points needs --random")
     decoder = decoding.build(seed, flag_of)
     if arguments and arguments[0] == CHOOSER:
-        if model is not None or random is not None or not examples or len(arguments) != 2:
-            raise InputError(
-                f"expected {CHOOSER} FILE --examples OLD, where OLD has answered sets and FILE new "
-                "ones"
-            )
-        from ptrnet.weights.chooser import Chooser
-
-        path = arguments[1]
-        solver = Chooser().given(examples, **_named(set_columns, group))
+        if (model, random, direction) != (None, None, None) or not examples:
+            raise InputError(f"expected {EXPECTED}")
+        solver, path = _given(arguments[1:], examples, set_columns, group)
     else:
         if examples or group:
-            raise InputError(
-                f"--examples and --group are for {CHOOSER}: ptrnet solve {CHOOSER} FILE"
-            )
+            raise InputError(f"--examples and --group are for {EXPECTED}")
         if random is None:
             name, path = task_and_file(arguments, model)
         else:
@@ -188,9 +183,16 @@ def solve(
     solve_source(predictor, trained_range, source, sink, ACTIVITY, jobs, backend)
 
 
-def _named(columns: SetColumns, group: str) -> dict[str, str]:
-    """Return the names of columns that the user gave, by setting."""
-    return {key: name for key, name in {**vars(columns), "group": group}.items() if name}
+def _given(
+    words: list[str], examples: str, columns: SetColumns, group: str
+) -> "tuple[Solver, str]":
+    """Return a model that answers as a file of examples says, and the path of the new sets."""
+    from ptrnet.weights.chooser import Chooser
+
+    if len(words) != 1:
+        raise InputError(f"expected {EXPECTED}")
+    names = {**vars(columns), "group": group}
+    return Chooser().given(examples, **{key: name for key, name in names.items() if name}), words[0]
 
 
 def _random_instance(task: "Task", points: str | None, n: int, seed: int) -> "Floats":

@@ -41,7 +41,7 @@ LARGEST_BATCH = 2**24  # elements, padding included
 OF_MACHINE = ("devices", "precision")
 # The settings of models that are not trained in steps, besides those of the task and the names of
 # columns. The seed draws the examples that are kept for validation.
-AT_ONCE = ("model", "data", "n", "valid", "valid_share", "valid_batches", "seed")
+OF_AT_ONCE = ("model", "data", "n", "valid", "valid_share", "valid_batches", "seed")
 # Settings that a search (`ptrnet tune`) cannot have: weights of another model fit networks of one
 # size, folds have examples of all sizes, and trials run in one process and keep no checkpoint.
 NOT_TUNED = ("n", "weights", "devices", "nodes", "checkpoint_every")
@@ -377,7 +377,7 @@ class Recipe(Settings):
         own = {k: v for k, v in own.items() if v or k not in columns}
         of_network = to_mapping(self.network)
         if self.model in models.AT_ONCE:
-            own = {k: v for k, v in own.items() if k in ("task", *AT_ONCE, *columns)}
+            own = {k: v for k, v in own.items() if k in ("task", *OF_AT_ONCE, *columns)}
             of_network = {}
         return {**own, **tasks.settings_of(self.task), **of_network, **own}
 
@@ -522,7 +522,7 @@ def _check_at_once(model: str, task: Task, table: Mapping[str, Any]) -> None:
             f"{task.facts.kind or f'task {task.name}'}"
         )
     options = {**every_setting(), **part_options()}
-    for key in table.keys() & options.keys() - {*AT_ONCE, *options_of(TrainingColumns)}:
+    for key in table.keys() & options.keys() - {*OF_AT_ONCE, *options_of(TrainingColumns)}:
         if table[key] != options[key].default:
             raise InputError(
                 f"recipe: {key} has no effect on model {model}, which is not trained in steps"

@@ -17,7 +17,7 @@ from ptrnet.types import Dataset, Example, Floats, Indices
 Bools = NDArray[np.bool_]
 
 PAIRS, TREES, DEPTH, UNITS, FACTORS, GRADES = 5, 10, 3, 12, 3, 5
-NEVER = 12.0  # what an alternative that nobody chooses is below the others
+NEVER = 12.0  # subtracted from the utility of an alternative that nobody chooses
 
 
 class World(NamedTuple):
