@@ -30,9 +30,7 @@ def evaluate(
     """Return the metrics of a model's answers, and the mean log-likelihood of the true answers.
 
     Args:
-        task: the task of the examples.
         examples: examples with the true answers.
-        answered: the same examples with the model's answers.
         log_likelihoods: `(B,)`, the model's log-likelihoods of the true answers.
         element_scores: for each example, the model's scores `(n,)` of its elements. Empty if no
             metric of the task uses element scores.
@@ -79,7 +77,6 @@ class Evaluation(Sink["Evaluation"]):
     If the examples have groups or weights, it holds the scores of all examples instead of sums.
 
     Args:
-        task: the task of the examples.
         chunks: examples with their scores in `extra`, from `with_scores`.
         by: a field of instances; see `shared_value`. `by_value` returns the metrics for each value
             of this field.

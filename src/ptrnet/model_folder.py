@@ -268,7 +268,6 @@ def compose_card(
     """Return a card as Markdown.
 
     Args:
-        title: the title.
         summary: one paragraph.
         facts: facts about the network and its training, which become the items of a list.
         sections: the text under each heading, in order. Sections without text are left out.

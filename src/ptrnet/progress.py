@@ -18,7 +18,6 @@ def track(items: Iterable[T], description: str, total: int | None = None) -> Ite
 
     Args:
         items: the items. The bar counts an item when the caller asks for the next item.
-        description: the text next to the bar.
         total: number of items; None if unknown.
 
     Examples:

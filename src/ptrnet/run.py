@@ -93,7 +93,6 @@ def run(
     """Map each chunk of a source by a function, and give the results to a sink, in order.
 
     Args:
-        source: the chunks.
         function: maps a chunk to a dataset. Other processes must be able to import it.
         sink: what takes the datasets.
         activity: text of the progress bar, such as "labelling". Without a text, there is no bar.

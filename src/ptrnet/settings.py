@@ -197,7 +197,6 @@ def from_mapping(cls: type[T], values: Mapping[str, Any], owner: str) -> T:
     """Make an object with the given settings, and with defaults for all other settings.
 
     Args:
-        cls: the class of the object.
         values: settings by name.
         owner: what the settings belong to, for messages, such as "task hull".
 

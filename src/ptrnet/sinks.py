@@ -119,7 +119,6 @@ class Doubts(Shown[Result]):
     """Name on standard error the instances whose answer is less likely than a threshold.
 
     Args:
-        inner: the other sink.
         least: the threshold, a probability.
     """
 
@@ -155,10 +154,8 @@ class Resumable(Sink[None]):
     """Write lines to a file. After a stop, the same run continues after the finished chunks.
 
     Args:
-        output: the file.
         target: its format. Chunks of a binary format cannot be joined, so we keep lines of JSON,
             and convert them at the end.
-        task: the task of the examples.
         key: everything that decides the result, as JSON.
     """
 
@@ -204,7 +201,6 @@ def open_instances(
     """Return a source of a file's instances, which are checked while they are read.
 
     Args:
-        task: the task that answers them.
         path: the file; "-" is standard input.
         output: the file for the answers; "-" is standard output, None only keeps them in memory.
         ends: the ends of all tours.
@@ -249,7 +245,6 @@ def file_sink(
         output: the file, or "-" for standard output. Standard output has the format of the
             source's file. If the source has no path, the format is `task.facts.stdout_format`.
         source: the source. If it has a key, the run can be resumed.
-        task: the task of the examples.
         activity: the verb of the run, a part of its key.
         key: everything else that decides the result, as JSON: options, the weights' checksum.
     """

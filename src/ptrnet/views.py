@@ -104,10 +104,6 @@ def decode_view(
     Args:
         number: the number of the view.
         instances: `(n, d)` as the user gave them.
-        task: the task of the instances.
-        model: the network.
-        decoder: the search.
-        constraint: the constraint on answers.
         beginnings: for each instance, the k elements with which its answer must begin.
     """
     inputs, lengths, most, orders = views_of(number, instances, task, model)

@@ -16,7 +16,6 @@ class AdadeltaThenRMSprop(Optimizer):
     """Adadelta for the first steps, RMSprop for the rest (Wang and Wang 2016, section 5).
 
     Args:
-        parameters: the parameters to train.
         rate: the learning rate of Adadelta. The learning rate of RMSprop is `RMSPROP_RATE * rate`.
         switch: number of steps before RMSprop takes over.
     """

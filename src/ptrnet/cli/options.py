@@ -163,7 +163,6 @@ def parameter_of(
     typer only parses numbers. The setting checks everything else, with clearer messages.
 
     Args:
-        setting: the setting.
         completion: returns the words that a shell offers. Default: the setting's choices.
     """
 
@@ -202,7 +201,6 @@ def add_settings(
 
     Args:
         command: the command. Its parameters before `**options` have annotations for typer.
-        settings: the settings.
         completions: functions that return the words that a shell offers. The keys are the names of
             settings.
     """
@@ -253,7 +251,6 @@ def owners_named(command: str, given: Mapping[str, Any]) -> dict[str, set[str] |
     """Return the owners of settings (`Option.owners`) that the arguments of a command name.
 
     Args:
-        command: the name of the command.
         given: the arguments and options that the user gave, by name. They need not be valid.
 
     Returns:
@@ -317,7 +314,6 @@ def known_task_and_file(arguments: list[str] | None, otherwise: str = "") -> tup
     """Return TASK and FILE. TASK may be left out if the files of a format are of one task.
 
     Args:
-        arguments: the words of the user.
         otherwise: what else the command takes, for the error message.
 
     Raises:

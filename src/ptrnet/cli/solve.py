@@ -212,9 +212,7 @@ class Document(Shown[Any]):
     """Print all answers as one JSON document, after another sink has taken them.
 
     Args:
-        inner: the other sink.
         header: the fields of the document before its answers.
-        task: the task of the instances.
     """
 
     def __init__(self, inner: Sink[Any], header: dict[str, str], task: "Task") -> None:

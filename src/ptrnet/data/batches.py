@@ -78,8 +78,6 @@ def batch_of(
     """Return rows of a dataset as a batch: normalized inputs, and answers as target tokens.
 
     Args:
-        data: the dataset.
-        task: the task of the dataset.
         rows: `(B,)`, the rows of the batch. None: all rows.
         has_answers: whether the batch has the answers. If not, it has the `instances` themselves.
         rng: changes the examples at random; see `augment`. None: do not change them.
@@ -210,7 +208,6 @@ def bucket_by_size(
     """Sort items by size, and yield the indices of items that should be padded together.
 
     Args:
-        sizes: the size of each item.
         max_total: the maximum size of a bucket, padding included. A larger item gets a separate
             bucket.
         one_size: whether all items of a bucket must have the same size.
@@ -244,9 +241,7 @@ def augment(
 
     Args:
         rng: draws the order, the symmetry and the direction of each example.
-        task: the task of the examples.
         inputs: `(B, n, d)` instances in the unit cube.
-        answers: the answers to the instances.
     """
     batch, n, _ = inputs.shape
     if task.facts.symmetric:

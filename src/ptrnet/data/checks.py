@@ -342,7 +342,6 @@ def check_feasible(examples: Iterable[Example], task: Task) -> None:
 
     Args:
         examples: the examples. Examples without an answer are not checked.
-        task: the task of the examples.
     """
     data = Dataset.of(examples)
     answers = [(k, data.outputs(k)) for k in np.flatnonzero(data.has_answers).tolist()]

@@ -76,7 +76,6 @@ def instances_of(values: Any, task: Task) -> tuple[Dataset, bool]:
     Args:
         values: see the docstring of this module; or a `Dataset`, which is returned unchanged. The
             outputs of a tuple `(inputs, outputs)` are checked, but not kept.
-        task: the task of the instances.
     """
     if isinstance(values, Dataset):
         _check_width(values, task)
@@ -97,7 +96,6 @@ def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
         values: an `Example` or a pair `(inputs, outputs)`, a list of these, or a `Dataset`. The
             answer of an `Example` may break the rules of the task, because a model may have given
             it. We only check that its indices are in range.
-        task: the task of the examples.
 
     Raises:
         InputError: an example is malformed or has no answer.

@@ -50,8 +50,6 @@ def shared_value(example: Example, field: str, option: str) -> Any:
     The field is a key of the instance's line, or a field that has the same value in all elements.
 
     Args:
-        example: the instance.
-        field: the name of the field.
         option: the option that names the field, for error messages.
 
     Raises:
@@ -107,7 +105,6 @@ def grouped(data: Dataset, groups: Any) -> Dataset:
     """Return a dataset with groups.
 
     Args:
-        data: the dataset.
         groups: the name of a field, as in `with_groups`; or a group for each instance: names or
             numbers in a list, an array or a series.
 
@@ -208,7 +205,6 @@ def warn_of_ids(ids: Mapping[str, Sequence[Any]], fields: Sequence[str], source:
     Args:
         ids: as in `find_id`.
         fields: the fields that the model reads.
-        source: the name of the examples.
     """
     name = find_id(ids)
     if name is None:

@@ -102,7 +102,6 @@ class Field:
     """Summary of a field. `add` adds values to the summary.
 
     Args:
-        name: the name of the field.
         is_category: whether the user named the field as a category, so that its numbers are codes.
     """
 
@@ -365,7 +364,6 @@ def whole_number_fields(data: Dataset, schema: Schema) -> dict[str, tuple[int, i
     Args:
         data: the examples, encoded by the schema. If they have more than COUNTED elements, only a
             part of the elements, evenly spaced, is examined.
-        schema: the schema of the examples.
 
     Returns:
         The smallest and the largest number of each of these fields.
@@ -390,7 +388,6 @@ def context_of(data: Dataset, schema: Schema, named: Sequence[str] = ()) -> tupl
 
     Args:
         data: the examples, encoded by the schema.
-        schema: the schema of the examples.
         named: the context fields that the user named. If empty, the context fields are inferred.
 
     Raises:

@@ -54,7 +54,6 @@ def infer_task(
     """Infer the task of the examples in a file. Return the task and the examples.
 
     Args:
-        path: the file.
         kind: the kind of the answers; inferred if None.
         reading: how to read elements with named fields.
         columns: the columns of ids and answers, if the file is a long table.
@@ -174,7 +173,6 @@ def open_for_task(path: str, task: Custom, columns: Columns | None = None) -> Da
 
     Args:
         path: a file, or a folder that `stored.save` wrote.
-        task: the task.
         columns: the columns of ids and answers, if the file is a long table; and the field of
             groups, unless the path is a folder.
 

@@ -33,8 +33,6 @@ def as_long(
     """Return a table with a row for each element that can be chosen, and its columns' names.
 
     Args:
-        table: the table as it was read.
-        columns: the names that the user gave.
         layout: the layout that a model keeps. Empty: `columns` describe the table.
         with_answers: whether to read the answers.
 

@@ -58,8 +58,6 @@ def open_file(path: str, task: Task, group: str = "") -> Dataset:
     """Return the examples of a file as memory maps. If the arrays do not exist, build them first.
 
     Args:
-        path: the file.
-        task: the task of the examples.
         group: the field of groups; see `ptrnet.data.groups.with_groups`.
 
     Raises:

@@ -42,10 +42,7 @@ class BatchStream(ABC):
     """An endless sequence of numbered batches.
 
     Args:
-        task: the task of the instances.
-        sizes: the possible sizes of instances.
         batch_size: the number of instances in a batch, B.
-        seed: the seed of the stream.
         first: the number of the first batch that `batches` yields.
         num_prefetch: how many batches a background thread prepares ahead.
         has_answers: whether batches have answers, computed by the task or taken from the dataset.
@@ -349,8 +346,6 @@ def draw_held_out(
         candidates: `(num_examples,)` indices of the examples to draw from.
         share: the share of the candidates in each part.
         max_count: the maximum number of examples in a part.
-        seed: the seed of the draw.
-        num_parts: the number of parts.
         groups: the code of each example's group, by the example's index. All examples of a group
             are in the same part, or in none. A part then has whole groups, until it has as many
             examples as without groups. Its last group may exceed this number, and so may its first

@@ -149,7 +149,6 @@ class Origin(NamedTuple):
     """The table from which a long table was made.
 
     Args:
-        table: the table as it was read.
         layout: how its rows hold sets.
         slots: `(n,)`, for each row of the long table its row in a long original, or row * K + k for
             alternative k of K in a wide one. -1: the row of an outside option in no row.
@@ -167,7 +166,6 @@ def read_sets(table: Table, columns: Columns, with_answers: bool = True) -> Data
     """Return the sets of a table, in the order of their first rows. No schema encodes the elements.
 
     Args:
-        table: the table.
         columns: the names of its columns. `extra` has the id of a set under the name of its column.
         with_answers: whether to read the answers, if the table has a column of answers.
 
@@ -217,8 +215,6 @@ def infer_sets(
     named like ids if the user named them as categories.
 
     Args:
-        table: the table.
-        columns: the names of its columns.
         reading: how to read the elements. Its group and context are not used.
 
     Raises:
@@ -484,9 +480,6 @@ def answered(
 
     Args:
         table: the table from which `data` was made.
-        columns: the names of its columns.
-        data: the sets with their answers.
-        kind: the kind of the answers.
         probability: the name of the column of probabilities, or its beginning; see `new_columns`.
         probabilities: for each set the probabilities `(n,)` of its elements, or None.
 
@@ -667,8 +660,6 @@ def answer_cells(role: str, outputs: Indices, n: int, source: str) -> list[Any]:
         role: for "chosen" or "member", the cell of an element is 1 if the element is in the answer,
             and 0 otherwise. For "rank", the cell is the element's position in the answer, counted
             from 1, or None if the element is not in the answer.
-        outputs: the answer.
-        n: the number of elements.
         source: the name of the answer in error messages.
 
     Raises:

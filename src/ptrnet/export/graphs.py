@@ -77,7 +77,6 @@ def with_tensors(encoded: Encoded, tensors: Mapping[str, Tensor]) -> Encoded:
     """Return a copy of an encoding with other tensors, and without the state.
 
     Args:
-        encoded: the encoding.
         tensors: the other tensors, by the names that `tensors_of` gives to the old tensors.
     """
     replacements = {id(old): tensors[name] for name, old in tensors_of(encoded).items()}
@@ -126,7 +125,6 @@ class StepGraph(nn.Module):
     """Calls `step` of a model with the encoded tensors, the state and the last tokens.
 
     Args:
-        model: the model.
         encoded: the encoding of any batch. `forward` replaces its tensors by the arguments.
     """
 

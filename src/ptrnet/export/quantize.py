@@ -63,8 +63,6 @@ def cost(solver: Solver, whole: Solver, rounded: Solver, count: int, seed: int) 
         solver: the model in PyTorch.
         whole: the graphs with float32 weights.
         rounded: the graphs with int8 weights.
-        count: the number of instances.
-        seed: the seed of the instances.
     """
     if solver.task.facts.labellers:
         examples = generate_dataset(solver.task, sizes_of(solver), count, seed)

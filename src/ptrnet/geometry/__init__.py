@@ -54,7 +54,6 @@ def reading_order(inputs: Floats, order: str) -> Indices:
     """Return the order `(B, n)` in which models read the elements of instances `(B, n, d)`.
 
     Args:
-        inputs: the instances.
         order: the setting of the task: "given", "lexicographic" or "hilbert".
     """
     if order == "lexicographic":

@@ -151,7 +151,6 @@ def gradients_by_formula(
     the returned gradients can be differentiated again.
 
     Args:
-        arguments: the arguments of the forward pass.
         grad: `(B, M, N)` gradient of the scores.
         scores: the formula, `naive_scores` or `chunked_scores`.
     """

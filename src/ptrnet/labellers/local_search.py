@@ -84,7 +84,6 @@ def improved(dist: Floats, tour: Indices) -> Indices:
 
     Args:
         dist: symmetric distances `(n, n)`, with n of at most `MAX_MATRIX`.
-        tour: the tour.
     """
     better = np.roll(tour, -int(np.argmin(tour)))
     if len(tour) > 2 and better[1] > better[-1]:

@@ -93,7 +93,6 @@ def _write_hulls(inputs: Floats, points: Floats, order: Indices, hulls: Indices)
     """Write the hulls of points `(B, n, 2)` into `hulls`.
 
     Args:
-        inputs: the points.
         points: the scaled points. Their largest absolute coordinate is at least 1/2 and below 1.
         order: `(B, n)` lexicographic order of the points.
         hulls: `(B, n)`, written.

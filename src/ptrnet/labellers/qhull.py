@@ -54,7 +54,6 @@ def _triangles(inputs: Floats, scaled: Floats, shifted: Floats) -> Indices:
     """Return triangles `(t, 3)` of points `(n, 2)`; none if all points are on one line.
 
     Args:
-        inputs: the points.
         scaled: the points scaled by a power of two, without rounding.
         shifted: the points as Qhull takes them, moved to the origin and rounded.
     """

@@ -32,7 +32,6 @@ def reduce(dist: Floats, rules: TourRules, directed: bool, names: Sequence[objec
 
     Args:
         dist: `(n, n)` distances, 0 or more.
-        rules: the rules.
         directed: whether some distance depends on the direction.
         names: names of the cities for error messages; if empty, messages have the indices.
 
@@ -86,7 +85,6 @@ def chain(n: int, edges: Edges, directed: bool, names: Sequence[object]) -> Indi
 
     Args:
         n: number of cities.
-        edges: the edges.
         directed: whether the second city of an edge has to come directly after the first city.
         names: names of the cities for error messages.
 

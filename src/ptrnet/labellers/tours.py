@@ -52,7 +52,6 @@ def label_tours(
         distance: a name of `ptrnet.geometry.distances`.
         write_tours: a function that takes the distances `(B, n, n)` of plain instances, and writes
             their tours into an array `(B, n)`.
-        rules: the rules.
         search: a function that returns a tour `(n,)` of a `Problem`. It is needed for instances
             that are not plain (see `is_plain`).
 

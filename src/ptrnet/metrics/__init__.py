@@ -110,7 +110,6 @@ class Moments:
         """Return the moments of `(B,)` scores.
 
         Args:
-            scores: the scores.
             groups: `(B,)`, the codes of their groups, if known.
             weights: `(B,)`, their weights, if they differ. A score of weight 0 does not count.
         """

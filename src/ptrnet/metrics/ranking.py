@@ -123,7 +123,6 @@ def score_grades(
 
     Args:
         examples: the examples with grades or true orders.
-        answers: the answers.
         cutoffs: the k of `ndcg@k`.
         gains: the gain of grade 0, 1, 2, ... in `ndcg`; empty: `2^grade - 1`.
         irrelevant: the value of `ndcg@k`, `mrr` and `map` for an instance in which no element is

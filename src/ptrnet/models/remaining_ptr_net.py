@@ -139,7 +139,6 @@ class RemainingPtrNet(PointerModel):
         """Encode the elements that remain after each prefix.
 
         Args:
-            encoded: the instances.
             prefixes: the state of K prefixes of each instance.
             last_tokens: `(B, K)`, the last token of each prefix.
             nearest: encode only this number of elements, those nearest to the last element; 0: all.

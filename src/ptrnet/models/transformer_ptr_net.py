@@ -124,7 +124,6 @@ class TransformerPtrNet(PointerModel):
         """Log-probabilities `(B, M, S + N)` of the next tokens.
 
         Args:
-            encoded: the encoded tokens.
             rows: the decoder's states `(B, M, H)`.
             ends: the result of `EdgeFrames.ends` or `all_ends`; None without edge frames.
             compiled: the compiled kernels; None: PyTorch computes all parts.

@@ -24,7 +24,6 @@ def sample_page(rng: np.random.Generator, n: int, kind: str | None = None) -> Fl
     missed or cut to have exactly n.
 
     Args:
-        rng: the source of all random numbers.
         n: the number of boxes, from 1 to 300.
         kind: the kind of page, a name of `KINDS`; None: any that is natural for n boxes.
     """

@@ -73,8 +73,6 @@ class Picture(Shown[Result]):
 
     Args:
         inner: the sink that writes the answers.
-        path: the file of the picture.
-        task: the task of the instances.
         index: the index of the instance.
         author: as in `draw_answered`.
     """
@@ -144,9 +142,6 @@ def draw_answered(
     named by the example's table, or by the elements' fields. Names that do not fit are left out.
 
     Args:
-        ax: the axes to draw on.
-        task: the task of the example.
-        answered: the example with the answer.
         known: the true answer from a file, or None. If the author is a network, `known` is only
             used for problems, whose labellers may take long, and for tasks without labellers. For
             other tasks, the first labeller computes the true answer.
@@ -378,7 +373,6 @@ def animate(model: "Solver", points: Any) -> Any:
     probability that the element at the line's end comes next.
 
     Args:
-        model: the model.
         points: an instance as in `Solver.solve`, or an example, such as `Answer.example`. The
             elements must be points of the plane. If the example has no answer, the model answers.
 

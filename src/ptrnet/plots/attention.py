@@ -22,7 +22,6 @@ def draw_matrix(
     """Draw probabilities as shades of blue, with a square around each token of the answer.
 
     Args:
-        ax: the axes to draw on.
         probabilities: `(m, S + n)` probabilities of the tokens at each step, special slots first.
         tokens: `(m,)` tokens of the answer.
         special_names: S names of the special slots.

@@ -18,10 +18,8 @@ def draw_importance(ax: Any, importance: Mapping[str, Measure], metric: str) -> 
     """Draw a bar with its interval for each field, the most important field on top.
 
     Args:
-        ax: the axes to draw on.
         importance: for each field, how much the metric falls if the field is shuffled, the largest
             fall first. Only the first `MAX_BARS` fields are drawn.
-        metric: the name of the metric.
     """
     rows = [(name, m) for name, m in importance.items() if m.value is not None][:MAX_BARS]
     for place, (_, measure) in enumerate(rows):

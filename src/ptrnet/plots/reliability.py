@@ -24,7 +24,6 @@ def draw_reliability(
     number of claims in the bin.
 
     Args:
-        ax: the axes to draw on.
         probabilities: `(num_claims,)` the model's probability of each claim.
         right: `(num_claims,)` whether each claim is right.
         subject: what the claims say, for the axes' names, such as "the answer is right".

@@ -16,10 +16,8 @@ def draw_shares(ax: Any, shares: Any, column: str) -> None:
     """Draw the shares of each alternative in a row: before a change, and after it.
 
     Args:
-        ax: the axes to draw on.
         shares: the frame `shares` of a simulation. Only its first `MAX_ALTERNATIVES` rows are
             drawn.
-        column: the column with the names of alternatives.
     """
     shares = shares[:MAX_ALTERNATIVES]
     has_after = "after" in shares

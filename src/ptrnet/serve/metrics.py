@@ -91,7 +91,6 @@ class CountingMiddleware:
     """Middleware that records the route, the status and the time of each request.
 
     Args:
-        app: the app that answers the requests.
         metrics: where the requests are recorded.
     """
 

@@ -100,9 +100,7 @@ class Service:
         """Answer a request: read, parse and decode it. Stop if the client disconnects.
 
         Args:
-            request: the request.
             name: name of the model.
-            kind: the response.
             parsers: parsers of bodies by media type.
             describe: returns the response's own fields.
 

@@ -25,8 +25,6 @@ def steps_of(task: Task, example: Example, traced: Traced) -> tuple[list[int], l
     """Return the tokens of the answer and the steps of the search.
 
     Args:
-        task: the task of the model.
-        example: the instance.
         traced: the search. The last batch that it decoded must contain only this instance. If the
             model has read the elements in another order, this function converts the tokens of the
             search to the order of the instance.

@@ -39,9 +39,6 @@ class Predictor:
     """Function that answers chunks of instances, and that can be sent to other processes.
 
     Args:
-        model: the network.
-        task: the task of the instances.
-        decoder: the search for answers.
         constrained: whether to consider only answers that the task allows.
         augment: the number of views of each instance to answer. The best answer is kept.
         always_compiled: whether networks decode by compiled kernels from the first step on. If

@@ -53,7 +53,6 @@ class TrainedRange:
     In spite of a warning, the model may answer the instances well.
 
     Args:
-        task: the task of the model.
         trained: facts about the training. Without the key `n`, there are no messages about sizes.
     """
 
@@ -101,8 +100,6 @@ class TrainedRange:
         This generator runs in the user's process, even if other processes answer the chunks.
 
         Args:
-            chunks: the instances.
-            decoder: the search that answers them.
             at_once: whether to warn already before the first chunk of each kind, because the end
                 may never come. At the end, only warn if more features or values were found.
         """

@@ -35,8 +35,6 @@ class Sampler:
     """Decodes answers under the task's constraint, and computes the costs of the answers.
 
     Args:
-        model: the network.
-        task: the task of the instances.
         costs: function that computes costs. We pass each instance with its elements in the order
             in which the model reads them.
     """

@@ -120,7 +120,6 @@ def fit_coefficients(data: Dataset, task: Task, group: str = "") -> tuple[Floats
 
     Args:
         data: choices, with their weights and groups.
-        task: the task of the choices.
         group: the name of the groups' field, if it is known.
 
     Returns:

@@ -52,15 +52,11 @@ def run_steps(
     """Train a network to the last step. Return the number of this step.
 
     Args:
-        recipe: the recipe of the training.
         fabric: the processes of the training; see `build_fabric`.
-        module: the network with its losses.
         stream: the training batches; the first one is for the first step of this call.
-        valid_batches: the validation batches.
         best: gets the losses of each validation.
         output: the folder of the run, for checkpoints and logs.
         begun: the checkpoint to resume from. None: start with the weights of the network.
-        hooks: the caller's callbacks and loggers.
 
     Raises:
         KeyboardInterrupt: the training was interrupted. The folder then has a model.
@@ -275,8 +271,6 @@ class LossCheck:
         recipe: if it learns from answers, its losses are negative log-likelihoods. No probability
             is above 1, so such a loss must not be below 0. If it is below -LOSS_ROUNDING, raise
             ModelError.
-        fabric: the processes of the training.
-        model: the network.
         folder: the folder of the run. The error names the last good checkpoint in this folder.
     """
 

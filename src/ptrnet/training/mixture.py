@@ -56,7 +56,6 @@ def grow_trees(
 
     Args:
         model: the model. A network that is a `SetPtrNet` can be mixed with other models.
-        recipe: the recipe of the training.
         stream: the batches that the model learns from.
         parts: the validation examples; see `ptrnet.training.examples.open_valid`.
 

@@ -58,11 +58,6 @@ class TrainingModule(nn.Module):
 
     By default, their mean is the mean of `-log p(C_i | C_<i, P)` over the tokens of a batch, as in
     equation 2 of Vinyals et al. 2015. Recipes with `cuts` or the loss "gains" have other losses.
-
-    Args:
-        model: the network.
-        recipe: the recipe of the training.
-        fabric: the processes of the training.
     """
 
     def __init__(self, model: PointerModel, recipe: Recipe, fabric: "Fabric") -> None:

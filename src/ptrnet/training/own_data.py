@@ -274,7 +274,6 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
     """Return the values of a recipe that follow from the examples, by key.
 
     Args:
-        inferred: the task and the examples.
         ordered: whether the order of the elements has a meaning.
         given: the values that the user gives, by key. Defaults of other keys may depend on these
             values. The caller replaces defaults in the result by these values.

@@ -239,11 +239,7 @@ class Recipe(Settings):
     belongs to a single part. `of` and `from_table` make a recipe from such a table.
 
     Args:
-        task: the task to learn.
-        network: the settings of the model.
-        data: the examples and their batches.
         objective: what the training minimises.
-        optimiser: the updates of the weights.
         run: where and how long the training runs.
         columns: if the file of examples is a long table, the names of the columns that hold the
             ids of sets and the answers.

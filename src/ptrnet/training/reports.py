@@ -148,7 +148,6 @@ class Progress:
     standard error is not a terminal, lines take the place of the bar.
 
     Args:
-        recipe: the recipe of the training.
         step: the number of steps before the first one.
         log: logs metrics. None: show nothing, because this is not the main process.
     """

@@ -69,13 +69,11 @@ def train(
 
     Args:
         recipe: what to train, and on which examples.
-        output: the folder of the run.
         resume: whether to resume the run in `output`.
         data: the examples of the recipe's file, or a user's instances to learn from costs. If None,
             `train` opens the file, or the task draws instances.
         costs: computes the costs of answers, for a recipe that learns from costs. If None, the task
             does.
-        hooks: the caller's callbacks and loggers.
 
     Raises:
         MissingExtraError: the recipe has trees, but the extra that grows them is not installed.

@@ -91,13 +91,10 @@ def write_card(
     read them.
 
     Args:
-        folder: the folder of the run.
         saved: the model. The scores are added to `saved.trained`.
-        recipe: the recipe of the training.
         parts: test examples with answers. A single part is for all networks. If there are several
             parts, part k is for network k of an ensemble, which did not learn from these examples.
             Without examples the card has no scores.
-        shares: the mixture that answers.
     """
     count = sum(map(len, parts))
     scores, table = "Not measured: the training kept no examples with answers for this.", ""

@@ -214,7 +214,6 @@ def _study(folder: Path, path: str, pinned: Mapping[str, Any]) -> Iterator["Stud
     """Open the study in a folder, or create it. Lock the folder, and silence Optuna.
 
     Args:
-        folder: the output folder.
         path: the file of the examples, for a message.
         pinned: what all trials of a study have in common.
 
@@ -275,12 +274,6 @@ class _Search:
     processes that were killed.
 
     Args:
-        path: the file of the examples.
-        given: the options that the user gives.
-        recipe: the recipe of the defaults.
-        data: the examples.
-        parts: the rows of each fold.
-        space: the settings to search.
         study: Optuna's study.
     """
 

@@ -61,7 +61,6 @@ def interleaved(
     Args:
         sides: the work, by name.
         rounds: number of rounds. `Side.every` says in which rounds a side runs.
-        title: the title of the progress bar.
         device: where the work is done. A GPU is synchronized before the clock is read.
         clock: returns the time in seconds.
     """
@@ -178,7 +177,6 @@ class Row:
         name: unique within the measurement.
         time: milliseconds of a run.
         count: how many units a run handles.
-        unit: the unit of the rate.
         facts: the settings, and other measured values, by their names in JSON.
         peak_mb: the peak of memory, in MiB, of a process that runs only this side.
         roofline_ms: the least time that this machine could take.

@@ -87,7 +87,6 @@ def _batches(path: str, column: str | None = None) -> Iterator["pa.RecordBatch"]
     """Yield the rows in batches.
 
     Args:
-        path: the file.
         column: the name of a column that the file must have; None if no column is required.
 
     Raises:

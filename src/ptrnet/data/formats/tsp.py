@@ -242,7 +242,6 @@ def parse(path: str, sections: Collection[str], allowed: Mapping[str, Sequence[s
     """Parse the keywords and sections of a file.
 
     Args:
-        path: the file.
         sections: the keywords of the sections that the file may have.
         allowed: the allowed values of some keywords. Other keywords may have any value.
 

@@ -100,7 +100,6 @@ def normal_vectors(*shape: int, divisor: float = 1.0) -> Tensor:
     which takes longer than the rest of loading a model.
 
     Args:
-        shape: the shape of the tensor.
         divisor: divides the numbers; 10 gives a standard deviation of 0.1.
     """
     numbers = torch.empty(shape)

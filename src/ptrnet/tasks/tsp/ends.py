@@ -86,7 +86,6 @@ def with_best_ends(
     If the example does not ask for an open path, return `best` unchanged.
 
     Args:
-        example: the example.
         best: the best answer so far.
         answer: a function that returns a network's answers to each copy of the example, which has
             other rules.

@@ -21,7 +21,6 @@ class Muon(Optimizer):
 
     Args:
         matrices: the parameters to train, each with two axes.
-        rate: the learning rate.
         weight_decay: decoupled weight decay.
         momentum: decay of the mean gradient.
     """
@@ -73,7 +72,6 @@ class MuonAndAdamW(Optimizer):
     """Muon for the weights of linear layers, and AdamW for all other parameters.
 
     Args:
-        network: the network to train.
         rate: the learning rate of both optimisers.
         weight_decay: the decoupled weight decay of both optimisers.
         betas: decays of the mean gradient and of the mean squared gradient in AdamW.

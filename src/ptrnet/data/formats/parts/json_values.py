@@ -23,7 +23,6 @@ def parse(text: str, source: str, finite: bool = True) -> Any:
     """Parse a JSON value.
 
     Args:
-        text: the value.
         source: the place of the text, for messages.
         finite: whether to refuse `NaN` and infinite numbers. If False, callers have to check
             numbers. Parsing takes less time then.
@@ -86,7 +85,6 @@ def arguments_of(
         inputs: the instance, `(n, d)`, already checked.
         row: the keys of the row, except the instance. This function removes keys that have a
             meaning, such as `outputs`. The remaining keys become the example's `extra`.
-        task: the task of the example.
         source: the name of the row in error messages.
         elements: the elements as dictionaries, if they have named fields.
     """

@@ -34,8 +34,6 @@ class Node:
 
     Args:
         name: its name, without a prefix.
-        start: the position of its start tag.
-        attributes: the values of its attributes.
         line: the number of its line, from 1; 0 if it is not known.
     """
 
@@ -60,7 +58,6 @@ def parse_xml(content: bytes, path: str, until: frozenset[str]) -> tuple[Node, E
     """Return the root of an XML document in UTF-8, whatever encoding it declares.
 
     Args:
-        content: the document.
         path: the file, for error messages.
         until: names of elements, without prefixes.
 
@@ -156,7 +153,6 @@ def nested(elements: Sequence[tuple[str, str]], lines: Sequence[str], indent: st
 
     Args:
         elements: the name of each element, and its attributes.
-        lines: the lines.
         indent: what `indentation` returned for the outermost element.
     """
     if not elements:

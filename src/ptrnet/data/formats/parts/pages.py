@@ -68,7 +68,6 @@ class Layout:
     """What a reader found on a page.
 
     Args:
-        boxes: the boxes.
         order: the answer in the document: indices of all boxes, or of some. None if it has none.
         size: width and height of the page; None if unknown.
         image: the file of the image, relative to the document; empty if unknown.
@@ -122,8 +121,6 @@ def label_of(kind: str, box: Sequence[float], height: float) -> int:
 
     Args:
         kind: the name, in any spelling.
-        box: the corners of the box.
-        height: the height of the page.
     """
     name = re.sub(r"[\W_]", "", kind).lower()
     if name in _PAGE_NUMBERS:
