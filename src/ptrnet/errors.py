@@ -5,6 +5,7 @@ A message is one line that says where the error is, what was expected and what w
 
 import difflib
 import re
+import warnings
 from collections.abc import Iterable
 from numbers import Integral
 
@@ -96,6 +97,11 @@ OutsideTraining = OutOfDistributionWarning  # a short name for filters of warnin
 
 class AmbiguousInputWarning(UserWarning):
     """Input can be read, but the user may have meant something else."""
+
+
+def warn_ambiguous(text: str) -> None:
+    """Warn that the user may have meant something else than what ptrnet reads."""
+    warnings.warn(text, AmbiguousInputWarning, stacklevel=2)
 
 
 LISTED = 5  # a line for people names at most this many fields, features or values

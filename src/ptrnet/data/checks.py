@@ -5,7 +5,6 @@ messages of functions with a `source` begin with this text. `task` is the task o
 n is the number of elements in the instance.
 """
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from ptrnet.data import cells
 from ptrnet.data.arrays import is_frame, real_array, records_of, to_array
-from ptrnet.errors import AmbiguousInputWarning, InputError, file_of, short, unknown
+from ptrnet.errors import InputError, file_of, short, unknown, warn_ambiguous
 from ptrnet.geometry import first_equal
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, doubt_about
 from ptrnet.tasks.base import Task
@@ -204,11 +203,7 @@ def check_solvable(inputs: Floats, task: Task, source: str) -> None:
         file = file_of(source)
         equal = f"elements {first[others[0]] + 1} and {others[0] + 1}"
         which = equal if file == source else "some elements"
-        warnings.warn(
-            f"{file}: {which} are equal; answers only have the first of equal elements",
-            AmbiguousInputWarning,
-            stacklevel=3,
-        )
+        warn_ambiguous(f"{file}: {which} are equal; answers only have the first of equal elements")
 
 
 # Answers
@@ -395,4 +390,4 @@ def check_distances(inputs: Floats, distance: str, source: str) -> None:
             f"{MAX_COORDINATE:.0e}, got {np.abs(inputs).max():.3g}"
         )
     if doubt := doubt_about(inputs, distance):
-        warnings.warn(f"{file_of(source)}: {doubt}", AmbiguousInputWarning, stacklevel=3)
+        warn_ambiguous(f"{file_of(source)}: {doubt}")

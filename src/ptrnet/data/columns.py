@@ -13,20 +13,10 @@ ANSWERS = ("chosen", "rank", "grade", "member")
 
 @dataclass(frozen=True)
 class SetColumns(Settings):
-    """The names of the columns that hold the ids of sets and the answers.
+    """The names of the columns that hold the ids of sets and the answers; the rest are fields.
 
-    All other columns are fields.
-
-    Name at most one of the columns `chosen`, `rank`, `grade` and `member`.
-
-    Args:
-        set_id: all rows of a set have the same value in this column. Empty if the data is not a
-            long table.
-        chosen: 1 in the row that was chosen, 0 in the other rows of its set.
-        rank: the element's rank, any number. The lowest rank comes first, and equal ranks are ties.
-            The cell of an element that is not in the answer is empty.
-        grade: the element's grade, a number. The highest grade comes first.
-        member: 1 if the element belongs to the answer, 0 if not. The answer has no order.
+    `set_id` is empty if the data is not a long table. At most one of `chosen`, `rank`, `grade` and
+    `member` has a name. The rank of an element that is not in the answer is an empty cell.
     """
 
     _owner: ClassVar[str] = OWN_EXAMPLES
@@ -82,10 +72,8 @@ class SetColumns(Settings):
 class Columns(SetColumns):
     """The names of the columns that hold the ids of sets, the answers and the groups.
 
-    Args: those of `SetColumns`, and
-        group: the group to which a set belongs, such as a person; see `ptrnet.data.groups`. All
-            rows of a set have the same value in this column. If the data is not a long table, this
-            is a key of each line, or a field whose value all elements share.
+    All rows of a set have the same value in `group`; see `ptrnet.data.groups`. If the data is not
+    a long table, `group` is a key of each line, or a field whose value all elements share.
     """
 
     group: str = setting(
@@ -100,8 +88,7 @@ class Columns(SetColumns):
 class WeightedColumns(Columns):
     """The columns of a table of examples to measure a model on.
 
-    Args: those of `Columns`, and
-        weight: the weight of the set, the same number in all rows of the set.
+    All rows of a set have the same number in `weight`.
     """
 
     weight: str = setting(
@@ -113,22 +100,10 @@ class WeightedColumns(Columns):
 class TableColumns(Columns):
     """The columns of a table of any shape.
 
-    A trained model keeps what the settings below say about the table, in its `Layout`.
-
-    Args: those of `Columns`, and
-        alternatives: the names of the alternatives, such as "train,car" or a list of names, if each
-            row is a set and each alternative has columns of its own (a wide table). If the column
-            `chosen` has numbers, 1 is the first alternative.
-        pattern: how the columns of alternatives are named, such as "{alternative}_{field}". Several
-            patterns are separated by commas. `{number}` is the number of the alternative, from 1. A
-            pattern without `{field}` is that of a single field. By default, ptrnet finds the
-            columns.
-        available: the column that is 1 if an element can be chosen, and 0 if not. For a wide table,
-            a pattern such as "{alternative}_AV".
-        outside: the name of an answer "none of these", which all sets get.
-        interact: fields of the whole set in a wide table, such as "income,age" or a list of names.
-            Each alternative except the first gets a field such as "income of car", which is the
-            number in rows of this alternative, and 0 in other rows.
+    A trained model keeps what these settings say about the table, in its `Layout`. In Python,
+    `alternatives` and `interact` may also be lists of names. A pattern without `{field}` is that of
+    a single field. With `interact`, each alternative except the first gets a field such as "income
+    of car", which is the number in rows of this alternative, and 0 in other rows.
     """
 
     alternatives: str = setting(
@@ -151,7 +126,6 @@ class TableColumns(Columns):
         'table: a name for the answer "none of these", such as none; sets in which nothing is '
         "chosen have this answer",
     )
-
     interact: str = setting(
         "",
         "wide table: fields of the whole set, such as income,age, that get a coefficient for each "
@@ -177,7 +151,7 @@ class TableColumns(Columns):
         for name in ("pattern", "interact"):
             if getattr(self, name) and not self.alternatives:
                 raise InputError(f"{name}: needs alternatives, the names of the alternatives")
-        for name in ("available", "outside", "weight"):
+        for name in ("available", "outside", "weight", "position"):  # some are of subclasses
             if getattr(self, name, "") and not self:
                 raise InputError(
                     f"{name}: needs set_id, the column that says which rows are a set, or "
@@ -213,12 +187,7 @@ def _names_in(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class TrainingColumns(TableColumns, WeightedColumns):
-    """The columns of a table to train on.
-
-    Args: those of `TableColumns` and of `WeightedColumns`, and
-        position: the place at which an element was shown, if answers are clicks in a shown list.
-            The training learns how much each place adds to the score, and predictions leave it out.
-    """
+    """The columns of a table to train on."""
 
     position: str = setting(
         "",
@@ -228,11 +197,6 @@ class TrainingColumns(TableColumns, WeightedColumns):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.position and not self:
-            raise InputError(
-                "position: needs set_id, the column that says which rows are a set, or "
-                "alternatives if each row is a set"
-            )
         if self.position and self.outside:
             raise InputError("position: expected no outside option, which is shown at no position")
 

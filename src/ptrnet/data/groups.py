@@ -9,7 +9,6 @@ ids have equal codes, in all chunks of a file, in all processes and in all files
 """
 
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import pairwise
@@ -20,7 +19,7 @@ import numpy as np
 
 from ptrnet.data.arrays import split
 from ptrnet.data.cells import check_id, is_finite_number, is_number
-from ptrnet.errors import AmbiguousInputWarning, InputError
+from ptrnet.errors import InputError, warn_ambiguous
 from ptrnet.tasks.schema import Element, is_missing
 from ptrnet.types import Dataset, Example, Indices
 
@@ -210,12 +209,10 @@ def warn_of_ids(ids: Mapping[str, Sequence[Any]], fields: Sequence[str], source:
     if name is None:
         return
     is_read = "; without it, the network also reads this field" if name in fields else ""
-    warnings.warn(
+    warn_ambiguous(
         f'{source}: "{name}" looks like an id: {len(ids[name]):,} sets share {len({*ids[name]}):,} '
         "values. A split by set would measure sets of those that training saw; to measure new "
-        f'ones, use --group {name} (group="{name}"){is_read}',
-        AmbiguousInputWarning,
-        stacklevel=4,
+        f'ones, use --group {name} (group="{name}"){is_read}'
     )
 
 
@@ -233,10 +230,8 @@ def warned_of_ids(examples: Iterable[Example]) -> Iterator[Example]:
     name = find_id(shared.ids)
     if name is not None:
         ids = shared.ids[name]
-        warnings.warn(
+        warn_ambiguous(
             f'"{name}" looks like an id: {len(ids):,} sets share {len({*ids}):,} values. The '
             "intervals take each set as one observation, so they are too narrow if the sets of one "
-            f'are alike; use --group {name} (group="{name}")',
-            AmbiguousInputWarning,
-            stacklevel=1,  # the same place for each caller, so equal warnings are printed once
+            f'are alike; use --group {name} (group="{name}")'
         )

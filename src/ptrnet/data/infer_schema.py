@@ -1,6 +1,5 @@
 """Infer the schema of a user's elements: the fields that a model reads, and their categories."""
 
-import warnings
 from array import array
 from collections.abc import Iterable, Sequence
 from operator import eq
@@ -9,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ptrnet.data.cells import are_foreign_numbers, is_finite_number
-from ptrnet.errors import AmbiguousInputWarning, InputError, listed, short
+from ptrnet.errors import InputError, listed, short, warn_ambiguous
 from ptrnet.tasks.schema import (
     Element,
     Level,
@@ -260,13 +259,15 @@ def schema_of(fields: Sequence[Field], reading: Reading = AS_IT_IS) -> Schema:
         if not read:
             raise InputError(f"{empty}: expected a value in some example, got none")
         those = "the field" if len(fields) - len(read) == 1 else "these fields"
-        _warn(f"{empty}: no training example has a value, so the model does not read {those}")
+        warn_ambiguous(
+            f"{empty}: no training example has a value, so the model does not read {those}"
+        )
         fields = read
     categories = tuple(field.categories() for field in fields)
     has_sign = {*reading.increasing, *reading.decreasing}
     if foreign := [field for field in fields if field.has_foreign_numbers]:
         names = listed(f'"{field.name}"' for field in foreign)
-        _warn(
+        warn_ambiguous(
             f"{names}: texts such as {short(min(foreign[0].texts))} are read as categories; write "
             "numbers as 1234.5, without quotes or units"
         )
@@ -281,10 +282,6 @@ def schema_of(fields: Sequence[Field], reading: Reading = AS_IT_IS) -> Schema:
             for field in fields
         ),
     )
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, AmbiguousInputWarning, stacklevel=5)
 
 
 def infer_schema(

@@ -5,7 +5,6 @@ answers, such as "set" or "permutation", we then check that all answers are of t
 user named no kind, we infer it from all answers.
 """
 
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +23,7 @@ from ptrnet.data.formats.parts.json_values import num_features, records
 from ptrnet.data.groups import SharedFields, common_id, warn_of_ids
 from ptrnet.data.infer_schema import AS_IT_IS, OF_FIELDS, Reading, context_of, infer_schema
 from ptrnet.data.tables import Table, field_names, infer_sets, kind_of_sets, sets_for_task
-from ptrnet.errors import AmbiguousInputWarning, InputError, listed, short
+from ptrnet.errors import InputError, listed, short, warn_ambiguous
 from ptrnet.tasks.custom import MAX_LENGTH, MIN_SPREAD, Custom, Kind
 from ptrnet.tasks.schema import Schema
 from ptrnet.types import Dataset, Example, Floats
@@ -251,11 +250,9 @@ def feature_scaling(
     narrow = np.flatnonzero((lowest < highest) & ~is_varied).tolist()
     if narrow:
         which = listed(short(names[k]) if names else f"number {k + 1}" for k in narrow)
-        warnings.warn(
+        warn_ambiguous(
             f"{which}: all values are within {(highest - lowest)[narrow].max():.0e} of each other, "
-            "so the model reads them as equal; write them in a smaller unit",
-            AmbiguousInputWarning,
-            stacklevel=4,
+            "so the model reads them as equal; write them in a smaller unit"
         )
     return mean * unit, np.where(is_varied, spread, 1), lowest
 
@@ -367,9 +364,7 @@ def warn_of_positions(examples: Dataset) -> None:
     counts["the same positions"] = sum(most.values())
     form = max(counts, key=lambda name: counts[name])
     if num_rows >= _MIN_ANSWERS and counts[form] >= _MIN_SHARE * num_rows:
-        warnings.warn(
+        warn_ambiguous(
             f"{counts[form] / num_rows:.0%} of the answers are {form}. Were the elements sorted by "
-            "their answer? ptrnet ignores the order of elements, unless you set ordered.",
-            AmbiguousInputWarning,
-            stacklevel=4,
+            "their answer? ptrnet ignores the order of elements, unless you set ordered."
         )

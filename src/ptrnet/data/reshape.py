@@ -6,7 +6,6 @@ answers go back to the rows of the original table.
 """
 
 import re
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from ptrnet.data.cells import parse_column
 from ptrnet.data.columns import Columns, TableColumns, WeightedColumns
 from ptrnet.data.tables import Origin, Table
-from ptrnet.errors import AmbiguousInputWarning, InputError, listed, short
+from ptrnet.errors import InputError, listed, short, warn_ambiguous
 from ptrnet.tasks.schema import NO_LAYOUT, Layout, category_of, flags_of, is_empty
 from ptrnet.types import Indices
 
@@ -194,12 +193,10 @@ def _fields_of(
     for field, of_field in fields.values():
         if field.casefold() in _AVAILABILITY and not columns.available:
             column = next(filter(None, of_field))
-            warnings.warn(
+            warn_ambiguous(
                 f'{table.source}: columns such as "{column}" are read as a field; if they say '
                 "which alternatives can be chosen, name them by --available, such as "
-                f"{{alternative}}_{field}",
-                AmbiguousInputWarning,
-                stacklevel=4,
+                f"{{alternative}}_{field}"
             )
     return tuple((field, tuple(of_field)) for field, of_field in fields.values())
 

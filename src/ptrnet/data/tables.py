@@ -5,7 +5,6 @@ a `Dataset` of it, with a row for each set. The rows of a set need not be next t
 table; the dataset's column `rows` says where they are.
 """
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -29,7 +28,7 @@ from ptrnet.data.infer_schema import (
     check_read,
     schema_of,
 )
-from ptrnet.errors import AmbiguousInputWarning, InputError, listed, short
+from ptrnet.errors import InputError, listed, short, warn_ambiguous
 from ptrnet.files import checksum
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Kind
@@ -361,7 +360,7 @@ def _warn_of_typos(table: Table, names: Sequence[str]) -> None:
             columns = listed(f'"{name}"' for name in typos)
             advice = f"because of such cells, {len(typos)} columns are read as texts: {columns}"
         first = next(iter(typos.values()))
-        warnings.warn(f"{first}; {advice}", AmbiguousInputWarning, stacklevel=3)
+        warn_ambiguous(f"{first}; {advice}")
 
 
 # The functions below take a table whose rows are sorted: those of set k are from `starts[k]` on.

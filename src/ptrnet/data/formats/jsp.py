@@ -5,7 +5,6 @@ and the number of machines. Each further line is a job: pairs of a machine, coun
 duration.
 """
 
-import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
@@ -13,7 +12,7 @@ from ptrnet.data import checks
 from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import filled_lines
-from ptrnet.errors import AmbiguousInputWarning, InputError
+from ptrnet.errors import InputError, warn_ambiguous
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
@@ -46,11 +45,9 @@ def read(path: str, task: Task) -> Iterator[Example]:
     inputs = checks.check_instance(task.read_instance({"jobs": jobs}, path), task, path)
     short = sum(len(job) < machines for job in jobs)
     if short:
-        warnings.warn(
+        warn_ambiguous(
             f"{path}: {short} of {count} jobs have fewer operations than there are machines, "
-            f"{machines}",
-            AmbiguousInputWarning,
-            stacklevel=3,
+            f"{machines}"
         )
     yield Example(inputs, source=path)
 

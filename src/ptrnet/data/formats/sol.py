@@ -6,7 +6,6 @@ with `NAME.vrp`.
 """
 
 import re
-import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
@@ -17,7 +16,7 @@ from ptrnet.data import checks
 from ptrnet.data.cells import is_number, parse_index
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import depots, filled_lines
-from ptrnet.errors import AmbiguousInputWarning, InputError
+from ptrnet.errors import InputError, warn_ambiguous
 from ptrnet.metrics import summary
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
@@ -79,7 +78,7 @@ def _check_cost(source: str, written: str, answered: Example, task: Task) -> Non
     )
     text = f"the routes cost {rounded:.15g}, or {exact:.2f} if distances are not rounded"
     if not is_number(written) or abs(float(written) - rounded) > 1e-9 * rounded:
-        warnings.warn(f"{source}: Cost {written[:40]}: {text}", AmbiguousInputWarning, stacklevel=4)
+        warn_ambiguous(f"{source}: Cost {written[:40]}: {text}")
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:

@@ -6,7 +6,6 @@ the same form. The answer to `NAME.tsp` is in `NAME.tour`. This module also read
 files.
 """
 
-import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TextIO
@@ -17,7 +16,7 @@ from ptrnet.data import checks
 from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import filled_lines
-from ptrnet.errors import AmbiguousInputWarning, InputError, short
+from ptrnet.errors import InputError, short, warn_ambiguous
 from ptrnet.geometry.distances import EXPLICIT, SPATIAL, TSPLIB, is_directed
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.tsp.ends import checked_rules
@@ -65,17 +64,13 @@ def read(path: str, task: Task) -> Iterator[Example]:
     checks.check_distances(inputs, distance, path)
     is_symmetric = "TYPE" not in file.keywords or file.entry("TYPE")[0] == "TSP"
     if distance == EXPLICIT and is_symmetric and is_directed(inputs[None])[0]:
-        _warn(
+        warn_ambiguous(
             f"{path}: distances depend on the direction, but TYPE is not ATSP; the file is read as "
             "ATSP"
         )
     rules = TourRules(fixed=_fixed_edges(file, ids))
     nodes = Nodes(file.name, ids)
     yield checked_rules(Example(inputs, source=path, nodes=nodes, distance=distance, rules=rules))
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, AmbiguousInputWarning, stacklevel=3)
 
 
 def _matrix(file: "TsplibFile") -> Floats:
@@ -188,7 +183,7 @@ class TsplibFile:
         """Warn about keywords that are ignored."""
         for keyword, (value, source) in self.keywords.items():
             if keyword not in known:
-                _warn(f"{source}: {keyword} : {value[:40]} is ignored")
+                warn_ambiguous(f"{source}: {keyword} : {value[:40]} is ignored")
 
     def check_dimension(self, n: int) -> None:
         """Refuse a DIMENSION other than n. The keyword may be missing."""

@@ -9,7 +9,6 @@ Pages that were read with their texts, such as those of a PDF, are written as pl
 of the boxes in reading order, and a form feed after each page.
 """
 
-import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TextIO
 
@@ -20,7 +19,7 @@ from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.dataset import examples_of_rows
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import Block, display_name, filled_lines, lines_of_block
-from ptrnet.errors import AmbiguousInputWarning, InputError
+from ptrnet.errors import InputError, warn_ambiguous
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import LARGEST_UNROUNDED
 from ptrnet.types import Example, Floats, Indices
@@ -51,11 +50,9 @@ def read(path: str, task: Task) -> Iterator[Example]:
             return
     # Other programs write a single instance like this.
     if count > 1:
-        warnings.warn(
+        warn_ambiguous(
             f"{display_name(path)}: each of its {count} lines was read as an instance of one "
-            "element; write all elements of an instance in one line, or as the rows of a .csv",
-            AmbiguousInputWarning,
-            stacklevel=2,
+            "element; write all elements of an instance in one line, or as the rows of a .csv"
         )
 
 

@@ -5,7 +5,6 @@ pages that cannot be used. `write` writes answers into a document.
 """
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 import numpy as np
 
 from ptrnet.data import checks
-from ptrnet.errors import AmbiguousInputWarning, InputError, short
+from ptrnet.errors import InputError, short, warn_ambiguous
 from ptrnet.pages.labels import LABELS
 from ptrnet.tasks.base import Task
 from ptrnet.types import Document, Example, Indices, Page
@@ -190,7 +189,7 @@ def usable(attempts: Iterable[Callable[[], Iterator[Example]]]) -> Iterator[Exam
 
 def _warn_of(errors: Iterable[InputError]) -> None:
     for error in errors:
-        warnings.warn(f"left out: {error}", AmbiguousInputWarning, stacklevel=4)
+        warn_ambiguous(f"left out: {error}")
 
 
 def _example(
