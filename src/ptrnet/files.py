@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ptrnet.errors import InputError, OutputError
+from ptrnet.errors import InputError, OutputError, PtrnetError
 
 
 class FolderExistsError(InputError):
@@ -74,6 +74,15 @@ def to_standard_output(lines: Iterable[str]) -> None:
 
 
 @contextlib.contextmanager
+def named_failure(failure: str, kind: type[PtrnetError] = InputError) -> Iterator[None]:
+    """Raise `kind` instead of OSError: the failure, such as "a.csv: cannot be read", and why."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{failure}: {error.strerror or error}") from None
+
+
+@contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Yield the path of a temporary file, which replaces `path` if the block succeeds.
 
@@ -93,7 +102,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
         ...     temporary.write_text("42")
     """
     check_writable(path)
-    try:
+    with named_failure(f"{path}: cannot be written", OutputError):
         # Write into a FIFO or a device, which no rename can replace.
         if exists(path) and not stat.S_ISREG(path.stat().st_mode):
             with tempfile.TemporaryDirectory() as folder:
@@ -115,8 +124,6 @@ def atomic_path(path: Path) -> Iterator[Path]:
             _sync(target.parent)
         finally:
             temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 @contextlib.contextmanager

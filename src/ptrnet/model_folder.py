@@ -18,7 +18,7 @@ from safetensors.torch import save as to_bytes
 
 from ptrnet import models, tasks
 from ptrnet.errors import InputError, ModelError, short
-from ptrnet.files import atomic_path, checksum, exists
+from ptrnet.files import atomic_path, checksum, exists, named_failure
 from ptrnet.models.base import PointerModel, num_weights
 from ptrnet.tasks.base import Task
 
@@ -75,10 +75,8 @@ def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None
         "task_settings": tasks.settings_of(saved.task),
         "trained": saved.trained,
     }
-    try:
+    with named_failure(f"{folder}: cannot be made"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
     content = to_bytes(tensors, metadata={"format": "pt"})
     config[_CHECKSUM] = _checksum(config, content)
     # First write both files under temporary names, because either file is useless alone. Then

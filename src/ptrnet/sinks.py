@@ -31,7 +31,14 @@ from ptrnet import __version__, tasks
 from ptrnet.data import formats
 from ptrnet.data.dataset import chunks_of
 from ptrnet.errors import InputError, KilledError, OutputError, short
-from ptrnet.files import atomic_path, check_writable, checksum, locked, to_standard_output
+from ptrnet.files import (
+    atomic_path,
+    check_writable,
+    checksum,
+    locked,
+    named_failure,
+    to_standard_output,
+)
 from ptrnet.run import CHUNK, Part, Result, Sink, Source, Whole
 from ptrnet.tasks.base import Task, with_ends
 from ptrnet.types import Dataset, Ends
@@ -55,7 +62,7 @@ class Lines(Sink[None]):
             yield {}
 
     def add(self, part: Part) -> None:
-        with _writing(self.output):
+        with named_failure(f"{self.output}: cannot be written", OutputError):
             self._stream.write(part.encoded)
 
     def result(self) -> None:
@@ -174,11 +181,11 @@ class Resumable(Sink[None]):
 
     def add(self, part: Part) -> None:
         name = _chunk_name(part.number, part.unproved, part.encoded, self.extension)
-        with _writing(self.output):
+        with named_failure(f"{self.output}: cannot be written", OutputError):
             _write_chunk(self._folder / name, part.encoded)
 
     def result(self) -> None:
-        with _writing(self.output):
+        with named_failure(f"{self.output}: cannot be written", OutputError):
             _join(self._folder, self.output, self.task, self.target.capabilities.binary)
 
 
@@ -282,7 +289,7 @@ def _claimed(output: str, key: Mapping[str, Any]) -> Iterator[Path]:
     check_writable(path)
     folder = path.with_name(f"{path.name}.partial")
     with ExitStack() as stack:
-        with _writing(output):
+        with named_failure(f"{output}: cannot be written", OutputError):
             folder.mkdir(exist_ok=True)
             stack.enter_context(locked(folder, wait=False))
             is_new = not (folder / KEY_FILE).exists()
@@ -300,15 +307,6 @@ def _claimed(output: str, key: Mapping[str, Any]) -> Iterator[Path]:
                 shutil.rmtree(folder)
             raise
         shutil.rmtree(folder)
-
-
-@contextmanager
-def _writing(output: str) -> Iterator[None]:
-    """Raise OutputError instead of OSError."""
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(f"{output}: cannot be written: {error.strerror or error}") from None
 
 
 def _claim(folder: Path, key: Mapping[str, Any], is_new: bool) -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ptrnet.errors import InputError
-from ptrnet.files import atomic_path, exists
+from ptrnet.files import atomic_path, exists, named_failure
 
 LAST, PREVIOUS = "checkpoint.ckpt", "previous.ckpt"
 _DIGEST_SIZE = hashlib.sha256().digest_size
@@ -62,10 +62,8 @@ def read(path: Path) -> dict[str, Any]:
     Raises:
         InputError: the file is not a checkpoint of ptrnet, or the file is damaged.
     """
-    try:
+    with named_failure(f"{path}: cannot be read"):
         stored = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     content = stored[:-_DIGEST_SIZE]
     if stored != _with_digest(content):
         raise InputError(

@@ -24,7 +24,7 @@ from ptrnet.data.infer_task import (
     task_of,
 )
 from ptrnet.errors import InputError, MissingExtraError, short
-from ptrnet.files import atomic_folder, exists
+from ptrnet.files import atomic_folder, exists, named_failure
 from ptrnet.settings import options_of
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import Custom, Kind, kind_of
@@ -310,12 +310,10 @@ def _saved(data: Dataset, folder: Path) -> Iterator[Path]:
     If an error is raised before the run's recipe is written, remove the examples again.
     """
     is_new, saved = not exists(folder), folder / EXAMPLES
-    try:
+    with named_failure(f"{folder}: cannot be written"):
         folder.mkdir(parents=True, exist_ok=True)
         with atomic_folder(saved) as temporary:
             stored.save([data], temporary, EXAMPLES)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
     try:
         yield saved.resolve()
     except BaseException:

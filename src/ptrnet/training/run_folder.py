@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ptrnet import files, model_folder, weights
 from ptrnet.errors import InputError, short
-from ptrnet.files import atomic_path, exists
+from ptrnet.files import atomic_path, exists, named_failure
 from ptrnet.model_folder import RECIPE
 from ptrnet.training import checkpoint
 from ptrnet.training.recipe import Recipe
@@ -99,10 +99,8 @@ def locked(folder: Path) -> AbstractContextManager[None]:
 
 def create(folder: Path) -> None:
     """Create a new run's folder. Raises InputError if the folder cannot be created."""
-    try:
+    with named_failure(f"{folder}: cannot be made"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
 
 
 def write_recipe(folder: Path, recipe: Recipe) -> None:

@@ -12,6 +12,7 @@ from ptrnet.data import formats
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import pages
 from ptrnet.errors import InputError
+from ptrnet.files import named_failure
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
@@ -19,10 +20,8 @@ CAPABILITIES = Capabilities(task="reading-order", binary=True, document=True, st
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    try:
+    with named_failure(f"{path}: cannot be read"):
         files = sorted(Path(path).iterdir())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     attempts = list[Callable[[], Iterator[Example]]]()
     for file in files:
         if file.is_file() and formats.is_document(str(file)):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from ptrnet.errors import InputError
+from ptrnet.files import named_failure
 from ptrnet.types import LARGEST
 
 # In bytes. An element takes up to about 60 bytes: two numbers of 25 characters, and an index. We
@@ -110,11 +111,8 @@ def _opened(path: str) -> Iterator[BinaryIO]:
     if path == "-":
         yield _standard_input()
         return
-    try:
-        with Path(path).open("rb") as stream:
-            yield stream
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    with named_failure(f"{path}: cannot be read"), Path(path).open("rb") as stream:
+        yield stream
 
 
 def _decoded(stream: BinaryIO, file: str, first: int = 1) -> Iterator[tuple[str, str]]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ptrnet.data import checks
 from ptrnet.errors import InputError, short, warn_ambiguous
+from ptrnet.files import named_failure
 from ptrnet.pages.labels import LABELS
 from ptrnet.tasks.base import Task
 from ptrnet.types import Document, Example, Indices, Page
@@ -97,10 +98,8 @@ def read_text(path: str) -> tuple[bytes, str]:
     Raises:
         InputError: the file cannot be read, or is not text in its encoding.
     """
-    try:
+    with named_failure(f"{path}: cannot be read"):
         content = Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     encoding = "utf-8"
     marks = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
     if content[:2] in marks:
