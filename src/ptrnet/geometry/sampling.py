@@ -28,14 +28,6 @@ def sample_points(kind: str, rng: np.random.Generator, shape: Shape) -> Floats:
     return _KINDS[kind](rng, shape)
 
 
-def _uniform(rng: np.random.Generator, shape: Shape) -> Floats:
-    return rng.random(shape)
-
-
-def _gaussian(rng: np.random.Generator, shape: Shape) -> Floats:
-    return _place_in_cube(rng, rng.standard_normal(shape))
-
-
 def _clustered(rng: np.random.Generator, shape: Shape) -> Floats:
     """Gaussian clusters around 1 to 8 centres, with standard deviations of 0.01 to 0.2."""
     batch, n, features = shape
@@ -117,8 +109,8 @@ def _place_in_cube(rng: np.random.Generator, points: Floats) -> Floats:
 
 
 _KINDS: dict[str, Callable[[np.random.Generator, Shape], Floats]] = {
-    UNIFORM: _uniform,
-    "gaussian": _gaussian,
+    UNIFORM: lambda rng, shape: rng.random(shape),
+    "gaussian": lambda rng, shape: _place_in_cube(rng, rng.standard_normal(shape)),
     "clustered": _clustered,
     "curves": _curves,
     "stretched": _stretched,

@@ -52,14 +52,8 @@ def triton_scores(
 ) -> Tensor:
     """Compute `additive_scores` of tensors on a GPU. Lengths above N and M are clipped."""
     arguments = check_arguments(keys, queries, v, key_lengths, query_lengths)
-    return _Scores.apply(*_to_kernel_types(arguments))
-
-
-def _to_kernel_types(arguments: Arguments) -> Arguments:
-    """Return the arguments with `v` in float32. If any tensor is float64, all become float64."""
-    if torch.float64 in {t.dtype for t in (arguments.keys, arguments.queries, arguments.v)}:
-        return in_one_type(arguments)
-    return arguments._replace(v=arguments.v.float())
+    is_double = torch.float64 in {t.dtype for t in (keys, queries, v)}
+    return _Scores.apply(*in_one_type(arguments) if is_double else arguments._replace(v=v.float()))
 
 
 class _Scores(torch.autograd.Function):

@@ -80,7 +80,7 @@ class Picture(Shown[Result]):
     def __init__(
         self, inner: Sink[Result], path: Path, task: Task, index: int, author: str = NETWORK
     ) -> None:
-        super().__init__(inner, _unchanged)
+        super().__init__(inner, lambda data: data)
         self._path, self._task, self._author = path, task, author
         self._index, self._first = index, 0
         self._example: Example | None = None
@@ -116,10 +116,6 @@ class Picture(Shown[Result]):
         known = self._example.outputs if is_comparable else None
         with plotting(self._path, self._task, self._answered, known, self._author):
             return self.inner.result()
-
-
-def _unchanged(data: Dataset) -> Dataset:
-    return data
 
 
 def check_index(index: int, count: int) -> None:

@@ -134,7 +134,8 @@ def fit(
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
 
-    recipe = {key: _plain(value) for key, value in recipe.items()}
+    # Numbers of NumPy, and names in an array or a pandas index, become Python's.
+    recipe = {k: v.tolist() if hasattr(v, "tolist") else v for k, v in recipe.items()}
     for key in ("task", "data", *INFERRED):
         if key in recipe:
             raise InputError(f"fit: {key} cannot be given, because it follows from the examples")
@@ -172,11 +173,6 @@ def fit(
     if resume and folder is None:
         raise InputError("fit: resume needs output, the folder of the run")
     return fit_costs(examples, cost, kind, folder, resume, hooks, recipe)
-
-
-def _plain(value: Any) -> Any:
-    """Convert a NumPy number, or names in an array or a pandas index, to Python objects."""
-    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _fit_answers(

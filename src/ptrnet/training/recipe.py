@@ -550,9 +550,11 @@ def recipe_options(of_tasks: Sequence[str]) -> dict[str, Option]:
     """
     own = {**options_of(Recipe), **part_options()}
     options = {**_task_options(own, of_tasks), **own, **_model_options(own)}
+    of_each = {name: labellers.names_for(tasks.get(name)) for name in tasks.names()}
+    several = [name for name, known in of_each.items() if name in of_tasks and len(known) > 1]
     names = {
         "model": " | ".join([*models.names(), *models.AT_ONCE]),
-        "labeller": _labellers(of_tasks),
+        "labeller": "; ".join(f"{name} {' | '.join(of_each[name])}" for name in several),
         "optimizer": " | ".join(optimizers.names()),
     }
     return {
@@ -560,13 +562,6 @@ def recipe_options(of_tasks: Sequence[str]) -> dict[str, Option]:
         for name, option in options.items()
         for known in [names.get(name, " | ".join(option.choices))]
     }
-
-
-def _labellers(of_tasks: Sequence[str]) -> str:
-    """Return the names of the labellers of each task that has two or more labellers."""
-    names = [name for name in tasks.names() if name in of_tasks]
-    choices = ((name, labellers.names_for(tasks.get(name))) for name in names)
-    return "; ".join(f"{name} {' | '.join(names)}" for name, names in choices if len(names) > 1)
 
 
 def _task_options(of_recipe: Mapping[str, Option], of_tasks: Sequence[str]) -> dict[str, Option]:

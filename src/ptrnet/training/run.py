@@ -102,7 +102,8 @@ def train(
             from ptrnet.training.trees import check_extra
 
             check_extra()
-        if _has_small_steps(recipe):
+        work = recipe.data.batch_size * recipe.data.n[-1] * recipe.network.hidden_size
+        if recipe.network.scores_once and work <= SMALL_STEP:
             locks.enter_context(one_thread())
         if is_main_process():  # before the examples are read, which may take long
             if resume:
@@ -111,12 +112,6 @@ def train(
             else:
                 run_folder.check_unused(output)
         return _train(recipe, output, resume, data, costs, hooks or Hooks(), locks)
-
-
-def _has_small_steps(recipe: Recipe) -> bool:
-    elements = recipe.data.batch_size * recipe.data.n[-1]
-    is_small = elements * recipe.network.hidden_size <= SMALL_STEP
-    return recipe.network.scores_once and is_small
 
 
 def _train(
