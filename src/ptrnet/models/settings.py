@@ -5,7 +5,7 @@ keyword arguments of `models.build` and options of `ptrnet train`.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from ptrnet.errors import InputError
 from ptrnet.plugins import load
@@ -16,7 +16,15 @@ MAX_UNITS = 65_536  # a square matrix of this size takes 17 GB in float32
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings(Settings):
-    """Settings of every model."""
+    """Settings of every model.
+
+    Attributes:
+        scores_once: whether the scores of elements are independent of the previous tokens.
+        keeps_signs: whether the model guarantees the signs of `Schema.signs`.
+    """
+
+    scores_once: ClassVar[bool] = False
+    keeps_signs: ClassVar[bool] = False
 
     hidden_size: int = setting(256, "units of encoder and decoder", ge=1, le=MAX_UNITS)
     ensemble: int = setting(
@@ -30,16 +38,6 @@ class ModelSettings(Settings):
     def sees_order(self) -> bool:
         """Whether answers may depend on the order of the elements."""
         return True
-
-    @property
-    def scores_once(self) -> bool:
-        """Whether the scores of elements are independent of the previous tokens."""
-        return False
-
-    @property
-    def keeps_signs(self) -> bool:
-        """Whether the model guarantees the signs of `Schema.signs`."""
-        return False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +142,9 @@ _SPACES = (
 class SetSettings(EncoderSettings):
     """Settings of the model that scores each element of a set once."""
 
+    scores_once = True
+    keeps_signs = True
+
     hidden_size: int = setting(64, "units of the network", ge=1, le=MAX_UNITS)
     encoder_layers: int = setting(2, "layers of the network", ge=1, le=64)
     feed_forward: int = setting(128, "hidden units of a feed-forward layer", ge=1, le=MAX_UNITS)
@@ -172,14 +173,6 @@ class SetSettings(EncoderSettings):
     )
     spaces: int = setting(0, _SPACES, ge=0, le=10_000)
 
-    @property
-    def scores_once(self) -> bool:
-        return True
-
-    @property
-    def keeps_signs(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True, kw_only=True)
 class BoxSettings(LayerSettings):
@@ -199,6 +192,9 @@ class BoxSettings(LayerSettings):
 class LogitSettings(ModelSettings):
     """Settings of the conditional logit, which has no choices to make."""
 
+    scores_once = True
+    keeps_signs = True
+
     hidden_size: int = setting(0, "a conditional logit has no hidden units", ge=0, le=0)
     ensemble: int = setting(1, "a conditional logit is fitted once", ge=1, le=1)
 
@@ -206,18 +202,12 @@ class LogitSettings(ModelSettings):
     def sees_order(self) -> bool:
         return False
 
-    @property
-    def scores_once(self) -> bool:
-        return True
-
-    @property
-    def keeps_signs(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True, kw_only=True)
 class ChooserSettings(ModelSettings):
     """Settings of the model that is fitted to a few hundred examples. It has no units."""
+
+    scores_once = True
 
     hidden_size: int = setting(1, "the model has no network", ge=1, le=1)
     ensemble: int = setting(1, "the model is fitted at once, so there is one", ge=1, le=1)
@@ -227,10 +217,6 @@ class ChooserSettings(ModelSettings):
     @property
     def sees_order(self) -> bool:
         return False
-
-    @property
-    def scores_once(self) -> bool:
-        return True
 
 
 def every_setting() -> dict[str, Option]:
