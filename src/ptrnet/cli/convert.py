@@ -33,7 +33,7 @@ def convert(
     ] = None,
     task: Annotated[
         str | None,
-        typer.Option("--task", help="The task; not needed for a format of one task, such as .tsp."),
+        typer.Option(help="The task; not needed for a format of one task, such as .tsp."),
     ] = None,
     columns: TableColumns,
     plot: Plot = None,

@@ -47,56 +47,47 @@ def evaluate(
     columns: WeightedColumns,
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output",
-            help="A .jsonl or .parquet file for the examples with answers and scores.",
-        ),
+        typer.Option(help="A .jsonl or .parquet file for the examples with answers and scores."),
     ] = None,
     random: Annotated[
-        int | None,
-        typer.Option("--random", min=1, help="Draw this many instances instead of reading FILE."),
+        int | None, typer.Option(min=1, help="Draw this many instances instead of reading FILE.")
     ] = None,
     n: Annotated[
         str | None,
-        typer.Option("--n", help="With --random: sizes, such as 5-50.  [sizes of the training]"),
+        typer.Option(help="With --random: sizes, such as 5-50.  [sizes of the training]"),
     ] = None,
     points: Points = None,
     by: Annotated[
         str | None,
         typer.Option(
-            "--by",
             help="Add a row for each value of this field: a key of each line, or a field that all "
-            "elements of an instance share.",
+            "elements of an instance share."
         ),
     ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(
-            "--plot",
             help="Draw a reliability diagram, which shows how often the model is right for each "
             "probability that it gives: FILE.png or FILE.svg. Only for models of your own "
-            "examples.",
+            "examples."
         ),
     ] = None,
     direction: Direction = None,
     at: Annotated[
         str | None,
-        typer.Option("--at", metavar="K,...", help="The k of ndcg@k and top@k.  [1,5,10 and 3,5]"),
+        typer.Option(metavar="K,...", help="The k of ndcg@k and top@k.  [1,5,10 and 3,5]"),
     ] = None,
     gains: Annotated[
         str | None,
         typer.Option(
-            "--gains",
-            metavar="G,...",
-            help="The gains of grades 0, 1, 2, ... in ndcg@k.  [2^grade - 1]",
+            metavar="G,...", help="The gains of grades 0, 1, 2, ... in ndcg@k.  [2^grade - 1]"
         ),
     ] = None,
     irrelevant: Annotated[
         str | None,
         typer.Option(
-            "--irrelevant",
             help="What a set without a relevant element counts in ndcg@k, mrr and map: 1, 0 or out "
-            "(left out).  [1]",
+            "(left out).  [1]"
         ),
     ] = None,
     jobs: Jobs = 1,

@@ -21,11 +21,9 @@ def explain(
         str, typer.Argument(metavar="FILE", help="Examples with answers.", show_default=False)
     ],
     columns: WeightedColumns,
-    repeats: Annotated[
-        int, typer.Option("--repeats", min=1, help="How often to shuffle each field.")
-    ] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="How often to shuffle each field.")] = 5,
     plot: Annotated[
-        Path | None, typer.Option("--plot", help="Draw a bar for each field: FILE.png or FILE.svg.")
+        Path | None, typer.Option(help="Draw a bar for each field: FILE.png or FILE.svg.")
     ] = None,
     seed: Seed = 0,
     json: Json = False,

@@ -25,7 +25,6 @@ def export(
     page: Annotated[
         Path | None,
         typer.Option(
-            "--page",
             metavar="DIR",
             help="Write a web page instead, on which the models answer in the browser.  [hull, "
             "delaunay, tsp, sort and reading-order]",
@@ -34,9 +33,7 @@ def export(
     runtime: Annotated[
         Path | None,
         typer.Option(
-            "--runtime",
-            metavar="DIR",
-            help="With --page: the files of onnxruntime-web.  [fetched by npm]",
+            metavar="DIR", help="With --page: the files of onnxruntime-web.  [fetched by npm]"
         ),
     ] = None,
     quantize: Annotated[
@@ -46,9 +43,7 @@ def export(
     instances: Annotated[
         int,
         typer.Option(
-            "--instances",
-            min=1,
-            help="Number of instances on which to check the graphs and measure --quantize.",
+            min=1, help="Number of instances on which to check the graphs and measure --quantize."
         ),
     ] = 100,
     seed: Seed = 0,

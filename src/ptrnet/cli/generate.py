@@ -39,10 +39,10 @@ def _problem_settings() -> dict[str, Option]:
 
 def generate(
     task: TaskName,
-    n: Annotated[str, typer.Option("--n", help="Sizes: 50, 5-50 or 5,10,20-30.")],
-    count: Annotated[int, typer.Option("--count", min=1, help="Number of examples.")],
-    output: Annotated[str, typer.Option("--output", help="The file; its extension is the format.")],
-    points: Annotated[str, typer.Option("--points", help=POINTS)] = "uniform",
+    n: Annotated[str, typer.Option(help="Sizes: 50, 5-50 or 5,10,20-30.")],
+    count: Annotated[int, typer.Option(min=1, help="Number of examples.")],
+    output: Annotated[str, typer.Option(help="The file; its extension is the format.")],
+    points: Annotated[str, typer.Option(help=POINTS)] = "uniform",
     labeller: Labeller = None,
     strict: Strict = False,
     jobs: Jobs = -1,

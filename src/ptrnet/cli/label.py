@@ -26,9 +26,7 @@ from ptrnet.types import Ends
 
 def label(
     arguments: Arguments = None,
-    output: Annotated[
-        str, typer.Option("--output", help="The file; its extension is the format.")
-    ] = "-",
+    output: Annotated[str, typer.Option(help="The file; its extension is the format.")] = "-",
     labeller: Labeller = None,
     plot: Plot = None,
     index: Index = 0,

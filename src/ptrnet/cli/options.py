@@ -76,7 +76,6 @@ Strict = Annotated[
 Labeller = Annotated[
     str | None,
     typer.Option(
-        "--labeller",
         autocompletion=complete_labellers,
         help="The algorithm, by default the task's first. hull: monotone-chain; delaunay: qhull; "
         "tsp: exact, held-karp, local-search; sort: argsort; and those of plug-ins.",
@@ -86,14 +85,11 @@ Labeller = Annotated[
 Start = Annotated[
     int | None,
     typer.Option(
-        "--start",
-        help="The first city, a 0-based index, or the id in a .tsp file.",
-        rich_help_panel="tsp",
+        help="The first city, a 0-based index, or the id in a .tsp file.", rich_help_panel="tsp"
     ),
 ]
 End = Annotated[
-    int | None,
-    typer.Option("--end", help="The last city, in the same way.", rich_help_panel="tsp"),
+    int | None, typer.Option(help="The last city, in the same way.", rich_help_panel="tsp")
 ]
 Open = Annotated[
     bool,
@@ -104,15 +100,12 @@ Open = Annotated[
 Direction = Annotated[
     str | None,
     typer.Option(
-        "--direction",
-        help="How people read a line: ltr, rtl or vertical.  [ltr]",
-        rich_help_panel="reading-order",
+        help="How people read a line: ltr, rtl or vertical.  [ltr]", rich_help_panel="reading-order"
     ),
 ]
 Model = Annotated[
     str | None,
     typer.Option(
-        "--model",
         autocompletion=complete_models,
         help="A shipped model, a model's folder or a hub id.  [the task's shipped model]",
     ),
@@ -120,30 +113,24 @@ Model = Annotated[
 Points = Annotated[
     str | None,
     typer.Option(
-        "--points",
         help="With --random: uniform, mixed, gaussian, clustered, curves, stretched, grid or "
-        "duplicates.  [as the model was trained]",
+        "duplicates.  [as the model was trained]"
     ),
 ]
-Plot = Annotated[Path | None, typer.Option("--plot", help="Draw one answer: FILE.png or FILE.svg.")]
+Plot = Annotated[Path | None, typer.Option(help="Draw one answer: FILE.png or FILE.svg.")]
 Index = Annotated[
-    int, typer.Option("--index", min=0, help="With --plot: the instance to draw; 0 is the first.")
+    int, typer.Option(min=0, help="With --plot: the instance to draw; 0 is the first.")
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random numbers.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")]
 # Scripts may pass --seed to every command. Commands that draw no random numbers hide the option.
-UnusedSeed = Annotated[int, typer.Option("--seed", min=0, hidden=True)]
+UnusedSeed = Annotated[int, typer.Option(min=0, hidden=True)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Jobs = Annotated[
     int,
-    typer.Option(
-        "--jobs", help="Number of processes; -1 means one per core. It does not change the output."
-    ),
+    typer.Option(help="Number of processes; -1 means one per core. It does not change the output."),
 ]
 Backend = Annotated[
-    str,
-    typer.Option(
-        "--backend", help="Where processes run: local, or a dask or ray cluster (docs/scale.md)."
-    ),
+    str, typer.Option(help="Where processes run: local, or a dask or ray cluster (docs/scale.md).")
 ]
 
 

@@ -10,11 +10,9 @@ from ptrnet.cli.options import UnusedSeed, echo
 
 def plot(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", show_default=False)],
-    output: Annotated[Path, typer.Option("--output", help="The picture, .png or .svg.")] = Path(
-        "curves.png"
-    ),
+    output: Annotated[Path, typer.Option(help="The picture, .png or .svg.")] = Path("curves.png"),
     x: Annotated[
-        str, typer.Option("--x", help="The horizontal axis: steps, examples or minutes.")
+        str, typer.Option(help="The horizontal axis: steps, examples or minutes.")
     ] = "steps",
     seed: UnusedSeed = 0,
 ) -> None:

@@ -19,9 +19,7 @@ def push(
     ] = False,
     license: Annotated[
         str | None,
-        typer.Option(
-            "--license", metavar="ID", help="The hub's name for the model's license, such as mit."
-        ),
+        typer.Option(metavar="ID", help="The hub's name for the model's license, such as mit."),
     ] = None,
     seed: UnusedSeed = 0,
 ) -> None:

@@ -15,29 +15,25 @@ def serve(
     model: Annotated[
         list[str] | None,
         typer.Option(
-            "--model",
             help="A shipped model, a model's folder or a hub id. Repeat it to serve several.  "
-            "[all shipped models]",
+            "[all shipped models]"
         ),
     ] = None,
     host: Annotated[
-        str,
-        typer.Option("--host", help="If other machines can reach it, --token-file is needed."),
+        str, typer.Option(help="If other machines can reach it, --token-file is needed.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: any free port.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free port.")] = 8000,
     token_file: Annotated[
-        str | None,
-        typer.Option("--token-file", help="A file with the token that requests must send."),
+        str | None, typer.Option(help="A file with the token that requests must send.")
     ] = None,
     allow_origin: Annotated[
         list[str] | None,
         typer.Option(
-            "--allow-origin",
             help="The origin of web pages that may use the service, such as https://example.org. "
-            "Repeat it to allow several.  [none]",
+            "Repeat it to allow several.  [none]"
         ),
     ] = None,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Number of processes.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
     limits: Limits,
     seed: UnusedSeed = 0,
 ) -> None:

@@ -49,13 +49,12 @@ def solve(
     model: Model = None,
     decoding: AnswerOptions,
     output: Annotated[
-        str, typer.Option("--output", help="File for the answers; its extension is the format.")
+        str, typer.Option(help="File for the answers; its extension is the format.")
     ] = "-",
     set_columns: SetColumns,
     probability: Annotated[
         str,
         typer.Option(
-            "--probability",
             help="Long table: add a column of this name with the probability of each row. Wide "
             "table: the beginning of the names of such columns.  [probability]",
             rich_help_panel=OWN_EXAMPLES,
@@ -64,7 +63,6 @@ def solve(
     examples: Annotated[
         str,
         typer.Option(
-            "--examples",
             help="chooser: the file of answered sets, such as a table with --set-id and --chosen.",
             rich_help_panel=OWN_EXAMPLES,
         ),
@@ -72,7 +70,6 @@ def solve(
     group: Annotated[
         str,
         typer.Option(
-            "--group",
             help="chooser: the column of --examples that says to which person or household a set "
             "belongs.",
             rich_help_panel=OWN_EXAMPLES,
@@ -81,7 +78,6 @@ def solve(
     doubt: Annotated[
         float,
         typer.Option(
-            "--doubt",
             min=0,
             max=1,
             help="Name on standard error the instances whose answer has a lower probability.",
@@ -91,9 +87,7 @@ def solve(
     index: Index = 0,
     random: Annotated[
         int | None,
-        typer.Option(
-            "--random", min=1, help="Answer a random instance of this size, instead of a FILE."
-        ),
+        typer.Option(min=1, help="Answer a random instance of this size, instead of a FILE."),
     ] = None,
     points: Points = None,
     start: Start = None,

@@ -20,46 +20,39 @@ def bench(
     task: Annotated[
         str | None,
         typer.Option(
-            "--task",
-            help="hull, delaunay, tsp or sort.  [hull; remaining-ptr-net: tsp; label, export: all]",
+            help="hull, delaunay, tsp or sort.  [hull; remaining-ptr-net: tsp; label, export: all]"
         ),
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            "--model",
             help="With train: an architecture.  [ptr-net, transformer-ptr-net and "
-            "remaining-ptr-net]",
+            "remaining-ptr-net]"
         ),
     ] = None,
     n: Annotated[
         int | None,
         typer.Option(
-            "--n",
             help="Elements of an instance.  [50; export: largest trained size; solve: largest "
-            "trained size and 10 times it]",
+            "trained size and 10 times it]"
         ),
     ] = None,
     batch_size: Annotated[
-        int | None,
-        typer.Option("--batch-size", min=1, help="Instances in a batch.  [128; export: 1]"),
+        int | None, typer.Option(min=1, help="Instances in a batch.  [128; export: 1]")
     ] = None,
     hidden_size: Annotated[
         int | None,
         typer.Option(
-            "--hidden-size",
-            help="Hidden units; not for solve.  [256; score and ptr-net: 256 and 512; data: 128]",
+            help="Hidden units; not for solve.  [256; score and ptr-net: 256 and 512; data: 128]"
         ),
     ] = None,
     precision: Annotated[
         str | None,
-        typer.Option(
-            "--precision", help="With train and data: auto, bfloat16, tf32 or float32.  [auto]"
-        ),
+        typer.Option(help="With train and data: auto, bfloat16, tf32 or float32.  [auto]"),
     ] = None,
-    device: Annotated[str | None, typer.Option("--device", help="cpu or cuda.  [cpu]")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda.  [cpu]")] = None,
     repeats: Annotated[
-        int | None, typer.Option("--repeats", min=1, help="Runs for each median.  [5 to 40]")
+        int | None, typer.Option(min=1, help="Runs for each median.  [5 to 40]")
     ] = None,
     seed: Seed = 0,
     json: Json = False,

@@ -22,9 +22,8 @@ def reproduce(
     line: Annotated[
         list[str] | None,
         typer.Option(
-            "--line",
             help="paper: the paper's own training; ours: the same network, trained as we "
-            "recommend; best: the best shipped network. Repeat it for several lines.  [ours]",
+            "recommend; best: the best shipped network. Repeat it for several lines.  [ours]"
         ),
     ] = None,
     budget: Annotated[
