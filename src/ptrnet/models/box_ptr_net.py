@@ -9,12 +9,7 @@ from ptrnet.errors import InputError
 from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts import Dropout
-from ptrnet.models.parts.attention import (
-    EncoderLayer,
-    attention_bias,
-    layer_norm,
-    normal_vectors,
-)
+from ptrnet.models.parts.attention import Encoder, attention_bias, normal_vectors
 from ptrnet.models.settings import BoxSettings
 from ptrnet.pages.labels import LABEL, LABELS
 
@@ -77,10 +72,7 @@ class BoxPtrNet(PointerModel):
             nn.ReLU(),
         )
         self.pair_scores = nn.Linear(pair_units, 2 + settings.encoder_layers * settings.heads)
-        self.encoder = nn.ModuleList(
-            EncoderLayer(units, settings.heads, settings.feed_forward)
-            for _ in range(settings.encoder_layers)
-        )
+        self.encoder = Encoder(settings)
         self.queries, self.keys = nn.Linear(units, 2 * units), nn.Linear(units, 2 * units)
         self.first = nn.Linear(units, 1)
 
@@ -101,9 +93,7 @@ class BoxPtrNet(PointerModel):
             of_pairs = self.pair_scores(self.pairs(pair_features(boxes))).permute(3, 0, 1, 2)
             padding = attention_bias(is_box, rows.dtype)[:, None, None]
             biases = of_pairs[2:].view(-1, self.heads, batch, n, n).transpose(1, 2) + padding
-        for layer, bias in zip(self.encoder, biases.unbind(), strict=True):
-            rows = layer(rows, bias)
-        states = layer_norm(rows)
+        states = self.encoder(rows, *biases.unbind())
         with torch.autocast(inputs.device.type, enabled=False):
             states = states.to(rows.dtype)
             queries, keys = (

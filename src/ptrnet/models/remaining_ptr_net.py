@@ -16,12 +16,7 @@ from ptrnet.errors import InputError
 from ptrnet.kernels import is_recorded
 from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
-from ptrnet.models.parts.attention import (
-    EncoderLayer,
-    attention_bias,
-    layer_norm,
-    normal_vectors,
-)
+from ptrnet.models.parts.attention import Encoder, attention_bias, normal_vectors
 from ptrnet.models.parts.frames import PrefixEnds
 from ptrnet.models.parts.remaining import DistanceBias, RelativePositions, Rest
 from ptrnet.models.settings import RemainingSettings
@@ -81,10 +76,7 @@ class RemainingPtrNet(PointerModel):
             raise InputError(f"align: expected points in the plane, got {features} features")
         self.places = RelativePositions(features, units, settings.octaves, settings.align)
         self.distances = DistanceBias(heads) if settings.see_distances else None
-        self.layers = nn.ModuleList(
-            EncoderLayer(units, heads, settings.feed_forward)
-            for _ in range(settings.encoder_layers)
-        )
+        self.layers = Encoder(settings)
         self.query, self.key = (nn.Linear(units, units, bias=False) for _ in range(2))
         # Marks of the last token of a prefix: a mark for each special slot, and a mark that all
         # elements share. An empty prefix has END's mark.
@@ -165,9 +157,7 @@ class RemainingPtrNet(PointerModel):
         bias = attention_bias(mask, states.dtype)[:, None, None]
         if self.distances is not None:
             bias = bias + self.distances(points, mask)
-        for layer in self.layers:
-            states = layer(states, bias)
-        return rest, layer_norm(states)
+        return rest, self.layers(states, bias)
 
     def _current_and_goal(
         self, inputs: Tensor, prefixes: PrefixState, remaining: Tensor

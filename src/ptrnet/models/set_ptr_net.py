@@ -13,10 +13,9 @@ from ptrnet.models.base import full_lengths
 from ptrnet.models.parts import Dropout
 from ptrnet.models.parts.attention import (
     Elements,
-    EncoderLayer,
+    Encoder,
     Logs,
     attention_bias,
-    layer_norm,
     normal_vectors,
     with_deviations,
 )
@@ -95,7 +94,7 @@ class SetPtrNet(ScoresOnce):
 
     def __init__(self, features: int, num_specials: int, settings: SetSettings) -> None:
         super().__init__(features, num_specials, settings)
-        units, heads = settings.hidden_size, settings.heads
+        units = settings.hidden_size
         self.positions = None
         if settings.positions:
             self.positions = nn.Parameter(torch.zeros(settings.positions))
@@ -107,10 +106,7 @@ class SetPtrNet(ScoresOnce):
         num_waves = 2 * self.octaves * features
         self.elements = Elements(num_read + num_waves, units, octaves=0, see_indices=False)
         self.special_inputs = nn.Parameter(normal_vectors(num_specials, units))
-        self.encoder = nn.ModuleList(
-            EncoderLayer(units, heads, settings.feed_forward, settings.dropout)
-            for _ in range(settings.encoder_layers)
-        )
+        self.encoder = Encoder(settings, settings.dropout)
         self.head = nn.Sequential(
             nn.Linear(units, units),
             nn.ReLU(),
@@ -166,9 +162,7 @@ class SetPtrNet(ScoresOnce):
         rows = torch.cat([special, self.elements(torch.cat([read, *self._waves(others)], -1))], 1)
         is_token = length_mask(lengths + self.num_specials, rows.shape[1])
         bias = attention_bias(is_token, rows.dtype)[:, None, None]
-        for layer in self.encoder:
-            rows = layer(rows, bias)
-        states = layer_norm(rows)
+        states = self.encoder(rows, bias)
         with torch.autocast(inputs.device.type, enabled=False):
             scores = self.head(states.to(inputs.dtype))[..., 0]
             of_elements = self.linear(read)[..., 0] * self.linear_factor

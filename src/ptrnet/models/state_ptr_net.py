@@ -14,12 +14,7 @@ from torch import Tensor, nn
 
 from ptrnet.kernels import is_recorded
 from ptrnet.models.base import Encoded, PointerModel
-from ptrnet.models.parts.attention import (
-    EncoderLayer,
-    attention_bias,
-    layer_norm,
-    normal_vectors,
-)
+from ptrnet.models.parts.attention import Encoder, attention_bias, normal_vectors
 from ptrnet.models.parts.remaining import Rest
 from ptrnet.models.settings import LayerSettings, ModelSettings
 
@@ -61,16 +56,13 @@ class StatePtrNet(PointerModel):
 
     def __init__(self, task: "ProblemTask", settings: LayerSettings) -> None:
         super().__init__(task.facts.num_features, task.facts.num_specials, settings)
-        units, heads = settings.hidden_size, settings.heads
+        units = settings.hidden_size
         self.task, self.ways = task, task.facts.ways
         assert task.facts.feature_sizes is not None
         of_elements, of_whole = task.facts.feature_sizes()
         self.elements, self.whole = nn.Linear(of_elements, units), nn.Linear(of_whole, units)
         self.whole_mark = nn.Parameter(normal_vectors(units, divisor=10))
-        self.layers = nn.ModuleList(
-            EncoderLayer(units, heads, settings.feed_forward)
-            for _ in range(settings.encoder_layers)
-        )
+        self.layers = Encoder(settings)
         self.end, self.pointer = nn.Linear(units, 1), nn.Linear(units, self.ways)
 
     @classmethod
@@ -170,9 +162,7 @@ class StatePtrNet(PointerModel):
             rows = torch.cat([whole, self.elements(of_elements)], 1)
         mask = nn.functional.pad(rest.mask, (1, 0), value=True)
         bias = attention_bias(mask, rows.dtype)[:, None, None]
-        for layer in self.layers:
-            rows = layer(rows, bias)
-        rows = layer_norm(rows)
+        rows = self.layers(rows, bias)
         with torch.autocast(of_whole.device.type, enabled=False):
             end, scores = self.end(rows[:, 0]), self.pointer(rows[:, 1:])
         every = scores.new_zeros(rows.shape[0], rest.size, self.ways)

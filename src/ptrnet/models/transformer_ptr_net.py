@@ -15,7 +15,7 @@ from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts.attention import (
     DecoderLayer,
     Elements,
-    EncoderLayer,
+    Encoder,
     KeysValues,
     attention_bias,
     causal_mask,
@@ -76,7 +76,7 @@ class TransformerPtrNet(PointerModel):
         num_read = features * (1 + self.see_deviations)
         self.elements = Elements(num_read, units, settings.octaves, settings.see_indices)
         self.special_inputs = nn.Parameter(normal_vectors(num_specials, units))
-        self.encoder = nn.ModuleList(EncoderLayer(*sizes) for _ in range(settings.encoder_layers))
+        self.encoder = Encoder(settings)
         self.decoder = nn.ModuleList(DecoderLayer(*sizes) for _ in range(settings.decoder_layers))
         self.pointer = nn.Linear(units, units, bias=False)
         self.frames = _build_frames(features, num_specials, settings)
@@ -110,9 +110,7 @@ class TransformerPtrNet(PointerModel):
         read = with_deviations(inputs, lengths) if self.see_deviations else inputs
         rows = torch.cat([special, self.elements(read)], 1)
         bias = attention_bias(length_mask(lengths + self.num_specials, rows.shape[1]), rows.dtype)
-        for layer in self.encoder:
-            rows = layer(rows, bias[:, None, None])
-        return layer_norm(rows), bias
+        return self.encoder(rows, bias[:, None, None]), bias
 
     def point(
         self,

@@ -19,6 +19,7 @@ from ptrnet.models.parts import Dropout
 
 if TYPE_CHECKING:
     from ptrnet.kernels.decoder_layer_cpu import Step
+    from ptrnet.models.settings import LayerSettings
 
 
 class Elements(nn.Module):
@@ -229,6 +230,22 @@ class EncoderLayer(nn.Module):
     def forward(self, rows: Tensor, bias: Tensor) -> Tensor:
         rows = rows + self.dropout(self.attention(layer_norm(rows), bias))
         return rows + self.dropout(self.feed_forward(layer_norm(rows)))
+
+
+class Encoder(nn.ModuleList):
+    """The layers of a transformer's encoder, and the norm after the last."""
+
+    def __init__(self, settings: "LayerSettings", dropout: float = 0.0) -> None:
+        sizes = (settings.hidden_size, settings.heads, settings.feed_forward)
+        super().__init__(EncoderLayer(*sizes, dropout) for _ in range(settings.encoder_layers))
+
+    def forward(self, rows: Tensor, *biases: Tensor) -> Tensor:
+        """Encode rows `(B, M, H)`. There is a bias of attention for each layer, or one for all."""
+        for layer, bias in zip(
+            self, biases if len(biases) > 1 else biases * len(self), strict=True
+        ):
+            rows = layer(rows, bias)
+        return layer_norm(rows)
 
 
 class DecoderLayer(nn.Module):
