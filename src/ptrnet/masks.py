@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+Lengths = Tensor | None  # (B,) int64, how many rows of padded sequences are real; None: no padding
+
 
 def length_mask(lengths: Tensor, size: int) -> Tensor:
     """Return a mask `(B, size)`, True for the first `lengths` `(B,)` positions, else False."""

@@ -41,6 +41,7 @@ from ptrnet.kernels.numerics import (
     widest_vectors,
 )
 from ptrnet.kernels.threads import run_slices
+from ptrnet.masks import Lengths
 
 # For fewer products v[h] * r than this, starting a second thread (50 microseconds) takes more time
 # than the thread saves.
@@ -61,8 +62,8 @@ def compiled_scores(
     keys: Tensor,
     queries: Tensor,
     v: Tensor,
-    key_lengths: Tensor | None = None,
-    query_lengths: Tensor | None = None,
+    key_lengths: Lengths = None,
+    query_lengths: Lengths = None,
 ) -> Tensor:
     """Compute `additive_scores` of tensors on the CPU."""
     arguments = check_arguments(keys, queries, v, key_lengths, query_lengths)
@@ -83,7 +84,7 @@ class PreparedScores:
         ShapeError: keys, `v` and lengths do not fit each other.
     """
 
-    def __init__(self, keys: Tensor, v: Tensor, key_lengths: Tensor | None = None) -> None:
+    def __init__(self, keys: Tensor, v: Tensor, key_lengths: Lengths = None) -> None:
         arguments = check_arguments(keys, keys, v, key_lengths, None)
         self._keys, _, self._v, self._lengths, _ = _to_kernel_types(arguments)
         # Convert tensors to arrays only once: a conversion takes as long as scoring a few keys.

@@ -12,15 +12,15 @@ from torch.utils.checkpoint import checkpoint
 
 from ptrnet.errors import ShapeError
 from ptrnet.kernels import is_eager, plain_gradients
-from ptrnet.masks import length_mask
+from ptrnet.masks import Lengths, length_mask
 
 
 def naive_scores(
     keys: Tensor,
     queries: Tensor,
     v: Tensor,
-    key_lengths: Tensor | None = None,
-    query_lengths: Tensor | None = None,
+    key_lengths: Lengths = None,
+    query_lengths: Lengths = None,
 ) -> Tensor:
     """Compute `additive_scores` by the formula, on any device.
 
@@ -44,8 +44,8 @@ def chunked_scores(
     keys: Tensor,
     queries: Tensor,
     v: Tensor,
-    key_lengths: Tensor | None = None,
-    query_lengths: Tensor | None = None,
+    key_lengths: Lengths = None,
+    query_lengths: Lengths = None,
 ) -> Tensor:
     """Compute `naive_scores` one query after another, with memory for a tensor `(B, N, H)`.
 
@@ -79,11 +79,7 @@ class Arguments(NamedTuple):
 
 
 def check_arguments(
-    keys: Tensor,
-    queries: Tensor,
-    v: Tensor,
-    key_lengths: Tensor | None,
-    query_lengths: Tensor | None,
+    keys: Tensor, queries: Tensor, v: Tensor, key_lengths: Lengths, query_lengths: Lengths
 ) -> Arguments:
     """Return the arguments of `additive_scores`, with full lengths in place of None.
 
@@ -116,7 +112,7 @@ def check_shapes(keys: Tensor, queries: Tensor, v: Tensor) -> None:
         )
 
 
-def _check_lengths(parameter: str, lengths: Tensor | None, padded: Tensor) -> Tensor:
+def _check_lengths(parameter: str, lengths: Lengths, padded: Tensor) -> Tensor:
     batch, size = padded.shape[:2]
     if lengths is None:
         return torch.full((batch,), size, dtype=torch.int64, device=padded.device)

@@ -26,6 +26,7 @@ from ptrnet.kernels.additive_formula import (
     gradients_by_formula,
     in_one_type,
 )
+from ptrnet.masks import Lengths
 
 # The sizes of the block that one program of 128 threads computes at a time. A forward block has
 # queries, keys and units. If there is a single query, as in greedy decoding, we use
@@ -47,8 +48,8 @@ def triton_scores(
     keys: Tensor,
     queries: Tensor,
     v: Tensor,
-    key_lengths: Tensor | None = None,
-    query_lengths: Tensor | None = None,
+    key_lengths: Lengths = None,
+    query_lengths: Lengths = None,
 ) -> Tensor:
     """Compute `additive_scores` of tensors on a GPU. Lengths above N and M are clipped."""
     arguments = check_arguments(keys, queries, v, key_lengths, query_lengths)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ptrnet.errors import ModelError
 from ptrnet.kernels import is_eager
-from ptrnet.masks import length_mask
+from ptrnet.masks import Lengths, length_mask
 from ptrnet.models.settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class PointerModel(nn.Module, ABC):
             )
 
     @abstractmethod
-    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Encoded:
+    def encode(self, inputs: Tensor, lengths: Lengths = None) -> Encoded:
         """Encode instances.
 
         Args:
@@ -130,11 +130,7 @@ class PointerModel(nn.Module, ABC):
         """
 
     def log_probs(
-        self,
-        inputs: Tensor,
-        lengths: Tensor | None,
-        targets: Tensor,
-        target_lengths: Tensor | None = None,
+        self, inputs: Tensor, lengths: Lengths, targets: Tensor, target_lengths: Lengths = None
     ) -> Tensor:
         """Log-probabilities `(B, M, S + N)` of all tokens at each step of known answers.
 
@@ -159,9 +155,9 @@ class PointerModel(nn.Module, ABC):
     def rest_log_probs(
         self,
         inputs: Tensor,
-        lengths: Tensor | None,
+        lengths: Lengths,
         targets: Tensor,
-        target_lengths: Tensor | None,
+        target_lengths: Lengths,
         num_known: int,
     ) -> Tensor:
         """Log-probabilities `(B, R, S + N)` of the tokens that follow a known prefix.

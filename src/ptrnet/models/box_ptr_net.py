@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
-from ptrnet.masks import gather_rows, length_mask
+from ptrnet.masks import Lengths, gather_rows, length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts import Dropout
 from ptrnet.models.parts.attention import Encoder, attention_bias, normal_vectors
@@ -82,7 +82,7 @@ class BoxPtrNet(PointerModel):
         labels = (numbers[..., LABEL:] * len(LABELS)).round() / len(LABELS)
         return torch.cat([corners, corners + sizes, labels], -1)
 
-    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedBoxes:
+    def encode(self, inputs: Tensor, lengths: Lengths = None) -> EncodedBoxes:
         batch, n, _ = inputs.shape
         lengths = full_lengths(inputs) if lengths is None else lengths
         is_box = length_mask(lengths, n)
@@ -123,11 +123,7 @@ class BoxPtrNet(PointerModel):
         return scores.log_softmax(-1), (remaining,)
 
     def log_probs(
-        self,
-        inputs: Tensor,
-        lengths: Tensor | None,
-        targets: Tensor,
-        target_lengths: Tensor | None = None,
+        self, inputs: Tensor, lengths: Lengths, targets: Tensor, target_lengths: Lengths = None
     ) -> Tensor:
         encoded, last = self.encode(inputs, lengths), shift_right(targets)
         remaining = encoded.state[0] - gather_rows(encoded.before, last).cumsum(1)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from ptrnet.masks import length_mask
+from ptrnet.masks import Lengths, length_mask
 from ptrnet.models.base import full_lengths
 from ptrnet.models.parts.scores_once import ScoredSet, ScoresOnce, scored
 from ptrnet.models.settings import LogitSettings
@@ -23,7 +23,7 @@ class ConditionalLogit(ScoresOnce):
         super().__init__(features, num_specials, settings)
         self.weights = nn.Parameter(torch.zeros(features))
 
-    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> ScoredSet:
+    def encode(self, inputs: Tensor, lengths: Lengths = None) -> ScoredSet:
         lengths = full_lengths(inputs) if lengths is None else lengths
         with torch.autocast(inputs.device.type, enabled=False):
             scores = nn.functional.pad(inputs @ self.weights, (self.num_specials, 0))

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ptrnet.masks import Lengths
 from ptrnet.models.base import Encoded, PointerModel
 
 
@@ -47,7 +48,7 @@ class Ensemble(PointerModel):
     def settings(self) -> dict[str, Any]:
         return self.networks()[0].settings()
 
-    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedByEach:
+    def encode(self, inputs: Tensor, lengths: Lengths = None) -> EncodedByEach:
         encoded = [member.encode(inputs, lengths) for member in self.networks()]
         return EncodedByEach(
             encoded[0].num_tokens,
@@ -71,11 +72,7 @@ class Ensemble(PointerModel):
         return self._mean(log_probs), tuple(after)
 
     def log_probs(
-        self,
-        inputs: Tensor,
-        lengths: Tensor | None,
-        targets: Tensor,
-        target_lengths: Tensor | None = None,
+        self, inputs: Tensor, lengths: Lengths, targets: Tensor, target_lengths: Lengths = None
     ) -> Tensor:
         arguments = (inputs, lengths, targets, target_lengths)
         return self._mean(member.log_probs(*arguments) for member in self.networks())
@@ -83,9 +80,9 @@ class Ensemble(PointerModel):
     def rest_log_probs(
         self,
         inputs: Tensor,
-        lengths: Tensor | None,
+        lengths: Lengths,
         targets: Tensor,
-        target_lengths: Tensor | None,
+        target_lengths: Lengths,
         num_known: int,
     ) -> Tensor:
         arguments = (inputs, lengths, targets, target_lengths, num_known)

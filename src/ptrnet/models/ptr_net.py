@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ptrnet.masks import gather_rows
+from ptrnet.masks import Lengths, gather_rows
 from ptrnet.models.base import (
     Encoded,
     PointerModel,
@@ -68,7 +68,7 @@ class PtrNet(PointerModel):
         """Return the states `(B, N, H)` that the pointer scores, and the decoder's first state."""
         return self.encoder(inputs, lengths)  # type: ignore[no-any-return]
 
-    def encode_slots(self, inputs: Tensor, lengths: Tensor | None) -> EncodedSlots:
+    def encode_slots(self, inputs: Tensor, lengths: Lengths) -> EncodedSlots:
         """Return the encoded tokens that the pointer can choose, with the decoder's first state."""
         lengths = full_lengths(inputs) if lengths is None else lengths
         states, state = self.run_encoder(inputs, lengths)
@@ -84,7 +84,7 @@ class PtrNet(PointerModel):
             scorer=Scorer(keys, self.v, token_lengths),
         )
 
-    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSlots:
+    def encode(self, inputs: Tensor, lengths: Lengths = None) -> EncodedSlots:
         return self.encode_slots(inputs, lengths)
 
     def step(
@@ -101,11 +101,7 @@ class PtrNet(PointerModel):
         return masked_log_softmax(u, encoded.lengths), state
 
     def log_probs(
-        self,
-        inputs: Tensor,
-        lengths: Tensor | None,
-        targets: Tensor,
-        target_lengths: Tensor | None = None,
+        self, inputs: Tensor, lengths: Lengths, targets: Tensor, target_lengths: Lengths = None
     ) -> Tensor:
         encoded = self.encode_slots(inputs, lengths)
         if target_lengths is None:

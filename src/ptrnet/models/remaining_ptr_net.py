@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ptrnet.errors import InputError
 from ptrnet.kernels import is_recorded
-from ptrnet.masks import gather_rows, length_mask
+from ptrnet.masks import Lengths, gather_rows, length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts.attention import Encoder, attention_bias, normal_vectors
 from ptrnet.models.parts.frames import PrefixEnds
@@ -84,7 +84,7 @@ class RemainingPtrNet(PointerModel):
         self.slot_marks = nn.Parameter(normal_vectors(num_specials, units, divisor=10))
         self.seen_mark = nn.Parameter(normal_vectors(units, divisor=10)) if self.repeats else None
 
-    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Instances:
+    def encode(self, inputs: Tensor, lengths: Lengths = None) -> Instances:
         lengths = full_lengths(inputs) if lengths is None else lengths
         size = inputs.shape[1]
         mask = length_mask(lengths, size)
@@ -102,9 +102,9 @@ class RemainingPtrNet(PointerModel):
     def rest_log_probs(
         self,
         inputs: Tensor,
-        lengths: Tensor | None,
+        lengths: Lengths,
         targets: Tensor,
-        target_lengths: Tensor | None,
+        target_lengths: Lengths,
         num_known: int,
     ) -> Tensor:
         """See `PointerModel`. The remaining elements are encoded once, after the known tokens.

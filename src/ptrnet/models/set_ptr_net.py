@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from ptrnet.masks import length_mask
+from ptrnet.masks import Lengths, length_mask
 from ptrnet.models.base import full_lengths
 from ptrnet.models.parts import Dropout
 from ptrnet.models.parts.attention import (
@@ -150,7 +150,7 @@ class SetPtrNet(ScoresOnce):
             return ""
         return "a tree has a feature or a child that does not exist"
 
-    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> ScoredSet:
+    def encode(self, inputs: Tensor, lengths: Lengths = None) -> ScoredSet:
         lengths = full_lengths(inputs) if lengths is None else lengths
         every, effects = inputs, self.position_effects()
         if effects is not None:

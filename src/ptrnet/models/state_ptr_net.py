@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.kernels import is_recorded
+from ptrnet.masks import Lengths
 from ptrnet.models.base import Encoded, PointerModel
 from ptrnet.models.parts.attention import Encoder, attention_bias, normal_vectors
 from ptrnet.models.parts.remaining import Rest
@@ -75,7 +76,7 @@ class StatePtrNet(PointerModel):
     def example_inputs(self, batch: int, n: int) -> Tensor:
         return torch.from_numpy(self.task.sample(np.random.default_rng(0), batch, n))
 
-    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Started:
+    def encode(self, inputs: Tensor, lengths: Lengths = None) -> Started:
         state = self.task.begin(inputs, lengths)
         return Started(self.num_tokens(inputs.shape[1]), tuple(state.values()), tuple(state))
 
@@ -89,11 +90,7 @@ class StatePtrNet(PointerModel):
         return log_probs, tuple(advanced[name] for name in encoded.names)
 
     def log_probs(
-        self,
-        inputs: Tensor,
-        lengths: Tensor | None,
-        targets: Tensor,
-        target_lengths: Tensor | None = None,
+        self, inputs: Tensor, lengths: Lengths, targets: Tensor, target_lengths: Lengths = None
     ) -> Tensor:
         """See `PointerModel`. All steps are computed at once. Instances may differ in size."""
         sizes = [inputs.shape[1]] if lengths is None else sorted(set(lengths.tolist()))

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ptrnet.errors import InputError
 from ptrnet.kernels import is_plain_float32, may_use_compiled
-from ptrnet.masks import gather_rows, length_mask
+from ptrnet.masks import Lengths, gather_rows, length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts.attention import (
     DecoderLayer,
@@ -81,7 +81,7 @@ class TransformerPtrNet(PointerModel):
         self.pointer = nn.Linear(units, units, bias=False)
         self.frames = _build_frames(features, num_specials, settings)
 
-    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSet:
+    def encode(self, inputs: Tensor, lengths: Lengths = None) -> EncodedSet:
         lengths = full_lengths(inputs) if lengths is None else lengths
         states, bias = self._encode_tokens(inputs, lengths)
         batch, num_tokens, units = states.shape
@@ -181,11 +181,7 @@ class TransformerPtrNet(PointerModel):
         return encoded.compiled[0]
 
     def log_probs(
-        self,
-        inputs: Tensor,
-        lengths: Tensor | None,
-        targets: Tensor,
-        target_lengths: Tensor | None = None,
+        self, inputs: Tensor, lengths: Lengths, targets: Tensor, target_lengths: Lengths = None
     ) -> Tensor:
         encoded, last_tokens = self.encode(inputs, lengths), shift_right(targets)
         rows, bias = gather_rows(encoded.states, last_tokens), encoded.bias[:, None, None]

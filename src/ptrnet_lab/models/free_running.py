@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from ptrnet.masks import gather_rows
+from ptrnet.masks import Lengths, gather_rows
 from ptrnet.models.base import PointerModel
 from ptrnet.models.parts.score import matmul_float32
 from ptrnet.models.ptr_net import EncodedSlots, PtrNet
@@ -41,7 +41,7 @@ class FreeRunningPtrNet(PtrNet):
             inputs: `P`, `(B, S + N, d)`.
         """
 
-    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSlots:
+    def encode(self, inputs: Tensor, lengths: Lengths = None) -> EncodedSlots:
         """See `PointerModel`. The state ends with the next decoder input, `=>` at first."""
         encoded = self.encode_slots(inputs, lengths)
         start_symbol = encoded.inputs[:, :1]
@@ -55,11 +55,7 @@ class FreeRunningPtrNet(PtrNet):
         return log_probs, (*after, self.next_input(log_probs.exp(), encoded.inputs))
 
     def log_probs(
-        self,
-        inputs: Tensor,
-        lengths: Tensor | None,
-        targets: Tensor,
-        target_lengths: Tensor | None = None,
+        self, inputs: Tensor, lengths: Lengths, targets: Tensor, target_lengths: Lengths = None
     ) -> Tensor:
         if self.training and self.teacher_forcing:
             return super().log_probs(inputs, lengths, targets, target_lengths)

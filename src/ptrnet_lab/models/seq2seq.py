@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from ptrnet.masks import Lengths
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, init_uniform, shift_right
 from ptrnet.models.parts.recurrent import State, decoder, encoder
 from ptrnet.models.parts.score import (
@@ -37,7 +38,7 @@ class DictionaryModel(PointerModel):
         self.encoder = encoder(features, settings)
         self.embedding = nn.Embedding(self.num_symbols, settings.hidden_size)
 
-    def run_encoder(self, inputs: Tensor, lengths: Tensor | None) -> tuple[Tensor, State]:
+    def run_encoder(self, inputs: Tensor, lengths: Lengths) -> tuple[Tensor, State]:
         """The encoder's states `(B, n, H)` and its last state.
 
         Raises:
@@ -68,7 +69,7 @@ class Seq2Seq(DictionaryModel):
         self.output = nn.Linear(settings.hidden_size, self.num_symbols)
         init_uniform(self)
 
-    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Encoded:
+    def encode(self, inputs: Tensor, lengths: Lengths = None) -> Encoded:
         _, state = self.run_encoder(inputs, lengths)
         return Encoded(self.num_symbols, tuple(part[:, None] for part in state))
 
@@ -79,11 +80,7 @@ class Seq2Seq(DictionaryModel):
         return log_softmax(self.output(state[0])), state
 
     def log_probs(
-        self,
-        inputs: Tensor,
-        lengths: Tensor | None,
-        targets: Tensor,
-        target_lengths: Tensor | None = None,
+        self, inputs: Tensor, lengths: Lengths, targets: Tensor, target_lengths: Lengths = None
     ) -> Tensor:
         _, state = self.run_encoder(inputs, lengths)
         if target_lengths is None:
@@ -122,7 +119,7 @@ class Seq2SeqAttention(DictionaryModel):
         self.output = nn.Linear(2 * units, self.num_symbols)
         init_uniform(self)
 
-    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedStates:
+    def encode(self, inputs: Tensor, lengths: Lengths = None) -> EncodedStates:
         states, last = self.run_encoder(inputs, lengths)
         state = tuple(part[:, None] for part in last)
         context = torch.zeros_like(state[0])  # d'_0

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from ptrnet.kernels import is_plain_float32, may_use_compiled
 from ptrnet.kernels.additive import additive_scores
 from ptrnet.kernels.additive_formula import naive_scores
+from ptrnet.masks import Lengths
 
 if TYPE_CHECKING:
     from ptrnet.kernels.additive_cpu import PreparedScores
@@ -40,8 +41,8 @@ def scores(
     keys: Tensor,
     queries: Tensor,
     v: Tensor | None,
-    key_lengths: Tensor | None = None,
-    query_lengths: Tensor | None = None,
+    key_lengths: Lengths = None,
+    query_lengths: Lengths = None,
 ) -> Tensor:
     """Scores `(B, M, N)` of keys for queries, arbitrary on padding.
 

@@ -8,6 +8,7 @@ from functools import reduce
 import torch
 from torch import Tensor
 
+from ptrnet.masks import Lengths
 from ptrnet.models.base import Encoded, PointerModel, shift_right
 
 
@@ -38,7 +39,7 @@ class ScoresOnce(PointerModel):
     repeats: bool
 
     @abstractmethod
-    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> ScoredSet:
+    def encode(self, inputs: Tensor, lengths: Lengths = None) -> ScoredSet:
         """Score all tokens; see `PointerModel.encode`."""
 
     def step(
@@ -49,11 +50,7 @@ class ScoresOnce(PointerModel):
         return self._log_probs(encoded.scores, seen), (seen,)
 
     def log_probs(
-        self,
-        inputs: Tensor,
-        lengths: Tensor | None,
-        targets: Tensor,
-        target_lengths: Tensor | None = None,
+        self, inputs: Tensor, lengths: Lengths, targets: Tensor, target_lengths: Lengths = None
     ) -> Tensor:
         scores = self.encode(inputs, lengths).scores
         counts = self._one_hot(shift_right(targets), scores.shape[1]).cumsum(1)
