@@ -430,7 +430,8 @@ def _answers(table: Table, columns: Columns, data: Dataset) -> tuple[list[Indice
     else:
         ranks = [_rank(v, f'{table.place(k)}: "{name}"') for k, v in enumerate(column)]
         parts = [_grades_of_ranks(part) for part in _split(ranks, data.starts)]
-        if not any(_has_ties(part) for part in parts):
+        positive = [part[part > 0] for part in parts]
+        if all(len(np.unique(part)) == len(part) for part in positive):  # no ties
             return [ranking(part)[: np.count_nonzero(part)] for part in parts], None
         grades = np.concatenate(parts)
     return [ranking(part) for part in _split(grades, data.starts)], grades
@@ -762,8 +763,3 @@ def _grades_of_ranks(ranks: Sequence[Any]) -> Floats:
     distinct = sorted({rank for rank in ranks if rank is not None}, reverse=True)
     grades = {rank: grade for grade, rank in enumerate(distinct, 1)}
     return np.array([0 if rank is None else grades[rank] for rank in ranks], np.float64)
-
-
-def _has_ties(grades: Floats) -> bool:
-    positive = grades[grades > 0]
-    return len(np.unique(positive)) < len(positive)

@@ -129,10 +129,11 @@ def write_card(
 
 def _facts(saved: model_folder.Saved, recipe: Recipe, shares: Shares) -> list[str]:
     """Return the facts about the model and its training."""
+    sizes = str(recipe.data.n)
     in_steps, schema = recipe.model not in models.AT_ONCE, saved.task.facts.schema
     facts = [
         f"Trained on: {Path(recipe.data.data).name or 'random instances'}, with "
-        f"{_sizes(str(recipe.data.n))} elements each"
+        f"{sizes if len(sizes) < 80 else f'{sizes[:80]}...'} elements each"
     ]
     if in_steps:
         facts.insert(
@@ -241,7 +242,3 @@ def _subject(saved: model_folder.Saved) -> str:
         return f"the task `{saved.task.name}`"
     d = saved.task.facts.num_features
     return f"instances of {d} feature{'s' * (d > 1)}; answers are {ANSWERS[kind]}"
-
-
-def _sizes(n: str) -> str:
-    return n if len(n) < 80 else f"{n[:80]}..."

@@ -117,10 +117,7 @@ def bench(
         if not json:
             echo(f"\n{name}: {format_table(rows)}")
     if json:
-        document = {"machine": facts, "versions": numbers, "seed": seed, **_step_ms(all_rows)}
+        document = {"machine": facts, "versions": numbers, "seed": seed}
+        steps = [row.time.median for row in all_rows if row.measurement == "train"]
+        document |= {"step_ms": steps[0]} if steps else {}
         echo(dumps({**document, "rows": [row.to_dict() for row in all_rows]}))
-
-
-def _step_ms(rows: "list[Row]") -> dict[str, float]:
-    """Return `step_ms`, the median time of the first row of `train`; {} if `train` has no rows."""
-    return next(({"step_ms": r.time.median} for r in rows if r.measurement == "train"), {})

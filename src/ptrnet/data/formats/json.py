@@ -239,14 +239,11 @@ def _numbered(
 
     The boxes are sorted by their ids, so that no index tells the order in the file.
     """
-    numbered = sorted(range(len(boxes)), key=lambda k: _natural(boxes[k].id))
+    # Numbers in ids count by their value: "box 9" comes before "box 10".
+    parts = [[(a, int(b or 0)) for a, b in re.findall(r"(\D*)(\d*)", box.id)] for box in boxes]
+    numbered = sorted(range(len(boxes)), key=parts.__getitem__)
     order = sorted(range(len(boxes)), key=numbered.__getitem__)
     return Layout([boxes[k] for k in numbered], order, size, image, places)
-
-
-def _natural(text: str) -> list[tuple[str, int]]:
-    """Return a key that sorts numbers in texts by their value."""
-    return [(a, int(b or 0)) for a, b in re.findall(r"(\D*)(\d*)", text)]
 
 
 _DECODER = json.JSONDecoder()
