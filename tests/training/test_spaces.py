@@ -188,3 +188,23 @@ def test_an_example_of_weight_0_teaches_nothing():
 def test_at_most_as_many_rows_as_asked_are_kept():
     spaces = fitting.fit_spaces(Dataset.of(examples(100)), TASK["choice"], 50)
     assert len(spaces) == 50
+
+
+def test_memory_does_not_grow_with_the_sets(monkeypatch):
+    """A long set does not pad the others, and few elements at a time have kernels."""
+    made = [*examples(60), *examples(1, sizes=(300, 301))]
+    numbers = []
+    for name in ("kernel", "places"):
+
+        def record(x, *args, of=getattr(fitting, name), **options):
+            numbers.append(x.numel())
+            return of(x, *args, **options)
+
+        monkeypatch.setattr(fitting, name, record)
+    at_once = fit(made)
+    monkeypatch.setattr(fitting, "AT_ONCE", 7)
+    numbers.clear()
+    in_parts = fit(made)
+    assert max(numbers) == MOST * 3 < sum(len(e.inputs) for e in made) * 3
+    x = made[0].inputs
+    np.testing.assert_allclose(scores(in_parts, x), scores(at_once, x), atol=1e-6)

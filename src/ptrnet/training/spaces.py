@@ -14,9 +14,7 @@ from zlib import crc32
 
 import numpy as np
 import torch
-from torch.nn.utils.rnn import pad_sequence
 
-from ptrnet.masks import length_mask
 from ptrnet.models.parts.spaces import FARTHEST, LENGTH, Spaces, kernel, places
 from ptrnet.tasks.base import Task
 from ptrnet.training.trees import Sets
@@ -24,6 +22,7 @@ from ptrnet.types import Dataset, Floats, Indices
 
 FOLDS, MANY, FEW_FOLDS = 5, 2_000, 2  # MANY examples are held out in FEW_FOLDS, for speed
 RANK = 60  # the most directions of a space
+AT_ONCE = 1_000  # elements whose kernels are in memory at the same time
 NEWTON_STEPS = 20
 LARGEST_STEP = 3.0  # the most that a step of Newton's method changes a score
 CLOSE = 1e-4  # Newton's method ends with a step that changes scores by less than this
@@ -100,9 +99,9 @@ def _standardised(sets: Sets) -> tuple[Spaces, Floats, Floats]:
     scales = np.where(deviations > 1e-6 * (1 + abs(means)), deviations, np.inf) ** -1
     spaces.scales.copy_(torch.from_numpy(scales))
     z = np.clip((x - means) * scales, -FARTHEST, FARTHEST)
-    is_element = length_mask(torch.from_numpy(sets.sizes), int(sets.sizes.max()))
-    padded = pad_sequence([*torch.split(torch.from_numpy(z), sets.sizes.tolist())], True)
-    return spaces, z, places(padded, is_element)[is_element].numpy()
+    parts = torch.split(torch.from_numpy(z), sets.sizes.tolist())
+    of_sets = [places(part[None], torch.ones(1, len(part), dtype=torch.bool))[0] for part in parts]
+    return spaces, z, torch.cat(of_sets).numpy()
 
 
 def _linear(z: Floats, settings: FitSettings) -> Space:
@@ -127,7 +126,9 @@ def _curved(spaces: Spaces, z: Floats, p: Floats, most: int, settings: FitSettin
         values, vectors = np.linalg.eigh(of(torch.from_numpy(own)).numpy())
         kept = np.flatnonzero(values > 1e-6 * values[-1])[-RANK:]
         basis = vectors[:, kept] / np.sqrt(values[kept])
-        parts.append(Space(of(torch.from_numpy(x)).numpy() @ basis, np.array(of_space), basis))
+        kernels = map(of, torch.split(torch.from_numpy(x), AT_ONCE))
+        own_x = np.concatenate([part.numpy() @ basis for part in kernels])
+        parts.append(Space(own_x, np.array(of_space), basis))
     spaces.resize(max(map(len, rows)))
     for own, target in zip(rows, (spaces.rows, spaces.places), strict=True):
         target[: len(own)].copy_(torch.from_numpy(own))
