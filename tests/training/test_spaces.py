@@ -194,13 +194,16 @@ def test_memory_does_not_grow_with_the_sets(monkeypatch):
     """A long set does not pad the others, and few elements at a time have kernels."""
     made = [*examples(60), *examples(1, sizes=(300, 301))]
     numbers = []
-    for name in ("kernel", "places"):
 
-        def record(x, *args, of=getattr(fitting, name), **options):
+    def recorded(function):
+        def record(x, *args, **options):
             numbers.append(x.numel())
-            return of(x, *args, **options)
+            return function(x, *args, **options)
 
-        monkeypatch.setattr(fitting, name, record)
+        return record
+
+    for name in ("kernel", "places"):
+        monkeypatch.setattr(fitting, name, recorded(getattr(fitting, name)))
     at_once = fit(made)
     monkeypatch.setattr(fitting, "AT_ONCE", 7)
     numbers.clear()
