@@ -77,6 +77,37 @@ def test_models_of_a_wide_table_are_those_of_the_long_one_that_pandas_makes():
     assert ours.explain(wide, repeats=1) == theirs.explain(long, repeats=1, **ids)
 
 
+@pytest.fixture(scope="module")
+def tiny():
+    wide = trips(12)
+    return ptrnet.fit(wide, **COLUMNS, fields=["alternative", "time", "cost"], **TINY), wide
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        ({"change": "train_cost * .9"}, """cost, and where "alternative == 'train'\""""),
+        ({"change": "`train_cost` = 3"}, """cost, and where "alternative == 'train'\""""),
+        ({"change": "cost = train_cost + 1"}, """cost, and where "alternative == 'train'\""""),
+        ({"change": "cost * 2", "where": "train_cost > 2"}, "cost, and alternative == 'train'"),
+        ({"drop": "train_cost > 2"}, "cost, and alternative == 'train'"),
+        ({"elasticity": "train_cost"}, "cost, and by alternative"),
+        ({"wtp": "time/train_cost"}, "cost, and by alternative"),
+    ],
+)
+def test_a_simulation_says_how_to_name_a_field_of_one_alternative(tiny, options, advice):
+    solver, wide = tiny
+    with pytest.raises(InputError) as error:
+        solver.simulate(wide, **options)
+    expected = f'"train_cost" is the field "cost" in the rows of train: expected {advice}'
+    assert str(error.value).endswith(f": {expected}") and str(error.value).startswith(
+        tuple(options)
+    )
+    changed = {"change": "cost * .9", "where": "alternative == 'train'"}
+    found = solver.simulate(wide, **changed, by="alternative", draws=5)["shares"]
+    assert (found["change"].abs() > 0).any()
+
+
 def test_interactions_are_the_columns_that_a_user_would_add():
     wide = trips()
     long = melted(wide)

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ptrnet.data.question import Question
 from ptrnet.errors import InputError, MissingExtraError, short, unknown
 from ptrnet.solver.explain import field_columns
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.schema import is_missing
+from ptrnet.tasks.schema import ALTERNATIVE, is_missing
 from ptrnet.types import Dataset, Floats
 
 METHODS = {
@@ -58,6 +59,33 @@ def frame_of(data: Dataset, task: Task) -> Any:
         if name not in frame and not any(isinstance(value, Mapping | list) for value in values):
             frame[name] = pd.Series(values).repeat(data.sizes).to_numpy()
     return frame
+
+
+def check_not_wide(frame: Any, task: Task, question: Question) -> None:
+    """Refuse the columns of a wide table, whose fields are in the rows, and say what to write."""
+    of_columns = {
+        column: (field, name)
+        for field, columns in task.facts.layout.fields
+        for column, name in zip(columns, task.facts.layout.names, strict=False)
+        if column and column not in frame
+    }
+    expressions = [("where", question.where), ("drop", question.drop)]
+    for change in question.change:
+        match = _ASSIGNMENT.fullmatch(change)
+        expressions += [("change", part) for part in (match.groups() if match else [change])]
+    named = [
+        (option, name) for option, text in expressions if text for name in _names(text, option)
+    ]
+    named += [("elasticity", question.elasticity), ("surplus", question.surplus)]
+    for option, column in [*named, *(("wtp", name) for name in question.wtp_fields)]:
+        if column in of_columns:
+            field, name = of_columns[column]
+            rows = f"{ALTERNATIVE} == '{name}'"
+            advice = {"change": f'where "{rows}"', "where": rows, "drop": rows}
+            raise InputError(
+                f'{option}: "{column}" is the field "{field}" in the rows of {name}: expected '
+                f"{field}, and {advice.get(option, f'by {ALTERNATIVE}')}"
+            )
 
 
 def selected(frame: Any, condition: str, option: str) -> Mask:

@@ -15,7 +15,15 @@ from ptrnet.data.question import Question
 from ptrnet.errors import InputError
 from ptrnet.progress import track
 from ptrnet.solver.explain import field_columns
-from ptrnet.solver.scenario import Mask, changed, check_read, encoded, frame_of, selected
+from ptrnet.solver.scenario import (
+    Mask,
+    changed,
+    check_not_wide,
+    check_read,
+    encoded,
+    frame_of,
+    selected,
+)
 from ptrnet.solver.totals import Totals
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import own_task
@@ -86,6 +94,7 @@ def simulate(solver: "Solver", data: Dataset, question: Question, activity: str 
     if not len(data):
         raise InputError("simulate: expected at least one set, got none")
     frame = frame_of(data, task)
+    check_not_wide(frame, task, question)
     elements, is_changed, targets = changed(frame, data, task, question.change, question.where)
     solver.trained_range.warn_of(warned_of_ids(data))
     if question.change:
