@@ -198,12 +198,7 @@ def can_resume(output: str | None) -> bool:
 
 
 def open_instances(
-    task: Task,
-    path: str,
-    output: str | None,
-    ends: Ends,
-    whole: bool = False,
-    size: int = CHUNK,
+    task: Task, path: str, output: str | None, ends: Ends, whole: bool = False, size: int = CHUNK
 ) -> Source:
     """Return a source of a file's instances, which are checked while they are read.
 

@@ -10,8 +10,7 @@ from ptrnet.errors import InputError
 
 def check(
     problem: Annotated[
-        str,
-        typer.Argument(metavar="PROBLEM", help="A file such as my_problem.py, or a name."),
+        str, typer.Argument(metavar="PROBLEM", help="A file such as my_problem.py, or a name.")
     ],
     seed: Seed = 0,
 ) -> None:

@@ -37,8 +37,7 @@ def export(
         ),
     ] = None,
     quantize: Annotated[
-        bool,
-        typer.Option("--quantize", help="Weights of 8 bits; prints the loss of accuracy."),
+        bool, typer.Option("--quantize", help="Weights of 8 bits; prints the loss of accuracy.")
     ] = False,
     instances: Annotated[
         int,

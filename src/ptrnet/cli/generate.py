@@ -6,15 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from ptrnet import tasks
-from ptrnet.cli.options import (
-    Backend,
-    Jobs,
-    Labeller,
-    Seed,
-    Strict,
-    TaskName,
-    add_settings,
-)
+from ptrnet.cli.options import Backend, Jobs, Labeller, Seed, Strict, TaskName, add_settings
 from ptrnet.problems import Problem
 from ptrnet.settings import Option, options_of
 

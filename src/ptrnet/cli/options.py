@@ -14,15 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 import typer
 
 from ptrnet.errors import InputError
-from ptrnet.settings import (
-    ANY_TASK,
-    COSTS,
-    NETWORKS,
-    OWN_EXAMPLES,
-    Option,
-    Settings,
-    options_of,
-)
+from ptrnet.settings import ANY_TASK, COSTS, NETWORKS, OWN_EXAMPLES, Option, Settings, options_of
 
 if TYPE_CHECKING:
     from ptrnet.solver import Solver

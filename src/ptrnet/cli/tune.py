@@ -7,12 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ptrnet.cli.options import (
-    add_settings,
-    complete_architectures,
-    complete_optimizers,
-    echo,
-)
+from ptrnet.cli.options import add_settings, complete_architectures, complete_optimizers, echo
 from ptrnet.settings import ANY_TASK, COSTS
 from ptrnet.training.recipe import NOT_TUNED, recipe_options
 
@@ -22,14 +17,12 @@ def tune(
         str, typer.Option(metavar="FILE", help="File of examples.", show_default=False)
     ],
     output: Annotated[
-        Path,
-        typer.Option(help="Folder of the search, which keeps its trials.", show_default=False),
+        Path, typer.Option(help="Folder of the search, which keeps its trials.", show_default=False)
     ],
     trials: Annotated[int, typer.Option(help="Number of settings to try.")] = 30,
     folds: Annotated[int, typer.Option(help="Number of parts of the examples.")] = 5,
     seconds: Annotated[
-        float | None,
-        typer.Option(help="Begin no training after this many seconds.  [all trials]"),
+        float | None, typer.Option(help="Begin no training after this many seconds.  [all trials]")
     ] = None,
     **options: Any,
 ) -> None:

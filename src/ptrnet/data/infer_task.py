@@ -45,10 +45,7 @@ class InferredTask(NamedTuple):
 
 
 def infer_task(
-    path: str,
-    kind: Kind | None = None,
-    reading: Reading = AS_IT_IS,
-    columns: Columns | None = None,
+    path: str, kind: Kind | None = None, reading: Reading = AS_IT_IS, columns: Columns | None = None
 ) -> InferredTask:
     """Infer the task of the examples in a file. Return the task and the examples.
 

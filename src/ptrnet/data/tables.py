@@ -20,14 +20,7 @@ from ptrnet.data import cells, checks
 from ptrnet.data.arrays import columns_of, is_frame, split
 from ptrnet.data.columns import ANSWERS, WIDE_TABLES, Columns
 from ptrnet.data.groups import GROUP_KEY, code_of
-from ptrnet.data.infer_schema import (
-    AS_IT_IS,
-    Field,
-    Reading,
-    check_names,
-    check_read,
-    schema_of,
-)
+from ptrnet.data.infer_schema import AS_IT_IS, Field, Reading, check_names, check_read, schema_of
 from ptrnet.errors import InputError, listed, short, warn_ambiguous
 from ptrnet.files import checksum
 from ptrnet.tasks.base import Task

@@ -74,11 +74,7 @@ def export_page(
         (temporary / MODELS).mkdir()
         for name, solver in models.items():
             manifests[name] = export_onnx(
-                solver,
-                temporary / MODELS / name,
-                weights=weights,
-                instances=instances,
-                seed=seed,
+                solver, temporary / MODELS / name, weights=weights, instances=instances, seed=seed
             )
         listed = [facts(name, solver) for name, solver in models.items()]
         text = json.dumps(listed, indent=2) + "\n"

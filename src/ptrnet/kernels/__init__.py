@@ -147,9 +147,7 @@ def needs_plain(*grads: Tensor) -> bool:
 
 
 def plain_gradients(
-    formula: Callable[..., tuple[Tensor, ...]],
-    tensors: Sequence[Tensor],
-    grads: Sequence[Tensor],
+    formula: Callable[..., tuple[Tensor, ...]], tensors: Sequence[Tensor], grads: Sequence[Tensor]
 ) -> tuple[Tensor, ...]:
     """Return the gradients of a formula, for the `backward` of an autograd function.
 

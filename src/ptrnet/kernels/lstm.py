@@ -128,9 +128,7 @@ def torch_lstm(
     return outputs, (h, c[0])
 
 
-def without_autocast(
-    *tensors: Tensor,
-) -> tuple[AbstractContextManager[object], tuple[Tensor, ...]]:
+def without_autocast(*tensors: Tensor) -> tuple[AbstractContextManager[object], tuple[Tensor, ...]]:
     """Return a context that switches off autocast on a GPU, and the tensors to use in the context.
 
     Autocast on a GPU would round the states at every step. Also, cuDNN's layers return float16 even

@@ -565,12 +565,7 @@ def _steps(cities: Indices, position: Indices, start: int, end: int, forward: bo
 
 @inner
 def _move_segment(
-    cities: Indices,
-    position: Indices,
-    first: int,
-    last: int,
-    before: int,
-    keeps_direction: bool,
+    cities: Indices, position: Indices, first: int, last: int, before: int, keeps_direction: bool
 ) -> None:
     """Move the segment first..last to the place after city `before`.
 

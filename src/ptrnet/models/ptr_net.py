@@ -19,13 +19,7 @@ from ptrnet.models.base import (
     shift_right,
 )
 from ptrnet.models.parts.recurrent import State, decoder, encoder
-from ptrnet.models.parts.score import (
-    Scorer,
-    key_projection,
-    query_projection,
-    score_vector,
-    scores,
-)
+from ptrnet.models.parts.score import Scorer, key_projection, query_projection, score_vector, scores
 from ptrnet.models.settings import AttentionSettings
 
 

@@ -108,10 +108,7 @@ class SetPtrNet(ScoresOnce):
         self.special_inputs = nn.Parameter(normal_vectors(num_specials, units))
         self.encoder = Encoder(settings, settings.dropout)
         self.head = nn.Sequential(
-            nn.Linear(units, units),
-            nn.ReLU(),
-            Dropout(settings.dropout),
-            nn.Linear(units, 1),
+            nn.Linear(units, units), nn.ReLU(), Dropout(settings.dropout), nn.Linear(units, 1)
         )
         self.linear = nn.Linear(num_read, 1, bias=False)
         self.linear_factor = LINEAR_FACTOR / math.sqrt(num_read)

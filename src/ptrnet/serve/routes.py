@@ -89,10 +89,7 @@ def _body(kind: type[SolveRequest] | type[TraceRequest], *others: str) -> dict[s
     openapi_extra=_body(SolveRequest, NPY),
 )
 async def solve(
-    name: str,
-    request: Request,
-    service: TheService,
-    options: Annotated[MethodOptions, Query()],
+    name: str, request: Request, service: TheService, options: Annotated[MethodOptions, Query()]
 ) -> SolveResponse | Response:
     """Answer every instance of a JSON body, or of an array (n, d) or (B, n, d) in a .npy body.
 

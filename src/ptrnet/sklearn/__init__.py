@@ -37,15 +37,7 @@ except ModuleNotFoundError as error:
     raise MissingExtraError("PointerEstimator", "sklearn") from error
 
 
-_OPTIONS = (
-    "model",
-    "hidden_size",
-    "steps",
-    "batch_size",
-    "learning_rate",
-    "augment",
-    "categories",
-)
+_OPTIONS = ("model", "hidden_size", "steps", "batch_size", "learning_rate", "augment", "categories")
 
 
 # The names of the columns of a frame, which are parameters of the constructor.

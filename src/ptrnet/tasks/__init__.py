@@ -23,14 +23,7 @@ T = TypeVar("T", bound=TaskSettings)
 CUSTOM = "custom"  # for a user's own examples: no command takes this name
 PROBLEMS = "ptrnet.problems"  # the package with a module for each built-in problem
 _UNLISTED = ("base", "schema", CUSTOM)
-_PARTS_OF_PROBLEMS = (
-    "check",
-    "moves",
-    "rollout_formulas",
-    "rollouts",
-    "routes",
-    "states",
-)
+_PARTS_OF_PROBLEMS = ("check", "moves", "rollout_formulas", "rollouts", "routes", "states")
 _registry = Registry("task", (__name__, PROBLEMS), (*_UNLISTED, *_PARTS_OF_PROBLEMS), "TASK")
 
 

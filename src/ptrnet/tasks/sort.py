@@ -38,11 +38,7 @@ class Sort(Task):
 
     name: ClassVar[str] = "sort"
     facts: ClassVar[Facts] = Facts(  # type: ignore[misc]
-        num_features=1,
-        machine="permutation",
-        labellers=("argsort",),
-        answer="all",
-        settle=_settle,
+        num_features=1, machine="permutation", labellers=("argsort",), answer="all", settle=_settle
     )
 
     def max_length(self, n: int) -> int:

@@ -153,12 +153,7 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
     networks = given.get("ensemble", chosen.get("ensemble", 1))
     if chosen.get("valid_share") and networks > 1 and inferred.task.kind in NOISY:
         chosen["valid_share"] = min(NOISY_VALID_SHARE, 1 / networks)
-    table = {
-        **chosen,
-        "n": Sizes.of(inferred.examples.sizes),
-        **given,
-        "data": data,
-    }
+    table = {**chosen, "n": Sizes.of(inferred.examples.sizes), **given, "data": data}
     if _can_mix(inferred.task.kind, table):
         if _has_trees():
             table.setdefault("trees", MOST_TREES)

@@ -132,10 +132,7 @@ class Objective(Settings):
         owner=OWN_EXAMPLES,
     )
     samples: int = setting(
-        16,
-        "learning from costs: number of answers to sample for each instance",
-        ge=2,
-        owner=COSTS,
+        16, "learning from costs: number of answers to sample for each instance", ge=2, owner=COSTS
     )
     baseline: Literal["mean", "greedy"] = setting(
         "mean",

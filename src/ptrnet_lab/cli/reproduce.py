@@ -27,8 +27,7 @@ def reproduce(
         ),
     ] = None,
     budget: Annotated[
-        str,
-        typer.Option(help="full, or quick: 1,000 steps and a tenth of each test, in minutes."),
+        str, typer.Option(help="full, or quick: 1,000 steps and a tenth of each test, in minutes.")
     ] = "full",
     list_: Annotated[
         bool,

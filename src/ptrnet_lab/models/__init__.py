@@ -14,8 +14,7 @@ class FreeRunningSettings(AttentionSettings):
     """Settings of models whose next decoder input depends on the current step's distribution."""
 
     teacher_forcing: bool = setting(
-        True,
-        "soft-, hard- and multi-ptr-net: in training, the decoder reads the true elements",
+        True, "soft-, hard- and multi-ptr-net: in training, the decoder reads the true elements"
     )
 
 

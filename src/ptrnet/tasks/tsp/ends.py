@@ -77,9 +77,7 @@ def with_free_end(example: Example, outputs: Indices, end: str) -> list[Example]
 
 
 def with_best_ends(
-    example: Example,
-    best: Choice,
-    answer: Callable[[list[Example]], Iterable[Sequence[Choice]]],
+    example: Example, best: Choice, answer: Callable[[list[Example]], Iterable[Sequence[Choice]]]
 ) -> Choice:
     """Return the best path after trying other cities at each free end of an open path.
 

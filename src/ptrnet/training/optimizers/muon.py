@@ -26,11 +26,7 @@ class Muon(Optimizer):
     """
 
     def __init__(
-        self,
-        matrices: Iterable[Tensor],
-        rate: float,
-        weight_decay: float,
-        momentum: float = 0.95,
+        self, matrices: Iterable[Tensor], rate: float, weight_decay: float, momentum: float = 0.95
     ) -> None:
         defaults = {"lr": rate, "weight_decay": weight_decay, "momentum": momentum}
         super().__init__(matrices, defaults)
