@@ -9,7 +9,8 @@ import ptrnet
 from ptrnet import models, tasks
 from ptrnet.solver import Solver
 from ptrnet.training.conditional_logit import fit_logit
-from ptrnet.types import Example
+from ptrnet.training.sets import Sets
+from ptrnet.types import Dataset, Example
 
 WEIGHTS = np.array([1.5, -2.0, 0.0])
 
@@ -23,6 +24,10 @@ def choices(count, seed, utility=lambda x: x @ WEIGHTS):
         yield x, np.array([int((utility(x) + noise).argmax())])
 
 
+def fitted(examples, task):
+    return fit_logit(Sets.of(Dataset.of(examples), task))
+
+
 @pytest.fixture
 def choice_task():
     return tasks.get("custom", kind="choice", center=(0.0,) * 3, spread=(1.0,) * 3)
@@ -30,7 +35,7 @@ def choice_task():
 
 def test_the_logit_finds_the_weights_of_choices(choice_task):
     examples = [Example(*pair) for pair in choices(4000, seed=0)]
-    np.testing.assert_allclose(fit_logit(examples, choice_task), WEIGHTS, atol=0.12)
+    np.testing.assert_allclose(fitted(examples, choice_task), WEIGHTS, atol=0.12)
 
 
 def test_the_logit_of_weights_is_that_of_repeated_choices(choice_task):
@@ -38,9 +43,9 @@ def test_the_logit_of_weights_is_that_of_repeated_choices(choice_task):
     counts = np.random.default_rng(0).integers(0, 4, len(examples))
     weighted = [e.replace(weight=float(n)) for e, n in zip(examples, counts, strict=True)]
     repeated = [e for e, n in zip(examples, counts, strict=True) for _ in range(n)]
-    expected = fit_logit(repeated, choice_task)
-    np.testing.assert_allclose(fit_logit(weighted, choice_task), expected, rtol=1e-7)
-    assert abs(fit_logit(examples, choice_task) - expected).max() > 0.01
+    expected = fitted(repeated, choice_task)
+    np.testing.assert_allclose(fitted(weighted, choice_task), expected, rtol=1e-7)
+    assert abs(fitted(examples, choice_task) - expected).max() > 0.01
 
 
 def test_probabilities_are_the_mixture(choice_task):

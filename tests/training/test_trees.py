@@ -8,7 +8,8 @@ import torch
 from ptrnet import tasks
 from ptrnet.models.parts.trees import DEPTH, LEAVES
 from ptrnet.training import trees as grown
-from ptrnet.training.trees import Sets, grow, rounded_down, trees_of
+from ptrnet.training.sets import Sets
+from ptrnet.training.trees import grow, rounded_down, trees_of
 from ptrnet.types import Dataset, Example
 
 

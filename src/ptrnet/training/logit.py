@@ -28,6 +28,7 @@ from ptrnet.training.positions import features_read, without_positions
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.reports import Hooks
 from ptrnet.training.run_card import write_card
+from ptrnet.training.sets import log_softmax
 from ptrnet.types import Dataset, Floats, Indices
 
 MAX_STEPS = 200
@@ -95,9 +96,7 @@ class Choices(NamedTuple):
 
     def log_probs(self, b: Floats) -> Floats:
         """Return the log-probability `(n,)` of each element in its set."""
-        scores = self.x @ b
-        scores -= np.repeat(np.maximum.reduceat(scores, self.starts), self.sizes)
-        return scores - np.repeat(np.log(np.add.reduceat(np.exp(scores), self.starts)), self.sizes)
+        return log_softmax(self.x @ b, self.sizes)
 
     def log_likelihood(self, b: Floats) -> float:
         return float(self.weights @ self.log_probs(b)[self.chosen])

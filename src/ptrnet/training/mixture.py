@@ -23,6 +23,7 @@ from ptrnet.models.set_ptr_net import SetPtrNet
 from ptrnet.solver.scoring import element_scores, log_likelihoods_of
 from ptrnet.tasks.base import Task
 from ptrnet.training.recipe import Recipe
+from ptrnet.training.sets import Sets
 from ptrnet.types import Dataset, Floats, Indices
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def grow_trees(
         networks and parts and most and isinstance(stream, DatasetStream) and all(map(len, parts))
     ):
         return []
-    from ptrnet.training.trees import Sets, grow
+    from ptrnet.training.trees import grow
 
     task, largest = recipe.task, max(1, int(MAX_ROWS / stream.examples.sizes.mean()))
     learned = [Sets.of(stream.learned_by(k, largest), task) for k in range(len(networks))]
@@ -122,7 +123,7 @@ def mix(
         from ptrnet.training.conditional_logit import fit_logit
 
         for network, learned in zip(networks, parts_learned, strict=True):
-            weights = fit_logit(learned, recipe.task)
+            weights = fit_logit(Sets.of(learned, recipe.task))
             network.logit_weights.copy_(network.logit_weights.new_tensor(weights))
     spaces: list[Spaces] = []
     if most:
