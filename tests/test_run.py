@@ -17,7 +17,7 @@ from ptrnet.data import formats
 from ptrnet.errors import InputError, OutputError
 from ptrnet.files import locked
 from ptrnet.run import CHUNK, Source
-from ptrnet.sinks import file_sink
+from ptrnet.sinks import sink_for
 from ptrnet.types import Dataset, Example
 
 TASK = tasks.get("sort")
@@ -33,7 +33,7 @@ def sorted_chunk(number):
 
 def write_chunks(function, source, task, path, activity, key, processes=1):
     """Run a function with the sink for a file; return the number of unproved answers."""
-    sink = file_sink(path, source, task, activity, key)
+    sink = sink_for(path, source, task, activity, key)
     road.run(source, function, sink, activity, processes)
     return sink.unproved
 

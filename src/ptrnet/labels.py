@@ -16,7 +16,7 @@ from ptrnet.errors import InputError, MissingExtraError, check_int, short
 from ptrnet.geometry.distances import EXPLICIT
 from ptrnet.parallel import LOCAL
 from ptrnet.run import CHUNK, Memory, Result, Sink, Source, report_unproved, run
-from ptrnet.sinks import file_sink, open_instances
+from ptrnet.sinks import open_instances, sink_for
 from ptrnet.tasks.base import Task, with_ends
 from ptrnet.types import GENERATED, Dataset, Ends, Example, Indices, Sizes, TourRules
 
@@ -91,7 +91,7 @@ def label(
         labellers.check_labeller(task, labeller)
         data, is_one = _instances(file, task, target, ends)
         source = Source(data.chunks(CHUNK), len(data), None)
-        sink = _sink(target, source, task, LABELLING, {})
+        sink = sink_for(target, source, task, LABELLING, {})
     labelled = label_source(task, source, sink, labeller, strict, jobs, backend)
     return labelled[0] if labelled is not None and is_one else labelled
 
@@ -112,7 +112,7 @@ def open_labels(
     labellers.check_labeller(task, labeller)
     source = open_instances(task, path, target, ends, whole)
     key = {"labeller": labeller or task.facts.labellers[0], "strict": strict, "ends": list(ends)}
-    return source, _sink(target, source, task, LABELLING, key)
+    return source, sink_for(target, source, task, LABELLING, key)
 
 
 def label_source(
@@ -230,7 +230,7 @@ def generate(
     target = None if output is None else fspath(output)
     if target is not None:
         formats.check_output(target, task)
-    sink = _sink(target, source, task, GENERATING, key)
+    sink = sink_for(target, source, task, GENERATING, key)
     data: Dataset | None = _run(function, source, sink, GENERATING, jobs, backend)
     return data
 
@@ -380,13 +380,6 @@ def _is_matrix(values: Any) -> bool:
         return False
     rows_fit = all(has_items(row) and len(row) == len(values) for row in values)
     return rows_fit and not np.iterable(values[0][0])
-
-
-def _sink(
-    target: str | None, source: Source, task: Task, activity: str, key: dict[str, Any]
-) -> Sink[Any]:
-    """Return the sink for a file, or for the memory if there is no target."""
-    return Memory() if target is None else file_sink(target, source, task, activity, key)
 
 
 def _run(

@@ -39,7 +39,7 @@ from ptrnet.files import (
     named_failure,
     to_standard_output,
 )
-from ptrnet.run import CHUNK, Part, Result, Sink, Source, Whole
+from ptrnet.run import CHUNK, Memory, Part, Result, Sink, Source, Whole
 from ptrnet.tasks.base import Task, with_ends
 from ptrnet.types import Dataset, Ends
 
@@ -238,18 +238,20 @@ def file_source(path: str, chunks: Iterable[Dataset], output: str | None) -> Sou
     return Source(chunks, formats.count_instances(path), key, path)
 
 
-def file_sink(
-    output: str, source: Source, task: Task, activity: str, key: Mapping[str, Any]
-) -> Sink[None]:
-    """Return the sink for a file.
+def sink_for(
+    output: str | None, source: Source, task: Task, activity: str, key: Mapping[str, Any]
+) -> Sink[Any]:
+    """Return the sink for a file, or for the memory.
 
     Args:
-        output: the file, or "-" for standard output. Standard output has the format of the
-            source's file. If the source has no path, the format is `task.facts.stdout_format`.
+        output: the file; "-" is standard output, None the memory. Standard output has the format of
+            the source's file. If the source has no path, the format is `task.facts.stdout_format`.
         source: the source. If it has a key, the run can be resumed.
         activity: the verb of the run, a part of its key.
         key: everything else that decides the result, as JSON: options, the weights' checksum.
     """
+    if output is None:
+        return Memory()
     like = source.path or f"drawn.{task.facts.stdout_format}"
     target = formats.output_format(output, like)
     formats.check_target(output)

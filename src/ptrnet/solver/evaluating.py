@@ -15,7 +15,7 @@ from ptrnet.evaluation import Evaluation, check_room_for_scores
 from ptrnet.labels import generation
 from ptrnet.run import CHUNK, Source, run
 from ptrnet.settings import to_mapping
-from ptrnet.sinks import can_resume, file_sink, file_source
+from ptrnet.sinks import can_resume, file_source, sink_for
 from ptrnet.solver.predict import Predictor
 from ptrnet.solver.scoring import scored
 from ptrnet.solver.trained_range import TrainedRange
@@ -115,7 +115,7 @@ def _evaluation(
     if target is None:
         evaluation = Evaluation(task, by=by, has_weights=bool(weight))
         return run(source, function, evaluation, ACTIVITY, jobs, backend)
-    sink = file_sink(target, source, task, ACTIVITY, key)
+    sink = sink_for(target, source, task, ACTIVITY, key)
     run(source, function, sink, ACTIVITY, jobs, backend)
     examples = formats.read(target, task, groups)
     if weight:

@@ -8,8 +8,8 @@ from typing import Any
 from ptrnet.data import formats
 from ptrnet.data.columns import Columns, check_no_probability
 from ptrnet.errors import InputError
-from ptrnet.run import CHUNK, Memory, Sink, Source
-from ptrnet.sinks import Printed, file_sink, open_instances
+from ptrnet.run import CHUNK, Sink, Source
+from ptrnet.sinks import Printed, open_instances, sink_for
 from ptrnet.solver.predict import Predictor
 from ptrnet.tasks.base import check_ends, with_ends
 from ptrnet.types import Dataset, Ends, Example, Floats
@@ -56,10 +56,8 @@ def open_file(
         source = open_instances(task, path, target, ends, size=1)
         return source._replace(chunks=_waiting(source.chunks)), Printed(task)
     source = open_instances(task, path, like, ends, whole)
-    if target is None:
-        return source, Memory()
     key = {} if source.key is None else {**predictor.key(), "ends": list(ends)}
-    return source, file_sink(target, source, task, ACTIVITY, key)
+    return source, sink_for(target, source, task, ACTIVITY, key)
 
 
 def open_drawn(
@@ -77,7 +75,7 @@ def open_drawn(
     like = f"drawn.{task.facts.stdout_format}"
     instances = formats.output_format(target or "-", like).checked(drawn, task)
     source = Source([Dataset.of(instances)], 1, None)
-    return source, Memory() if target is None else file_sink(target, source, task, ACTIVITY, {})
+    return source, sink_for(target, source, task, ACTIVITY, {})
 
 
 def _check_ends(predictor: Predictor, ends: Ends) -> None:

@@ -547,11 +547,13 @@ def recipe_options(of_tasks: Sequence[str]) -> dict[str, Option]:
     """
     own = {**options_of(Recipe), **part_options()}
     options = {**_task_options(own, of_tasks), **own, **_model_options(own)}
-    of_each = {name: labellers.names_for(tasks.get(name)) for name in tasks.names()}
-    several = [name for name, known in of_each.items() if name in of_tasks and len(known) > 1]
+    own_names = [name for name in tasks.names() if name in of_tasks]  # others are not imported
+    of_each = {name: labellers.names_for(tasks.get(name)) for name in own_names}
     names = {
         "model": " | ".join([*models.names(), *models.AT_ONCE]),
-        "labeller": "; ".join(f"{name} {' | '.join(of_each[name])}" for name in several),
+        "labeller": "; ".join(
+            f"{name} {' | '.join(known)}" for name, known in of_each.items() if len(known) > 1
+        ),
         "optimizer": " | ".join(optimizers.names()),
     }
     return {
