@@ -23,7 +23,6 @@ from ptrnet.models.set_ptr_net import SetPtrNet
 from ptrnet.solver.scoring import element_scores, log_likelihoods_of
 from ptrnet.tasks.base import Task
 from ptrnet.training.recipe import Recipe
-from ptrnet.training.sets import Sets
 from ptrnet.types import Dataset, Floats, Indices
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def grow_trees(
         networks and parts and most and isinstance(stream, DatasetStream) and all(map(len, parts))
     ):
         return []
-    from ptrnet.training.trees import grow
+    from ptrnet.training.trees import Sets, grow
 
     task, largest = recipe.task, max(1, int(MAX_ROWS / stream.examples.sizes.mean()))
     learned = [Sets.of(stream.learned_by(k, largest), task) for k in range(len(networks))]
@@ -121,6 +120,7 @@ def mix(
     parts_learned = [stream.learned_by(k, MAX_EXAMPLES) for k in range(len(networks))]
     if is_choice:
         from ptrnet.training.conditional_logit import fit_logit
+        from ptrnet.training.sets import Sets
 
         for network, learned in zip(networks, parts_learned, strict=True):
             weights = fit_logit(Sets.of(learned, recipe.task))
