@@ -165,3 +165,34 @@ def test_contradictory_settings_of_a_task_are_refused():
             Custom(**wrong, **features)
     with pytest.raises(InputError, match="common: expected a list of numbers for each field"):
         Custom(fields=("a",), categories=((),), common=((1.0,), ()), **features)
+
+
+def test_all_numbers_of_an_element_are_read_at_once_as_field_by_field(monkeypatch):
+    """Usual numbers need no call for their field, because an instance may have 300 fields."""
+    names = [f"field {k}" for k in range(8)]
+    schema = Schema(
+        (*names, "colour", "often"),
+        (*((),) * 8, ("blue", "red"), ()),
+        fills=(("field 1", 2.5), ("field 2", -1.0)),
+        common=(*((),) * 9, (1.0,)),
+        means=(0.5,) * 10,
+    )
+    usual = {**dict.fromkeys(names, 3), "field 2": -0.5, "colour": "red", "often": 1}
+    gaps = {"field 0": None, "field 1": "n/a", "field 3": True, "field 4": np.float32(0.5)}
+    columns, encoded = [], Schema.encode_field
+    monkeypatch.setattr(
+        Schema, "encode_field", lambda self, k, *args: columns.append(k) or encoded(self, k, *args)
+    )
+    found = schema.encode([usual, {**usual, **gaps}], "offers")
+    assert columns == [0, 1, 8, 9]
+    values = [[usual[f], {**usual, **gaps}[f]] for f in schema.fields]
+    parts = [encoded(schema, k, cells, str) for k, cells in enumerate(values)]
+    np.testing.assert_array_equal(found, np.hstack(parts))
+    for wrong, message in (
+        (float("inf"), '"field 5": expected a finite number, got inf'),
+        (10**400, '"field 5": expected a finite number'),
+        (2**60 + 1, '"field 5": expected whole numbers that float64 holds'),
+        ([1], '"field 5": expected a number or a text'),
+    ):
+        with pytest.raises(InputError, match=f"offers: element 2: {message}"):
+            schema.encode([usual, {**usual, "field 5": wrong}], "offers")

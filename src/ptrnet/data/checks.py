@@ -16,7 +16,7 @@ from ptrnet.errors import InputError, file_of, short, unknown, warn_ambiguous
 from ptrnet.geometry import first_equal
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, doubt_about
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.schema import Element, Place, to_numbers
+from ptrnet.tasks.schema import Element, Place, place_of, to_numbers
 from ptrnet.types import LARGEST, Dataset, Example, Floats, Indices
 
 # The limit for the numbers in a matrix of distances, and for coordinates whose distances are
@@ -35,7 +35,7 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
     """Convert values to an instance by `encode`, and check it as `check_instances` does."""
     array = encode(values, task, source)
     check_size(len(array), task.facts.min_elements, source)
-    _check_numbers(array, task, lambda k: f"{source}: element {k + 1}")
+    _check_numbers(array, task, place_of([source], [0]))
     check_solvable(array, task, source)
     return array
 
@@ -94,11 +94,7 @@ def check_instances(data: Dataset, task: Task) -> None:
     for source, n in zip(sources, data.sizes.tolist(), strict=True):
         check_size(n, task.facts.min_elements, source)
 
-    def place(k: int) -> str:
-        row = int(np.searchsorted(data.starts, k, "right")) - 1
-        return f"{sources[row]}: element {k - data.starts[row] + 1}"
-
-    _check_numbers(data.elements, task, place)
+    _check_numbers(data.elements, task, place_of(sources, data.starts))
     for row, source in enumerate(sources):
         check_solvable(data.inputs(row), task, source)
 
@@ -122,10 +118,7 @@ def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -
     A frame with more or fewer numeric fields is returned unchanged. `real_array` then raises an
     error that says what is not a number.
     """
-
-    def place(k: int) -> str:
-        return f"{source}: element {k + 1}"
-
+    place = place_of([source], [0])
     for k, element in enumerate(elements):
         if not isinstance(element, Mapping):
             raise InputError(f"{place(k)}: expected a dictionary, got {short(element)}")

@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from operator import eq
 from typing import Any, NamedTuple
 
@@ -16,10 +17,11 @@ from ptrnet.tasks.schema import (
     Place,
     Schema,
     category_of,
+    columns_of,
     is_empty,
     is_missing,
+    place_of,
     to_numbers,
-    value_of,
 )
 from ptrnet.types import Dataset, Floats, Indices
 
@@ -32,6 +34,7 @@ COUNTED = 20_000  # if a field has more numbers, we count a sample of at most th
 # A numeric field may hold codes if it has this many different numbers, if all of them are whole,
 # and if each number occurs CODE_REPEATS times on average.
 FEWEST_CODES, MOST_CODES, CODE_REPEATS = 3, 30, 10
+_TOGETHER = 256  # how many instances are read at once
 
 
 class Reading(NamedTuple):
@@ -308,11 +311,11 @@ def infer_schema(
     """
     fields, group, categories = reading.fields, reading.group, reading.categories
     seen: list[Field] = []
-    for index, (elements, source) in enumerate(instances):
-
-        def place(number: int, source: str = source) -> str:
-            return f"{source}: element {number + 1}"
-
+    rest, count = iter(instances), 0
+    while part := list(islice(rest, _TOGETHER)):
+        elements = [element for values, _ in part for element in values]
+        sizes = [len(values) for values, _ in part]
+        place = place_of([source for _, source in part], np.cumsum([0, *sizes]))
         if not seen:
             ignored = {group} if group else set()
             names = tuple(fields) or tuple(name for name in elements[0] if name not in ignored)
@@ -329,9 +332,10 @@ def infer_schema(
                     f'{place(k)}: "{added}": the first element has no such field; add it there, or '
                     "list the fields that the model should read (fields)"
                 )
-        sets = np.full(len(elements), index)
-        for field in seen:
-            values = [value_of(e, field.name, place(k)) for k, e in enumerate(elements)]
+        sets = np.repeat(np.arange(count, count + len(part)), sizes)
+        count += len(part)
+        columns = columns_of(elements, (field.name for field in seen), place)
+        for field, values in zip(seen, columns, strict=True):
             field.add(values, sets, place)
     return schema_of(seen, reading)
 

@@ -8,12 +8,13 @@ the fields of each alternative are in columns of their own, such as `train_cost`
 import contextlib
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
-from itertools import compress, pairwise
+from itertools import chain, compress, pairwise
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 
@@ -27,6 +28,7 @@ Place = Callable[[int], str]  # gives the name of element k for messages
 Unknown = Literal["missing", "refuse"]
 Missing = Literal["fill", "refuse"]
 LARGEST_UNROUNDED = 2.0**53 - 1  # float64 rounds some larger whole numbers
+_NUMBERS = {int, float, bool, type(None)}  # that NumPy converts at once
 _MISSING = {"", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "null", "missing"}
 _WHOLE = re.compile(r"([+-]?[0-9]+)\.0*")  # 1.0, as pandas writes whole numbers next to gaps
 _BOOLEANS = {"true": True, "false": False}  # as texts of pandas, polars and R, in lower case
@@ -169,12 +171,25 @@ class Schema:
                 category.
         """
 
-        def place(number: int) -> str:
-            return f"{source}: element {number + 1}"
-
         elements = list(elements)
-        values = ([value_of(e, f, place(k)) for k, e in enumerate(elements)] for f in self.fields)
-        return np.hstack([self.encode_field(f, column, place) for f, column in enumerate(values)])
+        place = place_of([source], [0])
+        columns = columns_of(elements, self.fields, place)
+        features = np.zeros((len(columns[0]), self.slices[-1].stop))
+        # All numbers at once: an instance has few elements, but may have hundreds of fields.
+        numeric = [
+            k
+            for k, cells in enumerate(columns)
+            if {*map(type, cells)} <= _NUMBERS and not (self.categories[k] or self.common[k])
+        ]
+        numbers = np.full((len(numeric), len(features)), np.nan)
+        with contextlib.suppress(OverflowError):  # `encode_field` refuses such a number
+            numbers[:] = np.array([columns[k] for k in numeric], np.float64).reshape(numbers.shape)
+        is_usual = (np.abs(numbers) <= LARGEST_UNROUNDED).all(1)  # False for NaN, too
+        usual = [*compress(numeric, is_usual.tolist())]
+        features[:, [self.slices[k].start for k in usual]] = numbers[is_usual].T
+        for k in sorted({*range(len(columns))} - {*usual}):
+            features[:, self.slices[k]] = self.encode_field(k, columns[k], place)
+        return features
 
     def encode_field(self, field: int, values: Sequence[Any], place: Place) -> NDArray[np.float64]:
         """Return the features of one field, `(n, width)`.
@@ -286,7 +301,7 @@ def to_numbers(values: Sequence[Any], name: str, place: Place) -> NDArray[np.flo
         InputError: a value is not a number, is infinite, or is a whole number that float64 would
             round.
     """
-    if {*map(type, values)} <= {int, float, type(None)}:
+    if {*map(type, values)} <= _NUMBERS:
         with contextlib.suppress(OverflowError):  # a whole number beyond float64 is refused below
             numbers = np.array(values, np.float64)
             if (np.abs(numbers) <= LARGEST_UNROUNDED).all():  # False for NaN, too
@@ -313,20 +328,47 @@ def to_numbers(values: Sequence[Any], name: str, place: Place) -> NDArray[np.flo
     return numbers
 
 
-def value_of(element: Any, field: str, source: str) -> Any:
-    """Return a field's value. Raises InputError unless the value is a number, a text or empty."""
+def place_of(sources: Sequence[str], starts: Sequence[int] | NDArray[np.int64]) -> Place:
+    """Return a function that gives the name of element k of all elements, for messages.
+
+    Args:
+        sources: the names of the instances.
+        starts: the number of the first element of each instance.
+    """
+
+    def place(k: int) -> str:
+        row = bisect_right(starts, k) - 1
+        return f"{sources[row]}: element {k - starts[row] + 1}"
+
+    return place
+
+
+def columns_of(elements: Sequence[Any], fields: Iterable[str], place: Place) -> list[Sequence[Any]]:
+    """Return the values of each field. NumPy's numbers become Python's.
+
+    Raises:
+        InputError: an element is not a dictionary, or lacks a field; or a value is not a number,
+            a text or empty. `place` returns the name of element k.
+    """
+    fields = list(fields)
+    if {*map(type, elements)} <= {dict}:
+        with contextlib.suppress(KeyError):
+            columns = [[element[field] for element in elements] for field in fields]
+            if {*map(type, chain.from_iterable(columns))} <= {*_NUMBERS, str, Level}:
+                return list(columns)
+    return [[_value_of(e, f, k, place) for k, e in enumerate(elements)] for f in fields]
+
+
+def _value_of(element: Any, field: str, k: int, place: Place) -> Any:
     if not isinstance(element, Mapping):
-        raise InputError(f"{source}: expected a dictionary, got {short(element)}")
+        raise InputError(f"{place(k)}: expected a dictionary, got {short(element)}")
     if field not in element:
         keys = ", ".join(map(str, element)) or "none"
-        raise InputError(f'{source}: expected the field "{field}", got {short(keys)}')
+        raise InputError(f'{place(k)}: expected the field "{field}", got {short(keys)}')
     value = element[field]
-    if type(value) in (int, float, str):  # a fast path for the usual case
-        return value
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = value.item() if isinstance(value, np.generic) else value
     if not isinstance(value, str | Real | Decimal) and not is_empty(value):
-        raise InputError(f'{source}: "{field}": expected a number or a text, got {short(value)}')
+        raise InputError(f'{place(k)}: "{field}": expected a number or a text, got {short(value)}')
     return value
 
 
