@@ -575,51 +575,31 @@ def _task_options(of_recipe: Mapping[str, Option], of_tasks: Sequence[str]) -> d
             "another name of --kind, in which free means sequence",
         ),
         "ordered": Option("ordered", bool, False, "the network sees the order of the elements"),
-        "fields": replace(
-            custom["fields"],
-            type=str,
-            default="all",
-            help="fields of elements that the model reads, such as price,colour",
+    }
+    texts = {  # what the help says about settings that a user may give as a text
+        "fields": ("all", "fields of elements that the model reads, such as price,colour"),
+        "context": ("found", "fields of the whole set, such as income,age"),
+        "categories": (
+            "texts",
+            "fields that are categories, even if their values are numbers, such as purpose,origin",
         ),
-        "context": replace(
-            custom["context"],
-            type=str,
-            default="found",
-            help="fields of the whole set, such as income,age",
-        ),
-        "categories": replace(
-            custom["categories"],
-            type=str,
-            default="texts",
-            help="fields that are categories, even if their values are numbers, such as "
-            "purpose,origin",
-        ),
-        "increasing": replace(
-            custom["increasing"],
-            type=str,
-            default="none",
-            help="fields of which a higher number never makes an element less probable, such as "
+        "increasing": (
+            "none",
+            "fields of which a higher number never makes an element less probable, such as "
             "rating,comfort",
         ),
-        "decreasing": replace(
-            custom["decreasing"],
-            type=str,
-            default="none",
-            help="fields of which a higher number never makes an element more probable, such as "
+        "decreasing": (
+            "none",
+            "fields of which a higher number never makes an element more probable, such as "
             "price,time",
         ),
-        "gains": replace(
-            custom["gains"],
-            type=str,
-            default="2^grade - 1",
-            help="grades: the gains of grades 0, 1, 2, ..., such as 0,1,3,10",
-        ),
-        "missing": replace(custom["missing"], help="whether to fill or refuse missing values"),
-        "unknown": replace(
-            custom["unknown"],
-            help="whether the model treats values that no example has as missing, or refuses them",
-        ),
+        "gains": ("2^grade - 1", "grades: the gains of grades 0, 1, 2, ..., such as 0,1,3,10"),
     }
+    for name, (default, help) in texts.items():
+        options[name] = replace(custom[name], type=str, default=default, help=help)
+    unseen = "whether the model treats values that no example has as missing, or refuses them"
+    helps = {"missing": "whether to fill or refuse missing values", "unknown": unseen}
+    options |= {name: replace(custom[name], help=help) for name, help in helps.items()}
     options = {k: replace(option, owners=(OWN_EXAMPLES,)) for k, option in options.items()}
     for task in of_tasks:
         for name, option in options_of(tasks.kind(task)).items():
