@@ -22,7 +22,7 @@ def rng(seed=0):
 
 def plain_style(dice, **options):
     """A style of text alone, in columns of equal widths that no heading or figure interrupts."""
-    style = Style.draw(dice, lines=False)
+    style = Style(dice, lines=False)
     fixed = {"mixed": False, "side_headings": False, "gutter": 3.0, "gap": 0.5, "paragraph": 5.0}
     for name in ("headings", "pictures", "tables", "formulas", "lists", "codes"):
         fixed[name] = 0.0
@@ -146,7 +146,7 @@ def test_few_boxes_overlap_much():
 def test_a_part_of_a_page_is_what_lies_between_two_heights():
     for seed in range(50):
         dice = Dice(rng(seed))
-        page = draw_page(dice, "flow", Style.draw(dice, lines=False))
+        page = draw_page(dice, "flow", Style(dice, lines=False))
         part = crop(dice, page.boxes, 3)
         if part:
             first = page.boxes.index(part[0])

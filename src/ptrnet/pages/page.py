@@ -4,7 +4,6 @@ The unit of all sizes is the height of a line with its leading. y points down.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ptrnet.pages.dice import Dice
@@ -56,71 +55,40 @@ class Region(NamedTuple):
         return Region(self.left, y, self.right, y + height)
 
 
-@dataclass
 class Style:
-    """How a page is set. Pages of one style differ only in their contents.
+    """How a page is set, drawn at random. Pages of one style differ only in their contents.
 
-    Probabilities of blocks are shares of all blocks of a column.
+    If `lines`, blocks of text are cut into lines. Probabilities of blocks are shares of all blocks
+    of a column.
     """
 
-    lines_high: float  # the height of the page
-    paragraph: float  # mean number of lines of a paragraph
-    columns: int  # the usual number of columns
-    mixed: bool  # bands of several kinds and numbers of columns
-    filled: bool  # rows of forms, glossaries and the like fill the page
-    as_lines: bool  # blocks of text are cut into lines
-    indented: bool  # paragraphs begin with a space, and have small gaps between them
-    gap: float  # between paragraphs
-    gutter: float  # between columns
-    ragged: bool  # lines end at different places
-    tight: bool  # boxes touch, as in segmentations by hand
-    centred: bool  # headings
-    side_headings: bool
-    column_notes: bool  # footnotes under columns
-    caption_below: bool
-    table_caption_below: bool
-    caption_beside: bool
-    numbered: bool  # formulas have numbers
-    number_left: bool
-    headings: float
-    pictures: float
-    tables: float
-    formulas: float
-    lists: float
-    codes: float
-
-    @classmethod
-    def draw(cls, dice: Dice, lines: bool) -> "Style":
-        """Draw a style. If `lines`, blocks of text are cut into lines."""
+    def __init__(self, dice: Dice, lines: bool) -> None:
         chance, between = dice.chance, dice.between
-        indented = chance(0.5)
-        return cls(
-            lines_high=dice.log_between(28, 95),
-            paragraph=dice.log_between(2, 14),
-            columns=dice.pick(1, 1, 1, 2, 2, 2, 2, 3, 3, 4, 5),
-            mixed=chance(0.6),
-            filled=chance(0.6),
-            as_lines=lines,
-            indented=indented,
-            gap=between(0, 0.3) if indented else between(0.3, 1.2),
-            gutter=dice.log_between(0.8, 5),
-            ragged=chance(0.25),
-            tight=chance(0.3),
-            centred=chance(0.3),
-            side_headings=chance(0.05),
-            column_notes=chance(0.09),
-            caption_below=chance(0.65),
-            table_caption_below=chance(0.35),
-            caption_beside=chance(0.12),
-            numbered=chance(0.6),
-            number_left=chance(0.1),
-            headings=between(0.03, 0.3),
-            pictures=between(0, 0.125) if chance(0.7) else 0.0,
-            tables=between(0, 0.1) if chance(0.4) else 0.0,
-            formulas=between(0.05, 0.3) if chance(0.2) else 0.0,
-            lists=between(0, 0.2) if chance(0.5) else 0.0,
-            codes=between(0, 0.15) if chance(0.06) else 0.0,
-        )
+        self.indented = chance(0.5)  # paragraphs begin with a space, with small gaps between them
+        self.lines_high = dice.log_between(28, 95)  # the height of the page
+        self.paragraph = dice.log_between(2, 14)  # mean number of lines of a paragraph
+        self.columns = dice.pick(1, 1, 1, 2, 2, 2, 2, 3, 3, 4, 5)  # the usual number of columns
+        self.mixed = chance(0.6)  # bands of several kinds and numbers of columns
+        self.filled = chance(0.6)  # rows of forms, glossaries and the like fill the page
+        self.as_lines = lines
+        self.gap = between(0, 0.3) if self.indented else between(0.3, 1.2)  # between paragraphs
+        self.gutter = dice.log_between(0.8, 5)  # between columns
+        self.ragged = chance(0.25)  # lines end at different places
+        self.tight = chance(0.3)  # boxes touch, as in segmentations by hand
+        self.centred = chance(0.3)  # headings
+        self.side_headings = chance(0.05)
+        self.column_notes = chance(0.09)  # footnotes under columns
+        self.caption_below = chance(0.65)
+        self.table_caption_below = chance(0.35)
+        self.caption_beside = chance(0.12)
+        self.numbered = chance(0.6)  # formulas have numbers
+        self.number_left = chance(0.1)
+        self.headings = between(0.03, 0.3)
+        self.pictures = between(0, 0.125) if chance(0.7) else 0.0
+        self.tables = between(0, 0.1) if chance(0.4) else 0.0
+        self.formulas = between(0.05, 0.3) if chance(0.2) else 0.0
+        self.lists = between(0, 0.2) if chance(0.5) else 0.0
+        self.codes = between(0, 0.15) if chance(0.06) else 0.0
 
 
 class Page:

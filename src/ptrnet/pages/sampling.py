@@ -48,7 +48,7 @@ def draw_kind(dice: Dice, n: int) -> str:
 def try_style(dice: Dice, n: int, kind: str) -> list[Box] | None:
     """Draw pages of one style, larger or smaller each time. Returns None if none has n boxes."""
     lines = dice.chance(0.08 if n < 25 else 0.2 if n < 60 else 0.5 if n < 120 else 0.75)
-    style = Style.draw(dice, lines)
+    style = Style(dice, lines)
     set_style(kind, style, dice)
     if n > 100 and kind != "slide":
         style.lines_high = dice.log_between(50, 120)
