@@ -25,22 +25,16 @@ Result = TypeVar("Result")
 
 
 class Source(NamedTuple):
-    """The input of a run.
+    """The input of a run."""
 
-    Args:
-        chunks: the arguments of the run's function: datasets of CHUNK rows, or the index of
-            each chunk.
-        num_rows: number of rows; None if unknown.
-        key: everything about the input that decides the result, as JSON. None if a stopped run
-            cannot be resumed: the input cannot be read again (values in memory, standard input, a
-            pipe), or the output cannot be written in parts (`ptrnet.sinks.can_resume`).
-        path: path of the file; None for input in memory.
-    """
-
+    # The arguments of the run's function: datasets of CHUNK rows, or the index of each chunk.
     chunks: Iterable[Any]
-    num_rows: int | None
+    num_rows: int | None  # number of rows; None if unknown
+    # Everything about the input that decides the result, as JSON. None if a stopped run cannot be
+    # resumed: the input cannot be read again (values in memory, standard input, a pipe), or the
+    # output cannot be written in parts (`ptrnet.sinks.can_resume`).
     key: Mapping[str, Any] | None
-    path: str | None = None
+    path: str | None = None  # path of the file; None for input in memory
 
 
 class Part(NamedTuple):

@@ -90,15 +90,10 @@ class Remaining(NamedTuple):
 
 @dataclass(frozen=True)
 class Free:
-    """Constraint that allows all tokens except padding, and END only after `min_length` tokens.
+    """Constraint that allows all tokens except padding, and END only after `min_length` tokens."""
 
-    Args:
-        min_length: minimum number of tokens of an answer, 0 or 1.
-        num_specials: number of special slots, S.
-    """
-
-    min_length: int = 1
-    num_specials: int = 1
+    min_length: int = 1  # minimum number of tokens of an answer, 0 or 1
+    num_specials: int = 1  # number of special slots, S
 
     def begin(self, inputs: Tensor, lengths: Tensor) -> Remaining:
         num_tokens = self.num_specials + inputs.shape[1]
@@ -165,15 +160,10 @@ class Beginning(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Begun:
-    """A constraint on sequences whose first tokens are given.
+    """A constraint on sequences whose first tokens are given."""
 
-    Args:
-        constraint: the constraint on the tokens that follow.
-        tokens: `(B, k)` the first k tokens of each instance.
-    """
-
-    constraint: Constraint
-    tokens: Tensor
+    constraint: Constraint  # the constraint on the tokens that follow
+    tokens: Tensor  # `(B, k)` the first k tokens of each instance
 
     def begin(self, inputs: Tensor, lengths: Tensor) -> Beginning:
         return Beginning(self.constraint.begin(inputs, lengths), 0)

@@ -38,28 +38,23 @@ _TOGETHER = 256  # how many instances are read at once
 
 
 class Reading(NamedTuple):
-    """How to read elements with named fields.
+    """How to read elements with named fields."""
 
-    Args:
-        fields: the fields that the model reads. If empty, all fields, except that a long table
-            leaves out some fields (see `infer_sets`).
-        missing: whether missing values are filled in or refused.
-        context: the fields that have one value in all elements of an instance; inferred if empty.
-        group: the field of groups, which the model does not read. Empty if there is none.
-        categories: the fields that are categories, even if their values are numbers.
-        marks_common: whether each common number of a field has a feature of its own. Fields with a
-            sign never have such features, because their effects could have any sign.
-        increasing: the fields of which a higher number never makes an element less probable.
-        decreasing: the fields of which a higher number never makes an element more probable.
-    """
-
+    # The fields that the model reads. If empty, all fields, except that a long table leaves out
+    # some fields (see `infer_sets`).
     fields: Sequence[str] = ()
-    missing: Missing = "fill"
+    missing: Missing = "fill"  # whether missing values are filled in or refused
+    # The fields that have one value in all elements of an instance; inferred if empty.
     context: Sequence[str] = ()
-    group: str = ""
+    group: str = ""  # the field of groups, which the model does not read. Empty if there is none.
+    # The fields that are categories, even if their values are numbers.
     categories: Sequence[str] = ()
+    # Whether each common number of a field has a feature of its own. Fields with a sign never have
+    # such features, because their effects could have any sign.
     marks_common: bool = True
+    # The fields of which a higher number never makes an element less probable.
     increasing: Sequence[str] = ()
+    # The fields of which a higher number never makes an element more probable.
     decreasing: Sequence[str] = ()
 
 

@@ -39,24 +39,20 @@ Item = TypeVar("Item")
 
 @dataclass(eq=False)
 class BatchStream(ABC):
-    """An endless sequence of numbered batches.
-
-    Args:
-        batch_size: the number of instances in a batch, B.
-        first: the number of the first batch that `batches` yields.
-        num_prefetch: how many batches a background thread prepares ahead.
-        has_answers: whether batches have answers, computed by the task or taken from the dataset.
-        num_cuts: the number of copies of each closed tour, cut at random; see `cut_batch`. 0: whole
-            answers. Each process draws its own cuts.
-    """
+    """An endless sequence of numbered batches."""
 
     task: Task
     sizes: Sequence[int]
-    batch_size: int
+    batch_size: int  # the number of instances in a batch, B
     seed: int
+    # The number of the first batch that `batches` yields.
     first: int = field(default=0, kw_only=True)
+    # How many batches a background thread prepares ahead.
     num_prefetch: int = field(default=4, kw_only=True)
+    # Whether batches have answers, computed by the task or taken from the dataset.
     has_answers: bool = field(default=True, kw_only=True)
+    # The number of copies of each closed tour, cut at random; see `cut_batch`. 0: whole answers.
+    # Each process draws its own cuts.
     num_cuts: int = field(default=0, kw_only=True)
     # Examples for validation, in parts: a part for each network, or one part for all networks.
     held_out: Sequence[Dataset] = field(default=(), init=False)
@@ -88,16 +84,13 @@ class BatchStream(ABC):
 class FreshStream(BatchStream):
     """Random instances, drawn and answered by the task. All instances of a batch have one size.
 
-    Args: those of `BatchStream`, where all `sizes` are equally likely, and
-        split: `TRAIN` or `VALID`, which draw different instances.
-        labeller: the algorithm that answers the instances, one of `task.facts.labellers`; by
-            default the first one.
-        num_batches: the number of different batches. Each epoch has every batch once, in a new
-            random order. If None, no batch is repeated.
+    All `sizes` are equally likely.
     """
 
-    split: int = TRAIN
-    labeller: str | None = None
+    split: int = TRAIN  # or VALID, which draws other instances
+    labeller: str | None = None  # one of `task.facts.labellers`; by default the first one
+    # The number of different batches. Each epoch has every batch once, in a new random order. If
+    # None, no batch is repeated.
     num_batches: int | None = None
 
     def whole_batch(self, k: int, rank: int, world_size: int) -> Batch:
@@ -135,30 +128,22 @@ class FreshStream(BatchStream):
 class DatasetStream(BatchStream):
     """The rows of a dataset. Each epoch has every row once; see `shuffled_batches`.
 
-    Args: those of `BatchStream`, and
-        examples: the dataset, in memory or on disk. Rows of other `sizes`, or of weight 0, are left
-            out.
-        valid_share: the share of the rows that each network holds out for validation. If rows have
-            groups, a network holds out whole groups, so that its share is only about as large.
-        max_valid: the maximum number of rows that a network holds out.
-        num_parts: the number of networks. Each network holds out a share of the rows, and no two
-            shares have a row in common. If there is only one network, no batch has the rows that
-            the network holds out. If there are several networks, batches include all rows.
-            `Batch.held_out_by` says which network holds out a row. All other networks learn from
-            this row.
-        name: the name of the examples in error messages, such as the path of their file.
-        is_augmented: whether to change the examples of each batch at random; see `augment`.
-
     Raises:
         InputError: no row has one of the sizes, or a network holds out all rows.
     """
 
-    examples: Dataset
+    examples: Dataset  # in memory or on disk. Rows of other `sizes`, or of weight 0, are left out.
+    # The share of the rows that each network holds out for validation. If rows have groups, a
+    # network holds out whole groups, so that its share is only about as large.
     valid_share: float = 0.0
-    max_valid: int = 0
+    max_valid: int = 0  # the maximum number of rows that a network holds out
+    # The number of networks. Each network holds out a share of the rows, and no two shares have a
+    # row in common. If there is only one network, no batch has the rows that the network holds out.
+    # If there are several networks, batches include all rows. `Batch.held_out_by` says which
+    # network holds out a row. All other networks learn from this row.
     num_parts: int = 1
-    name: str = "examples"
-    is_augmented: bool = False
+    name: str = "examples"  # in error messages, such as the path of their file
+    is_augmented: bool = False  # whether to change the examples of each batch; see `augment`
 
     def __post_init__(self) -> None:
         row_sizes, weights = self.examples.sizes, self.examples.weights

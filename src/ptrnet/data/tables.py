@@ -40,25 +40,20 @@ from ptrnet.types import Dataset, Example, Floats, Indices, ranking
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A long table: columns of cells.
+    """A long table: columns of cells."""
 
-    Args:
-        columns: the cells of each column, by its name. All columns have the same length.
-        source: the name of the table in error messages.
-        place: returns the name of row k in error messages, such as `sets.csv:12`.
-        is_text: whether all cells are texts that still have to be parsed, as in a .csv file.
-        default: the value of a field that has no column; None refuses a missing column.
-        arrow: the `pyarrow.Table` that the columns were read from, or None. A .parquet file that we
-            write again gets the types of its columns from this table.
-        origin: the table that this one was made from, or None; see `ptrnet.data.reshape`.
-    """
-
+    # The cells of each column, by its name. All columns have the same length.
     columns: Mapping[str, Sequence[Any]]
-    source: str
-    place: Place
+    source: str  # the name of the table in error messages
+    place: Place  # returns the name of row k in error messages, such as `sets.csv:12`
+    # Whether all cells are texts that still have to be parsed, as in a .csv file.
     is_text: bool = False
+    # The value of a field that has no column; None refuses a missing column.
     default: float | None = None
+    # The `pyarrow.Table` that the columns were read from, or None. A .parquet file that we write
+    # again gets the types of its columns from this table.
     arrow: Any = None
+    # The table that this one was made from, or None; see `ptrnet.data.reshape`.
     origin: "Origin | None" = None
     _parsed: dict[str, Sequence[Any]] = field(default_factory=dict, init=False, repr=False)
 
@@ -138,19 +133,15 @@ class Table:
 
 
 class Origin(NamedTuple):
-    """The table from which a long table was made.
-
-    Args:
-        layout: how its rows hold sets.
-        slots: `(n,)`, for each row of the long table its row in a long original, or row * K + k for
-            alternative k of K in a wide one. -1: the row of an outside option in no row.
-        positions: `(n,)`, the position of each row among all rows of its set in the original, or
-            the alternative.
-    """
+    """The table from which a long table was made."""
 
     table: Table
-    layout: Layout
+    layout: Layout  # how its rows hold sets
+    # `(n,)`, for each row of the long table its row in a long original, or row * K + k for
+    # alternative k of K in a wide one. -1: the row of an outside option in no row.
     slots: Indices
+    # `(n,)`, the position of each row among all rows of its set in the original, or the
+    # alternative.
     positions: Indices
 
 

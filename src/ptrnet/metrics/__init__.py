@@ -79,25 +79,18 @@ class Measure:
 
 @dataclass(frozen=True)
 class Moments:
-    """The moments of a metric's scores. `measure` needs only moments, so scores need not be kept.
+    """The moments of a metric's scores: all that `measure` needs, so no scores need be kept."""
 
-    Args:
-        is_flag: whether the scores are booleans (right or wrong). Their mean is the share of True.
-        count: the number of scores that are not NaN.
-        total: the weighted sum of the scores.
-        squares: the weighted sum of the squared differences between scores and their mean.
-        groups: the sum of the weights and the weighted sum of the scores in each group, `(2, G)`.
-            None if there are no groups. Only add moments that have the same groups in the same
-            order.
-        weight: the sum of the weights of the scores, by default their count.
-    """
-
+    # Whether the scores are booleans (right or wrong). Their mean is the share of True.
     is_flag: bool
-    count: int = 0
-    total: float = 0.0
+    count: int = 0  # the number of scores that are not NaN
+    total: float = 0.0  # the weighted sum of the scores
+    # The weighted sum of the squared differences between scores and their mean.
     squares: float = 0.0
+    # The sum of the weights and the weighted sum of the scores in each group, `(2, G)`. None if
+    # there are no groups. Only add moments that have the same groups in the same order.
     groups: Floats | None = field(default=None, compare=False)
-    weight: float = math.nan
+    weight: float = math.nan  # the sum of the weights of the scores, by default their count
 
     def __post_init__(self) -> None:
         if math.isnan(self.weight):

@@ -30,13 +30,9 @@ class Features(NamedTuple):
 
 @dataclass(frozen=True)
 class States:
-    """Constraint of a problem, computed by its methods in float64.
+    """Constraint of a problem, computed by its methods in float64."""
 
-    Args:
-        problem: the problem. If it has no `array_api`, its methods get arrays of NumPy.
-    """
-
-    problem: "Problem"
+    problem: "Problem"  # the problem. If it has no `array_api`, its methods get arrays of NumPy.
 
     def begin(self, inputs: Tensor, lengths: Tensor | None = None) -> "State":
         """Return the state before the first choice, K = 1.

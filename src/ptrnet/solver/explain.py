@@ -16,17 +16,12 @@ from ptrnet.types import Dataset, Floats
 
 @dataclass(frozen=True)
 class Importance:
-    """A metric of a model's answers, and how much lower this metric is if a field is shuffled.
+    """A metric of a model's answers, and how much lower this metric is if a field is shuffled."""
 
-    Args:
-        metric: the name of the main metric for answers of this kind.
-        complete: the value of the metric with all fields in place.
-        losses: for each field, how much the metric falls if the field is shuffled. The largest
-            number comes first.
-    """
-
-    metric: str
-    complete: Measure
+    metric: str  # the name of the main metric for answers of this kind
+    complete: Measure  # the value of the metric with all fields in place
+    # For each field, how much the metric falls if the field is shuffled. The largest number comes
+    # first.
     losses: dict[str, Measure]
 
     def to_dict(self) -> dict[str, Any]:

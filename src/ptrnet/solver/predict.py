@@ -36,26 +36,20 @@ ROWS_OF_ONE_THREAD, ELEMENTS_OF_ONE_THREAD = 8, 256
 
 @dataclass(frozen=True)
 class Predictor:
-    """Function that answers chunks of instances, and that can be sent to other processes.
-
-    Args:
-        constrained: whether to consider only answers that the task allows.
-        augment: the number of views of each instance to answer. The best answer is kept.
-        always_compiled: whether networks decode by compiled kernels from the first step on. If
-            False, a process computes its first steps in plain PyTorch, and later steps by compiled
-            kernels, which may round differently. Jobs of several chunks set True, so that the
-            answers to a chunk do not depend on how many chunks the process has answered before.
-        improve: whether to improve tours and routes by small moves (`Facts.improve`). Without the
-            constraint, answers are never improved. Log-probabilities are those of the network's
-            own answers.
-    """
+    """Function that answers chunks of instances, and that can be sent to other processes."""
 
     model: PointerModel
     task: Task
     decoder: Decoder
-    constrained: bool = True
-    augment: int = 1
+    constrained: bool = True  # whether to consider only answers that the task allows
+    augment: int = 1  # the number of views of each instance to answer. The best answer is kept.
+    # Whether networks decode by compiled kernels from the first step on. If False, a process
+    # computes its first steps in plain PyTorch, and later steps by compiled kernels, which may
+    # round differently. Jobs of several chunks set True, so that the answers to a chunk do not
+    # depend on how many chunks the process has answered before.
     always_compiled: bool = False
+    # Whether to improve tours and routes by small moves (`Facts.improve`). Without the constraint,
+    # answers are never improved. Log-probabilities are those of the network's own answers.
     improve: bool = True
 
     def __call__(self, data: Dataset) -> Dataset:

@@ -151,12 +151,9 @@ SEED_STRIDE = 2**32  # above any number of steps, so that different seeds draw d
 
 
 class CostModule(TrainingModule):
-    """Samples answers and makes the cheaper answers more likely.
+    """Samples answers and makes those more likely that are cheaper by `costs`.
 
     The validation loss is the mean cost of greedy answers.
-
-    Args: those of `TrainingModule`, and
-        costs: computes the costs of answers.
     """
 
     def __init__(self, model: PointerModel, recipe: Recipe, fabric: Fabric, costs: Costs) -> None:

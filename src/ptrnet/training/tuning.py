@@ -272,9 +272,6 @@ class _Search:
 
     A trial has a place: its number among the trials that ended. Optuna also numbers trials of
     processes that were killed.
-
-    Args:
-        study: Optuna's study.
     """
 
     path: str
@@ -283,7 +280,7 @@ class _Search:
     data: Dataset
     parts: Sequence[Indices]
     space: Space
-    study: "Study"
+    study: "Study"  # Optuna's study
 
     def run(self, trials: int, seconds: float | None, folder: Path) -> None:
         """Run the trials that are missing, with a line on standard error for each of them."""

@@ -170,30 +170,20 @@ class Baseline(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """One result: a row of the table, or an object of the JSON.
+    """One result: a row of the table, or an object of the JSON."""
 
-    Args:
-        measurement: the measurement that the row belongs to, such as `train`.
-        name: unique within the measurement.
-        time: milliseconds of a run.
-        count: how many units a run handles.
-        facts: the settings, and other measured values, by their names in JSON.
-        peak_mb: the peak of memory, in MiB, of a process that runs only this side.
-        roofline_ms: the least time that this machine could take.
-        baseline: the side that `time` is compared with.
-        note: printed at the end of the row.
-    """
-
-    measurement: str
-    name: str
-    time: Spread
-    count: float
+    measurement: str  # the measurement that the row belongs to, such as `train`
+    name: str  # unique within the measurement
+    time: Spread  # milliseconds of a run
+    count: float  # how many units a run handles
     unit: str
+    # The settings, and other measured values, by their names in JSON.
     facts: Mapping[str, Any] = field(default_factory=dict)
+    # The peak of memory, in MiB, of a process that runs only this side.
     peak_mb: float | None = None
-    roofline_ms: float | None = None
-    baseline: Baseline | None = None
-    note: str = ""
+    roofline_ms: float | None = None  # the least time that this machine could take
+    baseline: Baseline | None = None  # the side that `time` is compared with
+    note: str = ""  # printed at the end of the row
 
     def to_dict(self) -> dict[str, Any]:
         """The row as a dictionary, flat except for the baseline. Values not measured are None."""

@@ -163,17 +163,11 @@ def _lines(row: Mapping[str, Any]) -> Iterator[tuple[str, Line]]:
 
 @dataclass(frozen=True)
 class Budget:
-    """A limit on training and testing.
+    """A limit on training and testing."""
 
-    Args:
-        name: the value of the option `--budget`.
-        steps: maximum number of updates of the weights; None: no limit.
-        share: share of the test's instances to answer.
-    """
-
-    name: str
-    steps: int | None
-    share: float
+    name: str  # the value of the option `--budget`
+    steps: int | None  # maximum number of updates of the weights; None: no limit
+    share: float  # share of the test's instances to answer
 
     def limit(self, recipe: Recipe) -> Recipe:
         """Return the recipe with at most `steps` steps.

@@ -65,20 +65,14 @@ class Box(NamedTuple):
 
 @dataclass
 class Layout:
-    """What a reader found on a page.
-
-    Args:
-        order: the answer in the document: indices of all boxes, or of some. None if it has none.
-        size: width and height of the page; None if unknown.
-        image: the file of the image, relative to the document; empty if unknown.
-        place: see `ptrnet.types.Page`.
-    """
+    """What a reader found on a page."""
 
     boxes: list[Box]
+    # The answer in the document: indices of all boxes, or of some. None if it has none.
     order: list[int] | None = None
-    size: tuple[float, float] | None = None
-    image: str = ""
-    place: object = None
+    size: tuple[float, float] | None = None  # width and height of the page; None if unknown
+    image: str = ""  # the file of the image, relative to the document; empty if unknown
+    place: object = None  # see `ptrnet.types.Page`
 
 
 @dataclass
