@@ -13,7 +13,6 @@ The scores of all questions are kept in DIR, by default runs/few-examples, so a 
 can be resumed. With --page, nothing is measured. The page is results/few-examples.md.
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -341,14 +340,7 @@ def times_file(runs: Path, name: str) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--machine", default="an unnamed machine")
-    parser.add_argument("--commit", default="unknown")
-    parser.add_argument("--rank", nargs="+", default=[], help="svmlight files with .query files")
-    parser.add_argument("--swissmetro", help="the file swissmetro.dat of biogeme")
-    parser.add_argument("--sets", nargs="*", default=NAMES, help="choices to compare on")
-    parser.add_argument("--methods", nargs="+", default=METHODS)
-    parser.add_argument("--runs", type=Path, default=Path("runs/few-examples"))
+    parser = real_data.parser_of(__doc__, NAMES, METHODS, "runs/few-examples")
     parser.add_argument("--page", action="store_true", help="only write the page")
     parser.add_argument("--output", type=Path, default=RESULT)
     options = parser.parse_args()

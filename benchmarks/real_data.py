@@ -492,17 +492,26 @@ def page(runs: Path, names: Sequence[str], machine: str, commit: str, by_set: bo
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def parser_of(
+    text: str, sets: Sequence[str], methods: Sequence[str], runs: str
+) -> argparse.ArgumentParser:
+    """Return a parser of the options that comparisons on real data share, with these defaults."""
+    parser = argparse.ArgumentParser(description=text.partition("\n")[0])
     parser.add_argument("--machine", default="an unnamed machine")
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--rank", nargs="+", default=[], help="svmlight files with .query files")
     parser.add_argument("--swissmetro", help="the file swissmetro.dat of biogeme")
+    parser.add_argument("--sets", nargs="*", default=sets, help="choices to compare on")
+    parser.add_argument("--methods", nargs="+", default=methods)
+    parser.add_argument("--runs", type=Path, default=Path(runs))
+    return parser
+
+
+def main() -> None:
+    methods = [method for method in METHODS if method != FORMER]
+    parser = parser_of(__doc__, [*CHOICES], methods, "runs/real-data")
     parser.add_argument("--splits", type=int, default=SPLITS, help="of swissmetro, the first ones")
-    parser.add_argument("--sets", nargs="*", default=[*CHOICES], help="choices to compare on")
-    parser.add_argument("--methods", nargs="+", default=[m for m in METHODS if m != FORMER])
     parser.add_argument("--former", nargs="*", default=[], help="sets to train the Ptr-Net on, too")
-    parser.add_argument("--runs", type=Path, default=Path("runs/real-data"))
     parser.add_argument("--by-set", action="store_true", help="also split panels by set")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)  # set, method, fold
