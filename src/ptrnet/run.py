@@ -51,16 +51,12 @@ def _unchanged(data: Dataset) -> Dataset:
 
 
 class Sink(ABC, Generic[Result]):
-    """Takes the results of a run.
+    """Takes the results of a run."""
 
-    Attributes:
-        encode: what to do with a result in the process that computed it, before it is sent here.
-        unproved: the number of answers without a proof in all parts.
-        is_live: whether the sink shows each result at once, because more input may never come.
-    """
-
+    # What to do with a result in the process that computed it, before it is sent here.
     encode: Callable[[Dataset], Any] = staticmethod(_unchanged)
-    unproved: int = 0
+    unproved: int = 0  # the number of answers without a proof in all parts
+    # Whether the sink shows each result at once, because more input may never come.
     is_live: bool = False
 
     def opened(self) -> AbstractContextManager[Mapping[int, int]]:

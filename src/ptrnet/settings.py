@@ -106,12 +106,9 @@ def setting(
 
 @dataclass(frozen=True)
 class Settings:
-    """Base class of dataclasses with settings. Values are checked when an object is made.
+    """Base class of dataclasses with settings. Values are checked when an object is made."""
 
-    Attributes:
-        _owner: what all settings of the class belong to; empty if they are for everything.
-    """
-
+    # What all settings of the class belong to; empty if they are for everything.
     _owner: ClassVar[str] = ""
 
     def __post_init__(self) -> None:

@@ -29,14 +29,10 @@ class ScoresOnce(PointerModel):
     """A model whose `encode` scores all tokens. The next token has the softmax of the scores.
 
     The state of a step is a boolean `(B, K, S + N)`: True for elements that came before.
-
-    Attributes:
-        answer: the number of elements in an answer, as in `SetSettings`.
-        repeats: whether an answer may repeat elements.
     """
 
-    answer: str
-    repeats: bool
+    answer: str  # the number of elements in an answer, as in `SetSettings`
+    repeats: bool  # whether an answer may repeat elements
 
     @abstractmethod
     def encode(self, inputs: Tensor, lengths: Lengths = None) -> ScoredSet:

@@ -24,19 +24,13 @@ class Trees(nn.Module):
 
     Args:
         count: the number of trees, T. Each of them is a leaf of value 0.
-
-    Attributes:
-        features: `(T, NODES)` int32, the feature that a node compares.
-        thresholds: `(T, NODES)` float32.
-        branches: `(T, NODES, 2)` int32, the children of a node.
-        values: `(T, NODES)` float32, the value of a leaf; 0 for other nodes.
-        share: `()`, the share of the trees in a mixture of models, which `forward` does not read.
     """
 
-    features: Tensor
-    thresholds: Tensor
-    branches: Tensor
-    values: Tensor
+    features: Tensor  # `(T, NODES)` int32, the feature that a node compares
+    thresholds: Tensor  # `(T, NODES)` float32
+    branches: Tensor  # `(T, NODES, 2)` int32, the children of a node
+    values: Tensor  # `(T, NODES)` float32, the value of a leaf; 0 for other nodes
+    # `()`, the share of the trees in a mixture of models, which `forward` does not read.
     share: Tensor
 
     def __init__(self, count: int) -> None:
