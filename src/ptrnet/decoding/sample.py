@@ -81,9 +81,9 @@ class GumbelSelector:
         token_log_probs = gather_tokens(log_probs, tokens)
         return Selection(scores.gather(1, parents) + token_log_probs, parents, tokens)
 
-    def is_finished(self, ended: Tensor) -> bool:
+    def is_finished(self, tokens: Tensor) -> bool:
         """Whether all samples have ended."""
-        return bool(ended.all())
+        return not tokens.any()  # END is 0
 
     def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
         """Return all samples, the likeliest first."""

@@ -7,6 +7,7 @@ slots, with END first, and then N elements. All tensors are batches on the model
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -70,6 +71,8 @@ class Decoder(ABC):
     ) -> Hypotheses:
         """Return the answers to a batch of instances.
 
+        `Solver` calls this in `torch.inference_mode()`, without gradients.
+
         Args:
             model: the model that gives the log-probabilities.
             inputs: `(B, N, d)` instances.
@@ -106,8 +109,8 @@ class Selector(Protocol):
                 forbidden tokens.
         """
 
-    def is_finished(self, ended: Tensor) -> bool:
-        """Whether the search may stop. `ended` `(B, K)` is True for prefixes that have END."""
+    def is_finished(self, tokens: Tensor) -> bool:
+        """Whether the search may stop. `tokens` `(B, K)` is END for prefixes that have ended."""
 
     def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
         """Return the answers, given all prefixes that the search holds at its end."""
@@ -143,10 +146,11 @@ class Search(Decoder):
         shortest, longest = int(max_lengths.min()), int(max_lengths.max())
 
         batch = len(inputs)
-        prefixes = torch.zeros(batch, 1, 0, dtype=torch.int64, device=inputs.device)
+        selections: list[Selection] = []
         scores = inputs.new_zeros(batch, 1)
         ended = torch.zeros(batch, 1, dtype=torch.bool, device=inputs.device)
         tokens = torch.full((batch, 1), END, device=inputs.device)  # END is also the start symbol
+        parents = torch.zeros_like(tokens)
         for step in range(longest + 1):
             log_probs, model_state = model.step(encoded, model_state, tokens)
             allowed = constraint.mask(constraint_state)
@@ -154,17 +158,18 @@ class Search(Decoder):
                 is_full = (step >= max_lengths)[:, None, None]
                 allowed = torch.where(is_full, only_end, allowed)
             log_probs = torch.where(allowed, log_probs, -torch.inf)
-            if ended.numel() > 1:  # a single prefix that has ended has finished the search
+            if step and tokens.numel() > 1:  # a single prefix that has ended finishes the search
+                ended = gather_prefixes(ended, parents) | (tokens == END)
                 log_probs = torch.where(ended[..., None], after_end, log_probs)
 
-            scores, parents, tokens = selector.select(step, scores, log_probs)
-            prefixes = torch.cat([gather_prefixes(prefixes, parents), tokens[..., None]], 2)
-            ended = gather_prefixes(ended, parents) | (tokens == END)
-            if selector.is_finished(ended):
+            selections.append(selector.select(step, scores, log_probs))
+            scores, parents, tokens = selections[-1]
+            if selector.is_finished(tokens):
                 break
             model_state = tuple(gather_prefixes(part, parents) for part in model_state)
             constraint_state = constraint.advance(constraint_state, parents, tokens)
 
+        prefixes = prefixes_of(selections)
         hypotheses = selector.finalize(Hypotheses(prefixes, (prefixes != END).sum(2), scores))
         # One check at the end is enough: torch counts NaN as the largest number, so a prefix with
         # a NaN score is always selected. A score of -inf means that every allowed token had
@@ -178,6 +183,17 @@ class Search(Decoder):
                 f"{self.name}: expected at most {MAX_EXTENSIONS} extended prefixes of an instance "
                 f"at a step, got {self.size} prefixes times {num_tokens} tokens"
             )
+
+
+def prefixes_of(selections: Sequence[Selection]) -> Tensor:
+    """Return the tokens `(B, K, M)` of the prefixes after M selections."""
+    batch, size = selections[-1].tokens.shape
+    ancestors = torch.arange(size, device=selections[-1].tokens.device).expand(batch, -1)
+    tokens = []
+    for selection in reversed(selections):
+        tokens.append(gather_prefixes(selection.tokens, ancestors))
+        ancestors = gather_prefixes(selection.parents, ancestors)
+    return torch.stack(tokens[::-1], 2)
 
 
 def rules_for(model: PointerModel, constraint: Constraint | None) -> Constraint:
@@ -240,10 +256,10 @@ class Beam(BeamSettings, Search):
         best, indices = extended.topk(min(self.size, extended.shape[1]), dim=1)
         return Selection(best, indices // num_tokens, indices % num_tokens)
 
-    def is_finished(self, ended: Tensor) -> bool:
+    def is_finished(self, tokens: Tensor) -> bool:
         # Stop if the likeliest prefix of each instance has ended. No other prefix can become
         # likelier, because log-probabilities are at most 0.
-        return bool(ended[:, 0].all())
+        return not tokens[:, 0].any()  # END is 0
 
     def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
         """Return only the likeliest answer of each instance."""

@@ -46,8 +46,8 @@ class _Recorder:
         self._steps.append(Step(log_probs, selection))
         return selection
 
-    def is_finished(self, ended: Tensor) -> bool:
-        return self._selector.is_finished(ended)
+    def is_finished(self, tokens: Tensor) -> bool:
+        return self._selector.is_finished(tokens)
 
     def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
         return self._selector.finalize(hypotheses)
