@@ -214,6 +214,17 @@ def test_an_example_is_unchanged_after_a_write_and_a_read(tmp_path, name, settin
 
 
 @EVERY_PAIR
+def test_a_model_that_has_answered_has_gradients(small, name, settings, model):
+    """Answers are computed in inference mode, whose tensors cannot be saved for a backward pass."""
+    solver = small(name, model, **settings)
+    instance = served(solver)[0]
+    solver.solve(instance)
+    _, log_probs = solver.sample(instance, 2, seed=1)
+    log_probs.sum().backward()
+    assert any(weights.grad is not None for weights in solver.model.parameters())
+
+
+@EVERY_PAIR
 def test_saved_and_loaded_is_bit_exact(small, tmp_path, name, settings, model):
     solver = small(name, model, **settings)
     solver.save_pretrained(tmp_path / "m")

@@ -52,6 +52,7 @@ class Predictor:
     # answers are never improved. Log-probabilities are those of the network's own answers.
     improve: bool = True
 
+    @torch.inference_mode()  # each of many small operations is faster than without gradients
     def __call__(self, data: Dataset) -> Dataset:
         """Return the instances with the model's answers and their log-probabilities."""
         if self.always_compiled:
