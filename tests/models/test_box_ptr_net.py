@@ -6,7 +6,7 @@ import torch
 
 from ptrnet import Beam, Greedy, Sample, models, tasks
 from ptrnet.errors import InputError
-from ptrnet.models.box_ptr_net import DropLabels, pair_features
+from ptrnet.models.box_ptr_net import MAX_PAIRS, DropLabels, pair_features
 from ptrnet.solver import Solver
 
 SETTINGS = {"hidden_size": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 2}
@@ -120,6 +120,18 @@ def test_directions_turn_the_page(network):
     network.double()
 
 
+def test_pairs_of_many_boxes_are_scored_in_parts(network):
+    inputs, lengths = boxes_of([90, 60, 100])
+    network.float()
+    assert inputs[..., 0].numel() * inputs.shape[1] > MAX_PAIRS
+    with torch.no_grad():
+        in_parts = network.encode(inputs.float(), lengths)
+    whole = network.encode(inputs.float(), lengths)  # with gradients
+    torch.testing.assert_close(in_parts.before, whole.before)
+    torch.testing.assert_close(in_parts.follow, whole.follow)
+    network.double()
+
+
 @pytest.mark.parametrize("decoder", [Greedy(), Beam(4), Sample(8)])
 def test_answers_are_permutations_alone_and_together(network, decoder):
     solver = Solver(network.float(), tasks.get("reading-order"))
@@ -143,7 +155,7 @@ def test_labels_are_dropped_for_whole_pages_and_in_part():
 
 def test_pair_features_see_gaps_and_overlaps():
     boxes = torch.tensor([[[0.0, 0.0, 0.4, 1.0], [0.5, 0.0, 0.9, 0.5]]])
-    overlaps = pair_features(boxes)[0, 0, 1, -2:]
+    overlaps = pair_features(boxes, boxes)[0, 0, 1, -2:]
     torch.testing.assert_close(overlaps, torch.tensor([-0.25, 1.0]))
 
 

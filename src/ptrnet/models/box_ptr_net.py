@@ -1,11 +1,13 @@
 """A pointer network for the boxes of a page: a box waits for those that must come before it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
+from ptrnet.kernels import is_plain_float32
 from ptrnet.masks import Lengths, gather_rows, length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts import Dropout
@@ -15,6 +17,7 @@ from ptrnet.pages.labels import LABEL, LABELS
 
 END_AND_START = 1  # the one special slot
 SCALES = (12.0, 60.0)  # differences of 1/12 and of 1/60 of the page fill the range of a feature
+MAX_PAIRS = 2**14  # the features of this many pairs fit into a processor's cache
 SMALLEST = 1e-3  # of the page: smaller boxes are as wide and as high as this
 END_SCORE = -1e6  # so low that END only comes when no box remains
 NUM_FEATURES, NUM_PAIR_FEATURES = 16, 8 * (1 + len(SCALES)) + 2
@@ -90,7 +93,7 @@ class BoxPtrNet(PointerModel):
         labels = self.drop_labels((inputs[..., LABEL] * len(LABELS)).round().long())
         with torch.autocast(inputs.device.type, enabled=False):
             rows = self.boxes(box_features(boxes)) + self.labels(labels)
-            of_pairs = self.pair_scores(self.pairs(pair_features(boxes))).permute(3, 0, 1, 2)
+            of_pairs = self._of_pairs(boxes)
             padding = attention_bias(is_box, rows.dtype)[:, None, None]
             biases = of_pairs[2:].view(-1, self.heads, batch, n, n).transpose(1, 2) + padding
         states = self.encoder(rows, *biases.unbind())
@@ -114,6 +117,14 @@ class BoxPtrNet(PointerModel):
             follow = torch.cat([first, follow], 1).masked_fill(~is_box[:, None], -torch.inf)
             follow = nn.functional.pad(follow, (1, 0), value=END_SCORE)
         return EncodedBoxes(1 + n, (remaining,), follow, before)
+
+    def _of_pairs(self, boxes: Tensor) -> Tensor:
+        """The scores `(2 + layers * heads, B, N, N)` of all pairs, from their features."""
+        parts: Sequence[Tensor] = [boxes]
+        if is_plain_float32(boxes):  # read sizes only after this check: an export would keep them
+            parts = torch.split(boxes, max(1, MAX_PAIRS // boxes[..., 0].numel()), 1)
+        scores = (self.pair_scores(self.pairs(pair_features(part, boxes))) for part in parts)
+        return torch.cat([part.permute(3, 0, 1, 2) for part in scores], 2)
 
     def step(
         self, encoded: EncodedBoxes, state: tuple[Tensor, ...], tokens: Tensor
@@ -152,27 +163,18 @@ def box_features(boxes: Tensor) -> Tensor:
     return torch.cat([boxes, sizes, logs, *waves], -1)
 
 
-def pair_features(boxes: Tensor) -> Tensor:
-    """Features `(B, N, N, 26)` of each box (third axis) relative to another (second axis).
+def pair_features(some: Tensor, boxes: Tensor) -> Tensor:
+    """Features `(B, M, N, 26)` of boxes `(B, N, 4)` relative to each of some boxes `(B, M, 4)`.
 
     The differences between the edges of both boxes, as they are and clipped in two scales, and how
     much they overlap in x and in y, in shares of the smaller box; negative for a gap.
     """
-    low, high = boxes[..., :2], boxes[..., 2:]  # (B, N, 2): x and y
-    here_low, here_high = low[:, :, None], high[:, :, None]
-    there_low, there_high = low[:, None], high[:, None]
-    differences = torch.cat(
-        [
-            there_low - here_low,
-            there_high - here_high,
-            there_low - here_high,
-            there_high - here_low,
-        ],
-        -1,
-    )
-    sizes = (high - low).clamp(min=SMALLEST)
+    here, there = some[:, :, None], boxes[:, None]
+    (here_low, here_high), (there_low, there_high) = here.chunk(2, -1), there.chunk(2, -1)
+    differences = torch.cat([there, there], -1) - torch.cat([here, here_high, here_low], -1)
+    sizes = [(box[..., 2:] - box[..., :2]).clamp(min=SMALLEST) for box in (here, there)]
     shared = torch.minimum(here_high, there_high) - torch.maximum(here_low, there_low)
-    overlaps = shared / torch.minimum(sizes[:, :, None], sizes[:, None])
+    overlaps = shared / torch.minimum(*sizes)
     clipped = [(scale * differences).clamp(-1, 1) for scale in SCALES]
     return torch.cat([differences, *clipped, overlaps.clamp(-1, 1)], -1)
 
