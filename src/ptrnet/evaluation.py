@@ -187,10 +187,8 @@ class _ScoresByValue:
     """The scores of examples for each value, such as each size. Scores are kept as moments.
 
     Moments of groups cannot be added chunk by chunk, because a group may be in several chunks. So
-    if there are groups, the scores themselves are kept, with their weights.
-
-    Args:
-        empty: the moments of zero examples.
+    if there are groups, the scores themselves are kept, with their weights. `empty` are the moments
+    of zero examples.
     """
 
     def __init__(self, empty: Mapping[str, Moments]) -> None:

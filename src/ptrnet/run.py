@@ -121,11 +121,7 @@ def _compute(
 
 
 class Whole(Sink[Result]):
-    """Keep the datasets. Return what a function makes of all rows.
-
-    Args:
-        finish: the function, such as a writer of files.
-    """
+    """Keep the datasets. Return what `finish`, such as a writer of files, makes of all rows."""
 
     def __init__(self, finish: Callable[[Dataset], Result]) -> None:
         self._finish, self._parts = finish, list[Dataset]()

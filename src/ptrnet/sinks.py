@@ -92,9 +92,8 @@ class Printed(Sink[None]):
 class Shown(Sink[Result]):
     """Base class of sinks that show something of the results, and pass them on to another sink.
 
-    Args:
-        inner: the other sink, whose result is returned.
-        pick: returns what `show` takes of each dataset, in the process that computed it.
+    The result is that of the other sink, `inner`. `pick` returns what `show` takes of each dataset,
+    in the process that computed it.
     """
 
     def __init__(self, inner: Sink[Result], pick: Callable[[Dataset], Any]) -> None:
@@ -123,11 +122,7 @@ def _both(
 
 
 class Doubts(Shown[Result]):
-    """Name on standard error the instances whose answer is less likely than a threshold.
-
-    Args:
-        least: the threshold, a probability.
-    """
+    """Name on standard error the instances whose answer has a probability below `least`."""
 
     def __init__(self, inner: Sink[Result], least: float) -> None:
         super().__init__(inner, partial(_doubtful, least))

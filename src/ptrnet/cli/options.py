@@ -139,10 +139,8 @@ def parameter_of(
 ) -> inspect.Parameter:
     """Return a setting as a parameter from which typer makes an option.
 
-    typer only parses numbers. The setting checks everything else, with clearer messages.
-
-    Args:
-        completion: returns the words that a shell offers. Default: the setting's choices.
+    typer only parses numbers. The setting checks everything else, with clearer messages. By
+    default, a shell offers the setting's choices as completions.
     """
 
     def complete_choices(incomplete: str) -> list[str]:

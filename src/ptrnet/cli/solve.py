@@ -203,11 +203,7 @@ def _random_instance(task: "Task", points: str | None, n: int, seed: int) -> "Fl
 
 
 class Document(Shown[Any]):
-    """Print all answers as one JSON document, after another sink has taken them.
-
-    Args:
-        header: the fields of the document before its answers.
-    """
+    """Print a header and all answers as one JSON document, after another sink has taken them."""
 
     def __init__(self, inner: Sink[Any], header: dict[str, str], task: "Task") -> None:
         super().__init__(inner, partial(_rows, task))

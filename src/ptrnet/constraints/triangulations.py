@@ -85,8 +85,7 @@ class OpenTriangle(NamedTuple):
 class Triangles:
     """Constraint on sequences of triangles: one or more, each as three increasing indices.
 
-    Args:
-        num_specials: number of special slots, S: 1 (END), or 2 (END and a separator of triangles).
+    There is one special slot (END), or two (END and a separator of triangles).
     """
 
     num_specials: int

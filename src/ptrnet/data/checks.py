@@ -205,8 +205,7 @@ def check_solvable(inputs: Floats, task: Task, source: str) -> None:
 def required_answer(example: Example, task: Task, source: str = "") -> Indices:
     """Return the answer of an example. Raises InputError if the example has no answer.
 
-    Args:
-        source: the name of the example in the message, if the example itself has no source.
+    The message has the given source if the example itself has none.
     """
     if example.outputs is None:
         advice = labeller_advice(task)
@@ -267,8 +266,7 @@ def check_answer(values: Sequence[int], n: int, task: Task, source: str, first: 
 def check_outputs(values: Any, n: int, task: Task, source: str) -> Indices:
     """Convert an array or list of 0-based indices to a valid answer; see `check_answer`.
 
-    Args:
-        values: whole numbers `(m,)` or `(t, item_size)`, in any form that `real_array` accepts.
+    Indices are `(m,)` or `(t, item_size)`, in any form that `real_array` accepts.
     """
     size = task.facts.item_size
     expected = "a list of whole numbers" if size == 1 else f"lists of {size} whole numbers"
@@ -326,10 +324,7 @@ def check_feasible(examples: Iterable[Example], task: Task) -> None:
 
     `check_answer` only looks at the indices. This function also looks at the inputs. Pass many
     examples at a time. Some tasks replay answers step by step, and hundreds of answers together
-    take little longer than a single answer.
-
-    Args:
-        examples: the examples. Examples without an answer are not checked.
+    take little longer than a single answer. Examples without an answer are not checked.
     """
     data = Dataset.of(examples)
     answers = [(k, data.outputs(k)) for k in np.flatnonzero(data.has_answers).tolist()]
@@ -346,8 +341,7 @@ def check_feasible(examples: Iterable[Example], task: Task) -> None:
 def check_matrix(values: Any, task: Task, source: str) -> Floats:
     """Convert finite numbers to a matrix `(n, n)` of distances, with 0 on the diagonal.
 
-    Args:
-        values: a square matrix, in any form that `real_array` accepts. We ignore its diagonal.
+    The numbers are in any form that `real_array` accepts. We ignore their diagonal.
     """
     dist = real_array(values, source, "a square matrix of distances").copy()
     if dist.ndim != 2 or dist.shape[0] != dist.shape[1]:

@@ -178,8 +178,7 @@ class SharedFields:
 def find_id(ids: Mapping[str, Sequence[Any]]) -> str | None:
     """Return the field that looks most like an id of groups; None if no field does.
 
-    Args:
-        ids: for each field with one id in each instance, the ids of all instances.
+    `ids` has, for each field with one id in each instance, the ids of all instances.
     """
     by_name = (name for name, values in ids.items() if _is_named(name, values))
     by_place = (name for name, values in ids.items() if _is_sorted(name, values))
@@ -201,9 +200,7 @@ def _is_sorted(name: str, ids: Sequence[Any]) -> bool:
 def warn_of_ids(ids: Mapping[str, Sequence[Any]], fields: Sequence[str], source: str) -> None:
     """Warn about a field that looks like an id of groups, before a training.
 
-    Args:
-        ids: as in `find_id`.
-        fields: the fields that the model reads.
+    The model reads `fields`. See `find_id` for the ids.
     """
     name = find_id(ids)
     if name is None:

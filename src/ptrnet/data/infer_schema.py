@@ -98,8 +98,7 @@ class CountedNumbers:
 class Field:
     """Summary of a field. `add` adds values to the summary.
 
-    Args:
-        is_category: whether the user named the field as a category, so that its numbers are codes.
+    If the user named the field as a category, its numbers are codes.
     """
 
     def __init__(self, name: str, is_category: bool = False) -> None:
@@ -355,14 +354,9 @@ def check_read(key: str, named: Sequence[str], fields: Sequence[str]) -> None:
 def whole_number_fields(data: Dataset, schema: Schema) -> dict[str, tuple[int, int]]:
     """Return the numeric fields with few different numbers, all of them whole.
 
-    These numbers may be codes of categories, such as 1 to 9 for the purpose of a trip.
-
-    Args:
-        data: the examples, encoded by the schema. If they have more than COUNTED elements, only a
-            part of the elements, evenly spaced, is examined.
-
-    Returns:
-        The smallest and the largest number of each of these fields.
+    These numbers may be codes of categories, such as 1 to 9 for the purpose of a trip. Each field
+    has its smallest and its largest number. If the encoded examples have more than COUNTED
+    elements, only a part of the elements, evenly spaced, is examined.
     """
     sample = data.elements[:: -(-len(data.elements) // COUNTED)]
     fills, found = dict(schema.fills), {}
@@ -381,10 +375,7 @@ def context_of(data: Dataset, schema: Schema, named: Sequence[str] = ()) -> tupl
     """Return the names of the context fields.
 
     A context field has the same value in all elements of an instance, but not in all instances.
-
-    Args:
-        data: the examples, encoded by the schema.
-        named: the context fields that the user named. If empty, the context fields are inferred.
+    They are inferred from the encoded examples if the user named none.
 
     Raises:
         InputError: the model does not read a named field, or a named field differs within an

@@ -31,9 +31,7 @@ def as_long(
 ) -> tuple[Table, Columns]:
     """Return a table with a row for each element that can be chosen, and its columns' names.
 
-    Args:
-        layout: the layout that a model keeps. Empty: `columns` describe the table.
-        with_answers: whether to read the answers.
+    The layout is that which a model keeps. If it is empty, `columns` describe the table.
 
     Raises:
         InputError: the columns are not as described, a cell cannot be used, or an element was

@@ -57,8 +57,7 @@ _CHUNK = 4000  # how many examples are in memory as objects at a time
 def open_file(path: str, task: Task, group: str = "") -> Dataset:
     """Return the examples of a file as memory maps. If the arrays do not exist, build them first.
 
-    Args:
-        group: the field of groups; see `ptrnet.data.groups.with_groups`.
+    See `ptrnet.data.groups.with_groups` for the field of groups.
 
     Raises:
         InputError: the file cannot be read, a line cannot be used, an example has no answer, or

@@ -195,10 +195,8 @@ def infer_sets(
 
     By default, the model reads all fields except the group's id, and those that are named like ids
     (`cells.is_id`), or have more than MAX_CATEGORIES different texts. It also reads those that are
-    named like ids if the user named them as categories.
-
-    Args:
-        reading: how to read the elements. Its group and context are not used.
+    named like ids if the user named them as categories. The reading's group and context are not
+    used.
 
     Raises:
         InputError: a column is missing, a cell cannot be used, or the model does not read one

@@ -76,8 +76,7 @@ def tensors_of(encoded: Encoded) -> dict[str, Tensor]:
 def with_tensors(encoded: Encoded, tensors: Mapping[str, Tensor]) -> Encoded:
     """Return a copy of an encoding with other tensors, and without the state.
 
-    Args:
-        tensors: the other tensors, by the names that `tensors_of` gives to the old tensors.
+    The other tensors have the names that `tensors_of` gives to the old ones.
     """
     replacements = {id(old): tensors[name] for name, old in tensors_of(encoded).items()}
     rebuilt: Encoded = _rebuild(replace(encoded, state=()), replacements)
@@ -124,8 +123,7 @@ class EncoderGraph(nn.Module):
 class StepGraph(nn.Module):
     """Calls `step` of a model with the encoded tensors, the state and the last tokens.
 
-    Args:
-        encoded: the encoding of any batch. `forward` replaces its tensors by the arguments.
+    `encoded` is the encoding of any batch. `forward` replaces its tensors by the arguments.
     """
 
     def __init__(self, model: PointerModel, encoded: Any) -> None:
@@ -335,11 +333,8 @@ class EncodedOnnx(Encoded):
 class OnnxModel(PointerModel):
     """Runs the graphs of a folder in onnxruntime, on the CPU with as many threads as PyTorch.
 
-    Solvers and decoders use an `OnnxModel` like any other model.
-
-    Args:
-        folder: the folder with `encoder.onnx` and `step.onnx`.
-        model: the exported model. Only its sizes are used, not its weights.
+    Solvers and decoders use an `OnnxModel` like any other model. The folder has `encoder.onnx` and
+    `step.onnx`. Of the exported model only the sizes are used, not the weights.
     """
 
     def __init__(self, folder: Path, model: PointerModel) -> None:

@@ -69,11 +69,9 @@ def turn_terms(a: Pair, b: Pair, c: Pair) -> Any:
 
 
 def turn_slack(points: tuple[Pair, ...], rounded: tuple[Pair, ...]) -> Any:
-    """Return how much rounding may change `turn`, in units of `ROUNDING`.
+    """Return how much rounding may change `turn` of three points, in units of `ROUNDING`.
 
-    Args:
-        points: the three arguments of `turn`.
-        rounded: 1 for each coordinate that may be off by rounding, else 0.
+    `rounded` is 1 for each coordinate that may be off by rounding, else 0.
     """
     a, b, c = points
     rounded_a, rounded_b, rounded_c = rounded

@@ -177,11 +177,8 @@ def _count_large(loop: Any, cuts: list[int], dtype: torch.dtype, arrays: list[An
 def _equal_work_cuts(work: Tensor, units: int) -> list[int]:
     """Return the cuts of a batch into slices of about equal work, one per thread.
 
-    A small batch stays in one slice, because more threads would not save time (`MIN_ENTRIES`).
-
-    Args:
-        work: `(B,)` number of (key, query) pairs in each instance.
-        units: number of units, H.
+    A small batch stays in one slice, because more threads would not save time (`MIN_ENTRIES`). The
+    work `(B,)` is the number of (key, query) pairs in each instance.
     """
     threads = torch.get_num_threads()
     total = int(work.sum())

@@ -144,11 +144,8 @@ def gradients_by_formula(
     """Return the gradients of keys, queries and `v`, then None for the two lengths.
 
     A kernel's `backward` returns this tuple if it cannot use the kernel. If gradients are enabled,
-    the returned gradients can be differentiated again.
-
-    Args:
-        grad: `(B, M, N)` gradient of the scores.
-        scores: the formula, `naive_scores` or `chunked_scores`.
+    the returned gradients can be differentiated again. `grad` `(B, M, N)` is the gradient of the
+    scores. The formula is `naive_scores` or `chunked_scores`.
     """
     keys, queries, v, *lengths = arguments
 

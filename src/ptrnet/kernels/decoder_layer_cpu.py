@@ -57,14 +57,9 @@ class Step:
     def __call__(
         self, rows: Tensor, earlier: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Compute `DecoderLayer.step` for rows `(B, K, H)` and earlier keys and values.
+        """Compute `DecoderLayer.step` for rows `(B, K, H)` and the t earlier tokens of each.
 
-        Args:
-            rows: `(B, K, H)` inputs of the layer.
-            earlier: keys and values `(B, K, t, H)` of the t earlier tokens.
-
-        Returns:
-            The layer's outputs `(B, K, H)`, and keys and values `(B, K, t + 1, H)`.
+        Earlier keys and values are `(B, K, t, H)`, and those that are returned `(B, K, t + 1, H)`.
 
         Raises:
             ShapeError: the shapes do not fit each other.

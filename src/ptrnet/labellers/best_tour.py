@@ -76,11 +76,7 @@ def ways_home(dist: Floats, via: NDArray[np.bool_]) -> Floats:
     """Return the lengths `(n,)` of the shortest ways from all places to the depot (Dijkstra 1959).
 
     If distances are rounded, a way over other places may be shorter than the direct way, because
-    rounded distances may violate the triangle inequality.
-
-    Args:
-        dist: `(n, n)` distances.
-        via: `(n,)`, the places that a way may visit.
+    rounded distances may violate the triangle inequality. A way may visit the places `via` `(n,)`.
     """
     home, waits = dist[0].copy(), via.copy()
     while True:

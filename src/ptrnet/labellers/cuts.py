@@ -65,10 +65,8 @@ def gaps(boxes: Floats, axis: int) -> tuple[Indices, Indices, Floats]:
 def fit_page(boxes: Floats) -> Floats:
     """Scale the boxes of a page to the unit square, and trim them so that they overlap less.
 
-    Distances along both axes can be compared then, whatever units the boxes have.
-
-    Args:
-        boxes: `(n, 5)` or `(n, 4)`. The result has no labels.
+    Distances along both axes can be compared then, whatever units the boxes have. Boxes are
+    `(n, 5)` or `(n, 4)`, and the result has no labels.
     """
     corner = boxes[:, [LEFT, TOP]].min(0)
     extent = boxes[:, [RIGHT, BOTTOM]].max(0) - corner

@@ -16,9 +16,7 @@ def label(inputs: Floats) -> list[Indices]:
     """Return the set of items with the largest total value within the capacity, as sorted indices.
 
     An answer may end only if no other item fits. So we also take worthless items while they fit.
-
-    Args:
-        inputs: `(B, n, 3)`: weight and value of each item, and the capacity.
+    Instances `(B, n, 3)` have the weight and the value of each item, and the capacity.
     """
     return [_best_items(instance) for instance in inputs]
 

@@ -242,11 +242,9 @@ def undecided(dist: Floats) -> Floats:
 
 @jit
 def search_of(dist: Floats, cost: Floats) -> Search:
-    """Return a new search over distances. Some edges may be decided in advance.
+    """Return a new search over distances `(n, n)`, n of 5 or more.
 
-    Args:
-        dist: distances `(n, n)`, n of 5 or more.
-        cost: the costs `(n, n)` of edges: distances, or REQUIRED or EXCLUDED for decided edges.
+    The costs `(n, n)` of edges are distances, or REQUIRED or EXCLUDED for edges decided in advance.
     """
     n = len(dist)
     return Search(

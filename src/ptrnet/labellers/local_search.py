@@ -80,10 +80,7 @@ def improved(dist: Floats, tour: Indices) -> Indices:
 
     In the plane, the returned tour does not cross itself. It does not depend on the first city and
     the direction of the given tour. If no move shortens the given tour, the function returns this
-    tour itself.
-
-    Args:
-        dist: symmetric distances `(n, n)`, with n of at most `MAX_MATRIX`.
+    tour itself. Distances `(n, n)` are symmetric, with n of at most `MAX_MATRIX`.
     """
     better = np.roll(tour, -int(np.argmin(tour)))
     if len(tour) > 2 and better[1] > better[-1]:

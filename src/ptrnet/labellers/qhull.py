@@ -53,9 +53,8 @@ def label(inputs: Floats) -> list[Indices]:
 def _triangles(inputs: Floats, scaled: Floats, shifted: Floats) -> Indices:
     """Return triangles `(t, 3)` of points `(n, 2)`; none if all points are on one line.
 
-    Args:
-        scaled: the points scaled by a power of two, without rounding.
-        shifted: the points as Qhull takes them, moved to the origin and rounded.
+    `scaled` are the points scaled by a power of two, without rounding, and `shifted` the points as
+    Qhull takes them, moved to the origin and rounded.
     """
     if lost_digits(inputs, scaled):
         return triangulate(inputs)

@@ -22,11 +22,8 @@ def distance_matrices(inputs: Floats, distance: str) -> Iterator[tuple[slice, Fl
     The distances are `(B, n, n)`, where B is the size of the slice. For Euclidean distances, the
     instances are scaled by a power of two, so that no distance overflows. If matrices contain
     negative distances, we increase all distances of the batch by the same number, so that no
-    distance is below 0. Neither the scaling nor the increase changes which tour is shortest.
-
-    Args:
-        inputs: `(B, n, d)` cities, or `(B, n, n)` distances.
-        distance: a name of `ptrnet.geometry.distances`.
+    distance is below 0. Neither the scaling nor the increase changes which tour is shortest. See
+    `label_tours` for the arguments.
     """
     batch, n, _ = inputs.shape
     points = scale_by_power_of_two(inputs) if distance == distances.EUCLIDEAN else inputs

@@ -100,11 +100,9 @@ class Moments:
     def of(
         cls, scores: Scores, groups: Indices | None = None, weights: Floats | None = None
     ) -> Self:
-        """Return the moments of `(B,)` scores.
+        """Return the moments of `(B,)` scores, with the codes of their groups and their weights.
 
-        Args:
-            groups: `(B,)`, the codes of their groups, if known.
-            weights: `(B,)`, their weights, if they differ. A score of weight 0 does not count.
+        A score of weight 0 does not count.
         """
         known: NDArray[np.bool_] = ~np.isnan(scores)
         sums: Floats | None = None

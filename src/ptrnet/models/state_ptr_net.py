@@ -183,11 +183,8 @@ def _distinct_rows(state: "State") -> tuple[Tensor, Tensor]:
 def _chunks(order: Tensor, counts: list[int]) -> Iterator[Tensor]:
     """Split rows into chunks of at most MAX_POSITIONS elements, padding included.
 
-    A row with more than MAX_POSITIONS elements is a chunk of its own.
-
-    Args:
-        order: the rows by their number of remaining elements.
-        counts: these numbers, in this order.
+    A row with more than MAX_POSITIONS elements is a chunk of its own. `order` has the rows by their
+    numbers of remaining elements, and `counts` these numbers in the same order.
     """
     first = 0
     for k, count in enumerate(counts):

@@ -56,9 +56,7 @@ def from_depot(position: Any) -> Any:
 def path_length(fields: State, answers: Indices) -> Floats:
     """Return the lengths `(B,)` of paths from the depot along the answers, and back to the depot.
 
-    Args:
-        fields: `position` and `rounded` of the instances.
-        answers: indices `(B, m)`; a 0 is a visit to the depot.
+    The fields are `position` and `rounded`. In answers `(B, m)`, a 0 is a visit to the depot.
     """
     path = np.pad(answers, ((0, 0), (1, 1)))
     points = np.take_along_axis(fields["position"], path[..., None], 1)

@@ -55,10 +55,8 @@ class _Part:
 class Batcher:
     """Decodes instances in batches.
 
-    Use it as an asynchronous context manager, which starts and stops the thread that decodes.
-
-    Args:
-        metrics: where each batch is recorded.
+    Use it as an asynchronous context manager, which starts and stops the thread that decodes. Each
+    batch is recorded in the metrics.
     """
 
     def __init__(self, metrics: Metrics) -> None:

@@ -81,11 +81,7 @@ def _is_empty(file: Path) -> bool:
 
 
 class CountingMiddleware:
-    """Middleware that records the route, the status and the time of each request.
-
-    Args:
-        metrics: where the requests are recorded.
-    """
+    """Middleware that records the route, the status and the time of each request in the metrics."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics

@@ -49,8 +49,7 @@ Parse = Callable[..., Question]  # of a body (bytes), a `task` and `limits`
 class BodyReader:
     """Reads the bodies of requests. All bodies that are arriving share a budget of bytes.
 
-    Args:
-        limits: `max_body` and `body_seconds` apply to each body.
+    The limits `max_body` and `body_seconds` apply to each body.
     """
 
     def __init__(self, limits: Limits) -> None:

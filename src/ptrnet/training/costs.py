@@ -34,9 +34,7 @@ Costs = Callable[[Floats, Sequence[Indices]], Floats]
 class Sampler:
     """Decodes answers under the task's constraint, and computes the costs of the answers.
 
-    Args:
-        costs: function that computes costs. We pass each instance with its elements in the order
-            in which the model reads them.
+    `costs` gets each instance with its elements in the order in which the model reads them.
     """
 
     def __init__(self, model: PointerModel, task: Task, costs: Costs) -> None:

@@ -145,11 +145,8 @@ class Progress:
     """Shows and logs the mean of each metric over the last LOG_EVERY steps.
 
     The text leaves out an accuracy that says nothing; see `ptrnet.metrics.summary.shows`. If
-    standard error is not a terminal, lines take the place of the bar.
-
-    Args:
-        step: the number of steps before the first one.
-        log: logs metrics. None: show nothing, because this is not the main process.
+    standard error is not a terminal, lines take the place of the bar. `step` steps were done
+    before. If `log` is None, nothing is shown, because this is not the main process.
     """
 
     def __init__(self, recipe: Recipe, step: int, log: Log | None) -> None:

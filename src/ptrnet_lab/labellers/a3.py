@@ -83,9 +83,8 @@ def _spanning_tree(dist: Floats) -> Indices:
 def _closed_walk(parent: Indices, pairs: Indices) -> Indices:
     """Return the cities on a closed walk that takes every edge once (Hierholzer 1873).
 
-    Args:
-        parent: `(n,)` each city's parent in the spanning tree; city 0 has no parent.
-        pairs: `(E, 2)` the edges of the matching.
+    The edges are those to each city's parent `(n,)` in the spanning tree, which city 0 has not, and
+    those of the matching, `(E, 2)`.
     """
     n = len(parent)
     edges = np.empty((n - 1 + len(pairs), 2), np.int64)

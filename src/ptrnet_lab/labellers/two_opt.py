@@ -10,12 +10,7 @@ _ROUNDING = 1e-12
 
 @jit
 def two_opt(dist: Floats, tour: Indices) -> None:
-    """Exchange pairs of edges of the closed tour, in place, until no exchange shortens it.
-
-    Args:
-        dist: `(n, n)` distances.
-        tour: `(n,)` cities.
-    """
+    """Exchange pairs of edges of the closed tour `(n,)`, in place, until none shortens it."""
     while closed_pass(dist, tour):
         pass
 

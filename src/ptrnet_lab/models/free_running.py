@@ -34,12 +34,7 @@ class FreeRunningPtrNet(PtrNet):
 
     @abstractmethod
     def next_input(self, attention: Tensor, inputs: Tensor) -> Tensor:
-        """The decoder's next input `(B, K, d)`.
-
-        Args:
-            attention: `a`, `(B, K, S + N)`.
-            inputs: `P`, `(B, S + N, d)`.
-        """
+        """The decoder's next input `(B, K, d)`, of `a` `(B, K, S + N)` and `P` `(B, S + N, d)`."""
 
     def encode(self, inputs: Tensor, lengths: Lengths = None) -> EncodedSlots:
         """See `PointerModel`. The state ends with the next decoder input, `=>` at first."""

@@ -84,10 +84,7 @@ def table(path: str) -> "tables.Table":
 
 
 def _batches(path: str, column: str | None = None) -> Iterator["pa.RecordBatch"]:
-    """Yield the rows in batches.
-
-    Args:
-        column: the name of a column that the file must have; None if no column is required.
+    """Yield the rows in batches. If `column` is given, the file must have this column.
 
     Raises:
         InputError: Arrow cannot read the whole file, `column` is missing, or two columns have the

@@ -234,11 +234,9 @@ class TsplibFile:
 
 
 def parse(path: str, sections: Collection[str], allowed: Mapping[str, Sequence[str]]) -> TsplibFile:
-    """Parse the keywords and sections of a file.
+    """Parse the keywords and the given sections of a file.
 
-    Args:
-        sections: the keywords of the sections that the file may have.
-        allowed: the allowed values of some keywords. Other keywords may have any value.
+    `allowed` are the allowed values of some keywords. Other keywords may have any value.
 
     Raises:
         InputError: a section or value is not allowed, a section or keyword occurs twice, a line

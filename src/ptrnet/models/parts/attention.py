@@ -98,10 +98,8 @@ def normal_vectors(*shape: int, divisor: float = 1.0) -> Tensor:
     """Normally distributed initial values of learned vectors.
 
     On the meta device the values stay undefined. There `normal_` would import PyTorch's compiler,
-    which takes longer than the rest of loading a model.
-
-    Args:
-        divisor: divides the numbers; 10 gives a standard deviation of 0.1.
+    which takes longer than the rest of loading a model. A divisor of 10 gives a standard deviation
+    of 0.1.
     """
     numbers = torch.empty(shape)
     return numbers if numbers.is_meta else numbers.normal_() / divisor
@@ -170,14 +168,10 @@ class SelfAttention(nn.Module):
         return self.outward(attend(queries, keys, values, bias))
 
     def step(self, rows: Tensor, earlier: KeysValues) -> tuple[Tensor, KeysValues]:
-        """Attend from the newest row of each sequence to the earlier rows and to itself.
+        """Attend from the newest row `(..., H)` of each sequence to t earlier rows and to itself.
 
-        Args:
-            rows: the newest rows, `(..., H)`.
-            earlier: keys and values `(..., t, H)` of the earlier rows.
-
-        Returns:
-            The new rows `(..., H)`, and the keys and values of all rows up to the newest.
+        Return the new rows `(..., H)`, and the keys and values of all rows up to the newest. Those
+        of the earlier rows are `(..., t, H)`.
         """
         queries, *newest = self.inward(rows)[..., None, :].chunk(3, -1)
         keys, values = (

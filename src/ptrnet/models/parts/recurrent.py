@@ -87,9 +87,7 @@ def flatten_rows(rows: Tensor) -> Tensor:
 class Layer(Recurrent):
     """One recurrent layer with the same parameters as PyTorch's layer.
 
-    Args:
-        features: number of features of each input element, d.
-        units: size of the hidden state, H.
+    It has d input features and H units.
     """
 
     gates: int  # gates per unit

@@ -159,10 +159,8 @@ class DistanceBias(nn.Module):
     """Attention bias of each pair of points: `a log(1 + distance / spacing)`.
 
     Each head has a slope a. The spacing is the mean distance of a point to its nearest neighbour.
-    So the bias does not depend on the unit of length, and hardly on the number of points.
-
-    Args:
-        heads: number of slopes. The initial slopes are spread from 0 to -2.
+    So the bias does not depend on the unit of length, and hardly on the number of points. The
+    initial slopes are spread from 0 to -2.
     """
 
     def __init__(self, heads: int) -> None:

@@ -30,12 +30,7 @@ _VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "me
 
 
 class Node:
-    """An element of a document, and where it is.
-
-    Args:
-        name: its name, without a prefix.
-        line: the number of its line, from 1; 0 if it is not known.
-    """
+    """An element of a document, and where it is: its line is 0 if it is not known."""
 
     __slots__ = ("attributes", "children", "end", "line", "name", "prefix", "start")
 
@@ -55,15 +50,10 @@ class Node:
 
 
 def parse_xml(content: bytes, path: str, until: frozenset[str]) -> tuple[Node, Element]:
-    """Return the root of an XML document in UTF-8, whatever encoding it declares.
+    """Return the root of an XML document in UTF-8, whatever encoding it declares, in two forms.
 
-    Args:
-        path: the file, for error messages.
-        until: names of elements, without prefixes.
-
-    Returns:
-        The root with the positions of all elements before the first of the names, and of this
-        element; and the root with its content.
+    The first has the positions of all elements up to the first that is named in `until`, without
+    its prefix. The second has the content.
 
     Raises:
         InputError: the content is not XML, has elements that are nested too deeply, or declares
@@ -151,9 +141,7 @@ def new_id(content: bytes, id: str) -> str:
 def nested(elements: Sequence[tuple[str, str]], lines: Sequence[str], indent: str) -> str:
     """Return elements in one another, and lines in the innermost one.
 
-    Args:
-        elements: the name of each element, and its attributes.
-        indent: what `indentation` returned for the outermost element.
+    Each element has a name and attributes. `indentation` returned `indent` for the outermost one.
     """
     if not elements:
         return "".join(f"{indent}{line}" for line in lines)

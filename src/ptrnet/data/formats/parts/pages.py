@@ -109,11 +109,7 @@ def read_text(path: str) -> tuple[bytes, str]:
 
 
 def label_of(kind: str, box: Sequence[float], height: float) -> int:
-    """Return the number of the label for a name in a document; 0 if the name is unknown.
-
-    Args:
-        kind: the name, in any spelling.
-    """
+    """Return the number of the label for a name, in any spelling; 0 if the name is unknown."""
     name = re.sub(r"[\W_]", "", kind).lower()
     if name in _PAGE_NUMBERS:
         label = "page_header" if box[1] + box[3] < height else "page_footer"
