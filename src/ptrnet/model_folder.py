@@ -263,12 +263,9 @@ def basic_card(name: str, saved: Saved) -> str:
 def compose_card(
     title: str, summary: str, facts: Iterable[str], sections: Mapping[str, str]
 ) -> str:
-    """Return a card as Markdown.
+    """Return a card as Markdown: a title, a paragraph, a list of facts, and sections by heading.
 
-    Args:
-        summary: one paragraph.
-        facts: facts about the network and its training, which become the items of a list.
-        sections: the text under each heading, in order. Sections without text are left out.
+    Sections without text are left out.
     """
     listed = "\n".join(f"- {fact}" for fact in facts)
     written = [f"## {heading}\n\n{text}" for heading, text in sections.items() if text]

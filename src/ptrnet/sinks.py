@@ -155,10 +155,8 @@ def _doubtful(least: float, data: Dataset) -> tuple[int, list[tuple[int, str, fl
 class Resumable(Sink[None]):
     """Write lines to a file. After a stop, the same run continues after the finished chunks.
 
-    Args:
-        target: its format. Chunks of a binary format cannot be joined, so we keep lines of JSON,
-            and convert them at the end.
-        key: everything that decides the result, as JSON.
+    Chunks of a binary format cannot be joined, so we keep lines of JSON, and convert them at the
+    end. The key has everything that decides the result, as JSON.
     """
 
     def __init__(

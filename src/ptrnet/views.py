@@ -101,10 +101,7 @@ def decode_view(
 ) -> list[list[Choice]]:
     """Decode view `number` of each instance, and return the answers to each instance.
 
-    Args:
-        number: the number of the view.
-        instances: `(n, d)` as the user gave them.
-        beginnings: for each instance, the k elements with which its answer must begin.
+    Instances `(n, d)` are as the user gave them. The answer to each must begin with k elements.
     """
     inputs, lengths, most, orders = views_of(number, instances, task, model)
     if len(beginnings[0]):

@@ -143,13 +143,8 @@ def right_tokens(batch: Batch, num_tokens: int, first: int, stop: int) -> Tensor
     Elements with equal grades are tied: any of these elements may come next. So the correct tokens
     are the elements with the target's grade that did not come earlier in the answer. If the target
     is a special slot such as END, only this slot is correct. If the batch has no grades, only the
-    targets are correct, and the function returns None.
-
-    Args:
-        batch: the batch, with the targets of all steps.
-        num_tokens: number of special slots and elements, S + N.
-        first: the first step.
-        stop: the step after the last step.
+    targets are correct, and the function returns None. The batch has the targets of all steps.
+    `num_tokens` is S + N.
     """
     if batch.grades is None:
         return None
@@ -175,12 +170,9 @@ def token_log_likelihoods(
     """Return `(B, R)`: at each of R steps, the log of the total probability of correct tokens.
 
     Also return the result of `right_tokens`: the mask of correct tokens, or None if only the
-    targets are correct. Values after the END of an answer have no meaning.
-
-    Args:
-        log_probs: `(B, R, S + N)` log-probabilities of all tokens at R steps.
-        batch: the batch, with the targets of all steps.
-        first: the number of the first step in `log_probs`.
+    targets are correct. Values after the END of an answer have no meaning. `log_probs`
+    `(B, R, S + N)` are those of all tokens at R steps from step `first` on, and the batch has the
+    targets of all steps.
     """
     stop = first + log_probs.shape[1]
     right = right_tokens(batch, log_probs.shape[2], first, stop)

@@ -293,10 +293,8 @@ def check_grades(values: Any, n: int, source: str) -> Floats:
 def check_weights(values: Any, sources: Sequence[str], name: str) -> Floats:
     """Convert numbers to the weights `(B,)` of examples in the losses of a training.
 
-    Args:
-        values: B numbers, in any form that `real_array` accepts.
-        sources: the names of the B examples, for error messages.
-        name: the name of the weights, for error messages.
+    The numbers are in any form that `real_array` accepts. Error messages have the names of the B
+    examples, or of the weights.
 
     Raises:
         InputError: the values are not B numbers, a number is neither 0 nor in the range WEIGHTS, or

@@ -44,10 +44,8 @@ def chunks_of(examples: Iterable[Example], size: int) -> Iterator[Dataset]:
 def examples_of_rows(rows: Iterable[Mapping[str, Any]], path: str) -> Iterator[Example]:
     """Yield an example for each row that was read from a file, as a view of a larger dataset.
 
-    Args:
-        rows: the arguments of `Example`, which have been validated.
-        path: the file. Rows of standard input, `-`, are yielded immediately, because the next row
-            may come much later.
+    The rows are validated arguments of `Example`. Those of standard input, `-`, are yielded
+    immediately, because the next row may come much later.
     """
     rest = iter(rows)
     while chunk := list(islice(rest, 1 if path == "-" else _TOGETHER)):

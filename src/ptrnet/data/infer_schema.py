@@ -110,12 +110,9 @@ class Field:
         self._count, self._counted = 0, CountedNumbers()
 
     def add(self, values: Sequence[Any], sets: Indices, place: Place) -> None:
-        """Add values to the summary. Refuse a field that has both numbers and texts.
+        """Add the values of n elements. Refuse a field that has both numbers and texts.
 
-        Args:
-            values: the values of n elements.
-            sets: `(n,)`, the index of the set of each element.
-            place: a function that returns the name of element k for messages.
+        `sets` `(n,)` are the indices of their sets, and `place` names element k in messages.
         """
         if self.is_category:
             values = [self._level(value, place, k) for k, value in enumerate(values)]

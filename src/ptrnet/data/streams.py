@@ -300,13 +300,8 @@ def shuffled_batches(
 
     We shuffle the examples, sort them by size, cut them into batches, and shuffle the batches.
     Instances of equal size need no padding, and only batches at the border between two sizes have
-    instances of different sizes. One batch may have fewer than `batch_size` examples.
-
-    Args:
-        indices: `(num_examples,)`, the examples to draw.
-        sizes: the number of elements of each example, by its index.
-        batch_size: the number of examples in a batch, B.
-        rng: draws the order of the examples, and the order of the batches.
+    instances of different sizes. One batch may have fewer than `batch_size` examples. `indices` are
+    the examples to draw, and `sizes` has the number of elements of each example by its index.
     """
     order = rng.permutation(indices)
     order = order[np.argsort(sizes[order], kind="stable")]

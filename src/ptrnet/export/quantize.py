@@ -58,11 +58,7 @@ def cost(solver: Solver, whole: Solver, rounded: Solver, count: int, seed: int) 
 
     Return the share of equal answers, and each metric of the task with its 95% interval for float32
     and for int8 weights. For tasks without labellers, such as own examples, return only the share.
-
-    Args:
-        solver: the model in PyTorch.
-        whole: the graphs with float32 weights.
-        rounded: the graphs with int8 weights.
+    The graphs `whole` have float32 weights, and `rounded` int8 weights.
     """
     if solver.task.facts.labellers:
         examples = generate_dataset(solver.task, sizes_of(solver), count, seed)

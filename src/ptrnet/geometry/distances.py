@@ -96,13 +96,7 @@ def is_directed(matrices: Floats) -> NDArray[np.bool_]:
 
 
 def along(points: Floats, path: Indices, name: str = EUCLIDEAN) -> Floats:
-    """Return the distances `(m - 1,)` between successive points of a path.
-
-    Args:
-        points: points `(n, d)`.
-        path: indices `(m,)` of points.
-        name: the name of the distance, one of `NAMES`.
-    """
+    """Return the distances `(m - 1,)` between successive points `(n, d)` of a path `(m,)`."""
     if name == EXPLICIT:
         return points[path[:-1], path[1:]]
     return between(points[path[:-1]], points[path[1:]], name)

@@ -274,10 +274,7 @@ def _largest_difference(a: Pair, *others: Pair) -> Floats:
 def area_signs(inputs: Floats, rings: Indices, lengths: Indices) -> Indices:
     """Return `(B,)` signs of areas of rings: 1 counter-clockwise, -1 clockwise, 0 for no area.
 
-    Args:
-        inputs: `(B, n, 2)` points.
-        rings: `(B, M)` indices of closed paths through some of the points, padded.
-        lengths: `(B,)` number of indices of each path.
+    Rings `(B, M)` are closed paths through some of the points `(B, n, 2)`, padded to M indices.
     """
     steps = np.arange(rings.shape[1])
     mask = real(lengths, rings.shape[1])

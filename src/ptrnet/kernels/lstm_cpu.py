@@ -171,11 +171,7 @@ def _plain_gradients(
 ) -> tuple[Tensor | None, ...]:
     """Compute `_Layer.backward` by the formula in float32. The result can be differentiated.
 
-    Args:
-        arguments: inputs, h0, c0 and the four weights.
-        lengths: `(B,)`.
-        dtype: type of the outputs.
-        grads: gradients of the outputs `(N, B, H)` and of the last states.
+    The arguments are inputs, h0, c0 and the four weights. `dtype` is the type of the outputs.
     """
 
     def formula(x: Tensor, h0: Tensor, c0: Tensor, *weights: Tensor) -> tuple[Tensor, ...]:
@@ -193,13 +189,7 @@ def _backward_steps(
     """Return the gradients of `h0`, of `c0`, and of the fused weights and the bias, `(4H, d + 1)`.
 
     Overwrites `saved.gates` with the gradients of the sums to which sigmoid and tanh were applied.
-
-    Args:
-        saved: results of the forward pass.
-        lengths: `(B,)`.
-        grad_outputs: `(N, B, H)` gradient of the outputs.
-        grad_h: `(B, H)` gradient of the last hidden state.
-        grad_c: `(B, H)` gradient of the last cell state.
+    The gradients of the outputs are `(N, B, H)`, those of the last hidden and cell state `(B, H)`.
     """
     n, batch, units = grad_outputs.shape
     gates = saved.gates

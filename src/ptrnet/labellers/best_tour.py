@@ -48,11 +48,7 @@ def _best_tour(instance: Floats, lengths: Floats) -> Indices:
 def lengthened(path: Sequence[int], dist: Floats, prize: Floats, limit: float) -> list[int]:
     """Return a longer path: append the place in reach with the largest prize, while there is one.
 
-    Args:
-        path: the places so far; the first place is the depot, 0.
-        dist: `(n, n)` distances.
-        prize: `(n,)`.
-        limit: the maximum length, including the way back to the depot.
+    The path begins at the depot, 0. The limit of the length includes the way back to the depot.
     """
     path, length = list(path), path_length(dist, path)
     unvisited = np.ones(len(dist), np.bool_)

@@ -72,13 +72,7 @@ def _tour(instance: Floats) -> tuple[list[int], bool]:
 
 
 def _best_circuit(dist: Indices, limit: int, prize: Floats) -> tuple[list[int], bool]:
-    """Return the best tour `(m,)` from place 0, and whether the tour is proved.
-
-    Args:
-        dist: `(n, n)` distances, whole numbers.
-        limit: the maximum length of the tour.
-        prize: `(n,)`.
-    """
+    """Return the best tour `(m,)` from place 0, and whether it is proved. Distances are whole."""
     from ortools.sat.python import cp_model
 
     n = len(dist)

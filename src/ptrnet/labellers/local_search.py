@@ -109,13 +109,10 @@ ROUNDS = 4
 
 
 def tour_by_pieces(points: Floats, distance: str, kicks: int) -> Indices:
-    """Return a tour `(n,)` of many cities.
+    """Return a tour `(n,)` of many cities `(n, d)`, with n >= `PIECE` and d of 2 or 3.
 
-    Args:
-        points: the cities `(n, d)`, with n >= `PIECE` and d of 2 or 3.
-        distance: a name of `ptrnet.geometry.distances`, except EXPLICIT.
-        kicks: the number of kicks per city in all rounds together, raised to the next larger
-            multiple of `ROUNDS`.
+    The distance is not EXPLICIT. `kicks` is the number of kicks per city in all rounds together,
+    raised to the next larger multiple of `ROUNDS`.
     """
     n = len(points)
     if distance == distances.EUCLIDEAN:

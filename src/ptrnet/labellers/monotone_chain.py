@@ -90,15 +90,10 @@ def _exact_hull(points: Floats, order: list[int]) -> list[int]:
 
 @jit
 def _write_hulls(inputs: Floats, points: Floats, order: Indices, hulls: Indices) -> Indices:
-    """Write the hulls of points `(B, n, 2)` into `hulls`.
+    """Write the hulls of points `(B, n, 2)` in lexicographic `order` into `hulls`, both `(B, n)`.
 
-    Args:
-        points: the scaled points. Their largest absolute coordinate is at least 1/2 and below 1.
-        order: `(B, n)` lexicographic order of the points.
-        hulls: `(B, n)`, written.
-
-    Returns:
-        `(B,)`: the number of vertices of each hull; 0 if floats could not decide the hull.
+    The largest absolute coordinate of the scaled points is at least 1/2 and below 1. Return `(B,)`,
+    the number of vertices of each hull; 0 if floats could not decide the hull.
     """
     batch, n = order.shape
     lengths = np.zeros(batch, np.int64)

@@ -225,10 +225,7 @@ def triangulate(points: Floats) -> Indices:
 def flip(points: Floats, triangles: Indices, edges: Indices) -> Indices:
     """Turn a triangulation into the Delaunay triangulation by flips of edges (Lawson 1977).
 
-    Args:
-        points: `(n, 2)`.
-        triangles: `(t, 3)` a triangulation of the points.
-        edges: `(E, 2)` all edges that may violate the Delaunay condition.
+    The triangles are `(t, 3)`. All edges that may violate the Delaunay condition are `(E, 2)`.
     """
     pairs: list[Pair] = [tuple(p) for p in as_integers(points).tolist()]
     apexes: Apexes = {}

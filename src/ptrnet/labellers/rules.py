@@ -30,10 +30,8 @@ class Problem(NamedTuple):
 def reduce(dist: Floats, rules: TourRules, directed: bool, names: Sequence[object] = ()) -> Problem:
     """Return the problem whose closed tours correspond to the tours that obey the rules.
 
-    Args:
-        dist: `(n, n)` distances, 0 or more.
-        directed: whether some distance depends on the direction.
-        names: names of the cities for error messages; if empty, messages have the indices.
+    Distances `(n, n)` are 0 or more. If `directed`, some depend on the direction. Error messages
+    have the names of the cities, or their indices if there are no names.
 
     Raises:
         InputError: no tour obeys the rules.
@@ -83,10 +81,7 @@ def has_way_back(n: int, rules: TourRules) -> bool:
 def chain(n: int, edges: Edges, directed: bool, names: Sequence[object]) -> Indices:
     """Return an order `(n,)` of the cities in which the two cities of each edge are neighbours.
 
-    Args:
-        n: number of cities.
-        directed: whether the second city of an edge has to come directly after the first city.
-        names: names of the cities for error messages.
+    If `directed`, the second city of an edge comes directly after the first city.
 
     Raises:
         InputError: no tour has these edges.

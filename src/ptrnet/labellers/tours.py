@@ -87,10 +87,8 @@ def add_edge(neighbours: Indices, i: int, j: int) -> None:
 def walk(neighbours: Indices, start: int) -> Indices:
     """Return all cities `(n,)` in the order of a tour: `start`, its first neighbour, and so on.
 
-    Args:
-        neighbours: `(n, 2)` neighbours in a tour, or in a path that begins at `start`. Each end of
-            a path has -1 as its second neighbour.
-        start: the first city.
+    The neighbours `(n, 2)` are those in a tour, or in a path that begins at `start`. Each end of a
+    path has -1 as its second neighbour.
     """
     n = len(neighbours)
     tour = np.empty(n, np.int64)

@@ -67,12 +67,8 @@ def _covers_hull(predicates: Predicates, vertices: Indices, distinct: Indices) -
     """Whether triangles cover every part of the hull once.
 
     Triangles cover the hull once if each edge has one triangle on each side, or one triangle and no
-    point on the other side.
-
-    Args:
-        predicates: predicates of the points.
-        vertices: the triangles `(t, 3)`, counter-clockwise.
-        distinct: indices of the points, without repeats of equal points.
+    point on the other side. The triangles `(t, 3)` are counter-clockwise. `distinct` are indices of
+    the points, without repeats of equal points.
     """
     edges = np.concatenate([vertices[:, [0, 1]], vertices[:, [1, 2]], vertices[:, [2, 0]]])
     directed = set(map(tuple, edges.tolist()))

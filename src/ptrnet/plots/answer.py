@@ -69,12 +69,8 @@ def plotting(
 class Picture(Shown[Result]):
     """Draw the answer to one instance, and let another sink write all answers.
 
-    If the drawing or the other sink fails, neither writes anything. The run has to read `watched`.
-
-    Args:
-        inner: the sink that writes the answers.
-        index: the index of the instance.
-        author: as in `draw_answered`.
+    If the drawing or the other sink, `inner`, fails, neither writes anything. The run has to read
+    `watched`. The instance has the given index. See `draw_answered` for the author.
     """
 
     def __init__(

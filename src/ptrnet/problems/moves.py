@@ -18,13 +18,10 @@ ROUNDING = 1e-12
 
 @jit
 def improve_routes(dist: Floats, demand: Floats, capacity: float, tour: Indices) -> None:
-    """Improve a giant tour in place.
+    """Improve a giant tour `(m,)` in place. It has the customers, and a 0 before each route.
 
-    Args:
-        dist: `(n, n)` symmetric distances; element 0 is the depot.
-        demand: `(n,)`, 0 for the depot.
-        capacity: the largest sum of demands between two visits to the depot.
-        tour: `(m,)`: a 0 before each route, and the customers.
+    Distances `(n, n)` are symmetric; element 0 is the depot, whose demand is 0. The capacity is the
+    largest sum of demands between two visits to the depot.
     """
     m, min_gain = len(tour), ROUNDING * dist.max()
     trial, improves = np.empty(m, np.int64), True

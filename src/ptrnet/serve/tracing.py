@@ -24,10 +24,8 @@ MAX_ANSWERS = 1024  # number of exact answers in the cache
 def steps_of(task: Task, example: Example, traced: Traced) -> tuple[list[int], list[TraceStep]]:
     """Return the tokens of the answer and the steps of the search.
 
-    Args:
-        traced: the search. The last batch that it decoded must contain only this instance. If the
-            model has read the elements in another order, this function converts the tokens of the
-            search to the order of the instance.
+    The last batch that the search decoded must contain only this instance. If the model has read
+    the elements in another order, the tokens are converted to the order of the instance.
     """
     _, order = augmented_view(0, task, task.normalize(example.inputs))
     special_tokens, ways = np.arange(task.facts.num_specials), np.arange(task.facts.ways)

@@ -119,10 +119,8 @@ class _Replay(torch.autograd.Function):
 def record(run: Callable[[], T], pool: Any) -> tuple[torch.cuda.CUDAGraph, T]:
     """Record a function as a CUDA graph. Return the graph and the tensors that a replay fills.
 
-    Args:
-        run: the function. We call the function twice before recording, so that its kernels are
-            already compiled and chosen.
-        pool: memory pool. Graphs whose replays never overlap may share a pool.
+    We call the function twice before recording, so that its kernels are already compiled and
+    chosen. Graphs whose replays never overlap may share a memory pool.
 
     Raises:
         RuntimeError: the function read a tensor's value, or did something else that CUDA graphs

@@ -104,10 +104,8 @@ def cut_losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
 def _per_token(of_answers: Tensor, real: Tensor, weights: Tensor | None) -> Tensor:
     """Return `(B,)` losses whose mean is the mean loss of a token.
 
-    Args:
-        of_answers: `(B,)`, the sum of the losses of each answer's tokens.
-        real: `(B, M)` boolean: False on padding.
-        weights: `(B,)`, the weights of the answers. None if all are 1.
+    Each answer has the sum of the losses of its tokens, and a weight unless all are 1. `real`
+    `(B, M)` is False on padding.
     """
     count = real.sum()
     if weights is not None:

@@ -54,13 +54,9 @@ def grow_trees(
 ) -> "list[Trees]":
     """Grow trees for each network of a model, on what the network learns from, but no others.
 
-    Args:
-        model: the model. A network that is a `SetPtrNet` can be mixed with other models.
-        stream: the batches that the model learns from.
-        parts: the validation examples; see `ptrnet.training.examples.open_valid`.
-
-    Returns:
-        The trees of each network. Empty if the recipe has no trees, or if none grew.
+    Only a network that is a `SetPtrNet` can be mixed with other models. The validation examples are
+    in parts; see `ptrnet.training.examples.open_valid`. There are no trees if the recipe has none,
+    or if none grew.
     """
     networks, most = _networks(model), getattr(recipe.network, "trees", 0)
     # Few groups may leave a network nothing to measure trees on.

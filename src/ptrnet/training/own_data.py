@@ -121,13 +121,10 @@ def kind_and_reading(overrides: Mapping[str, Any]) -> tuple[Kind | None, "Readin
 
 
 def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any]) -> Recipe:
-    """Return the recipe of a training on your own examples.
+    """Return the recipe of a training on your own examples, from which the task was inferred.
 
-    Args:
-        inferred: the examples, and the task that was inferred from them.
-        data: the file of the examples, or a name for the examples in messages.
-        overrides: values of a recipe, by key. They take precedence over values that follow from the
-            examples.
+    `data` is their file, or a name for them in messages. `overrides` are values of a recipe, by
+    key. They take precedence over values that follow from the examples.
     """
     from ptrnet.data.infer_schema import OF_FIELDS
     from ptrnet.data.infer_task import warn_of_positions
@@ -268,10 +265,8 @@ def _possible_codes(inferred: "InferredTask") -> str:
 def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of a recipe that follow from the examples, by key.
 
-    Args:
-        ordered: whether the order of the elements has a meaning.
-        given: the values that the user gives, by key. Defaults of other keys may depend on these
-            values. The caller replaces defaults in the result by these values.
+    If `ordered`, the order of the elements has a meaning. Defaults of other keys may depend on the
+    values that the user gives. The caller replaces defaults in the result by these values.
     """
     task, count = inferred.task, len(inferred.examples)
     if given.get("model") in models.AT_ONCE:

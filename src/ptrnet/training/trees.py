@@ -52,13 +52,8 @@ def grow(learned: Sequence[Sets], held_out: Sequence[Sets], most: int, seed: int
     """Grow trees on each of several parts of the data. All of them get equally many trees.
 
     Each round grows one tree in every part. We keep the rounds until the sum of the log-likelihoods
-    of all sets that are held out is highest. No trees grow if no tree could split a part.
-
-    Args:
-        learned: for each part, the sets to learn from.
-        held_out: for each part, sets that the part does not learn from.
-        most: the most rounds.
-        seed: the seed of the rows and features that each tree sees.
+    of all sets that are held out is highest. No trees grow if no tree could split a part. There are
+    at most `most` rounds. The seed is that of the rows and features that each tree sees.
     """
     import lightgbm
 

@@ -198,12 +198,8 @@ def _operations(recipe: Recipe, batch: Batch) -> float:
 class TrainingStep:
     """A training step on the next batch of a stream: losses, clipping, optimizer.
 
-    The step records how long it waits for each batch.
-
-    Args:
-        step: trains on a batch that is on the device.
-        batches: an infinite stream.
-        device: where the step runs.
+    The step records how long it waits for each batch. `step` trains on a batch that is on the
+    device. The stream of batches is infinite.
     """
 
     batch: Batch  # the batch of the last step

@@ -45,13 +45,7 @@ def _write_tour(dist: Floats, first: Indices, second: Indices, tour: Indices) ->
 
 @jit
 def _greedy_path(first: Indices, second: Indices, n: int) -> Indices:
-    """Return the path `(n,)` that greedy edges make.
-
-    Args:
-        first: one city of each edge, the shortest edge first.
-        second: the other city of each edge.
-        n: number of cities.
-    """
+    """Return the path `(n,)` that greedy edges make, the shortest first: `first` to `second`."""
     neighbours = np.full((n, 2), -1)  # the neighbours of each city on its path so far
     other_end = np.arange(n)  # for a city at one end of a path, the city at the other end
     for k in range(len(first)):

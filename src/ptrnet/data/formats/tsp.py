@@ -219,10 +219,8 @@ class TsplibFile:
     ) -> Iterator[tuple[int | None, str]]:
         """Yield the index of each node in a section, or None for -1, and the source of the line.
 
-        Args:
-            section: the keyword that begins the section. A missing section counts as empty.
-            ids: the ids of the nodes, in the order of the elements.
-            expected: the words for a node of this section in error messages, such as "a city".
+        A missing section counts as empty. `ids` are those of the nodes, in the order of the
+        elements. Error messages call a node `expected`, such as "a city".
         """
         positions = {node: k for k, node in enumerate(ids)}
         for source, fields in self.sections.get(section, []):

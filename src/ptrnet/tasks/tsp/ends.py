@@ -81,12 +81,8 @@ def with_best_ends(
 ) -> Choice:
     """Return the best path after trying other cities at each free end of an open path.
 
-    If the example does not ask for an open path, return `best` unchanged.
-
-    Args:
-        best: the best answer so far.
-        answer: a function that returns a network's answers to each copy of the example, which has
-            other rules.
+    If the example does not ask for an open path, return `best`, the best answer so far. `answer`
+    returns a network's answers to each copy of the example, which has other rules.
     """
     for end in ("end", "start"):
         trials = with_free_end(example, best[0], end)

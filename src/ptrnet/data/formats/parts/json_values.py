@@ -22,10 +22,8 @@ from ptrnet.types import CLOSED, Example, Floats, TourRules, ranking
 def parse(text: str, source: str, finite: bool = True) -> Any:
     """Parse a JSON value.
 
-    Args:
-        source: the place of the text, for messages.
-        finite: whether to refuse `NaN` and infinite numbers. If False, callers have to check
-            numbers. Parsing takes less time then.
+    If `finite`, refuse `NaN` and infinite numbers. Otherwise callers have to check numbers, and
+    parsing takes less time.
 
     Raises:
         InputError: the text is not JSON, or an object in it has a duplicate key, or a number is too

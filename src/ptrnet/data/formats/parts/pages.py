@@ -230,13 +230,8 @@ def write(
 ) -> None:
     """Write the only document of the examples with their answers, in its encoding.
 
-    A document without answers is not changed.
-
-    Args:
-        stream: where the document is written.
-        examples: the examples, which all are of the document.
-        task: not needed. All writers of formats have this argument.
-        writers: the function that writes answers into a document, by the kinds of documents.
+    A document without answers is not changed. `writers` has the function that writes answers into a
+    document, by the kinds of documents. All writers of formats have the argument `task`.
     """
     pages = [(example.page, example.outputs) for example in examples]
     document = next(page.document for page, _ in pages if page)
