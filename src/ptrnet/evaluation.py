@@ -157,12 +157,9 @@ class Evaluation(Sink["Evaluation"]):
         ]
 
     def by_size(self) -> dict[str, tuple[int, dict[str, Measure]]]:
-        """The metrics for each size n; empty if all sizes are equal.
+        """The number of instances and the metrics for each size n; empty if all sizes are equal.
 
         If there are more than `MAX_ROWS` sizes, ranges of sizes share a row (`5-8`).
-
-        Returns:
-            For each size or range, the number of instances and the metrics.
         """
         return self._rows(self._by_size, "-") if len(self._by_size.counts) > 1 else {}
 

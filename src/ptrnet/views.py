@@ -59,9 +59,8 @@ def views_of(
 ) -> tuple[Tensor, Tensor, Tensor, Sequence[Indices]]:
     """Return view `number` of B instances `(n, d)`, as a model reads them.
 
-    Returns:
-        Inputs `(B, N, d)`, lengths `(B,)`, the maximum number of tokens of each answer `(B,)`
-        without END, and the orders: element i of view b is element `orders[b][i]` of instance b.
+    It has inputs `(B, N, d)`, lengths `(B,)`, the maximum number of tokens of each answer `(B,)`
+    without END, and the orders: element i of view b is element `orders[b][i]` of instance b.
     """
     normalized = [
         one
@@ -101,7 +100,7 @@ def decode_view(
 ) -> list[list[Choice]]:
     """Decode view `number` of each instance, and return the answers to each instance.
 
-    Instances `(n, d)` are as the user gave them. The answer to each must begin with k elements.
+    Instances `(n, d)` are as the user gave them. Each answer begins with its `beginnings`.
     """
     inputs, lengths, most, orders = views_of(number, instances, task, model)
     if len(beginnings[0]):

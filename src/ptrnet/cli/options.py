@@ -227,12 +227,9 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 def owners_named(command: str, given: Mapping[str, Any]) -> dict[str, set[str] | None]:
     """Return the owners of settings (`Option.owners`) that the arguments of a command name.
 
-    Args:
-        given: the arguments and options that the user gave, by name. They need not be valid.
-
-    Returns:
-        For each owner the names of its options that the help shows; None means all. If the
-        arguments name no task, the owners are those of your own examples.
+    Each owner has the names of its options that the help shows; None means all. The arguments and
+    options that the user gave need not be valid. If they name no task, the owners are those of your
+    own examples.
     """
     words = (given.get(name) for name in ("task_or_recipe", "arguments", "task"))
     firsts = (word[0] if isinstance(word, tuple) and word else word for word in words)

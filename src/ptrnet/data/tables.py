@@ -504,10 +504,8 @@ def in_original_rows(table: Table, data: Dataset, values: Sequence[Floats], miss
     """Return the values of all elements as an array for the rows of the table as it was read.
 
     Elements that cannot be chosen have the value `missing`. The outside option of a long table has
-    no row, so its value is left out.
-
-    Returns:
-        `(rows,)` or, for a wide table, a dictionary with such an array for each alternative.
+    no row, so its value is left out. The array is `(rows,)`. For a wide table, return a dictionary
+    with such an array for each alternative.
     """
     parts = [np.array(part) for part in _in_original(table, in_rows(data, values), missing)]
     return dict(zip(table.layout.names, parts, strict=True)) if _is_wide(table) else parts[0]
@@ -517,10 +515,7 @@ def answers_in_rows(table: Table, data: Dataset, kind: str) -> Any:
     """Return the answers in `data` as numbers for the rows of the table as it was read.
 
     Choices and members are 1, and other elements 0. In orders, an element has its place, from 1, or
-    NaN if it has none.
-
-    Returns:
-        As `in_original_rows`; for a wide table of choices, the names of the chosen alternatives.
+    NaN if it has none. For a wide table of choices, return the names of the chosen alternatives.
 
     Raises:
         InputError: an element is in an answer twice.

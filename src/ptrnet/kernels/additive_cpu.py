@@ -237,8 +237,7 @@ def prepare_keys(first, last, bound, keys, key_lengths, a):
 def prepared_forward(first, last, bound, a, v, key_lengths, queries, scores):
     """Write the scores of keys whose exponentials are `a`.
 
-    Returns:
-        How many numbers of the queries are too large. If this is not 0, the scores are wrong.
+    Return how many numbers of the queries are too large. If this is not 0, the scores are wrong.
     """
     widest_vectors()
     c = np.empty(queries.shape[1:], v.dtype)

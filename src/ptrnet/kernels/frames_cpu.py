@@ -252,10 +252,7 @@ def _see(points, b, num_specials, first, previous, last, seen, features, flags):
 
     These features mark the elements `first` and `last`, and the special slots. For an open edge,
     `first` is the edge's tail, and `last` is its head (the tail if the edge has no head yet).
-
-    Returns:
-        The vector of the last edge, from `previous` to `last`. If there is no previous element, the
-        vector is (0, -1).
+    Return the vector of the last edge, from `previous` to `last`, or (0, -1) if there is none.
     """
     first_x, first_y = _coordinates(points, b, num_specials, first)
     last_x, last_y = _coordinates(points, b, num_specials, last)

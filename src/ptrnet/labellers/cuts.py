@@ -50,9 +50,8 @@ def pieces(boxes: Floats, axis: int) -> list[Indices]:
 def gaps(boxes: Floats, axis: int) -> tuple[Indices, Indices, Floats]:
     """Return the gaps between boxes `(n, 4)` along an axis.
 
-    Returns:
-        The order of the boxes along the axis `(n,)`; for each gap the number of boxes before it,
-        `(k,)`; and the widths of the gaps, `(k,)`.
+    First the order of the boxes along the axis `(n,)`, then for each gap the number of boxes before
+    it, `(k,)`, and its width, `(k,)`.
     """
     other = COLUMNS if axis == ROWS else ROWS
     order = _lexsort(boxes, (axis, axis + 2, other, other + 2))

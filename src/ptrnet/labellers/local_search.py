@@ -281,14 +281,9 @@ def reverse(cities: Indices, position: Indices, start: int, end: int, mirrored: 
     """Reverse the path from city `start` to city `end`, in at most n/2 steps.
 
     If the rest of the tour is shorter, reverse the rest instead. This gives the same closed tour,
-    but mirrored: every path runs the other way through `cities`.
-
-    Args:
-        cities: the cities `(n,)` of the tour, changed in place.
-        position: the index `(n,)` of each city in `cities`, changed in place.
-        start: the first city of the path.
-        end: the last city of the path.
-        mirrored: whether the path from start to end runs backwards through `cities`.
+    but mirrored: every path runs the other way through `cities`. The cities `(n,)` of the tour, and
+    the position `(n,)` of each city in it, change in place. `mirrored` says whether the path from
+    start to end runs backwards through `cities`.
 
     Returns:
         Whether the tour is mirrored now. Pass this result to the next reversal as `mirrored`.
@@ -410,14 +405,8 @@ def _squares(dist: Floats, x: Floats, city: int) -> Floats:
 def descend(search: Search, size: int, directed: bool) -> float:
     """Improve the tour of n >= 5 cities, until no queued city has a move that shortens it.
 
-    Args:
-        search: the first `size` cities of its array `waiting` are queued. The queue is empty
-            afterwards.
-        size: the number of queued cities.
-        directed: as in `iterated_local_search`.
-
-    Returns:
-        The gain: by how much the tour became shorter.
+    The first `size` cities of the search's array `waiting` are queued. The queue is empty
+    afterwards. Return the gain: by how much the tour became shorter.
     """
     waiting, queued, n = search.waiting, search.queued, len(search.cities)
     head, total = 0, 0.0

@@ -282,8 +282,7 @@ def _locate(apexes: Apexes, pairs: list[Pair], p: int, edge: tuple[int, int]) ->
 def _insert(apexes: Apexes, pairs: list[Pair], p: int, edge: tuple[int, int]) -> tuple[int, int]:
     """Insert point p: remove all triangles whose circle contains p, and join p to their rim.
 
-    Returns:
-        An edge whose triangle on the left is not a ghost triangle.
+    Return an edge whose triangle on the left is not a ghost triangle.
     """
     i, j = edge
     k = _remove(apexes, i, j)

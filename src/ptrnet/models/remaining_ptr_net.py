@@ -128,16 +128,11 @@ class RemainingPtrNet(PointerModel):
     def _encode_rest(
         self, encoded: Instances, prefixes: PrefixState, last_tokens: Tensor, nearest: int
     ) -> tuple[Rest, Tensor]:
-        """Encode the elements that remain after each prefix.
+        """Return the elements that remain after each prefix, and the states that encode them.
 
-        Args:
-            prefixes: the state of K prefixes of each instance.
-            last_tokens: `(B, K)`, the last token of each prefix.
-            nearest: encode only this number of elements, those nearest to the last element; 0: all.
-
-        Returns:
-            The remaining elements, and the states `(R, 1 + S + W, H)` of the last token, the
-            special slots and the remaining elements.
+        The states `(R, 1 + S + W, H)` are those of the last token, the special slots and the
+        remaining elements. If `nearest` is not 0, encode only so many elements, those nearest to
+        the last element.
         """
         remaining = encoded.mask[:, None].expand_as(prefixes.seen)
         if not self.repeats:

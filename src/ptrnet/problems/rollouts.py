@@ -66,10 +66,7 @@ def makespans(
         job_free: `(B, n)`, the time at which the last started operation of each job ends.
         machine_free: `(B, machines)`, the time at which the last started operation on each machine
             ends.
-        allowed: `(B, n)`, the jobs for which the makespan is computed.
-
-    Returns:
-        `(B, n)`, infinite for jobs that are not allowed.
+        allowed: `(B, n)`, the jobs for which the makespan is computed. It is infinite for others.
     """
     batch, n, most = machine.shape
     found = np.full((batch, n), np.inf)
@@ -109,15 +106,9 @@ def values(weight: Floats, value: Floats, density: Floats, left: Floats) -> Floa
     """Return for each item the value gained if we take this item, and a rule takes the others.
 
     The rule goes through the items by density, highest first, and takes each item that still fits.
-    Of equally dense items, the rule takes the one with the lowest index first.
-
-    Args:
-        weight, value: `(B, n)`. Items that cannot be taken have an infinite weight.
-        density: `(B, n)`, the value per weight.
-        left: `(B,)`, the capacity that is left.
-
-    Returns:
-        `(B, n)`, 0 for items that do not fit.
+    Of equally dense items, the rule takes the one with the lowest index first. The density is the
+    value per weight. All are `(B, n)`, and the capacity that is left is `(B,)`. Items that cannot
+    be taken have an infinite weight, and gain 0, as items that do not fit.
     """
     # NumPy sorts, because compiling numba's merge sort takes two seconds and a half.
     order = np.argsort(-density, axis=1, kind="stable")
@@ -169,10 +160,7 @@ def prizes(
         unvisited: `(B, n)`, False for the depot.
         last: `(B,)`, the place that was visited last.
         left: `(B,)`, the length that is left.
-        allowed: `(B, n)`, the places for which the prizes are computed.
-
-    Returns:
-        `(B, n)`, 0 for places that are not allowed.
+        allowed: `(B, n)`, the places for which the prizes are computed. They are 0 for others.
     """
     batch, n = prize.shape
     found = np.zeros((batch, n))

@@ -177,8 +177,7 @@ def sample_answers(
 ) -> tuple[list[list[Indices]], Tensor]:
     """Draw K answers to each of B instances `(n, d)` at random, in one batch.
 
-    Returns:
-        The answers, and their log-probabilities `(B, K)`, with gradients.
+    Their log-probabilities `(B, K)` have gradients.
     """
     from ptrnet.decoding.log_probs import sequence_log_probs
 

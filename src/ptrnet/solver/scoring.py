@@ -194,11 +194,8 @@ def claims_of(
     """Return the claims of a model about examples, for `draw_reliability`.
 
     A claim is a statement to which the model gives a probability: one for each instance if the kind
-    of the answers has one best element, otherwise one for each element.
-
-    Returns:
-        The probabilities `(num_claims,)`, whether each claim is right, what the claims say, and the
-        groups of the claims, if known.
+    of the answers has one best element, otherwise one for each element. Return the probabilities
+    `(num_claims,)`, whether each claim is right, what the claims say, and their groups, if known.
     """
     probabilities = element_probabilities(model, task, examples)
     grades = [grades_of(example) for example in examples]
@@ -215,9 +212,8 @@ def claims_of(
 def attention(model: PointerModel, task: Task, answered: Example) -> tuple[Floats, Indices]:
     """Return the pointer's probabilities at each step of an answer, given the previous tokens.
 
-    Returns:
-        Probabilities `(m, S + n)` of the special slots (such as END) and then of the elements, and
-        the answer's tokens `(m,)`, including END. Elements are in the order of the instance.
+    They are `(m, S + n)`, of the special slots (such as END) and then of the elements in the order
+    of the instance. Also return the answer's tokens `(m,)`, including END.
     """
     assert answered.outputs is not None
     inputs, order = augmented_view(0, task, task.normalize(answered.inputs))

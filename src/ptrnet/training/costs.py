@@ -41,11 +41,7 @@ class Sampler:
         self.model, self.task, self.costs = model, task, costs
 
     def sample(self, batch: Batch, size: int, seed: int) -> tuple[Hypotheses, Tensor]:
-        """Draw `size` answers to each instance from the model's distribution.
-
-        Returns:
-            The answers, and their costs `(B, K)` float32.
-        """
+        """Draw K = `size` answers to each instance from the model, with costs `(B, K)` float32."""
         return self._decode(batch, Sample(size, seed=seed))
 
     def greedy_costs(self, batch: Batch) -> Tensor:

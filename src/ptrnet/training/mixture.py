@@ -96,14 +96,8 @@ def mix(
 
     The other models are a conditional logit for choices, the trees, and a chooser if the recipe has
     one. The shares are the same for all networks. We measure each mixture on examples that none of
-    its models learned from; see `best_mixture`.
-
-    Args:
-        model, recipe, stream, parts: as in `grow_trees`.
-        trees: the trees of each network, if any.
-
-    Returns:
-        The shares. Without validation examples, the network answers alone.
+    its models learned from; see `best_mixture`. Without validation examples, the network answers
+    alone. Arguments are those of `grow_trees`, and its result, the trees of each network.
     """
     networks, is_choice = _networks(model), recipe.task.facts.kind == "choice"
     most = getattr(recipe.network, "spaces", 0)

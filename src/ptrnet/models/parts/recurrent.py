@@ -25,16 +25,10 @@ class Recurrent(nn.Module, ABC):
     def forward(
         self, inputs: Tensor, lengths: Tensor, state: State | None = None
     ) -> tuple[Tensor, State]:
-        """Read padded sequences.
+        """Read padded sequences `(B, N, d)`, from the given first state `(B, H)` or from zeros.
 
-        Args:
-            inputs: `(B, N, d)`.
-            lengths: `(B,)`.
-            state: the first state, tensors `(B, H)`; None: zeros.
-
-        Returns:
-            Outputs `(B, N, H)`, arbitrary on padding, and the state after the last element of each
-            sequence.
+        Return outputs `(B, N, H)`, arbitrary on padding, and the state after the last element of
+        each sequence.
         """
 
     @abstractmethod
