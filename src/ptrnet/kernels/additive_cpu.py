@@ -123,22 +123,16 @@ def _to_kernel_types(arguments: Arguments) -> Arguments:
 
 class _Scores(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: FunctionCtx,
-        keys: Tensor,
-        queries: Tensor,
-        v: Tensor,
-        key_lengths: Tensor,
-        query_lengths: Tensor,
-    ) -> Tensor:
+    def forward(ctx: FunctionCtx, *arguments: Tensor) -> Tensor:
+        keys, queries, v, key_lengths, query_lengths = arguments
         scores = v.new_zeros(len(keys), queries.shape[1], keys.shape[1])
-        arrays = [as_array(t) for t in (keys, queries, v, key_lengths, query_lengths, scores)]
+        arrays = [as_array(t) for t in (*arguments, scores)]
         cuts = _equal_work_cuts(key_lengths * query_lengths, len(v))
         large = _count_large(factorised_forward, cuts, v.dtype, arrays)
         if large:
-            scores = chunked_scores(keys, queries, v, key_lengths, query_lengths)
+            scores = chunked_scores(*arguments)
         ctx.is_large = large > 0  # type: ignore[attr-defined]
-        ctx.save_for_backward(keys, queries, v, key_lengths, query_lengths)
+        ctx.save_for_backward(*arguments)
         return scores
 
     @staticmethod
