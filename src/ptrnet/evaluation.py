@@ -252,10 +252,8 @@ class _ScoresByValue:
 def check_room_for_scores(task: Task, examples: Iterable[Example]) -> None:
     """Check that no key of the examples' `extra` has the name of a score.
 
-    Keys of an earlier evaluation are allowed, because `with_scores` overwrites these keys.
-
-    Raises:
-        InputError: a key has the name of a score, and no earlier evaluation wrote that key.
+    Keys of an earlier evaluation are allowed, because `with_scores` overwrites these keys. Raises
+    InputError if a key has the name of a score, and no earlier evaluation wrote that key.
     """
     names = (*_no_scores(task), _ANSWER)
     for example in examples:

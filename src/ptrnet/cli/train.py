@@ -134,10 +134,7 @@ def _resumed(
 
     This recipe has all options of the run, so the user need not repeat them. Return `output` and
     `task_or_recipe` unchanged if the user gave a recipe, or --data without TASK, or neither TASK
-    nor --output.
-
-    Raises:
-        InputError: there is no run, or the run is of another task.
+    nor --output. Raises InputError if there is no run, or the run is of another task.
     """
     from ptrnet import tasks
     from ptrnet.training.run_folder import RECIPE, last_numbered

@@ -294,11 +294,8 @@ def check_weights(values: Any, sources: Sequence[str], name: str) -> Floats:
     """Convert numbers to the weights `(B,)` of examples in the losses of a training.
 
     The numbers are in any form that `real_array` accepts. Error messages have the names of the B
-    examples, or of the weights.
-
-    Raises:
-        InputError: the values are not B numbers, a number is neither 0 nor in the range WEIGHTS, or
-            all numbers are 0.
+    examples, or of the weights. Raises InputError if the values are not B numbers, a number is
+    neither 0 nor in the range WEIGHTS, or all numbers are 0.
     """
     weights = real_array(values, name, f"{len(sources)} numbers")
     if weights.shape != (len(sources),):

@@ -372,11 +372,8 @@ def context_of(data: Dataset, schema: Schema, named: Sequence[str] = ()) -> tupl
     """Return the names of the context fields.
 
     A context field has the same value in all elements of an instance, but not in all instances.
-    They are inferred from the encoded examples if the user named none.
-
-    Raises:
-        InputError: the model does not read a named field, or a named field differs within an
-            instance.
+    They are inferred from the encoded examples if the user named none. Raises InputError if the
+    model does not read a named field, or a named field differs within an instance.
     """
     check_read("context", named, schema.fields)
     lows = np.minimum.reduceat(data.elements, data.starts[:-1], axis=0)

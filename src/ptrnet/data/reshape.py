@@ -31,11 +31,9 @@ def as_long(
 ) -> tuple[Table, Columns]:
     """Return a table with a row for each element that can be chosen, and its columns' names.
 
-    The layout is that which a model keeps. If it is empty, `columns` describe the table.
-
-    Raises:
-        InputError: the columns are not as described, a cell cannot be used, or an element was
-            chosen that cannot be chosen.
+    The layout is that which a model keeps. If it is empty, `columns` describe the table. Raises
+    InputError if the columns are not as described, a cell cannot be used, or an element was chosen
+    that cannot be chosen.
     """
     if not layout and isinstance(columns, TableColumns):
         layout = layout_of(table, columns)

@@ -57,11 +57,9 @@ _CHUNK = 4000  # how many examples are in memory as objects at a time
 def open_file(path: str, task: Task, group: str = "") -> Dataset:
     """Return the examples of a file as memory maps. If the arrays do not exist, build them first.
 
-    See `ptrnet.data.groups.with_groups` for the field of groups.
-
-    Raises:
-        InputError: the file cannot be read, a line cannot be used, an example has no answer, or
-            neither folder for the arrays can be written.
+    See `ptrnet.data.groups.with_groups` for the field of groups. Raises InputError if the file
+    cannot be read, a line cannot be used, an example has no answer, or neither folder for the
+    arrays can be written.
     """
     fingerprint, folders = _fingerprint(path, task, group), _folders(Path(path))
     for folder in folders:

@@ -196,11 +196,8 @@ def infer_sets(
     By default, the model reads all fields except the group's id, and those that are named like ids
     (`cells.is_id`), or have more than MAX_CATEGORIES different texts. It also reads those that are
     named like ids if the user named them as categories. The reading's group and context are not
-    used.
-
-    Raises:
-        InputError: a column is missing, a cell cannot be used, or the model does not read one
-            of `categories`.
+    used. Raises InputError if a column is missing, a cell cannot be used, or the model does not
+    read one of `categories`.
     """
     table, sets = _sets(table, columns)
     source, known = table.source, field_names(table, columns)
@@ -516,9 +513,7 @@ def answers_in_rows(table: Table, data: Dataset, kind: str) -> Any:
 
     Choices and members are 1, and other elements 0. In orders, an element has its place, from 1, or
     NaN if it has none. For a wide table of choices, return the names of the chosen alternatives.
-
-    Raises:
-        InputError: an element is in an answer twice.
+    Raises InputError if an element is in an answer twice.
     """
     if _is_wide(table) and kind == "choice":
         return np.array([table.layout.names[int(k)] for (k,) in positions_of(table, data)])
@@ -587,10 +582,8 @@ def new_columns(
 
     A wide table has a column of probabilities for each alternative, such as `probability_car`, or
     `p_car` if `probability` is "p". A long table has one column if `probability` is not empty, and
-    another one if there is an outside option.
-
-    Raises:
-        InputError: the table already has a column of such a name.
+    another one if there is an outside option. Raises InputError if the table already has a column
+    of such a name.
     """
     role, layout = _ROLES.get(kind, "rank"), table.layout
     given, name = columns.answer

@@ -239,10 +239,8 @@ def write_graph(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, p
     """Write a module as a graph into a file, and return the inputs and outputs of this graph.
 
     The file contains the weights, too. The graph has no input that the module does not use. For
-    example, the step of a network may not use the tokens.
-
-    Raises:
-        ModelError: the module uses an operator that the exporter does not know.
+    example, the step of a network may not use the tokens. Raises ModelError if the module uses an
+    operator that the exporter does not know.
     """
     import onnx
     from onnx import version_converter

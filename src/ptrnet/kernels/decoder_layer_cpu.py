@@ -60,9 +60,7 @@ class Step:
         """Compute `DecoderLayer.step` for rows `(B, K, H)` and the t earlier tokens of each.
 
         Earlier keys and values are `(B, K, t, H)`, and those that are returned `(B, K, t + 1, H)`.
-
-        Raises:
-            ShapeError: the shapes do not fit each other.
+        Raises ShapeError if the shapes do not fit each other.
         """
         batch, prefixes, units = rows.shape
         steps = earlier[0].shape[2]

@@ -31,10 +31,8 @@ def reduce(dist: Floats, rules: TourRules, directed: bool, names: Sequence[objec
     """Return the problem whose closed tours correspond to the tours that obey the rules.
 
     Distances `(n, n)` are 0 or more. If `directed`, some depend on the direction. Error messages
-    have the names of the cities, or their indices if there are no names.
-
-    Raises:
-        InputError: no tour obeys the rules.
+    have the names of the cities, or their indices if there are no names. Raises InputError if no
+    tour obeys the rules.
     """
     n, start, end = len(dist), rules.start, rules.end
     edges = list(rules.fixed)
@@ -81,10 +79,8 @@ def has_way_back(n: int, rules: TourRules) -> bool:
 def chain(n: int, edges: Edges, directed: bool, names: Sequence[object]) -> Indices:
     """Return an order `(n,)` of the cities in which the two cities of each edge are neighbours.
 
-    If `directed`, the second city of an edge comes directly after the first city.
-
-    Raises:
-        InputError: no tour has these edges.
+    If `directed`, the second city of an edge comes directly after the first city. Raises InputError
+    if no tour has these edges.
     """
     paths = {city: [city] for city in range(n)}  # for each city, the path that contains it
     for i, j in edges:

@@ -35,9 +35,7 @@ def read_curves(run: Path, batch_size: int) -> Curves:
 
     Each part of a resumed run has its own logs. If a part was killed, the next part may have
     repeated some steps of the killed part. For such steps, return the values of the later part.
-
-    Raises:
-        InputError: the folder has no logs, or a line of the logs is damaged.
+    Raises InputError if the folder has no logs, or a line of the logs is damaged.
     """
     parts = sorted(run.glob(_LOGS), key=lambda path: int(path.parent.name.partition("_")[2]))
     by_step: dict[int, dict[str, float]] = {}

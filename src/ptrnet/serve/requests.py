@@ -179,10 +179,8 @@ def _question(instances: Any, method: Method, task: Task, limits: Limits) -> Que
 def _parse_json(kind: type[Body], body: bytes) -> Body:
     """Parse a JSON body, and check its options.
 
-    pydantic's own parser would keep the last value of a duplicate key.
-
-    Raises:
-        InputError: the body is not JSON, or an option is wrong.
+    pydantic's own parser would keep the last value of a duplicate key. Raises InputError if the
+    body is not JSON, or an option is wrong.
     """
     try:
         text = body.decode("utf-8-sig")  # some clients begin with a byte order mark

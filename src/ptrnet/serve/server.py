@@ -208,10 +208,8 @@ def listen(host: str, port: int, has_token: bool) -> socket.socket:
     """Return a listening socket. Connections wait in its backlog until the service accepts them.
 
     uvicorn could bind the address itself. But if the port is in use, it would only log the error.
-
-    Raises:
-        InputError: the address does not exist, the port cannot be used, or other machines can reach
-            the address although there is no token.
+    Raises InputError if the address does not exist, the port cannot be used, or other machines can
+    reach the address although there is no token.
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(

@@ -47,11 +47,8 @@ def _writer(
     If the target is a table or standard output, the function writes the table with a column of
     answers. If `probability` is not empty, it also writes a column of this name, with the
     probability of each element; see `answered` for wide tables. For other targets, the function
-    writes a line for each set.
-
-    Raises:
-        InputError: the table already has a column with the name of a new column, or the model or
-            the target has no probabilities.
+    writes a line for each set. Raises InputError if the table already has a column with the name of
+    a new column, or the model or the target has no probabilities.
     """
     task = predictor.task
     if target != "-" and not formats.writes_table(target, table.source):

@@ -120,11 +120,8 @@ def record(run: Callable[[], T], pool: Any) -> tuple[torch.cuda.CUDAGraph, T]:
     """Record a function as a CUDA graph. Return the graph and the tensors that a replay fills.
 
     We call the function twice before recording, so that its kernels are already compiled and
-    chosen. Graphs whose replays never overlap may share a memory pool.
-
-    Raises:
-        RuntimeError: the function read a tensor's value, or did something else that CUDA graphs
-            cannot record.
+    chosen. Graphs whose replays never overlap may share a memory pool. Raises RuntimeError if the
+    function read a tensor's value, or did something else that CUDA graphs cannot record.
     """
     graph = torch.cuda.CUDAGraph()
     autocast, dtype = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")

@@ -79,10 +79,8 @@ def open_valid(recipe: Recipe, stream: BatchStream) -> list[Dataset]:
     """Return the validation examples of a file, or those that the stream holds out.
 
     The list has a part for each network of an ensemble, or one part for all networks. If a recipe
-    validates on fresh examples, or does not validate, the list is empty.
-
-    Raises:
-        InputError: a file cannot be used.
+    validates on fresh examples, or does not validate, the list is empty. Raises InputError if a
+    file cannot be used.
     """
     if not recipe.data.valid:
         return list(stream.held_out)

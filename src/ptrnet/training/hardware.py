@@ -43,10 +43,8 @@ def precision_of(recipe: Recipe, device: str) -> str:
     """Return the precision of large matrix products: `bfloat16`, `tf32` or `float32`.
 
     For `auto`, return the fastest precision that is safe on this hardware. On a GPU, recurrent
-    layers use TensorFloat-32 for matrix products, even if the precision is `bfloat16`.
-
-    Raises:
-        InputError: the precision is tf32, and the device does not support TensorFloat-32.
+    layers use TensorFloat-32 for matrix products, even if the precision is `bfloat16`. Raises
+    InputError if the precision is tf32, and the device does not support TensorFloat-32.
     """
     name = recipe.run.precision
     if name == "tf32" and not (device == "cuda" and _ampere()):

@@ -288,9 +288,7 @@ def _estimated(
     """Return `(k,)` which coefficients are finite and have an error, and notes about all others.
 
     If a coefficient runs to infinity, each step of Newton's method changes the scores by about 1.
-
-    Raises:
-        InputError: there is no such coefficient.
+    Raises InputError if there is no such coefficient.
     """
     at_zero = _covariances(*choices.derivatives(np.zeros(len(names))), None)
     equal_shares = _standard_errors(at_zero)["classical"]

@@ -191,10 +191,8 @@ def validation_defaults(overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Return the recipe's values for validation, by key.
 
     The training validates on the file `valid`, on a share of the examples, or not at all. By
-    default, a conditional logit learns from all examples.
-
-    Raises:
-        InputError: `valid_batches` is given, but `valid_share` is 0 and there is no `valid` file.
+    default, a conditional logit learns from all examples. Raises InputError if `valid_batches` is
+    given, but `valid_share` is 0 and there is no `valid` file.
     """
     at_once = overrides.get("model") in models.AT_ONCE
     if at_once and (overrides.get("valid") or overrides.get("valid_share")):

@@ -260,10 +260,8 @@ class Recipe(Settings):
     def from_table(cls, table: Mapping[str, Any] = {}, /, **changes: Any) -> Self:
         """Return the recipe of a flat table. `changes` replace some of the values.
 
-        The keys are `task` (a name), and the settings of the task, the model and all parts.
-
-        Raises:
-            InputError: a key is unknown (the message suggests the nearest key), or a value is bad.
+        The keys are `task` (a name), and the settings of the task, the model and all parts. Raises
+        InputError if a key is unknown (the message suggests the nearest key), or a value is bad.
         """
         table = {**table, **changes}
         if "task" not in table:

@@ -52,10 +52,7 @@ def next_numbered(root: Path, name: str) -> Iterator[Path]:
     """Create a numbered folder for a run without `output`: `root/NAME-1`, `root/NAME-2` and so on.
 
     Create the folder at once, so that runs that begin at the same time get different folders. On
-    exit, remove the folder if it is empty.
-
-    Raises:
-        InputError: the folder cannot be created.
+    exit, remove the folder if it is empty. Raises InputError if the folder cannot be created.
     """
     has_root = root.exists()
     while True:

@@ -42,9 +42,7 @@ def solver_of(line: Line, recipe: Recipe | None, runs: Path) -> Solver:
     """Return the solver of a line: the shipped model, or the model that the recipe trains.
 
     If the recipe's folder has no model yet, train the model. Resume a training that was stopped.
-
-    Raises:
-        InputError: the folder belongs to another training, or its checkpoints are damaged.
+    Raises InputError if the folder belongs to another training, or its checkpoints are damaged.
     """
     if recipe is None:
         return weights.load(line.weights)

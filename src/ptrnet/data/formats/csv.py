@@ -123,10 +123,8 @@ def write_table(stream: TextIO, table: "tables.Table", delimiter: str = ",") -> 
 def _parse(path: str, usual: str, most: int | None = None) -> Text:
     """Return the rows of a file. If there are more than `most` rows, refuse the file.
 
-    A file is read only once, because it may be a pipe.
-
-    Raises:
-        InputError: the file cannot be read, is not CSV, has rows of different lengths, or too many.
+    A file is read only once, because it may be a pipe. Raises InputError if the file cannot be
+    read, is not CSV, has rows of different lengths, or too many.
     """
     lines, place = all_lines(path), f"{display_name(path)}:1"
 

@@ -234,11 +234,9 @@ class TsplibFile:
 def parse(path: str, sections: Collection[str], allowed: Mapping[str, Sequence[str]]) -> TsplibFile:
     """Parse the keywords and the given sections of a file.
 
-    `allowed` are the allowed values of some keywords. Other keywords may have any value.
-
-    Raises:
-        InputError: a section or value is not allowed, a section or keyword occurs twice, a line
-            cannot be parsed, or there are more than LARGEST nodes.
+    `allowed` are the allowed values of some keywords. Other keywords may have any value. Raises
+    InputError if a section or value is not allowed, a section or keyword occurs twice, a line
+    cannot be parsed, or there are more than LARGEST nodes.
     """
     keywords: dict[str, tuple[str, str]] = {}
     found: dict[str, list[Row]] = {}

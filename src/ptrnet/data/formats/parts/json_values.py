@@ -23,11 +23,8 @@ def parse(text: str, source: str, finite: bool = True) -> Any:
     """Parse a JSON value.
 
     If `finite`, refuse `NaN` and infinite numbers. Otherwise callers have to check numbers, and
-    parsing takes less time.
-
-    Raises:
-        InputError: the text is not JSON, or an object in it has a duplicate key, or a number is too
-            large.
+    parsing takes less time. Raises InputError if the text is not JSON, or an object in it has a
+    duplicate key, or a number is too large.
     """
     numbers: dict[str, Any] = {"parse_constant": _refuse, "parse_float": _finite} if finite else {}
     try:

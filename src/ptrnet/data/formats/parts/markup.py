@@ -53,11 +53,8 @@ def parse_xml(content: bytes, path: str, until: frozenset[str]) -> tuple[Node, E
     """Return the root of an XML document in UTF-8, whatever encoding it declares, in two forms.
 
     The first has the positions of all elements up to the first that is named in `until`, without
-    its prefix. The second has the content.
-
-    Raises:
-        InputError: the content is not XML, has elements that are nested too deeply, or declares
-            entities, which could expand to any size.
+    its prefix. The second has the content. Raises InputError if the content is not XML, has
+    elements that are nested too deeply, or declares entities, which could expand to any size.
     """
     top = Node("", 0, {})
     stack = [top]

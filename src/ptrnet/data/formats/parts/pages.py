@@ -87,10 +87,8 @@ class Sheet:
 def read_text(path: str) -> tuple[bytes, str]:
     """Return the text of a file in UTF-8, and the file's encoding.
 
-    The encoding is what the file declares, as XML or as HTML, or UTF-8.
-
-    Raises:
-        InputError: the file cannot be read, or is not text in its encoding.
+    The encoding is what the file declares, as XML or as HTML, or UTF-8. Raises InputError if the
+    file cannot be read, or is not text in its encoding.
     """
     with named_failure(f"{path}: cannot be read"):
         content = Path(path).read_bytes()
