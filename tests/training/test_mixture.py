@@ -10,12 +10,14 @@ import torch
 import ptrnet
 from ptrnet import models, tasks
 from ptrnet.cli import run
+from ptrnet.data.groups import code_of
 from ptrnet.export.graphs import OnnxModel
+from ptrnet.metrics import Moments
 from ptrnet.models.parts.scores_once import mixed_log_probs, mixed_scores
 from ptrnet.solver import Solver
 from ptrnet.training import own_data
 from ptrnet.training import run as training
-from ptrnet.training.mixture import Shares, _set_shares, _stages, best_mixture
+from ptrnet.training.mixture import Shares, _set_shares, _stages, best_mixture, mean_shares
 from ptrnet.training.own_data import infer_recipe
 from ptrnet.training.reports import Hooks
 from tests.serve.conftest import client_of
@@ -167,24 +169,65 @@ def test_equal_scores_stay_equal():
     assert not mixed_scores([equal, equal], half).any()
 
 
+def best(values, stages, groups=None):
+    """The best mixture, if each group is in the sample once."""
+    codes = np.arange(values.shape[1]) if groups is None else groups
+    sums = np.array([np.bincount(codes, row) for row in values])
+    return best_mixture(sums, np.bincount(codes), stages, np.ones(sums.shape[1], int))
+
+
 def test_a_mixture_needs_a_gain_of_more_than_one_standard_error():
     """The mixtures gain 0.1 on average, with a standard deviation of 1."""
     gains = np.random.default_rng(0).normal(size=10_000)
     gains = (gains - gains.mean()) / gains.std() + 0.1
     values = np.stack([np.full(len(gains), -2.0), np.full(len(gains), -3.0), -2.0 + gains])
-    assert best_mixture(values, [1, 2]) == best_mixture(values, [1, 1, 1]) == 2
+    assert best(values, [1, 2]) == best(values, [1, 1, 1]) == 2
     few = np.where(np.arange(64) % 2, 1.1, -0.9)  # the standard error is 0.125
     values = values[:, :64].copy()
     values[2] = -2.0 + few
-    assert best_mixture(values, [1, 2]) == best_mixture(values, [1, 1, 1]) == 0
+    assert best(values, [1, 2]) == best(values, [1, 1, 1]) == 0
 
 
 def test_a_gain_of_a_few_persons_is_not_clear_however_many_choices_they_have():
     """The gains of 4 persons, 0.1 on average, have a standard error of 0.11."""
     persons = np.repeat(np.arange(4), 100)
     values = np.stack([np.full(400, -2.0), -2.0 + np.array([0.4, 0.1, 0.0, -0.1])[persons]])
-    assert best_mixture(values, [1, 1]) == 1
-    assert best_mixture(values, [1, 1], persons) == 0
+    assert best(values, [1, 1]) == 1
+    assert best(values, [1, 1], persons) == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_resample_is_measured_like_examples_of_new_persons(seed):
+    """A person that is drawn twice counts as two persons with the same examples."""
+    rng = np.random.default_rng(seed)
+    persons = np.sort(rng.integers(6, size=40))
+    persons = np.unique(persons, return_inverse=True)[1]
+    num_persons = persons[-1] + 1
+    values = rng.normal(size=(2, 40))
+    counts = rng.multinomial(num_persons, np.full(num_persons, 1 / num_persons))
+    drawn = np.repeat(np.arange(num_persons), counts)
+    rows = [np.flatnonzero(persons == person) for person in drawn]
+    codes = np.repeat(np.arange(len(rows)), [*map(len, rows)])
+    gains = (values[1] - values[0])[np.concatenate(rows)]
+    expected = gains.mean() - Moments.of(gains, codes).standard_error()
+    sums = np.array([np.bincount(persons, row) for row in values])
+    for shift in (-1e-9, 1e-9):  # of each example's gain, so that it is just clear, or just not
+        shifted = sums + np.outer([0, shift - expected], np.bincount(persons))
+        assert best_mixture(shifted, np.bincount(persons), [1, 1], counts) == (shift > 0)
+
+
+def test_shares_are_means_over_resamples_of_persons():
+    """Half of the persons favour the logit and half the trees, so chance decides in a resample."""
+    stages = [np.array([[0, 1.0, 0, 0], [0, 0, 1.0, 0]])]
+    persons = np.repeat(np.arange(20), 30)
+    codes = np.array([code_of(k) for k in persons])
+    values = np.where(persons % 2, 1.0, -1.0) * [[1], [-1]]
+    shares = mean_shares(values, stages, codes)
+    assert 0.3 < shares.logit < 0.7 and sum(shares) == pytest.approx(1)
+    assert shares.network == shares.spaces == 0
+    assert mean_shares(values + [[0.5], [0]], stages) == Shares(0, 1)  # 600 persons are clear
+    favours = np.where(np.arange(20) < 15, 1.0, -1.0)[persons] * [[1], [-1]]
+    assert mean_shares(favours, stages, codes) == Shares(0, 1)  # a share of 1 to 4% is left out
 
 
 def jumps(count, kind, seed=0):

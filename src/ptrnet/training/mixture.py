@@ -17,7 +17,6 @@ from torch.nn.utils.rnn import pad_sequence
 
 from ptrnet.data.groups import codes_of
 from ptrnet.data.streams import BatchStream, DatasetStream
-from ptrnet.metrics import Moments
 from ptrnet.models.base import PointerModel
 from ptrnet.models.set_ptr_net import SetPtrNet
 from ptrnet.solver.scoring import element_scores, log_likelihoods_of
@@ -29,7 +28,8 @@ if TYPE_CHECKING:
     from ptrnet.models.parts.spaces import Spaces
     from ptrnet.models.parts.trees import Trees
 
-STEPS = 20  # shares are multiples of 1 / STEPS
+STEPS = 20  # shares of a resample are multiples of 1 / STEPS
+RESAMPLES, SMALLEST = 100, 0.05
 MAX_EXAMPLES = 20_000  # more examples would not change the few weights of a logit
 MAX_ROWS = 500_000  # of the elements that trees learn from
 
@@ -96,7 +96,7 @@ def mix(
 
     The other models are a conditional logit for choices, the trees, and a chooser if the recipe has
     one. The shares are the same for all networks. We measure each mixture on examples that none of
-    its models learned from; see `best_mixture`. Without validation examples, the network answers
+    its models learned from; see `mean_shares`. Without validation examples, the network answers
     alone. Arguments are those of `grow_trees`, and its result, the trees of each network.
     """
     networks, is_choice = _networks(model), recipe.task.facts.kind == "choice"
@@ -124,15 +124,14 @@ def mix(
             part.resize(max(map(len, spaces)))
     for k, network in enumerate(networks):
         network.set_others(trees[k] if trees else None, spaces[k] if spaces else None)
-    stages = _stages(is_choice, bool(trees), most > 0)
-    candidates = np.array([shares for stage in stages for shares in stage])
+    stages = [np.array(stage) for stage in _stages(is_choice, bool(trees), most > 0)]
     measure = _log_likelihoods if is_choice else _ranking_measures
     values = [
-        measure(network, recipe.task, part, candidates)
+        measure(network, recipe.task, part, np.concatenate(stages))
         for network, part in zip(networks, _of_networks(parts, networks), strict=True)
     ]
     of_examples = np.mean(values, 0) if is_shared else np.concatenate(values, 1)
-    best = Shares(*candidates[best_mixture(of_examples, [*map(len, stages)], groups)].tolist())
+    best = mean_shares(of_examples, stages, groups)
     for network in networks:
         network.set_others(
             network.trees if best.trees else None, network.spaces if best.spaces else None
@@ -141,7 +140,33 @@ def mix(
     return best
 
 
-def best_mixture(values: Floats, stages: Sequence[int], groups: Indices | None = None) -> int:
+def mean_shares(values: Floats, stages: Sequence[Floats], groups: Indices | None = None) -> Shares:
+    """Return the mean shares of the mixtures that are best on resamples of the groups.
+
+    This is bagging (Breiman 1996). The examples of few persons may favour very different mixtures
+    by chance, and a mean of these predicts new persons better than any of them. Models whose mean
+    share is below SMALLEST are left out.
+
+    Args:
+        values: `(mixtures, examples)`, the measures of each mixture. Higher is better.
+        stages: the shares `(mixtures, 4)` of each stage, the simplest mixtures first.
+        groups: `(examples,)`, the codes of the examples' groups, if known. Only groups count as
+            independent.
+    """
+    names = np.arange(values.shape[1]) if groups is None else groups
+    codes = np.unique(names, return_inverse=True)[1]
+    sums: Floats = np.stack([np.bincount(codes, row) for row in values])
+    sizes, num_groups = np.bincount(codes), sums.shape[1]
+    even = np.full(num_groups, 1 / num_groups)
+    counts = np.random.default_rng(0).multinomial(num_groups, even, RESAMPLES)
+    lengths = [*map(len, stages)]
+    best = [best_mixture(sums, sizes, lengths, count) for count in counts]
+    shares = np.concatenate(stages)[best].mean(0)
+    shares[shares < SMALLEST] = 0
+    return Shares(*(shares / shares.sum()).tolist())
+
+
+def best_mixture(sums: Floats, sizes: Indices, stages: Sequence[int], counts: Indices) -> int:
     """Return the number of the best mixture. Prefer a simple one unless another is clearly better.
 
     Begin with the best mixture of the first stage. Replace it by the best mixture of the next stage
@@ -150,17 +175,19 @@ def best_mixture(values: Floats, stages: Sequence[int], groups: Indices | None =
     with them are a little too high.
 
     Args:
-        values: `(mixtures, examples)`, the measures of each mixture. Higher is better.
+        sums: `(mixtures, groups)`, the measure of each mixture, summed over a group's examples.
+        sizes: `(groups,)`, the number of examples of each group.
         stages: the number of mixtures in each stage, the simplest mixtures first.
-        groups: `(examples,)`, the codes of the examples' groups, if known. Only groups count as
-            independent.
+        counts: `(groups,)`, how often each group is in the sample.
     """
-    means, first = values.mean(1), stages[0]
+    num_groups, weight = counts.sum(), counts @ sizes
+    means, first = sums @ counts / weight, stages[0]
     best = int(means[:first].argmax())
     for count in stages[1:]:
         other = first + int(means[first : first + count].argmax())
-        gains = values[other] - values[best]
-        if gains.mean() > Moments.of(gains, groups).standard_error():
+        gain = means[other] - means[best]
+        squares = counts @ (sums[other] - sums[best] - gain * sizes) ** 2
+        if gain > np.sqrt(squares * num_groups / max(1, num_groups - 1)) / weight:
             best = other
         first += count
     return best
@@ -221,8 +248,7 @@ def _log_likelihoods(network: SetPtrNet, task: Task, part: Dataset, candidates: 
     for k, alone in _alone(network):
         _set_shares(network, alone)
         p[k] = np.exp(log_likelihoods_of(network, task, part))
-    with np.errstate(divide="ignore"):
-        mixed = np.log(candidates @ p)
+    mixed = np.log(np.maximum(candidates @ p, np.finfo(float).tiny))
     return mixed * np.array([example.weight for example in part])
 
 
