@@ -108,25 +108,29 @@ def true_answers(world: str) -> dict[str, float]:
     return {name: float(value) for name, value in answers.items()}
 
 
+def sample(world: str, count: int, seed: int) -> pd.DataFrame:
+    """Return trips of a world with their choices, a row for each mode."""
+    times, costs, is_rich = draw(count, seed)
+    p = WORLDS[world](times, costs, is_rich)
+    chosen = (np.random.default_rng([seed, 1]).random(count)[:, None] > p.cumsum(1)).sum(1)
+    return pd.DataFrame(
+        {
+            "trip": np.arange(count).repeat(3),
+            "mode": MODES * count,
+            "time": times.ravel(),
+            "cost": costs.ravel(),
+            "income": np.where(is_rich, "high", "low").repeat(3),
+            "chosen": (chosen[:, None] == np.arange(3)).astype(int).ravel(),
+        }
+    )
+
+
 def estimates(world: str, method: str, seed: int) -> dict[str, Any]:
     """Fit a model to a sample. Return each answer with its interval, and processor seconds."""
     import ptrnet
 
     began = time.process_time()
-    times, costs, is_rich = draw(SETS, seed)
-    p = WORLDS[world](times, costs, is_rich)
-    rng = np.random.default_rng([seed, 1])
-    chosen = (rng.random(SETS)[:, None] > p.cumsum(1)).sum(1)
-    trips = pd.DataFrame(
-        {
-            "trip": np.arange(SETS).repeat(3),
-            "mode": MODES * SETS,
-            "time": times.ravel(),
-            "cost": costs.ravel(),
-            "income": np.where(is_rich, "high", "low").repeat(3),
-        }
-    )
-    trips["chosen"] = (chosen[:, None] == np.arange(3)).astype(int).ravel()
+    trips = sample(world, SETS, seed)
     with contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = ptrnet.fit(trips, set_id="trip", chosen="chosen", **METHODS[method])
@@ -140,18 +144,24 @@ def estimates(world: str, method: str, seed: int) -> dict[str, Any]:
             wtp="time/cost",
             surplus="cost",
         )
+    return {"answers": answers_of(found), "seconds": time.process_time() - began}
+
+
+def answers_of(found: dict[str, Any]) -> dict[str, list[float]]:
+    """Return the answers in tables, by the names of `true_answers`, each with its interval."""
     answers = {}
     for row in found["shares"].to_dict("records"):
         answers[f"share of {row['mode']}"] = _cells(row, "before")
-        if row["mode"] == "train":
+        if row["mode"] == "train" and "after" in row:
             answers["share of train after +20%"] = _cells(row, "after")
     for row in found["elasticities"].to_dict("records"):
         j, k = row["cost of mode"], row["share of mode"]
         name = f"elasticity of {j}, own" if j == k else f"elasticity of {k} to {j}"
         answers[name] = _cells(row, "elasticity")
     answers["time/cost"] = _cells(found["wtp"].to_dict("records")[0], "wtp")
-    answers["surplus"] = _cells(found["surplus"].to_dict("records")[0], "surplus")
-    return {"answers": answers, "seconds": time.process_time() - began}
+    if "surplus" in found:
+        answers["surplus"] = _cells(found["surplus"].to_dict("records")[0], "surplus")
+    return answers
 
 
 def _cells(row: dict[str, float], name: str) -> list[float]:

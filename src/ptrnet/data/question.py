@@ -43,8 +43,9 @@ class Question(Settings):
             utility of the cost. P and P' are the probabilities of all elements that stay as they
             are, before and after. This is exact for a conditional logit.
         step: the size of symmetric differences in place of derivatives: a share of the value for
-            elasticities, and of the field's standard deviation in the training for `wtp`. Use 0.1
-            for models that are not smooth, such as trees.
+            elasticities, and of the field's standard deviation in the training for `wtp`. By
+            default it is 0.01; or 0.1 if the model has trees, or reads the place of an element in
+            its set, because its probabilities are then a staircase.
         draws: how many draws the 95% intervals are made of. A draw resamples groups (or sets if
             there are none), and varies the model: by the jackknife over the networks of an
             ensemble, or by the covariance of the coefficients of a conditional logit. A single
@@ -66,10 +67,10 @@ class Question(Settings):
     surplus: str = setting(
         "", "Change of the consumer surplus, in the unit of this field of costs."
     )
-    step: float = setting(
-        0.01,
-        "Size of differences: share of a value (--elasticity) or standard deviation (--wtp). Use "
-        "0.1 for trees.",
+    step: float | None = setting(
+        None,
+        "Size of differences: share of a value (--elasticity) or standard deviation (--wtp).  "
+        "[0.01; 0.1 for models with trees or places]",
         gt=0,
         lt=1,
     )

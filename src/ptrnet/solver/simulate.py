@@ -172,9 +172,9 @@ def _elasticities(totals: Totals, field: str) -> Any:
     for j, label in enumerate(track(totals.labels, totals.activity, len(totals.labels))):
         of_label = (totals.label == j) & has_number
         slopes = [np.zeros(len(values)) for _ in totals.models]
-        for elements, sign in totals.moved(field, of_label, totals.question.step * values):
+        for elements, sign in totals.moved(field, of_label, totals.step * values):
             for slope, p in zip(slopes, totals.probabilities(elements), strict=True):
-                slope += sign * p / (2 * totals.question.step)
+                slope += sign * p / (2 * totals.step)
         sums = totals.by_label(slopes)
         with np.errstate(divide="ignore", invalid="ignore"):
             elasticity, diversion = sums / base, -sums / sums[:, :, j : j + 1]

@@ -11,6 +11,8 @@ from ptrnet.data.question import Question
 from ptrnet.errors import InputError, unknown
 from ptrnet.models.base import PointerModel
 from ptrnet.models.conditional_logit import ConditionalLogit
+from ptrnet.models.parts.spaces import Spaces
+from ptrnet.models.parts.trees import Trees
 from ptrnet.progress import track
 from ptrnet.solver.explain import feature_names, field_columns
 from ptrnet.solver.scenario import Mask
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from ptrnet.solver import Solver
 
 SMALL = 0.1  # share of a standard error by which coefficients change in `_variants`
+STEP, WIDE_STEP = 0.01, 0.1  # the default size of differences; see `Question.step`
 BLOCK = 64  # draws that are multiplied at once
 MAX_SEGMENTS = 100
 
@@ -56,6 +59,8 @@ class Totals:
         self.labels, self.label = self._alternatives()
         self.segment_names, self.of_segment = self._segments()
         self.models, mix, self.notes = _variants(solver.model, solver.task, solver.trained)
+        is_staircase = any(isinstance(part, Trees | Spaces) for part in solver.model.modules())
+        self.step = question.step or (WIDE_STEP if is_staircase else STEP)
         self.weights = np.ones(len(data)) if data.weights is None else data.weights
         if not self.weights.any():
             raise InputError("simulate: expected a set whose weight is above 0")
@@ -192,7 +197,7 @@ class Totals:
     def own_slopes(self, field: str, rows: Mask) -> list[Floats]:
         """Return for each model the derivatives `(n,)` of p_j with respect to a field of row j."""
         spread = self.task.facts.scaling["spread"][field_columns(self.task)[field].start]
-        size = self.question.step * spread
+        size = self.step * spread
         slopes = [np.zeros(len(rows)) for _ in self.models]
         for k in track(range(self.place.max() + 1), self.activity, int(self.place.max()) + 1):
             here = rows & (self.place == k)
