@@ -1,33 +1,19 @@
-"""Train a conditional logit (McFadden 1974) by Newton's method, with its standard errors."""
+"""Fit a conditional logit (McFadden 1974) by Newton's method, with its standard errors."""
 
-import json
-import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.linalg import lstsq, solve_triangular
 from scipy.optimize import minimize
 
-from ptrnet import model_folder, models
-from ptrnet.data.streams import DatasetStream
+from ptrnet import models
 from ptrnet.errors import InputError, listed
-from ptrnet.files import atomic_path
-from ptrnet.models.conditional_logit import ConditionalLogit
 from ptrnet.solver.coefficients import Coefficients
 from ptrnet.solver.explain import feature_names, field_columns
 from ptrnet.tasks.base import Task
-from ptrnet.training import run_folder
 from ptrnet.training.conditional_logit import bounds_of
-from ptrnet.training.examples import open_stream, open_valid
-from ptrnet.training.mixture import Shares
-from ptrnet.training.positions import features_read, without_positions
-from ptrnet.training.recipe import Recipe
-from ptrnet.training.reports import Hooks
-from ptrnet.training.run_card import write_card
 from ptrnet.training.sets import log_softmax
 from ptrnet.types import Dataset, Floats, Indices
 
@@ -40,46 +26,6 @@ MOVING = 0.1
 LOST = 1000  # a coefficient has no information left if its error exceeds that of equal shares so
 COLLINEAR = 1e-10  # share of a feature's variance that other features do not explain
 FEW_GROUPS = 30  # clustered errors of fewer groups tend to be too small
-
-
-def train_logit(
-    recipe: Recipe, output: Path, resume: bool, data: Dataset | None, hooks: Hooks
-) -> model_folder.Saved:
-    """Fit a conditional logit. Save the model, the recipe, the card and the coefficients.
-
-    Nothing is written before the fit has ended, so there is nothing to resume. The arguments are
-    those of `ptrnet.training.run.train`.
-
-    Raises:
-        InputError: `output` holds another run, an argument has no effect on a logit, or no
-            coefficient can be estimated. Nothing was written.
-    """
-    if resume:
-        raise InputError(f"resume: model {models.LOGIT} is fitted at once, so no run is unfinished")
-    if hooks.callbacks or hooks.loggers:
-        raise InputError(f"callbacks and loggers follow steps, which model {models.LOGIT} has not")
-    run_folder.check_unused(output)
-    stream = open_stream(recipe, data=data)
-    parts = open_valid(recipe, stream)
-    assert isinstance(stream, DatasetStream)
-    learned = stream.learned_by(0, len(stream.examples))
-    weights, coefficients = fit_coefficients(learned, recipe.task, recipe.columns.group)
-    model = models.for_task(recipe.model, recipe.task, recipe.network).float().eval()
-    assert isinstance(model, ConditionalLogit)
-    with torch.no_grad():
-        model.weights.copy_(torch.from_numpy(weights))
-    facts = {"n": str(recipe.data.n), "coefficients": coefficients.to_dict()}
-    saved = without_positions(model_folder.Saved(model, recipe.task, facts), recipe)
-    parts = [features_read(part, saved) for part in parts]
-    run_folder.create(output)
-    with run_folder.locked(output):
-        run_folder.write_recipe(output, recipe)
-        with atomic_path(output / run_folder.COEFFICIENTS) as path:
-            path.write_text(json.dumps(facts["coefficients"], indent=2) + "\n", encoding="utf-8")
-        model_folder.save(output, saved)
-        write_card(output, saved, recipe, parts, Shares())
-    print(coefficients, file=sys.stderr)
-    return saved
 
 
 class Choices(NamedTuple):

@@ -65,7 +65,7 @@ def train(
     threads are the same, the resumed run ends with the same weights as a run that was never
     stopped.
 
-    A conditional logit (`--model conditional-logit`) is not trained in steps; see `train_logit`.
+    A conditional logit and a chooser are not trained in steps; see `train_at_once`.
 
     Args:
         recipe: what to train, and on which examples.
@@ -90,14 +90,10 @@ def train(
         locks.enter_context(torch.enable_grad())
         if torch.get_default_device().type != "cpu":  # the context slows each operation down
             locks.enter_context(torch.device("cpu"))
-        if recipe.model == models.LOGIT:
-            from ptrnet.training.logit import train_logit
+        if recipe.model in (models.LOGIT, models.CHOOSER):
+            from ptrnet.training.at_once import train_at_once
 
-            return train_logit(recipe, output, resume, data, hooks or Hooks())
-        if recipe.model == models.CHOOSER:
-            from ptrnet.training.chooser import train_chooser
-
-            return train_chooser(recipe, output, resume, data, hooks or Hooks())
+            return train_at_once(recipe, output, resume, data, hooks or Hooks())
         if getattr(recipe.network, "trees", 0):
             from ptrnet.training.trees import check_extra
 
