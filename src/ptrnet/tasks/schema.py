@@ -353,9 +353,9 @@ def columns_of(elements: Sequence[Any], fields: Iterable[str], place: Place) -> 
     fields = list(fields)
     if {*map(type, elements)} <= {dict}:
         with contextlib.suppress(KeyError):
-            columns = [[element[field] for element in elements] for field in fields]
+            columns: list[Sequence[Any]] = [[e[field] for e in elements] for field in fields]
             if {*map(type, chain.from_iterable(columns))} <= {*_NUMBERS, str, Level}:
-                return list(columns)
+                return columns
     return [[_value_of(e, f, k, place) for k, e in enumerate(elements)] for f in fields]
 
 
