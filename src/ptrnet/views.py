@@ -16,7 +16,7 @@ from torch import Tensor
 from ptrnet.constraints import Begun, Constraint
 from ptrnet.data.batches import SYMMETRIES, apply_symmetry, pad_instances
 from ptrnet.decoding import Decoder, Hypotheses
-from ptrnet.geometry import reading_order
+from ptrnet.geometry import model_order
 from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.tasks.base import Choice, Mirror, Task
 from ptrnet.types import CLOSED, Example, Floats, Indices
@@ -45,7 +45,7 @@ def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, I
             (instance,) = mirror.inputs(instance[None])
         rng = np.random.default_rng([number, len(instance)])
         order[task.facts.fixed :] = rng.permutation(order[task.facts.fixed :])
-    order = order[reading_order(instance[None, order], task.order)[0]]
+    order = order[model_order(instance[None, order], task.order)[0]]
     return instance[order], order
 
 

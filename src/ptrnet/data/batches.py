@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ptrnet.data.checks import required_answer
-from ptrnet.geometry import reading_order
+from ptrnet.geometry import model_order
 from ptrnet.masks import gather_tokens
 from ptrnet.tasks.base import Task
 from ptrnet.types import Dataset, Floats, Indices, pad
@@ -108,7 +108,7 @@ def batch_of(
         else:
             given = data.elements[data.starts[group][:, None] + np.arange(data.sizes[group[0]])]
             inputs = task.normalize(given)
-            order = reading_order(inputs, task.order)
+            order = model_order(inputs, task.order)
             inputs = permute_elements(inputs, order)
             instances += list(permute_elements(given, order))
         read += list(inputs)
@@ -253,7 +253,7 @@ def canonicalize(
 ) -> tuple[Floats, Sequence[Indices]]:
     """Sort elements into the order that the model reads, and make answers canonical."""
     if task.order != "given":
-        order = reading_order(inputs, task.order)
+        order = model_order(inputs, task.order)
         inputs = permute_elements(inputs, order)
         answers = remap_indices(answers, np.argsort(order, axis=1))
     return inputs, task.canonicalize(inputs, answers)

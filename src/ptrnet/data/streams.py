@@ -20,7 +20,7 @@ from torch import Tensor
 from ptrnet import labellers
 from ptrnet.data.batches import Batch, batch_of, permute_elements
 from ptrnet.errors import InputError
-from ptrnet.geometry import reading_order
+from ptrnet.geometry import model_order
 from ptrnet.masks import length_mask
 from ptrnet.tasks.base import Task
 from ptrnet.types import (
@@ -102,7 +102,7 @@ class FreshStream(BatchStream):
         drawn = drawn[own]
         if task.order != "given" and answers is None:
             # Answers are computed for the order that the model reads.
-            drawn = permute_elements(drawn, reading_order(task.normalize(drawn), task.order))
+            drawn = permute_elements(drawn, model_order(task.normalize(drawn), task.order))
         data = Dataset(drawn.reshape(-1, drawn.shape[2]), np.arange(len(drawn) + 1) * n)
         if self.has_answers and answers is not None:
             data = data.with_answers(answers[own])

@@ -50,7 +50,7 @@ def fit_unit_cube(inputs: Floats) -> Floats:
 _BITS = 20  # bits of each coordinate; with 3 axes, an index on Hilbert's curve has 60
 
 
-def reading_order(inputs: Floats, order: str) -> Indices:
+def model_order(inputs: Floats, order: str) -> Indices:
     """Return the order `(B, n)` in which models read the elements of instances `(B, n, d)`.
 
     Args:

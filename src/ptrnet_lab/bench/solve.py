@@ -19,7 +19,7 @@ from ptrnet.data import checks
 from ptrnet.data.batches import permute_elements
 from ptrnet.decoding import Beam, Decoder, Greedy
 from ptrnet.errors import InputError
-from ptrnet.geometry import reading_order
+from ptrnet.geometry import model_order
 from ptrnet.solver import Solver
 from ptrnet.training.hardware import device_of
 from ptrnet.training.recipe import LARGEST_BATCH
@@ -85,7 +85,7 @@ class Questions:
         task = self.solver().task
         drawn = task.sample(np.random.default_rng(self.seed), self.batch_size, self.n)
         read = task.normalize(drawn)
-        read = permute_elements(read, reading_order(read, task.order))
+        read = permute_elements(read, model_order(read, task.order))
         inputs = torch.from_numpy(read.astype(np.float32))
         lengths = torch.full((self.batch_size,), self.n)
         max_tokens = torch.full((self.batch_size,), task.max_length(self.n))

@@ -8,7 +8,7 @@ import pytest
 from ptrnet.decoding import Greedy
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.export import folder
-from ptrnet.geometry import reading_order
+from ptrnet.geometry import model_order
 from ptrnet_lab import bench
 from ptrnet_lab.bench import harness, label
 from ptrnet_lab.bench.harness import format_table
@@ -99,7 +99,7 @@ def test_the_instances_are_those_that_the_model_reads(name):
     drawn = task.sample(np.random.default_rng(questions.seed), 3, 8)
     tokens = Greedy().decode(questions.solver().model, *inputs, task).tokens[:, 0]
     answers = [task.from_tokens(row[row != 0].numpy()) for row in tokens]
-    orders = [reading_order(task.normalize(one)[None], task.order)[0] for one in drawn]
+    orders = [model_order(task.normalize(one)[None], task.order)[0] for one in drawn]
     found = [order[answer].tolist() for order, answer in zip(orders, answers, strict=True)]
     answered = questions.solver().solve(list(drawn), improve=False)
     assert [np.ravel(a).tolist() for a in answered] == [np.ravel(f).tolist() for f in found]
