@@ -60,7 +60,7 @@ class Predictor:
         answers: dict[int, Choice] = {}
         for rows in self._batches(data):
             examples = [data[row] for row in rows]
-            for row, example, *views in zip(rows, examples, *self._views(examples), strict=True):
+            for row, example, *views in zip(rows, examples, *self._decode(examples), strict=True):
                 best = best_answer(self.task, example, views)
                 answers[row] = self._settled(example, self._with_best_ends(example, best))
         ordered = [answers[row] for row in range(len(data))]
@@ -83,19 +83,19 @@ class Predictor:
             for rows in bucket_by_size(totals, MAX_BATCH_ELEMENTS, self.model.one_size):
                 yield [alike[row] for row in rows]
 
-    def _views(self, examples: Sequence[Example]) -> list[list[list[Choice]]]:
+    def _decode(self, examples: Sequence[Example]) -> list[list[list[Choice]]]:
         """Return for each view the answers to each example of a batch."""
         num_rows = len(examples) * self.decoder.size
         largest = max(len(example.inputs) for example in examples)
         is_small = num_rows <= ROWS_OF_ONE_THREAD and num_rows * largest <= ELEMENTS_OF_ONE_THREAD
         with one_thread() if is_small else nullcontext():
-            return [self._decode(k, examples) for k in range(self.augment)]
+            return [self._decode_view(k, examples) for k in range(self.augment)]
 
-    def _decode(self, view: int, examples: Sequence[Example]) -> list[list[Choice]]:
+    def _decode_view(self, k: int, examples: Sequence[Example]) -> list[list[Choice]]:
         constraint = self.task if self.constrained else unconstrained(self.task.facts)
         instances = [example.inputs for example in examples]
         first = [self._beginning(example) for example in examples]
-        return decode_view(view, instances, self.task, self.model, self.decoder, constraint, first)
+        return decode_view(k, instances, self.task, self.model, self.decoder, constraint, first)
 
     def _beginning(self, example: Example) -> list[int]:
         """Return the elements with which an answer must begin."""
@@ -111,7 +111,7 @@ class Predictor:
 
         def answer(copies: list[Example]) -> Iterator[list[Choice]]:
             for first in range(0, len(copies), count):
-                yield from self._decode(0, copies[first : first + count])
+                yield from self._decode_view(0, copies[first : first + count])
 
         return ends.best(example, best, answer)
 
