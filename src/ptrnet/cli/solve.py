@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ptrnet.tasks.base import Task
     from ptrnet.types import Dataset, Floats
 
-EXPECTED = "chooser FILE --examples OLD, where OLD has answered sets and FILE new ones"
+CHOOSER_USAGE = "chooser FILE --examples OLD, where OLD has answered sets and FILE new ones"
 
 
 @expand_option_groups
@@ -141,11 +141,11 @@ def solve(
     decoder = decoding.build(seed, flag_of)
     if arguments and arguments[0] == CHOOSER:
         if (model, random, direction) != (None, None, None) or not examples:
-            raise InputError(f"expected {EXPECTED}")
-        solver, path = _given(arguments[1:], examples, set_columns, group)
+            raise InputError(f"expected {CHOOSER_USAGE}")
+        solver, path = _chooser_and_file(arguments[1:], examples, set_columns, group)
     else:
         if examples or group:
-            raise InputError(f"--examples and --group are for {EXPECTED}")
+            raise InputError(f"--examples and --group are for {CHOOSER_USAGE}")
         if random is None:
             name, path = task_and_file(arguments, model)
         else:
@@ -177,14 +177,14 @@ def solve(
     solve_source(predictor, trained_range, source, sink, ACTIVITY, jobs, backend)
 
 
-def _given(
+def _chooser_and_file(
     words: list[str], examples: str, columns: SetColumns, group: str
 ) -> "tuple[Solver, str]":
     """Return a model that answers as a file of examples says, and the path of the new sets."""
     from ptrnet.weights.chooser import Chooser
 
     if len(words) != 1:
-        raise InputError(f"expected {EXPECTED}")
+        raise InputError(f"expected {CHOOSER_USAGE}")
     names = {**vars(columns), "group": group}
     return Chooser().given(examples, **{key: name for key, name in names.items() if name}), words[0]
 

@@ -94,7 +94,7 @@ def train(
         from ptrnet.training.checkpoint import LAST
         from ptrnet.training.loop import is_main_process
         from ptrnet.training.reports import Hooks
-        from ptrnet.training.run import train
+        from ptrnet.training.run import train as run_training
         from ptrnet.training.run_folder import last_numbered, next_numbered
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
@@ -108,7 +108,7 @@ def train(
         elif output is None:
             output = numbered.enter_context(next_numbered(Path("runs"), recipe.task.name))
         try:
-            train(recipe, output, resume, hooks=hooks, data=data)
+            run_training(recipe, output, resume, hooks=hooks, data=data)
         except KeyboardInterrupt:
             if is_main_process():
                 if is_there(output):
