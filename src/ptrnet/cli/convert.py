@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptrnet.cli.options import Index, Plot, UnusedSeed, expand_option_groups
+from ptrnet.cli.options import Index, Plot, UnusedSeed, expand_option_groups, task_names
 from ptrnet.data.columns import TableColumns
 from ptrnet.errors import InputError
 
@@ -89,8 +89,7 @@ def convert(
             f"format of {source} does" if output is None else f"formats of {source} and {output} do"
         )
         raise InputError(
-            f"expected --task, one of {', '.join([*tasks.names(), *tasks.problem_names()])}: the "
-            f"{files} not tell it"
+            f"expected --task, one of {', '.join(task_names())}: the {files} not tell it"
         )
     kind = tasks.get(name)
     drawing: AbstractContextManager[None] = nullcontext()

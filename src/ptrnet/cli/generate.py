@@ -6,7 +6,16 @@ from typing import Annotated, Any
 import typer
 
 from ptrnet import tasks
-from ptrnet.cli.options import Backend, Jobs, Labeller, Seed, Strict, TaskName, add_settings
+from ptrnet.cli.options import (
+    Backend,
+    Jobs,
+    Labeller,
+    Seed,
+    Strict,
+    TaskName,
+    add_settings,
+    task_names,
+)
 from ptrnet.problems import Problem
 from ptrnet.settings import Option, options_of
 
@@ -19,7 +28,7 @@ POINTS = (
 def _problem_settings() -> dict[str, Option]:
     """Return, by name, the settings that only some problems have."""
     shared = options_of(Problem)
-    kinds = [tasks.kind(name) for name in [*tasks.names(), *tasks.problem_names()]]
+    kinds = [tasks.kind(name) for name in task_names()]
     return {
         name: replace(option, owners=(kind.name,))
         for kind in kinds

@@ -24,20 +24,31 @@ PROBLEMS = "cvrp, knapsack, orienteering, job-shop, or a file such as my_problem
 
 
 def _completion(package: str) -> Callable[[str], list[str]]:
-    """Return a function that completes the names that a package lists, such as tasks.
+    """Return a function that completes the names that a package lists, such as labellers.
 
     Names from plug-ins are included.
     """
 
     def complete(incomplete: str) -> list[str]:
-        module = import_module(f"ptrnet.{package}")
-        names = [*module.names(), *getattr(module, "problem_names", list)()]
+        names = import_module(f"ptrnet.{package}").names()
         return [name for name in names if name.startswith(incomplete)]
 
     return complete
 
 
-complete_tasks, complete_labellers = _completion("tasks"), _completion("labellers")
+def task_names() -> list[str]:
+    """Return the names that TASK may be: those of tasks and plug-ins, then built-in problems."""
+    from ptrnet import tasks
+
+    return [*tasks.names(), *tasks.problem_names()]
+
+
+def complete_tasks(incomplete: str) -> list[str]:
+    """Complete the name of a task or a problem."""
+    return [name for name in task_names() if name.startswith(incomplete)]
+
+
+complete_labellers = _completion("labellers")
 complete_models = _completion("weights")  # the shipped models
 complete_architectures = _completion("models")
 complete_optimizers = _completion("training.optimizers")
@@ -238,10 +249,9 @@ def owners_named(command: str, given: Mapping[str, Any]) -> dict[str, set[str] |
         return _owners_of_training(word, given)
     if word is None and "model" not in given:  # import no tasks and no plug-ins
         return {OWN_EXAMPLES: None}
-    from ptrnet import tasks
     from ptrnet.training.recipe import RECIPES
 
-    names = [*tasks.names(), *tasks.problem_names()]
+    names = task_names()
     if word not in names and (path := RECIPES / f"{given.get('model')}.toml").is_file():
         word = tomllib.loads(path.read_text(encoding="utf-8"))["task"]  # of the shipped model
     return {ANY_TASK: None, word: None} if word in names else {OWN_EXAMPLES: None}
@@ -293,7 +303,6 @@ def known_task_and_file(arguments: list[str] | None, otherwise: str = "") -> tup
     Raises:
         InputError: the arguments are neither TASK FILE nor such a FILE, or the task is unknown.
     """
-    from ptrnet import tasks
     from ptrnet.data import formats
 
     advice = ""
@@ -303,7 +312,7 @@ def known_task_and_file(arguments: list[str] | None, otherwise: str = "") -> tup
         case [path] if Path(path).suffix[1:].lower() in formats.names():
             if known := formats.format_of(path).capabilities.task:
                 return known, path
-            advice = f"; TASK is one of {', '.join([*tasks.names(), *tasks.problem_names()])}"
+            advice = f"; TASK is one of {', '.join(task_names())}"
     raise _unexpected(arguments, f"TASK FILE{otherwise}", advice)
 
 

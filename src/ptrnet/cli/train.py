@@ -19,6 +19,7 @@ from ptrnet.cli.options import (
     complete_optimizers,
     complete_tasks,
     echo,
+    task_names,
 )
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.training.own_data import infer_recipe
@@ -136,13 +137,12 @@ def _resumed(
     `task_or_recipe` unchanged if the user gave a recipe, or --data without TASK, or neither TASK
     nor --output. Raises InputError if there is no run, or the run is of another task.
     """
-    from ptrnet import tasks
     from ptrnet.training.run_folder import RECIPE, last_numbered
 
     expected = task_or_recipe
     if expected is not None and (RECIPES / f"{expected}.toml").is_file():
         expected = Recipe.read(RECIPES / f"{expected}.toml").task.name
-    is_task = expected in [*tasks.names(), *tasks.problem_names()]
+    is_task = expected in task_names()
     if output is None and is_task:
         output = last_numbered(Path("runs"), str(expected))
     if output is None or not (is_task or (expected is None and "data" not in options)):
@@ -196,9 +196,7 @@ def prepare(arguments: Sequence[str] = ()) -> None:
     Trainings on the user's own examples use no settings of other tasks, so then we do not import
     the tasks.
     """
-    from ptrnet import tasks
-
-    names = [*tasks.names(), *tasks.problem_names()]
+    names = task_names()
     words = {*names, *(path.stem for path in RECIPES.glob("*.toml")), "-h", "--help"}
     has_data = any(word.partition("=")[0] == "--data" for word in arguments)
     is_own = not any(word in words or word.endswith(".toml") for word in arguments)
