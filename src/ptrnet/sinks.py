@@ -125,7 +125,7 @@ class Doubts(Shown[Result]):
     """Name on standard error the instances whose answer has a probability below `least`."""
 
     def __init__(self, inner: Sink[Result], least: float) -> None:
-        super().__init__(inner, partial(_doubtful, least))
+        super().__init__(inner, partial(_rows_below, least))
         self._doubtful, self._count = list[tuple[int, str, float]](), 0
 
     def show(self, picked: tuple[int, list[tuple[int, str, float]]]) -> None:
@@ -141,7 +141,7 @@ class Doubts(Shown[Result]):
         return result
 
 
-def _doubtful(least: float, data: Dataset) -> tuple[int, list[tuple[int, str, float]]]:
+def _rows_below(least: float, data: Dataset) -> tuple[int, list[tuple[int, str, float]]]:
     """Return the number of rows, and row, source and probability of each answer below `least`."""
     sources, log_probs = data.column("source"), data.column("log_prob")
     found = [

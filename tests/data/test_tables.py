@@ -463,7 +463,7 @@ def test_writes_all_columns_and_the_ranks_of_answers(tmp_path, extension, target
         pa.parquet.write_table(pa.table({**columns, **types}), path)
     columns = Columns(set_id="order", rank="answer")
     table = formats.table_of(path)
-    solved = read_sets(table, columns, with_answers=False)
+    solved = read_sets(table, Columns(set_id="order"))
     solved = solved.with_answers([np.array([1, 2, 0]), np.array([0])])
     formats.write_table(str(out), answered(table, columns, solved, "permutation"))
     before, after = formats.table_of(path), formats.table_of(out)

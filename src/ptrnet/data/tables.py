@@ -145,12 +145,11 @@ class Origin(NamedTuple):
     positions: Indices
 
 
-def read_sets(table: Table, columns: Columns, with_answers: bool = True) -> Dataset:
+def read_sets(table: Table, columns: Columns) -> Dataset:
     """Return the sets of a table, in the order of their first rows. No schema encodes the elements.
 
     Args:
         columns: the names of its columns. `extra` has the id of a set under the name of its column.
-        with_answers: whether to read the answers, if the table has a column of answers.
 
     Raises:
         InputError: a column is missing, or a cell cannot be used.
@@ -161,14 +160,15 @@ def read_sets(table: Table, columns: Columns, with_answers: bool = True) -> Data
         >>> sets[0].extra, sets[0].elements, sets[0].outputs.tolist()
         ({'trip': 7}, [{'price': 3.5}, {'price': 2.0}], [1])
     """
-    table, data = _sets(table, columns, with_answers)
+    table, data = _sets(table, columns)
     return _with_elements(data, table, columns)
 
 
 def sets_for_task(table: Table, columns: Columns, task: Task, with_answers: bool = True) -> Dataset:
     """As `read_sets`, but encode the elements for an existing task, and check the answers.
 
-    If the task has a schema, only the schema's fields are encoded.
+    If the task has a schema, only the schema's fields are encoded. Answers are read if
+    `with_answers` is true and the table has a column of answers.
 
     Raises:
         InputError: as for `read_sets`, or an answer breaks the rules of the task.
@@ -559,11 +559,11 @@ def _in_original(table: Table, column: list[Any], missing: Any) -> list[list[Any
     if table.origin is None:
         return [column]
     width = len(table.layout.names) if _is_wide(table) else 1
-    cells = [missing] * (len(table.origin.table) * width)
+    slots = [missing] * (len(table.origin.table) * width)
     for slot, value in zip(table.origin.slots.tolist(), column, strict=True):
         if slot >= 0:
-            cells[slot] = value
-    return [cells[k::width] for k in range(width)]
+            slots[slot] = value
+    return [slots[k::width] for k in range(width)]
 
 
 def _of_outside(table: Table, columns: Columns, data: Dataset, column: list[Any]) -> list[Any]:

@@ -63,13 +63,13 @@ def read(path: str, task: Task, usual: str = ",") -> Iterator[Example]:
 def table(path: str, usual: str = ",") -> "tables.Table":
     """Return the long table in a file. `usual` is the delimiter, as in `read`."""
     text = _parse(path, usual)
-    table = _long_table(text)
-    if "" in table.columns:
+    found = _long_table(text)
+    if "" in found.columns:
         raise InputError(
             f"{text.places[0]}: column {text.rows[0].index('') + 1}: expected a name, got none; if "
             "it is the index of pandas, write the file by to_csv(index=False)"
         )
-    return table
+    return found
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task, delimiter: str = ",") -> None:
