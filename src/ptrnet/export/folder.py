@@ -12,7 +12,7 @@ from ptrnet.errors import InputError, MissingExtraError, ModelError, check_int, 
 from ptrnet.export.agreement import TOLERANCE, compare, fresh_instances
 from ptrnet.export.graphs import OnnxModel, write_graphs
 from ptrnet.export.manifest import EXAMPLE, MANIFEST, describe, with_files
-from ptrnet.export.quantize import cost, quantize_graphs
+from ptrnet.export.quantize import accuracy_lost, quantize_graphs
 from ptrnet.files import atomic_folder, exists
 from ptrnet.solver import Solver
 
@@ -98,7 +98,7 @@ def export_onnx(
             whole = Solver(OnnxModel(temporary, model), solver.task)
             quantize_graphs(temporary)
             rounded = Solver(OnnxModel(temporary, model), solver.task)
-            manifest["quantization"] = cost(solver, whole, rounded, instances, seed)
+            manifest["quantization"] = accuracy_lost(solver, whole, rounded, instances, seed)
         shutil.copyfile(Path(__file__).with_name(EXAMPLE), temporary / EXAMPLE)
         manifest = with_files({**manifest, "weights": weights}, temporary)
         text = json.dumps(manifest, indent=2) + "\n"

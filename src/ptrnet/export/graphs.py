@@ -184,9 +184,10 @@ def _record(model: PointerModel, batch: int, n: int, prefixes: int, steps: int) 
     first, last = model.num_specials, model.num_specials + max(n - 2, 0)
     for _ in range(steps):
         log_probs, state = model.step(encoded, state, tokens)
-        tokens = torch.randint(first, last + 1, tokens.shape, generator=random)
         if model.one_size:  # a problem, whose states know only allowed tokens
             tokens = log_probs.argmax(-1)
+        else:
+            tokens = torch.randint(first, last + 1, tokens.shape, generator=random)
     log_probs, next_state = model.step(encoded, state, tokens)
     tensors = tensors_of(encoded)
     return _Recording(
@@ -341,7 +342,7 @@ class OnnxModel(PointerModel):
         self.obeys_task = model.obeys_task
         self.num_tokens = model.num_tokens  # type: ignore[method-assign]
         self.encoder, self.decoder = _session(folder / ENCODER), _session(folder / STEP)
-        self.device_of = nn.Parameter(torch.empty(0))  # solvers read the device of a weight
+        self.weight = nn.Parameter(torch.empty(0))  # solvers read the device of a weight
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedOnnx:
         lengths = full_lengths(inputs) if lengths is None else lengths

@@ -53,7 +53,9 @@ def _products_with_vectors(path: Path) -> list[str]:
     return [node.name for node in products if vectors & set(node.input)]
 
 
-def cost(solver: Solver, whole: Solver, rounded: Solver, count: int, seed: int) -> dict[str, Any]:
+def accuracy_lost(
+    solver: Solver, whole: Solver, rounded: Solver, count: int, seed: int
+) -> dict[str, Any]:
     """Measure how much accuracy the rounding costs, on greedy answers to `count` fresh instances.
 
     Return the share of equal answers, and each metric of the task with its 95% interval for float32
