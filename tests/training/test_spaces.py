@@ -205,7 +205,7 @@ def test_memory_does_not_grow_with_the_sets(monkeypatch):
     for name in ("kernel", "places"):
         monkeypatch.setattr(fitting, name, recorded(getattr(fitting, name)))
     at_once = fit(made)
-    monkeypatch.setattr(fitting, "AT_ONCE", 7)
+    monkeypatch.setattr(fitting, "KERNELS_AT_ONCE", 7)
     numbers.clear()
     in_parts = fit(made)
     assert max(numbers) == MOST * 3 < sum(len(e.inputs) for e in made) * 3

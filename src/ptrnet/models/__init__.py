@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # names and settings must not import torch
 STATES = "state-ptr-net"  # for `ptrnet.problems`
 BOXES = "box-ptr-net"  # for `reading-order`
 LOGIT = "conditional-logit"  # for choices, and not trained in steps
-CHOOSER = "chooser"  # for choices and grades, and not trained on them
+CHOOSER = "chooser"  # for choices and grades, and not trained in steps
 UNLISTED = (STATES, BOXES, LOGIT, CHOOSER)
 AT_ONCE = (LOGIT, CHOOSER)  # not trained in steps
 

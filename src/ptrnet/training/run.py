@@ -90,7 +90,7 @@ def train(
         locks.enter_context(torch.enable_grad())
         if torch.get_default_device().type != "cpu":  # the context slows each operation down
             locks.enter_context(torch.device("cpu"))
-        if recipe.model in (models.LOGIT, models.CHOOSER):
+        if recipe.model in models.AT_ONCE:
             from ptrnet.training.at_once import train_at_once
 
             return train_at_once(recipe, output, resume, data, hooks or Hooks())
@@ -189,7 +189,7 @@ def _train(
 
 def _as_saved(saved: model_folder.Saved, recipe: Recipe) -> model_folder.Saved:
     """Return the model as it is saved: without the positions of clicks."""
-    if not recipe.columns.position:
+    if not recipe.columns.position:  # few trainings need the imports of `positions`
         return saved
     from ptrnet.training.positions import without_positions
 

@@ -17,12 +17,12 @@ import torch
 
 from ptrnet.models.parts.spaces import FARTHEST, LENGTH, Spaces, kernel, places
 from ptrnet.tasks.base import Task
-from ptrnet.training.trees import Sets
+from ptrnet.training.sets import Sets
 from ptrnet.types import Dataset, Floats, Indices
 
 FOLDS, MANY, FEW_FOLDS = 5, 2_000, 2  # MANY examples are held out in FEW_FOLDS, for speed
 RANK = 60  # the most directions of a space
-AT_ONCE = 1_000  # elements whose kernels are in memory at the same time
+KERNELS_AT_ONCE = 1_000  # elements whose kernels are in memory at the same time
 NEWTON_STEPS = 20
 LARGEST_STEP = 3.0  # the most that a step of Newton's method changes a score
 CLOSE = 1e-4  # Newton's method ends with a step that changes scores by less than this
@@ -126,7 +126,7 @@ def _curved(spaces: Spaces, z: Floats, p: Floats, most: int, settings: FitSettin
         values, vectors = np.linalg.eigh(of(torch.from_numpy(own)).numpy())
         kept = np.flatnonzero(values > 1e-6 * values[-1])[-RANK:]
         basis = vectors[:, kept] / np.sqrt(values[kept])
-        kernels = map(of, torch.split(torch.from_numpy(x), AT_ONCE))
+        kernels = map(of, torch.split(torch.from_numpy(x), KERNELS_AT_ONCE))
         own_x = np.concatenate([part.numpy() @ basis for part in kernels])
         parts.append(Space(own_x, np.array(of_space), basis))
     spaces.resize(max(map(len, rows)))

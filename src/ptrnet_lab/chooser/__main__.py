@@ -14,8 +14,8 @@ import torch
 
 from ptrnet.progress import track
 from ptrnet.training.own_data import MAX_ROWS
+from ptrnet.training.sets import Sets
 from ptrnet.training.spaces import SHIPPED, FitSettings, fit_spaces
-from ptrnet.training.trees import Sets
 from ptrnet.types import Floats
 from ptrnet_lab.chooser.worlds import World, draw
 
