@@ -29,7 +29,13 @@ from ptrnet.settings import options_of
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import Custom, Kind, kind_of
 from ptrnet.training import run_folder
-from ptrnet.training.own_data import infer_recipe, kind_and_reading, recipe_of, summary
+from ptrnet.training.own_data import (
+    columns_of,
+    infer_recipe,
+    kind_and_reading,
+    recipe_of,
+    summary,
+)
 from ptrnet.types import Dataset, Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -225,10 +231,10 @@ def _inferred(
     If `recipe` has names of columns (see `TrainingColumns`), the examples are a long table.
     """
     kind, reading = kind_and_reading(recipe)
-    names = options_of(TrainingColumns).keys() & recipe.keys()
-    if isinstance(weight, str) or (names - {"group"} and weight is not None):
-        names, recipe["weight"] = {*names, "weight"}, weight
-    columns = TrainingColumns(**{name: recipe[name] for name in names})
+    names_columns = bool(options_of(TrainingColumns).keys() & recipe.keys() - {"group"})
+    if isinstance(weight, str) or (names_columns and weight is not None):
+        recipe["weight"] = weight
+    columns = columns_of(recipe)
     if columns:
         if not isinstance(group, str):
             raise InputError("group: expected the name of a column, because set_id names one, too")
