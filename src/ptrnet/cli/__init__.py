@@ -183,7 +183,7 @@ def _with_plugins(arguments: list[str]) -> list[str]:
         if name != "--plugins" and word.endswith(".py") and not word.startswith("-"):
             from ptrnet import problems
 
-            word = problems.name_in(word)
+            word = problems.register_file(word)
         if name != "--plugins":
             rest.append(word)
             continue

@@ -19,10 +19,10 @@ from ptrnet.problems.base import STAY, Problem, State
 from ptrnet.tasks import problem_names as names
 from ptrnet.tasks import register
 
-__all__ = ["STAY", "Problem", "State", "name_in", "names", "register"]
+__all__ = ["STAY", "Problem", "State", "names", "register", "register_file"]
 
 
-def name_in(path: str) -> str:
+def register_file(path: str) -> str:
     """Register a Python file as a plug-in, and return the name of the problem that it defines.
 
     Raises:

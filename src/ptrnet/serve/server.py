@@ -156,8 +156,8 @@ def warm_up(models: Mapping[str, Solver]) -> None:
     Networks, metrics and the exact answers of traces use compiled code. Without this call, the
     first requests would wait until the code is loaded.
     """
+    use_compiled_kernels()
     for solver in models.values():
-        use_compiled_kernels()
         model, task = solver.model, solver.task
         with torch.no_grad():
             weight = next(model.parameters())
