@@ -1,4 +1,7 @@
-"""Test-time augmentation: answer several views of an instance and choose the best answer.
+"""Answer instances: one view of each by default, several for test-time augmentation.
+
+`views_of` makes views as a network reads them: normalized, ordered and padded. `decode_view`
+answers them, and `best_answer` chooses among the answers to several views.
 
 View 0 is the instance itself. In all other views, the elements are shuffled. If the task is
 symmetric, these views may also be rotated or mirrored. If the task has a

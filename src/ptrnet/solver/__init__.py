@@ -48,8 +48,9 @@ def solve_source(
 ) -> Result:
     """Answer the instances of a source, give the answers to a sink, and return its result.
 
-    Every answer of a `Predictor` to a file or to instances in memory goes through this function. It
-    warns about instances that are out of distribution.
+    Warn about instances that are out of distribution. All answers go through this function, except
+    those of `Solver.answer`, which carry their warnings, and those that are only scored
+    (`ptrnet.solver.evaluating`, `ptrnet.solver.explain`).
     """
     chunks = trained_range.warned(source.chunks, predictor.decoder, at_once=sink.is_live)
     source = source._replace(chunks=chunks)

@@ -43,4 +43,5 @@ class Chooser:
             >>> model.solve([{"price": 1.0, "time": 1.0}, {"price": 3.0, "time": 3.0}])
             array([0])
         """
+        # The attribute imports `ptrnet.training` now. That layer is above this one.
         return ptrnet.fit(examples, outputs, kind, model=CHOOSER, **recipe)
