@@ -27,7 +27,8 @@ Result = TypeVar("Result")
 class Source(NamedTuple):
     """The input of a run."""
 
-    # The arguments of the run's function: datasets of CHUNK rows, or the index of each chunk.
+    # The arguments of the run's function: datasets, of CHUNK rows unless a caller needs another
+    # number, or the index of each chunk.
     chunks: Iterable[Any]
     num_rows: int | None  # number of rows; None if unknown
     # Everything about the input that decides the result, as JSON. None if a stopped run cannot be

@@ -175,8 +175,7 @@ def open_for_task(path: str, task: Custom, columns: Columns | None = None) -> Da
     Raises:
         InputError: elements have more or fewer features than the task's elements, or a value that
             the task's fields do not have, or an answer is too long or not of the task's kind. The
-            message about an answer names its line, or its
-            row in a saved folder.
+            message about an answer names its line, or its row in a saved folder.
     """
     loosest = replace(task, kind="sequence", unknown="refuse", missing="fill")  # as `task_of`
     if stored.is_saved(path):

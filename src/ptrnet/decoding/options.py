@@ -81,9 +81,9 @@ class ReconstructSettings(Settings):
     seed: int = setting(1, "Seed of the choice of parts.", ge=0, kw_only=False)
 
 
-Search = Literal["greedy", "beam", "sample"]  # decoders that can be `inner` of `Incremental`
-Name = Literal["greedy", "beam", "sample", "incremental", "reconstruct"]
-DECODERS = get_args(Name)
+InnerName = Literal["greedy", "beam", "sample"]  # decoders that `Incremental` can use
+DecoderName = Literal["greedy", "beam", "sample", "incremental", "reconstruct"]
+DECODERS = get_args(DecoderName)
 # For each decoder, the names of its options, and the setting that each option sets.
 _SETTINGS_OF = {
     "greedy": {},
@@ -113,12 +113,12 @@ class DecoderOptions(Settings):
         Beam(size=4)
     """
 
-    decoder: Name = setting("greedy", "greedy, beam, sample, incremental or reconstruct.")
+    decoder: DecoderName = setting("greedy", "greedy, beam, sample, incremental or reconstruct.")
     beam_size: int | None = _option(BeamSettings, "size")
     samples: int | None = _option(SampleSettings, "size")
     temperature: float | None = _option(SampleSettings, "temperature")
     window: int | None = _option(IncrementalSettings, "window")
-    inner: Search | None = setting(
+    inner: InnerName | None = setting(
         None, "Search that solves each window: greedy, beam or sample.  [greedy]"
     )
     seconds: float | None = _option(ReconstructSettings, "seconds")

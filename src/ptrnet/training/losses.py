@@ -60,11 +60,10 @@ def gain_losses(
 
 
 def shares_of_gains(batch: Batch, gains: Sequence[float] = ()) -> Tensor:
-    """Return `(B, n)`: the gain of each element, divided by the sum of its instance's gains.
+    """Return `(B, N)`: the gain of each element, divided by the sum of its instance's gains.
 
-    Gains are those of `gain_losses`.
-
-    The shares are 0 for padding, for answers without tokens, and for instances without gains.
+    Gains are those of `gain_losses`. The shares are 0 for padding, for answers without tokens, and
+    for instances without gains.
     """
     assert batch.grades is not None
     has_tokens = batch.target_lengths[:, None] > 0

@@ -370,6 +370,7 @@ class Recipe(Settings):
         if self.model in models.AT_ONCE:
             own = {k: v for k, v in own.items() if k in ("task", *OF_AT_ONCE, *columns)}
             of_network = {}
+        # `own` comes first in the file, and comes last to decide: a network may have an `n`, too.
         return {**own, **tasks.settings_of(self.task), **of_network, **own}
 
     def toml(self) -> str:
